@@ -9,7 +9,8 @@ from io import TextIOWrapper
 from lit_video.commands.parser import parse, tree
 from lit_video.errors import RunFailed, UserError
 from lit_video.utils.startup import prepare
-from lit_video.utils.stop_signals import DONE, FAILED, INTERRUPTED, MISTAKE, finish
+from lit_video.utils.stop_signals import CLOSED, DONE, FAILED, INTERRUPTED, MISTAKE, finish
+from lit_video.utils.text import printable
 
 
 def main(words: Sequence[str]) -> int:
@@ -22,7 +23,7 @@ def main(words: Sequence[str]) -> int:
         status: int = arguments.run(arguments)
         return status
     except UserError as error:
-        print(f"error: {error.on_command_line}", file=sys.stderr)
+        print(f"error: {printable(error.on_command_line)}", file=sys.stderr)
         return FAILED if isinstance(error, RunFailed) else MISTAKE
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -31,7 +32,7 @@ def main(words: Sequence[str]) -> int:
         print("error: out of memory", file=sys.stderr)
         return FAILED
     except BrokenPipeError:
-        return 141
+        return CLOSED
 
 
 def run() -> None:
@@ -44,12 +45,30 @@ def run() -> None:
         autocomplete(tree(), always_complete_options="long")  # answers the shell, and ends the process
         return
     prepare()
-    if isinstance(sys.stdout, TextIOWrapper):  # a terminal without ± shows a question mark
-        utf_8 = sys.stdout.encoding.lower() == "utf-8"
-        sys.stdout.reconfigure(errors="surrogateescape" if utf_8 else "replace")  # names of files as they are
-    status = main(sys.argv[1:])
+    if isinstance(out := sys.stdout, TextIOWrapper):
+        # names of files as they are; a terminal without ± shows a question mark
+        errors = "surrogateescape" if out.encoding.lower() == "utf-8" else "replace"
+        # its buffer keeps what a full disk refuses, of which argparse says nothing, for the last flush
+        sys.stdout = os.fdopen(out.fileno(), "w", 2**20, out.encoding, errors, closefd=False)
+        sys.stdout.reconfigure(line_buffering=out.line_buffering, write_through=out.write_through)
+    try:
+        status = main(sys.argv[1:])
+    finally:
+        _flush()
     finish(status)
     sys.exit(status)
+
+
+def _flush() -> None:
+    """Write what is left of the output; end the process where that is refused."""
+    try:
+        print(end="", flush=True)
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what the interpreter writes at its end
+        if isinstance(error, BrokenPipeError):
+            sys.exit(CLOSED)
+        print(f"error: the output cannot be written: {error.strerror}", file=sys.stderr)
+        sys.exit(FAILED)
 
 
 if __name__ == "__main__":

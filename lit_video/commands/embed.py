@@ -14,6 +14,7 @@ from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.tables.checkpoint import settings_of
 from lit_video.utils.files import write_bytes
+from lit_video.utils.text import printable
 
 if TYPE_CHECKING:
     from lit_video.inference.projection import Embedding
@@ -56,7 +57,7 @@ def run(arguments: Namespace) -> int:
     found = embed(trained, records, arguments.seed, evaluation(arguments))
     read = [name for record, name in zip(records, classes, strict=True) if record.path not in found.broken]
     for path, reason in found.broken.items():
-        print(f"{path}: {reason}", file=sys.stderr)
+        print(printable(f"{path}: {reason}"), file=sys.stderr)
     title = f"t-SNE of the features of {len(read)} videos\n{arguments.ckpt}"
     with writing("--output", arguments.output):
         write_bytes(arguments.output, scatter(found.places, read, title, arguments.output.suffix[1:].lower()))
@@ -78,7 +79,7 @@ def _print_accuracy(found: Embedding, classes: Sequence[str], arguments: Namespa
     print(groups.reason)
     for name, right in probe(found.features.numpy(), classes, names, arguments.knn, arguments.seed).items():
         low, high = share_interval(int(right.sum()), len(right))
-        print(f"{name}: {100 * right.mean():.1f} % of {len(right)} videos [{low:.0f}, {high:.0f}]")
+        print(f"{printable(name)}: {100 * right.mean():.1f} % of {len(right)} videos [{low:.0f}, {high:.0f}]")
     name, count = Counter(classes).most_common(1)[0]
     print(f"always {name!r}: {100 * count / len(classes):.1f} %")
 

@@ -23,7 +23,7 @@ from lit_video.commands.arguments import (
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.utils.files import write_bytes
-from lit_video.utils.text import clock
+from lit_video.utils.text import clock, printable
 
 if TYPE_CHECKING:
     from lit_video.inference.predict import Evaluation
@@ -73,7 +73,7 @@ def run(arguments: Namespace) -> int:
     predict = _predict_streams if arguments.stream else _predict_timelines if arguments.every else _predict_videos
     broken = predict(arguments, records, options)
     for line in broken:
-        print(line, file=sys.stderr)
+        print(printable(line), file=sys.stderr)
     if broken:
         print(f"{len(broken)} of {len(records)} videos could not be read", file=sys.stderr)
     return 1 if broken else 0
@@ -182,4 +182,4 @@ def _lines(path: Path | None) -> Iterator[TextIO]:
 
 def _print_written(*paths: Path | None) -> None:
     if written := [str(path) for path in paths if path]:
-        print(f"wrote {' and '.join(written)}", file=sys.stderr)
+        print(printable(f"wrote {' and '.join(written)}"), file=sys.stderr)

@@ -8,7 +8,8 @@ from lit_video.commands.arguments import add_output, add_shared, writing
 from lit_video.commands.parser import PROGRAM, Parser
 from lit_video.errors import UserError
 from lit_video.utils.files import write_bytes
-from lit_video.utils.text import to_bytes
+from lit_video.utils.stop_signals import DONE, FAILED
+from lit_video.utils.text import printable, to_bytes
 
 
 def add(parser: Parser) -> None:
@@ -31,7 +32,10 @@ def run(arguments: Namespace) -> int:
         vega()
     except ImportError as error:
         raise UserError(f"report: {error.name} is not installed; pip install 'lit_video[report]'") from None
-    sections = collect(arguments.runs, arguments.experiments)
+    damaged: list[UserError] = []
+    sections = collect(arguments.runs, arguments.experiments, damaged)
+    if damaged and not sections:
+        raise damaged[0]
     claims = read_claims(arguments.experiments)
     page = to_bytes(render_page(sections, claims, f"{PROGRAM} {shlex.join(arguments.words)}"))
     with writing("--output", arguments.output):
@@ -39,4 +43,6 @@ def run(arguments: Namespace) -> int:
     runs = sum(len(each) for section in sections for each in section.read.results.values())
     tables = "1 table" if len(sections) == 1 else f"{len(sections)} tables"
     print(f"wrote {arguments.output}: {tables}, {runs} runs, {len(page) / 1e6:.1f} MB", file=sys.stderr)
-    return 0
+    for line in dict.fromkeys(map(str, damaged)):
+        print(f"error: left out: {printable(line)}", file=sys.stderr)
+    return FAILED if damaged else DONE

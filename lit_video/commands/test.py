@@ -1,6 +1,7 @@
 """The ``test`` command: a model on all views of every test video."""
 
 from argparse import Namespace
+from contextlib import nullcontext
 from pathlib import Path
 
 from lit_video.commands.arguments import add_settings, add_shared
@@ -24,17 +25,16 @@ def add(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Evaluate a run, or published weights, on the test videos: all views of each."""
-    from lit_video.inference.checkpoints import read_checkpoint
+    from lit_video.inference.checkpoints import no_larger_than, read_checkpoint
     from lit_video.training.callbacks.finite import refuse_not_finite
     from lit_video.training.cli import VideoCLI, refuse_ignored, user_errors
 
     flags, checkpoint = _lightning_arguments(arguments)
-    if checkpoint:
-        read_checkpoint(checkpoint)  # says whether it is one
+    stored = read_checkpoint(checkpoint)["state_dict"] if checkpoint else {}
     argv = ["test", *flags]
     refuse_ignored(argv, "test")
     try:
-        with user_errors(lambda key: "test"):
+        with user_errors(lambda key: "test"), no_larger_than(stored) if stored else nullcontext():
             cli = VideoCLI([*argv, "--trainer.logger=false", "--verbose=false"], execute=True)
     except RuntimeError as error:  # names or shapes differ
         reason = " ".join(str(error).split())[:200]

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from math import prod
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +19,7 @@ from lit_video.datamodules.manifest import Tables, load_tables
 from lit_video.datamodules.records import Records
 from lit_video.errors import UserError
 from lit_video.utils.clip_shape import ImageSize, as_setting, height_and_width
+from lit_video.utils.limits import MOST_PIXELS, within
 from lit_video.utils.processes import ignore_stops
 from lit_video.video.augmentation import VIEWS, Augmentation, EvaluationViews, TrainingView
 from lit_video.video.batch import Batch, BatchDraws, Channels, Classes, RawBatch, draw, evaluation_batch, training_batch
@@ -114,7 +116,7 @@ class VideoDataModule(LightningDataModule):
         positive(frames=frames, batch_size=batch_size)
         self.frames = frames
         self.image_size = as_setting(image_size)
-        height_and_width(image_size)  # refuses sides below 1
+        within("clips' pixels", frames * prod(height_and_width(image_size)), MOST_PIXELS)
         self.batch_size = batch_size
         self.num_workers = num_workers
         self.sampling = sampling or Dense()

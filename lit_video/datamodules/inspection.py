@@ -16,7 +16,7 @@ from lit_video.datamodules.probe import VideoInfo
 from lit_video.datamodules.records import Records, relative
 from lit_video.errors import UserError
 from lit_video.utils.command_line import explain
-from lit_video.utils.text import did_you_mean, text_table, to_bytes
+from lit_video.utils.text import did_you_mean, printable, text_table, to_bytes
 
 BASES = {"AnnotatedVideos", "VideoDataModule"}
 DATASETS: dict[str, type[VideoDataModule]] = {
@@ -101,7 +101,7 @@ def check_report(data: VideoDataModule, splits: Mapping[str, SplitSummary], mani
     )
     parts = [text_table(f"{counts}; rows in {manifest}", COLUMNS, [_cells(*each) for each in splits.items()])]
     for what in VERDICTS:
-        listed = [f"  {path}: {why}" for split in splits.values() for path, why in split.faults[what]]
+        listed = [printable(f"  {path}: {why}") for split in splits.values() for path, why in split.faults[what]]
         lines = list(dict.fromkeys(listed))
         more = [f"  and {len(lines) - SHOWN} more; all are in the manifest"] if len(lines) > SHOWN else []
         parts += ["\n".join([f"{what} ({len(lines)}):", *lines[:SHOWN], *more])] if lines else []

@@ -19,6 +19,7 @@ from lit_video.datamodules.folder import COMMON, is_video
 from lit_video.errors import UserError
 from lit_video.utils.files import files_below, write_atomically, write_table
 from lit_video.utils.parallel import in_parallel
+from lit_video.utils.text import printable
 from lit_video.video.decoding import DecodeError, forget_tables, frame_table
 from lit_video.video.decoding.frame_table import check_sound
 from lit_video.video.decoding.orientation import orientation
@@ -77,7 +78,8 @@ def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
         raise UserError(f"DST: cannot write {dst} ({error.strerror}); give another folder") from error
     print(f"{len(jobs) - len(broken)} videos in {dst}, listed in {dst / 'videos.csv'}")
     if broken:
-        print("\n".join([f"broken ({len(broken)}):", *(f"  {name}: {reason}" for name, reason in broken.items())]))
+        lines = [printable(f"  {name}: {reason}") for name, reason in broken.items()]
+        print(f"broken ({len(broken)}):", *lines, sep="\n")
     return int(bool(broken))
 
 

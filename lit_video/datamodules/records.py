@@ -14,7 +14,7 @@ import numpy as np
 from lightning.pytorch.utilities import rank_zero_only
 from numpy.typing import NDArray
 
-from lit_video.utils.text import to_bytes, to_text
+from lit_video.utils.text import printable, to_bytes, to_text
 from lit_video.video.clips import VideoRecord
 
 
@@ -109,4 +109,4 @@ def relative(path: str | Path, root: str | Path) -> str:
 @cache
 def print_once(line: str) -> None:
     """Print a line about a data set on the error stream, once per process: settings may be checked several times."""
-    print(line, file=sys.stderr, flush=True)
+    print(printable(line), file=sys.stderr, flush=True)

@@ -16,6 +16,7 @@ from lit_video.datamodules.folder import folder_records
 from lit_video.datamodules.records import Records
 from lit_video.errors import UserError
 from lit_video.utils.files import data_folder
+from lit_video.utils.limits import MOST_DRAWN, within
 from lit_video.video.decoding import FrameTable
 from lit_video.video.sampling import Dense, Sampling, Segments
 from lit_video.video.seeding import digest
@@ -127,6 +128,8 @@ class TemporalSkills(VideoDataModule):
                 raise ValueError(f"{name} is {difficulty}, expected a number from 0 to 1")
         if min(pairs) < 1:
             raise ValueError(f"pairs is {list(pairs)}, expected at least 1 for each split")
+        videos = 2 * len(skills) * sum(pairs)
+        within("videos' pixels", videos * self.length * self.side**2, MOST_DRAWN)
         if self.side < 16 or self.side % 2:
             raise ValueError(f"side is {self.side}, expected an even number from 16: H.264 halves the colours' size")
         if len(self.skills) < len(skills) or not skills:

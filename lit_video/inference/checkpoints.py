@@ -26,14 +26,13 @@ from lit_video.utils.class_paths import known_class
 from lit_video.video.batch import Classes, normalise, outputs
 from lit_video.video.settings import SETTINGS, restored_settings, stored_settings
 from lit_video.weights.hub import PREFIX, find, weights_path
-from lit_video.weights.reading import CHECKPOINT_KEY, EXPORTED, read_weights
+from lit_video.weights.reading import CHECKPOINT_KEY, EXPORTED, held, read_weights
 from lit_video.weights.settings import BIASES, channel_pixels, fold_pixels, number_of_classes, refuse_other_pixels
 
 if TYPE_CHECKING:
     from lit_video.inference.predict import Evaluation, Paths, VideoPredictions
 
-LARGER = "its settings ask for a larger model than it holds"
-MOST_PIXELS = 2**30  # of a clip: 21,399 frames of 224 x 224
+LARGER = "size is larger than that of the weights in the checkpoint"
 
 
 @dataclass(frozen=True)
@@ -89,8 +88,7 @@ def load(source: str | Path | TrainedModel) -> TrainedModel:
     model = build_model(checkpoint, VideoClassifier, path)
     try:
         settings = restored_settings(stored["data"])
-        if settings["frames"] * np.prod(np.broadcast_to(settings["image_size"], 2), dtype=float) > MOST_PIXELS:
-            raise ValueError(f"clips of {settings['frames']} frames of {settings['image_size']} pixels")
+        VideoList([], **settings)
     except Exception as error:  # of whatever stands there instead
         raise OptionError("ckpt", f"{path} has settings of no data set: {_line(error)}") from error
     return TrainedModel(model, stored["class_names"], settings)
@@ -137,7 +135,8 @@ def read_checkpoint(path: Path, option: str = "ckpt") -> dict[str, Any]:
         checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except Exception as error:  # a damaged pickle can raise anything
         raise OptionError(option, f"{path} is damaged, or no checkpoint of lit_video: {_line(error)}") from error
-    if not isinstance(checkpoint, dict) or not {"state_dict", "hyper_parameters"} <= checkpoint.keys():
+    whole = isinstance(checkpoint, dict) and {"state_dict", "hyper_parameters"} <= checkpoint.keys()
+    if not whole or not all(isinstance(value, Tensor) for value in dict(checkpoint["state_dict"]).values()):
         raise OptionError(option, f"{path} is no checkpoint of lit_video: it has no state_dict with hyper_parameters")
     return checkpoint
 
@@ -161,10 +160,8 @@ def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], pa
     settings, stored = checkpoint["hyper_parameters"], checkpoint.get(CHECKPOINT_KEY)
     try:
         kind = known_class(family, stored["model"]) if stored else family
-        size, tensors = settings.get("size"), checkpoint["state_dict"]
-        if isinstance(size, Mapping) and size["depth"] > len(tensors):  # before lists of so many layers are made
-            raise ValueError(LARGER)
-        with _no_larger_than(tensors):
+        tensors = checkpoint["state_dict"]
+        with no_larger_than(tensors):
             model = kind(**{name: value for name, value in settings.items() if not name.startswith("_")})
         model.load_state_dict(tensors)
         if stored and (temperature := stored.get("temperature")):  # of a cross-validation, see training/folds.py
@@ -175,9 +172,9 @@ def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], pa
     return model.eval()
 
 
-def _no_larger_than(stored: Mapping[str, Tensor]) -> RemovableHandle:
+def no_larger_than(stored: Mapping[str, Tensor]) -> RemovableHandle:
     """Refuse a model of more parameters than a file holds (twice: some are replaced) before it is whole."""
-    left = 2 * sum(tensor.numel() for tensor in stored.values())
+    left = 2 * held(stored.values())
 
     def count(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
         nonlocal left

@@ -9,6 +9,7 @@ from torch import nn
 
 from lit_video.attention import Scheme, ZeroLinear
 from lit_video.network.block import MLP, Block, Gelu
+from lit_video.utils.limits import MOST_LAYERS, within
 
 SizeName = Literal["Ti", "S", "B", "L", "H"]
 
@@ -41,6 +42,7 @@ class ViTSize:
     registers: int | None = None
 
     def __post_init__(self) -> None:
+        within("depth", self.depth, MOST_LAYERS)
         if self.width % self.heads:
             raise ValueError(f"width {self.width} is not divisible by heads {self.heads}")
 

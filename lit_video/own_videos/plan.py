@@ -31,7 +31,7 @@ from lit_video.own_videos.dividing import (
 )
 from lit_video.own_videos.finding import TIMES, OwnVideo, OwnVideos
 from lit_video.utils.files import write_atomically, write_table
-from lit_video.utils.text import did_you_mean, escaped
+from lit_video.utils.text import did_you_mean, escaped, printable
 from lit_video.video.decoding import decode
 
 Rows = dict[str, dict[str, Any]]  # of a table: label and settings, by name
@@ -229,7 +229,7 @@ def _readable(videos: Sequence[OwnVideo], rows: Mapping[str, VideoInfo], root: P
             late = f"the part from {video.start or 0:g} s begins after its end"
             broken.append(f"{video.path}: {late if row.sound else row.reason}")
     for line in broken[:SHOWN]:
-        print(f"left out: {line}")
+        print(printable(f"left out: {line}"))
     if len(broken) > SHOWN:
         print(f"left out: {len(broken) - SHOWN} more, see {MANIFEST}")
     if not good:

@@ -12,7 +12,7 @@ from lit_video.tables.predictions import Predictions, TaskPredictions, most_conf
 from lit_video.tables.results import read_result
 from lit_video.tables.statistics import share_interval
 from lit_video.utils.clip_shape import in_words
-from lit_video.utils.text import markdown_lines, to_text
+from lit_video.utils.text import as_markdown, markdown_lines, to_text
 
 SURE = 0.025  # one-sided
 MOST = 5  # confusions that are named
@@ -31,7 +31,7 @@ def model_card(run_dir: Path) -> str:
     config = result["identity"]["settings"]
     parts = [
         _front_matter(config["data"], result),
-        f"# {result['scheme']}, {result['table']}",
+        "# " + as_markdown(f"{result['scheme']}, {result['table']}"),
         _data(config["data"], result),
         _accuracy(result, predictions) + _precision(run_dir / "classes.csv"),
         _settings(config, result),
@@ -92,7 +92,7 @@ def _data(data: dict[str, Any], result: dict[str, Any]) -> str:
     tested = "test" if "test" in counts else "val"  # where there is no test split, the validation videos are tested on
     videos = ", ".join(f"{each['used']} {'test' if name == tested else name}" for name, each in counts.items())
     lines = [
-        f"- videos: {_data_name(data)} ({videos or 'see run.json'})",
+        f"- videos: {as_markdown(_data_name(data))} ({videos or 'see run.json'})",
         f"- digest of what was trained and tested on: `{result['identity']['data']}`",
         f"- clips: {given['frames']} frames of {in_words(given['image_size'])} pixels",
     ]
@@ -100,10 +100,10 @@ def _data(data: dict[str, Any], result: dict[str, Any]) -> str:
 
 
 def _accuracy(result: dict[str, Any], predictions: Predictions | None) -> str:
-    lines = [f"- {name.removeprefix('test/')}: {value:.1f}" for name, value in result["metrics"].items()]
+    lines = [f"- {as_markdown(name.removeprefix('test/'))}: {value:.1f}" for name, value in result["metrics"].items()]
     if predictions is None:
         return "\n".join(["## Accuracy", "", *(lines or ["- not tested"])])
-    facts = [f"- {fact}" for fact in accuracy_facts(result, predictions)]
+    facts = [f"- {as_markdown(fact)}" for fact in accuracy_facts(result, predictions)]
     parts = [part for name, task in predictions.tasks.items() for part in _of_task(name, task)]
     return "\n".join(["## Accuracy", "", *facts, *lines, *parts])
 
@@ -150,9 +150,9 @@ def _always(name: str, task: TaskPredictions) -> str:
 def _of_task(name: str, task: TaskPredictions) -> list[str]:
     """Accuracy by class and confusions, below the name of one of several tasks."""
     confused = [f"{a} taken for {b} ({n})" for a, b, n in most_confused(task.confusion, task.classes, MOST)]
-    ending = ["", "Most often confused: " + "; ".join(confused) + "."] if confused else []
+    ending = ["", "Most often confused: " + as_markdown("; ".join(confused)) + "."] if confused else []
     classes = markdown_lines(["class", "test videos", "right, %"], class_lines(task)[:SHOWN])
-    return [*(["", f"### {name}"] if name else []), "", classes, *ending]
+    return [*(["", f"### {as_markdown(name)}"] if name else []), "", classes, *ending]
 
 
 def class_lines(task: TaskPredictions) -> list[list[str]]:
@@ -174,4 +174,4 @@ def _settings(config: dict[str, Any], result: dict[str, Any]) -> str:
         f"- weights: step {result['weights']['step']}, `{result['weights']['file']}`",
         f"- made by `{result['command']}` at commit {result['commit']}; all settings in `run.json`",
     ]
-    return "\n".join(["## Settings and cost", "", *lines])
+    return "\n".join(["## Settings and cost", "", *map(as_markdown, lines)])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from lit_video.errors import OptionError
 from lit_video.tables.results import read_result
-from lit_video.tables.run_files import RUN, has_result
+from lit_video.tables.run_files import RUN, has_result, seed_of
 
 RUNS, BEST = Path("runs"), "best"  # of a run, the folder of Lightning's ModelCheckpoint
 WAYS = "give a run's last.ckpt, its folder, or TABLE/ROW of runs/"
@@ -27,13 +27,13 @@ def find_checkpoint(text: str) -> Path:
         return path
     named = len(path.parts) == 2 and not path.is_absolute()
     found = RUNS.glob(f"{path.parts[0]}/*/{path.parts[1]}/seed*") if named else ()
-    runs = [run for run in found if has_result(run)]
+    runs = [run for run in found if seed_of(run) is not None and has_result(run)]
     if not runs:
         raise OptionError("ckpt", f"{text}: no such file; {WAYS}")
     scales = sorted({run.parents[1].name for run in runs})
     if len(scales) > 1:
         raise OptionError("ckpt", f"{text}: was run at several scales ({', '.join(scales)}); give a run's folder")
-    return _of_run(min(runs, key=lambda run: int(run.name.removeprefix("seed"))))
+    return _of_run(min(runs, key=lambda run: seed_of(run) or 0))
 
 
 def settings_of(checkpoint: Path) -> Path:

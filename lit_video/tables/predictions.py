@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from lit_video.tables.run_files import RUN, run_file
 from lit_video.utils.files import read_whole, write_bytes
+from lit_video.utils.limits import MOST_CLASSES, UNPACKED, within
 
 FILE = "predictions.npz"
 
@@ -148,8 +149,7 @@ def _named(task: str, **arrays: NDArray[Any]) -> dict[str, NDArray[Any]]:
 
 def _arrays(content: bytes) -> dict[str, NDArray[Any]]:
     with np.load(io.BytesIO(content), allow_pickle=False) as stored:
-        if sum(part.file_size for part in stored.zip.infolist()) > 100 * len(content):  # zeros are packed by 1,000
-            raise ValueError("it unpacks to more than 100 times its size")
+        within("unpacked size", sum(part.file_size for part in stored.zip.infolist()), UNPACKED * len(content))
         return dict(stored)
 
 
@@ -169,6 +169,7 @@ def _task(arrays: Mapping[str, NDArray[Any]], name: str, order: NDArray[np.intp]
     keys = ("logits",) if f"logits{name}" in arrays else ("predicted", "rank", "confidence")
     classes, target = [str(label) for label in arrays[f"classes{name}"]], arrays[f"target{name}"]
     of_videos = [arrays[f"{key}{name}"] for key in keys]
+    within("classes", len(classes), MOST_CLASSES)
     if any(len(array) != len(order) or not np.isfinite(array).all() for array in (*of_videos, target)):
         raise ValueError(f"not a finite number for each of {len(order)} videos")
     if len(target) and not 0 <= target.min() <= target.max() < len(classes):

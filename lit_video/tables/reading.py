@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from lit_video.errors import UserError
+from lit_video.tables.run_files import NAME
 from lit_video.tables.table import METRIC, Row, Table
 from lit_video.utils.files import write_atomically
 from lit_video.utils.yaml_files import find_config, read_yaml
@@ -225,7 +226,7 @@ def check_folder_name(path: Path, where: str, name: str) -> None:
     Raises:
         UserError: it names file and key: ``where`` is ``table.scale: ``, ``table.rows.``.
     """
-    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}", name):
+    if not re.fullmatch(NAME, name):
         raise UserError(
             f"{path}: {where}{name!r} becomes a folder: expected letters, digits and _ - . + only (at most 100), "
             f"a letter, a digit or _ first; rename it, {folder_name(name) or 'videos'} for instance"

@@ -12,7 +12,7 @@ from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.tables.identity import CALLBACKS, Difference, Identity, Kind, differences
-from lit_video.tables.run_files import AGAIN, RUN, packed_files, run_file, run_folders
+from lit_video.tables.run_files import AGAIN, RUN, packed_files, run_file, run_folders, seed_of
 from lit_video.tables.table import Table
 from lit_video.utils.files import read_whole, write_table
 
@@ -67,8 +67,8 @@ def measured_rows(table: Table, runs: Path, seeds: Sequence[int] | None = None) 
         UserError: a result is damaged, is of other data than the table's first, or was trained otherwise than the
             first of its row.
     """
-    named = [(folder.name.removeprefix("seed"), folder) for folder in run_folders(runs / table.name / table.scale)]
-    folders = sorted((int(seed), folder) for seed, folder in named if seed.isdecimal())
+    named = [(seed_of(folder), folder) for folder in run_folders(runs / table.name / table.scale)]
+    folders = sorted((seed, folder) for seed, folder in named if seed is not None)
     wanted = [folder for seed, folder in folders if seeds is None or seed in seeds]
     read = [(each, read_result(each)) for row in table.rows for each in wanted if each.parent.name == row.name]
     measured = [(folder, result) for folder, result in read if result]

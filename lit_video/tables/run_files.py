@@ -7,38 +7,58 @@ result goes before the pack beside it.
 ``result``, which is written last.
 """
 
+import io
 import json
+import lzma
+import re
 import tarfile
 from collections.abc import Mapping
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+from lit_video.errors import UserError
 from lit_video.utils.files import read_whole, write_atomically
+from lit_video.utils.limits import UNPACKED, within
 
 RUN = "run.json"
 ENDING = ".tar.xz"
 AGAIN = "delete it, the run measures again"
 
+NAME = r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}"  # of a table, scale, row or file
+SEED = r"seed(\d{1,18})"
+MEMBER = re.compile(rf"({NAME}/){{3}}{SEED}/{NAME}", re.ASCII)
+
 Files = Mapping[str, bytes]  # of a run, by name
 
 
-def run_folders(place: Path) -> list[Path]:
-    """Finished runs by their folders, sorted, of a folder of runs, of a table, scale, row or seed in it, or of a pack.
+def run_folders(place: Path, damaged: list[UserError] | None = None) -> list[Path]:
+    """List finished runs by their folders, of a folder of runs, of a table, scale, row or seed in it, or of a pack.
 
     Raises:
-        UserError: a pack is damaged.
+        UserError: a pack is damaged; with a list ``damaged`` the error is added to it, and the other runs are listed.
     """
     whole = place.absolute()
     if whole.is_file():
         return sorted(packed_runs(whole))
     patterns = ["*/" * depth + RUN for depth in range(5)]
     found = {path.parent for pattern in patterns for path in place.glob(pattern) if has_result(path.parent)}
-    packs = [*whole.glob(f"*{ENDING}"), *map(pack_of, (whole, *whole.parents[:3]))]
-    packed = [
-        folder for pack in packs if pack.is_file() for folder in packed_runs(pack) if folder.is_relative_to(whole)
-    ]
-    return sorted(found | {place / folder.relative_to(whole) for folder in packed})
+    packs = [*sorted(whole.glob(f"*{ENDING}")), *map(pack_of, (whole, *whole.parents[:3]))]
+    for pack in filter(Path.is_file, packs):
+        try:
+            below = [folder for folder in packed_runs(pack) if folder.is_relative_to(whole)]
+            found |= {place / folder.relative_to(whole) for folder in below}
+        except UserError as error:
+            if damaged is None:
+                raise
+            damaged.append(error)
+    return sorted(found)
+
+
+def seed_of(run_dir: Path) -> int | None:
+    """The seed in a folder's name; ``None`` of any other name."""
+    match = re.fullmatch(SEED, run_dir.name, re.ASCII)
+    return int(match[1]) if match else None
 
 
 def read_run(run_dir: Path) -> dict[str, Any]:
@@ -112,10 +132,17 @@ def packed_runs(pack: Path) -> Mapping[Path, Files]:
 
 @lru_cache(maxsize=64)
 def _unpacked(pack: Path, changed: int, size: int) -> Mapping[Path, Files]:
-    with tarfile.open(pack, "r:xz") as archive:
-        runs: dict[Path, dict[str, bytes]] = {}
+    most = UNPACKED * size
+    with lzma.open(pack) as file:
+        content = file.read(most + 1)
+    within("unpacked size", len(content), most)
+    runs: dict[Path, dict[str, bytes]] = {}
+    with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
         for member in archive:
-            if content := archive.extractfile(member):
-                path = pack.parent / member.name
-                runs.setdefault(path.parent, {})[path.name] = content.read()
+            if not MEMBER.fullmatch(member.name) or not member.isreg() or member.issparse():
+                raise ValueError(f"no file of TABLE/SCALE/ROW/seedK: {member.name[:60]!r}")
+            path = pack.parent / member.name
+            if path.name in (files := runs.setdefault(path.parent, {})):
+                raise ValueError(f"{member.name} is in it twice")
+            files[path.name] = content[member.offset_data : member.offset_data + member.size]
     return runs

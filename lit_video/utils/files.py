@@ -20,11 +20,14 @@ def write_atomically(path: Path, text: str, shared: bool = False) -> None:
 
 
 def write_bytes(path: Path, content: bytes, shared: bool = False) -> None:
-    """Write a file that is either whole or not there.
+    """Write a file that is either whole or not there; a device or a pipe takes the bytes and stays.
 
     A ``shared`` one may be written by other processes at the same time: the last one's stays. Without, what a killed
     process leaves is written over by the next one.
     """
+    if path.is_relative_to("/dev") or (path.exists() and not path.is_file()):
+        path.write_bytes(content)
+        return
     part = path.with_name(f".{path.name}{uuid4().hex if shared else ''}.part")
     with part.open("wb") as file:
         file.write(content)

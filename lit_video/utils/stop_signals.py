@@ -5,7 +5,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 from lit_video.utils.processes import STOP_SIGNALS, end_children, first_process, leave_terminal
@@ -16,6 +16,7 @@ FAILED = 1  # a run, or a row of a table, ended without a result: a number that 
 MISTAKE = 2  # something to change in the command, a file or the disk; one line says what
 PREEMPTED = 75  # stopped at a checkpoint by USR1, USR2 or a time limit; the same command goes on (EX_TEMPFAIL)
 INTERRUPTED = 130  # Ctrl-C; the same command goes on
+CLOSED = 141  # SIGPIPE: nobody reads the output any more
 HUNG_UP = 129  # SIGHUP, of a terminal that was closed; the same command goes on
 TERMINATED = 143  # SIGTERM; the same command goes on
 
@@ -64,7 +65,8 @@ class StopSignals:
         if self.last_words:
             self.last_words(stop, line)
         end_children()
-        sys.stdout.flush()
+        with suppress(OSError):  # a full disk
+            sys.stdout.flush()
         os._exit(STATUS[stop])
 
     def _say(self, line: str) -> None:

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+STEERING = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
 
 def clock(seconds: float, decimals: int = 0) -> str:
     """Such as ``1:02:03``, ``2:03`` or ``0:03.5``."""
@@ -55,11 +57,11 @@ def text_table(title: str, header: list[str], body: list[list[str]]) -> str:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    table = RichTable(title=title or None, title_justify="left")
+    table = RichTable(title=Text(printable(title)) if title else None, title_justify="left")  # names are no markup
     for i, name in enumerate(header):
-        table.add_column(name, justify="right" if i else "left", no_wrap=True)
+        table.add_column(Text(printable(name)), justify="right" if i else "left", no_wrap=True)
     for cells in body:
-        table.add_row(*map(Text, cells))  # names are no markup
+        table.add_row(*(Text(printable(cell)) for cell in cells))
     natural = sum(3 + max(map(len, column)) for column in zip(header, *body, strict=True))
     console = Console(width=max(100, 13 * len(header), 1 + natural))
     with console.capture() as capture:
@@ -67,7 +69,17 @@ def text_table(title: str, header: list[str], body: list[list[str]]) -> str:
     return "\n".join(line.rstrip() for line in capture.get().rstrip().splitlines())
 
 
+def printable(text: str) -> str:
+    """Write a text in one line, without characters that steer a terminal or change the direction of reading."""
+    return STEERING.sub("\N{REPLACEMENT CHARACTER}", text.replace("\n", " "))
+
+
+def as_markdown(text: str) -> str:
+    """Write a name so that Markdown shows it in one line and one cell, without HTML and pictures from elsewhere."""
+    return printable(text).replace("|", "\\|").replace("<", "&lt;").replace("![", "!\\[")
+
+
 def markdown_lines(header: list[str], body: list[list[str]], numbers: bool = True) -> str:
     """A table in Markdown without its title, ``numbers`` to the right."""
     rule = ["---"] + ["---:" if numbers else "---"] * (len(header) - 1)
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in [header, rule, *body])
+    return "\n".join("| " + " | ".join(map(as_markdown, cells)) + " |" for cells in [header, rule, *body])

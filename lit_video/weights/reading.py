@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -75,6 +75,8 @@ def read_weights(path: Path, average: bool | None = None, named: str | None = No
     try:
         content = _read(file)
         tensors, choice = model_of(content, average)
+        if larger := [name for name, tensor in tensors.items() if tensor.numel() > held([tensor])]:
+            raise ValueError(f"{larger[0]} has more values than the file holds")
     except UserError:
         raise
     except Exception as error:
@@ -84,6 +86,13 @@ def read_weights(path: Path, average: bool | None = None, named: str | None = No
     ours = _json(file.parent, EXPORTED) if file.suffix == ".safetensors" else content
     stored = replace(of_our_own(ours), tensors=tensors, choice=choice, named=named)
     return replace(stored, config=config, preprocessor=preprocessor)
+
+
+def held(tensors: Iterable[Tensor]) -> int:
+    """Count the values that tensors hold in memory: several can share them, by a stride of 0 or as views."""
+    dense = [tensor for tensor in tensors if tensor.layout == torch.strided and not tensor.is_meta]
+    memory = {tensor.untyped_storage().data_ptr(): tensor for tensor in dense}
+    return sum(tensor.untyped_storage().nbytes() // tensor.itemsize for tensor in memory.values())
 
 
 def of_our_own(content: Any) -> StoredWeights:

@@ -4,7 +4,6 @@ import csv
 import json
 import os
 import shutil
-from io import BytesIO, TextIOWrapper
 
 import numpy as np
 import pytest
@@ -72,16 +71,16 @@ def test_pictures_and_features_are_written(place, predict, tmp_path):
 
 
 @pytest.mark.parametrize(("encoding", "shown"), [("utf-8", b"fl\xfcgel"), ("ascii", b"fl?gel")])
-def test_a_terminal_of_any_encoding_gets_the_name(monkeypatch, encoding, shown):
-    screen = TextIOWrapper(BytesIO(), encoding)
+def test_a_terminal_of_any_encoding_gets_the_name(monkeypatch, tmp_path, encoding, shown):
+    screen = (tmp_path / "screen").open("w", encoding=encoding)
     monkeypatch.setattr("sys.stdout", screen)
     replaced = {"main": lambda words: print(NAME), "finish": lambda status: None, "prepare": lambda: None}
     for name, replacement in replaced.items():
         monkeypatch.setattr(__main__, name, replacement)
     with pytest.raises(SystemExit):
         __main__.run()
-    screen.flush()
-    assert screen.buffer.getvalue() == shown + b".mp4\n"
+    screen.close()
+    assert (tmp_path / "screen").read_bytes() == shown + b".mp4\n"
 
 
 def test_a_list_of_names_is_read_as_it_was_written(tmp_path):

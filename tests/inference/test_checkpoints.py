@@ -43,6 +43,12 @@ def setting(**stored):
     return lambda content: content["hyper_parameters"].update(stored)
 
 
+def shared_memory(content):
+    """A large model whose weights are one number each, by a stride of 0."""
+    content["hyper_parameters"].update(size={"width": 4800, "depth": 4, "heads": 3})
+    content["state_dict"]["network.norm.weight"] = torch.zeros(1).expand(10**12)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -53,9 +59,13 @@ def setting(**stored):
         (lambda content: content["lit_video"].update(model="this.Zen"), "this.Zen is no VideoClassifier of lit_video"),
         (setting(optimization=ZEN), "argument 'class_path'"),
         (setting(num_classes=ZEN), "is no checkpoint of a VideoClassifier"),
-        (setting(size={"width": 48, "depth": 10**12, "heads": 3}), "its settings ask for a larger model than it holds"),
-        (setting(size={"width": 2**20, "depth": 2, "heads": 2}), "its settings ask for a larger model than it holds"),
-        (lambda content: content["lit_video"]["data"].update(frames=10**9), "clips of 1000000000 frames of "),
+        (setting(size={"width": 48, "depth": 10**12, "heads": 3}), "depth is 1e+12, expected at most 1,000"),
+        (shared_memory, "size is larger than that of the weights in the checkpoint"),
+        (
+            setting(size={"width": 2**20, "depth": 2, "heads": 2}),
+            "size is larger than that of the weights in the checkpoint",
+        ),
+        (lambda content: content["lit_video"]["data"].update(frames=10**9), "clips' pixels is "),
     ],
 )
 def test_no_module_that_a_checkpoint_names_is_imported(change, message, changed, videos, capsys):

@@ -9,7 +9,7 @@ from typing import Any
 from lit_video.errors import UserError
 from lit_video.tables.reading import read_origin, table_at
 from lit_video.tables.results import Point, read_curves, read_throughput
-from lit_video.tables.run_files import RUN, run_folders
+from lit_video.tables.run_files import RUN, run_folders, seed_of
 from lit_video.tables.summary import TableRuns, read_runs, summarise
 from lit_video.tables.table import Table
 
@@ -34,36 +34,41 @@ class Section:
         return {row.name: row.label for row in self.table.rows if self.read.results[row.name]}
 
 
-def collect(places: Sequence[Path], experiments: Path) -> list[Section]:
-    """Every table and scale with a finished run in the places, ordered by name.
+def collect(places: Sequence[Path], experiments: Path, damaged: list[UserError] | None = None) -> list[Section]:
+    """Read every table and scale with a finished run in some folders, ordered by name.
 
-    A place is a runs folder, or a folder in it, of which the whole table and scale is read.
+    A folder is one of runs, or lies in one: the whole table and scale is read then.
 
     Raises:
-        UserError: there are no runs, one table lies in two places, or a run's file is damaged.
+        UserError: there are no runs, or one table lies in two folders; or a file is damaged: with a list ``damaged``
+            the error is added to it, and what else can be read is read.
     """
-    scales = sorted({folder.parents[1] for place in places for folder in _run_folders(place)})
+    scales = sorted({folder.parents[1] for place in places for folder in _run_folders(place, damaged)})
     sections: dict[tuple[str, str], Section] = {}
     for scale_dir in scales:
         key = scale_dir.parent.name, scale_dir.name
         if key in sections:
             raise UserError(f"{scale_dir}: table {key[0]} at scale {key[1]} lies in two places; give one of them")
-        sections[key] = _section(scale_dir, experiments)
+        try:
+            sections[key] = _section(scale_dir, experiments)
+        except UserError as error:
+            if damaged is None:
+                raise
+            damaged.append(error)
     return list(sections.values())
 
 
-def _run_folders(place: Path) -> list[Path]:
-    """Folders of finished runs, linked and packed ones too, as absolute paths, so that they have all their names."""
-    folders = run_folders(Path(os.path.abspath(place)))
+def _run_folders(place: Path, damaged: list[UserError] | None) -> list[Path]:
+    """List folders of finished runs, linked and packed ones too, as absolute paths: they have all their names."""
+    folders = run_folders(Path(os.path.abspath(place)), damaged)
     if not folders and not place.exists():
         raise UserError(f"{place}: no such folder; give a runs folder, or one of a table, scale, row or seed in it")
-    if not folders:
+    if not folders and not damaged:
         raise UserError(
             f"{place}: no finished run below (no run.json); train one: python -m lit_video fit --config ..."
         )
     for folder in folders:
-        seed = folder.name.removeprefix("seed")
-        if len(folder.parts) < 5 or seed == folder.name or not seed.isdigit():
+        if len(folder.parts) < 5 or seed_of(folder) is None:
             raise UserError(f"{folder / RUN}: not in a folder TABLE/SCALE/ROW/seedK, as fit makes them")
     return folders
 

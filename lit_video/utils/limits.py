@@ -1,0 +1,17 @@
+"""Limits of what a file may ask for: far above any real one, and within a laptop's memory."""
+
+MOST_PIXELS = 2**30  # of a clip: 21,399 frames of 224 x 224
+MOST_DRAWN = 2**36  # pixels of a drawn data set
+MOST_LAYERS = 1000
+MOST_CLASSES = 10_000  # of a task: a confusion matrix of 0.8 GB
+UNPACKED = 100  # times the size of a packed file
+
+
+def within(name: str, value: float, most: float) -> None:
+    """Refuse a size above a limit.
+
+    Raises:
+        ValueError: it is.
+    """
+    if value > most:
+        raise ValueError(f"{name} is {value:g}, expected at most {most:,}")
