@@ -94,7 +94,7 @@ def table_part(path: Path, scale: str, content: Settings) -> Iterator[str]:
         yield f"**{table.title}** ([{path.name}](../experiments/{path.name})): {table.source}"
         header = [
             "row",
-            "paper's clip, views",
+            "clip, views of the printed cost",
             "weights",
             "clip",
             "crop",
@@ -111,7 +111,7 @@ def _row(table: Table, row: Row, content: Settings) -> list[str]:
     ours = described(_defaults(content) | row.settings)
     printed = ", ".join(str(row.published[key]) for key in ("frames", "views") if key in row.published)
     keys = ("weights", "clip", "crop", "views", "epochs", "batch", "learning rate")
-    return [row.label, printed or NOT_GIVEN, *(ours[key] for key in keys), _own(table, row)]
+    return [row.label, printed or "-", *(ours[key] for key in keys), _own(table, row)]
 
 
 def _own(table: Table, row: Row) -> str:

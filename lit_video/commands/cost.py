@@ -51,8 +51,9 @@ def _table_costs(request: Request) -> Iterator[tuple[Published, tuple[int, int]]
     for row in request.rows:
         built = build_row(Run(request, row, request.seeds[0]))
         data = built.datamodule
-        clip, views = {"frames": data.frames, "image_size": data.test_image_size}, data.test_clips * data.test_crops
+        clip = {"frames": data.frames, "image_size": data.test_image_size}
         printed = row.published if request.table.on_papers_data else {}
-        figures = printed.get("params"), printed.get("cost")
-        model = Published(source, row.label, built.model.scheme_name, outputs(data.num_classes), views, clip, *figures)
+        clips, crops = map(int, printed.get("views", f"{data.test_clips}x{data.test_crops}").split("x"))
+        figures = clips * crops, clip, printed.get("params"), printed.get("cost"), printed.get("note", "")
+        model = Published(source, row.label, built.model.scheme_name, outputs(data.num_classes), *figures)
         yield model, count(built.model, data.frames, data.test_image_size)

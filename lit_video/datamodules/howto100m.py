@@ -19,9 +19,8 @@ class HowTo100MTasks(AnnotatedVideos):
 
     Reads ``root/HowTo100M_v1.csv`` (``video_id,category_1,category_2,rank,task_id``) and ``root/task_ids.csv`` (task
     number and name, separated by a tab), both of www.di.ens.fr/willow/research/howto100m, and ``root/videos/ID.mp4`` or
-    another format. The paper does not say which tasks it chose: classes here are those with at least ``least_videos``
-    videos, by task number; a video of several tasks belongs to the one that ranks it first. The paper divides the
-    videos at random, 85 to 35; here a video's name decides, so the parts stay the same as videos vanish from YouTube.
+    another format. Classes are tasks with at least 100 videos (``least_videos``), by number; a video of several is of
+    the one that ranks it first. The paper divides videos at random, 85,000 and 35,000; here by name, so parts stay.
 
     Args:
         classes: number of tasks; another than the paper's 1,059 has to be said.

@@ -196,10 +196,11 @@ def _settings(path: Path, where: str, value: Any) -> dict[str, Any]:
 
 
 def _check_printed(path: Path, where: str, printed: Mapping[str, Any]) -> None:
-    _refuse_unknown(path, where, printed, {"params", "cost", "frames", "views"})
-    for key in printed.keys() & {"params", "cost"}:
-        if not re.fullmatch(r"\d+(\.\d+)?[MGT]", str(printed[key])):
-            raise UserError(f"{path}: {where}.{key}: expected a figure such as 85.9M or 0.59T, got {printed[key]!r}")
+    _refuse_unknown(path, where, printed, {"params", "cost", "frames", "views", "note"})
+    for key in printed.keys() & {"params", "cost", "views"}:
+        form, such = (r"\d+x\d+", "1x3") if key == "views" else (r"\d+(\.\d+)?[MGT]", "85.9M or 0.59T")
+        if not re.fullmatch(form, str(printed[key])):
+            raise UserError(f"{path}: {where}.{key}: expected a figure such as {such}, got {printed[key]!r}")
 
 
 def _mapping(path: Path, where: str, value: Any) -> dict[str, Any]:

@@ -10,7 +10,9 @@ from lit_video.commands import cost
 from lit_video.commands.cost import count_published
 from lit_video.modules import TimeSformer, ViViT, XViT
 from lit_video.network.cost import agrees, count, published, value
+from lit_video.tables.reading import read_table
 from tests.conftest import EXPERIMENTS, FOUR_SKILLS, quick_or_slow
+from tests.tables.experiments import PAPERS, request_of, resolved
 
 MODELS = published()
 # settled by the papers: TimeSformer's Tables 1, 2 and 5, ViViT's Table 2
@@ -62,6 +64,32 @@ def test_every_printed_figure_is_met_or_explained(model):
 def test_vivits_figures_exceed_ours_by_the_element_wise_work_only(label):
     place = next(i for i, model in enumerate(MODELS) if model.label == label)
     assert 1.002 < value(MODELS[place].cost) / (counted(place)[1] * MODELS[place].views) < 1.009
+
+
+SCALES = ("ssv2", "k400", "k600", "epic100", "diving48", "howto100m")
+
+
+def printed_costs():
+    """Tables and scales of the papers where a row has a printed cost."""
+    pairs = [(path, EXPERIMENTS / f"scale/{scale}.yaml") for path in PAPERS for scale in SCALES]
+    tables = [(files, read_table(files)) for files in pairs]
+    for files, table in tables:
+        if table.on_papers_data and any("cost" in row.published or "params" in row.published for row in table.rows):
+            yield pytest.param(*files, id=f"{table.name}-{table.scale}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("table", "scale"), printed_costs())
+def test_a_row_costs_what_its_paper_prints_or_says_why(table, scale, capsys):
+    assert main(["cost", f"--config={table}", f"--config={scale}", "--json"]) == 0
+    for row in json.loads(capsys.readouterr().out):
+        figures = [(row["macs"], row["paper_macs"]), (row["params"], row["paper_params"])]
+        apart = [abs(ours / value(printed) - 1) for ours, printed in figures if printed]
+        assert row["note"] or max(apart, default=0) < 0.03, row
+    for row in request_of(table, scale).rows:
+        data = resolved(row.name, table, scale).datamodule
+        of_a_view = "1x1"  # ViViT's Table 2
+        assert row.published.get("views", of_a_view) in (of_a_view, f"{data.test_clips}x{data.test_crops}"), row.name
 
 
 @pytest.mark.parametrize(("frames", "side"), [(8, 224), (3, 64)])

@@ -1,0 +1,168 @@
+"""One clip of each recipe of the papers goes through decoding, sampling and crops, beside a statement of the rule.
+
+The rules are written anew here, from papers and loaders: frame numbers for videos of 10 s at three rates and one of
+2 s, boxes of training and test in frames of 256 x 340 pixels.
+"""
+
+from fractions import Fraction
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from lit_video.video.augmentation import TrainingView
+from lit_video.video.clips import ClipDataset, VideoRecord
+from lit_video.video.decoding import decode
+from tests.tables.experiments import EXPERIMENTS, resolved
+from tests.video.made import write
+
+VIDEOS = {"25": (250, 25), "29.97": (300, Fraction(30000, 1001)), "30": (300, 30), "2s": (50, 25)}  # frames, rate
+HEIGHT, WIDTH = 256, 340
+
+
+class Rule(NamedTuple):
+    """Frame numbers by a paper or its loader."""
+
+    frames: int
+    rate: int  # frames from one to the next
+    clock: int | None  # frames per second that the rate counts; None for the video's own
+    clips: int
+
+    def scaled(self, fps):
+        return float(fps) / self.clock if self.clock else 1.0
+
+
+class Facebook(Rule):
+    """PySlowFast, TimeSformer and X-ViT: get_start_end_idx and temporal_sampling."""
+
+    def starts(self, count, fps):
+        slack = max(count - self.frames * self.rate * self.scaled(fps), 0)
+        return [slack * clip / self.clips for clip in range(self.clips)], slack
+
+    def clip(self, start, count, fps):
+        moments = np.linspace(start, start + self.frames * self.rate * self.scaled(fps) - 1, self.frames)
+        return np.clip(moments, 0, count - 1).astype(int)
+
+
+class Middle(Facebook):
+    """The TimeSformer paper: a clip in the middle of the video, every ``rate``-th frame."""
+
+    def starts(self, count, fps):
+        _, slack = super().starts(count, fps)
+        return [slack / 2], slack
+
+    def clip(self, start, count, fps):
+        moments = start + (np.arange(self.frames) + 0.5) * self.rate * self.scaled(fps)
+        return np.clip(moments, 0, count - 1).astype(int)
+
+
+class Google(Rule):
+    """DMVR: sample_linspace_sequence and sample_sequence, which start a short video again; ours half a stride later."""
+
+    def starts(self, count, fps):
+        slack = max(round(count / self.scaled(fps)) - self.frames * self.rate, 0)
+        return np.linspace(0, slack, self.clips).astype(int) * self.scaled(fps), slack * self.scaled(fps)
+
+    def clip(self, start, count, fps):
+        return (start + (np.arange(self.frames) + 0.5) * self.rate * self.scaled(fps)).astype(int) % count
+
+
+# table, row, scale, recipe: rule; sides of training crops over the short side, height and width each;
+# test crops: pixels out of a short side, their number
+CLIPS = {
+    ("timesformer_k400", "base", "k400", "released"): (Facebook(8, 32, 30, 1), (224, 256, 320), (224, 224, 3)),
+    ("timesformer_k400", "l", "k400", "released"): (Facebook(96, 4, 30, 1), (224, 256, 320), (224, 224, 3)),
+    ("timesformer_k400", "hr", "k600", "released"): (Facebook(16, 16, 30, 1), (448, 448, 512), (448, 448, 3)),
+    ("timesformer_k400", "base", "k400", "paper"): (Middle(8, 32, 30, 1), (224, 256, 320), (224, 224, 3)),
+    ("timesformer_k400", "hr", "k400", "paper"): (Middle(16, 16, 30, 1), (448, 448, 512), (448, 448, 3)),
+    ("vivit_models", "model1", "k400", "paper"): (Google(32, 2, 25, 4), (224, 230.4, 340.48), (224, 256, 1)),
+    ("vivit_models", "model2", "k400", "released"): (Google(32, 2, 25, 4), (224, 230.4, 340.48), (224, 256, 3)),
+    ("vivit_models", "model1", "epic100", "paper"): (Google(32, 2, None, 4), (224, 230.4, 340.48), (224, 256, 1)),
+    ("xvit_ssv2", "vivit_l", "ssv2", "released"): (Google(32, 1, None, 4), (256, 259.2, 383.04), (256, 288, 3)),
+    ("xvit_k400", "x16_1", "k400", "released"): (Facebook(16, 16, None, 1), None, (224, 224, 3)),
+    ("xvit_k400", "x8_2", "k400", "released"): (Facebook(8, 32, None, 2), None, (224, 224, 3)),
+    ("xvit_k400", "x16_1", "k400", "paper"): (Middle(16, 16, 30, 1), (224, 230.4, 332.8), (224, 224, 3)),
+    ("timesformer_cnns", "slowfast", "k400", "released"): (Facebook(32, 2, 30, 10), (224, 256, 320), (256, 256, 3)),
+    ("timesformer_cnns", "i3d", "k400", "released"): (Facebook(8, 8, 30, 10), (224, 256, 320), (256, 256, 3)),
+    ("xvit_k600", "x3d_xl", "k600", "borrowed"): (Facebook(16, 5, 30, 10), (312, 356, 446), (356, 356, 3)),
+}
+
+
+@pytest.fixture(scope="module")
+def videos(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("papers")
+    for name, (frames, fps) in VIDEOS.items():
+        write(folder / f"{name}.mp4", frames=frames, fps=fps, height=64, width=80, time_base=1 / Fraction(fps))
+    return folder
+
+
+def data_of(table, row, scale, recipe):
+    files = (EXPERIMENTS / f"{table}.yaml", EXPERIMENTS / f"scale/{scale}.yaml")
+    return resolved(row, *files, recipe=None if recipe == "borrowed" else recipe).datamodule
+
+
+def decoded(data, path, view, clips, item):
+    """Frame numbers that a clip is decoded from, its pixels made as a loader's worker makes them."""
+    numbers = []
+
+    def recorded(file, wanted):
+        numbers.extend(wanted)
+        return decode(file, wanted)
+
+    how = {"decode": recorded, "short": data.short}
+    dataset = ClipDataset([VideoRecord(path, 0)], data.sampling, data.frames, view, 0, clips, **how)
+    clip = dataset[item]["clip"]
+    assert clip.shape[:3] == (view.crops, data.frames, 3) and clip.shape[3:] == view.size
+    return np.array(numbers)
+
+
+@pytest.mark.parametrize("case", CLIPS, ids="-".join)
+@pytest.mark.parametrize("name", VIDEOS)
+def test_frames_are_those_of_the_authors_rule(case, name, videos):
+    rule, (count, fps), path = CLIPS[case][0], VIDEOS[name], videos / f"{name}.mp4"
+    data = data_of(*case)
+    starts, slack = rule.starts(count, fps)
+    assert (data.frames, data.test_clips) == (rule.frames, len(starts))
+    for clip, start in enumerate(starts):
+        numbers = decoded(data, path, data.view(data.test_crops), len(starts), (0, clip))
+        # between two frames ours is that nearer to the middle of the video; float32 there
+        apart = np.abs(numbers - rule.clip(start, count, fps))
+        assert np.minimum(apart, count - apart).max() <= 1, clip
+        exact = isinstance(rule, Facebook) and not isinstance(rule, Middle)
+        assert not exact or (apart == 0).mean() > 0.9, clip
+    drawn = [data.sampling.numbers(VideoRecord(path, 0).table(), data.frames)[0] for _ in range(60)] if slack else []
+    first = rule.clip(0.0, count, fps)[0]
+    assert not drawn or (first <= min(drawn) < first + slack / 4 and slack * 0.75 < max(drawn) <= first + slack + 1)
+
+
+@pytest.mark.parametrize("case", [case for case, given in CLIPS.items() if given[1]], ids="-".join)
+def test_training_crops_are_those_of_the_papers_short_sides(case, videos):
+    side, low, high = CLIPS[case][1]
+    data = data_of(*case)
+    train = TrainingView(data.augmentation, data.image_size)
+    assert train.size == (side, side)
+    boxes = np.array([train.box(HEIGHT, WIDTH) for _ in range(1500)])
+    for shares in (boxes[:, 2] / HEIGHT, boxes[:, 3] / HEIGHT):
+        assert np.abs([shares.min() - side / high, shares.max() - side / low]).max() < 0.012
+    stretched = case[0].startswith("vivit") or case[1].startswith("vivit")
+    assert (boxes[:, 2] != boxes[:, 3]).any() == stretched
+    assert not stretched or abs(np.corrcoef(boxes[:, 2], boxes[:, 3])[0, 1]) < 0.1
+    room = (HEIGHT, WIDTH) - boxes[:, 2:]
+    assert (boxes[:, :2] >= 0).all() and (boxes[:, :2] <= room).all()
+    decoded(data, videos / "30.mp4", train, None, (0, 0))
+
+
+@pytest.mark.parametrize("case", CLIPS, ids="-".join)
+@pytest.mark.parametrize(("height", "width"), [(HEIGHT, WIDTH), (WIDTH, HEIGHT), (240, 320)])
+def test_test_crops_are_those_of_the_authors_rule(case, height, width):
+    side, short, crops = CLIPS[case][2]
+    data = data_of(*case)
+    view = data.view(data.test_crops)
+    assert (view.size, view.crops) == ((side, side), crops)
+    scale = short / min(height, width)
+    tall, wide = int(height * scale) - side, int(width * scale) - side  # room, after the resize
+    steps = [0, 0.5, 1] if crops == 3 else [0.5]
+    places = [(ceil(tall / 2), ceil(wide * s)) if width >= height else (ceil(tall * s), ceil(wide / 2)) for s in steps]
+    expected = np.array([(top, left, side, side) for top, left in places]) / scale
+    assert np.abs(view.boxes(height, width) - expected).max() <= 1

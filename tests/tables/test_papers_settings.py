@@ -1,0 +1,142 @@
+"""Settings of the papers' tables that sources give and that were once others, by the number of an audit's finding."""
+
+import re
+
+import pytest
+import yaml
+
+from tests.tables.experiments import EXPERIMENTS, at, request_of, resolved
+
+ROOT = EXPERIMENTS.parent
+FACTS = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in (ROOT / "docs/facts").glob("*.yaml")}
+I3D = {"trainer.max_epochs": 118, "model.optimization.lr": 0.01, "model.optimization.warmup": 0}
+I3D |= {"model.optimization.milestones": [0.372881, 0.745763], "global_batch": 64}
+HR, SOFTMAX = {"data.augmentation.short_side": [448, 512]}, {"model.view_average": "softmax"}
+CLOCK, NESTEROV = {"data.sampling.fps": 30}, {"model.optimization.nesterov": True}
+EQ11 = {"model.cls_in_time": True, "model.hidden_head": True}
+VIVIT = {"data.short_side": 256, "data.short": "loop", "model.optimization.whole_cosine": True}  # V1, V7, V11
+VIEWS = {"data.test_clips": 4, "data.test_crops": 1}
+IN21K = "timm:vit_base_patch16_224.orig_in21k"
+
+# findings, table, row, scale, recipe (None: the first): settings; those of an augmentation by its name too
+SETTINGS = [
+    *(("T1", f"timesformer_{one}", "hr", one, None, HR) for one in ("k400", "k600", "ssv2", "diving48")),
+    *(("T1", "timesformer_pretraining", f"hr_{one}", "ssv2", None, HR) for one in ("1k", "21k")),
+    ("T1", "xvit_k600", "timesformer_hr", "k600", None, HR),
+    ("T2 T15 T17", "timesformer_ssv2", "base", "ssv2", "released", NESTEROV | {"data.augmentation.inverse": True}),
+    *(("T2 T3", f"timesformer_{one}", "base", one, "released", NESTEROV | CLOCK) for one in ("k400", "k600")),
+    *(("T3 T4 T11 T17", f"timesformer_{one}", "base", one, None, CLOCK | {"global_batch": 16} | EQ11 | SOFTMAX)
+      for one in ("k400", "k600")),
+    *(("T4 T11 T17", f"timesformer_{one}", "base", one, None, {"global_batch": 16} | EQ11 | SOFTMAX)
+      for one in ("ssv2", "diving48")),
+    ("T4", "timesformer_long_video", "frames8", "howto100m", None, {"global_batch": 16}),
+    ("T5 T3 T17", "timesformer_cnns", "i3d", "k400", None, I3D | CLOCK | SOFTMAX),
+    *(("T6", "timesformer_clips", f"base{n}", "k400", None, {"data.test_clips": n, "data.test_crops": 1})
+      for n in (1, 3, 5, 10)),
+    ("T7", "timesformer_diving48", "slowfast", "diving48", None, I3D),
+    *(("T7", "timesformer_data_share", f"{one}50", scale, None, I3D)
+      for one in ("slowfast", "i3d") for scale in ("k400", "ssv2")),
+    *(("T9", table, row, "ssv2", recipe, {"data.frames": frames})
+      for table, row in (("xvit_ssv2", "timesformer_l"), ("timesformer_ssv2", "l"), ("timesformer_pretraining", "l_1k"),
+                         ("timesformer_pretraining", "l_21k"))
+      for recipe, frames in ((None, 96), ("released", 64))),
+    *(("T13", f"timesformer_{one}", "base", one, "released", {"model.image_weights": f"{IN21K}_ft_in1k"})
+      for one in ("k400", "k600")),
+    ("T15", "timesformer_data_share", "slowfast100", "ssv2", None,
+     {"data.sampling": "ReleasedSegments", "data.augmentation.inverse": True}),
+    *(("V1 V2 V6 V7 V10 V11 V16", table, row, "k400", None,
+       VIVIT | VIEWS | {"data.augmentation.crop": "stretch", "data.augmentation.colour": 0.8,
+                        "data.augmentation.grey": 0.1, "data.sampling.fps": 25})
+      for table, row in (("vivit_models", "model1"), ("vivit_tubelets", "central"))),
+    ("V1 V2 V3 V6 V7 V8 V9 V11", "vivit_models", "model1", "epic100", None,
+     VIVIT | VIEWS | {"data.augmentation.crop": "stretch", "data.augmentation.policy": "vivit-rand-15",
+                      "data.augmentation.flip": 0.5, "model.task_loss": "mean"}),
+    *(("V4", "vivit_models", row, "epic100", None, {"model.weights": f"hub:vivit-b-{name}"})
+      for row, name in (("model1", "k400"), ("model2", "fe-k400"))),
+    ("V1 V5 V6 V7 V9 V11", "xvit_ssv2", "vivit_l", "ssv2", None,
+     VIVIT | {"data.image_size": 224, "data.sampling.stride": 2, "data.augmentation.flip": 0.5, "data.test_crops": 3}),
+    ("V12", "xvit_k600", "vivit_l", "k600", None, {"model.optimization.lr": 0.1}),
+    ("V13", "vivit_models", "model1", "k400", "released", {"model.optimization.lr": 0.1, "data.test_crops": 3}),
+    ("V13", "vivit_models", "model2", "k400", "released", {"model.optimization.lr": 0.05}),
+    ("X1", "xvit_k600", "x3d_xl", "k600", None,
+     {"data.sampling.stride": 5, "data.image_size": 312, "data.test_image_size": 356, "trainer.max_epochs": 256,
+      "model.optimization.weight_decay": 5e-5, "data.augmentation.short_side": [356, 446]}),
+    *(("X4", table, row, scale, "released", {"data.frames": 8, "data.sampling.stride": 32})
+      for table, row, scale in (("xvit_k400", "x8_1", "k400"), ("xvit_k600", "x8", "k600"))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SETTINGS, ids=lambda case: "-".join(str(one) for one in case[:5]))
+def test_a_row_has_the_setting_that_its_source_gives(case):
+    _, table, row, scale, recipe, expected = case
+    built = resolved(row, EXPERIMENTS / f"{table}.yaml", EXPERIMENTS / f"scale/{scale}.yaml", recipe=recipe)
+    for key, value in expected.items():
+        ours = setting(built, key)
+        assert (list(ours) if isinstance(ours, tuple) else ours) == value, key
+
+
+def setting(built, key):
+    """A setting as it was resolved; a class by its name, and one of an augmentation with a name from what was built."""
+    if key.startswith("data.augmentation."):
+        return getattr(built.datamodule.augmentation, key.rpartition(".")[2])
+    found = built.settings["global_batch"] if key == "global_batch" else at(built.settings, key)
+    return found["class_path"].rpartition(".")[2] if isinstance(found, dict) and "class_path" in found else found
+
+
+def test_a_figure_has_the_papers_rows_only():
+    files = (EXPERIMENTS / "timesformer_clips.yaml", EXPERIMENTS / "scale/k400.yaml")  # T6
+    assert {row.settings["data.test_clips"] for row in request_of(*files).rows} == {1, 3, 5, 10}
+
+
+# findings, family, scale, recipe, setting: what the source says begins so; None where it says nothing
+SAYS = [
+    *(("T8", "timesformer", scale, "paper", "clip", "8 x 32") for scale in ("ssv2", "diving48")),
+    *(("T12", "timesformer", scale, "paper", "augmentation", "short side 256-320")
+      for scale in ("ssv2", "k400", "k600", "diving48", "howto100m")),
+    *(("T17", family, "k400", recipe, "averaged", how)
+      for family, recipe, how in (("timesformer", "paper", "softmax"), ("timesformer", "released", "logits"),
+                                  ("cnn", "released", "softmax"))),
+    ("T4", "timesformer", "k400", "paper", "batch", "16"),
+    ("V5", "vivit", "ssv2", "paper", "clip", "32 x 2"),
+    ("V15", "vivit", "k400", "released", "gradient clip", "1.0 of each device's gradient"),
+    *(("V19", "vivit", scale, "paper", key, None)
+      for scale in ("ssv2", "k400", "epic100") for key in ("weight decay", "gradient clip", "normalisation")),
+    *(("X3", "xvit", scale, "released", "weight decay", value)
+      for scale, value in (("ssv2", "0.0001, norms, positions and tokens too; biases of the classifier 0"),
+                           ("k400", "1e-05, norms, positions and tokens too; biases of the classifier 0"))),
+    ("X5", "cnn", "k400", "released", "normalisation", "mean 0.45, std 0.225; batch statistics of 200 batches"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SAYS, ids=lambda case: "-".join(str(one) for one in case[:5]))
+def test_the_page_of_settings_says_what_the_source_does(case):
+    _, family, scale, recipe, key, expected = case
+    says = FACTS[family][scale][recipe]["says"]
+    assert (key not in says) if expected is None else str(says[key][0]).startswith(expected)
+
+
+# findings, file, what it has to say: facts that the whole texts give, where the files said that they do not
+WORDS = [
+    ("T5", "experiments/timesformer_cnns.yaml", "118 epochs, 0.01 for a batch of 64, a tenth at epochs 44 and 88"),
+    ("T10", "experiments/timesformer_long_video.yaml", "SlowFast R101"),
+    ("T10", "experiments/scale/howto100m.yaml", "1,059 classes of at least 100 videos"),
+    ("T10", "lit_video/datamodules/howto100m.py", "at least 100 videos"),
+    *(("T14", f"experiments/timesformer_{name}.yaml", "AugReg, a later paper")
+      for name in ("cnns", "data_share", "diving48", "pretraining", "ssv2")),
+    ("T16", "docs/facts/timesformer.yaml", "nearest of the flattened table"),
+    *(("V18", f"experiments/vivit_{name}.yaml", "TPU-v3") for name in ("models", "tubelets")),
+    ("X2", "experiments/xvit_throughput.yaml", "frames per second"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("finding", "file", "words"), WORDS)
+def test_a_file_says_what_its_paper_does(finding, file, words):
+    text = (ROOT / file).read_text(encoding="utf-8")
+    assert words in re.sub(r"\s+(# )?", " ", text)
+
+
+def test_nothing_says_that_a_text_was_not_there():
+    files = [path for folder in ("experiments", "docs", "lit_video") for path in (ROOT / folder).rglob("*")]
+    texts = {path: path.read_text(encoding="utf-8") for path in files if path.suffix in (".yaml", ".md", ".py")}
+    wrong = re.compile(r"(recipe|strengths|paper|text)[^.;]*(not at hand|does not print|were not available)")
+    assert not [str(path) for path, text in texts.items() if wrong.search(text)]
