@@ -12,10 +12,6 @@ from pathlib import Path
 from typing import Literal
 
 import av
-from av.packet import Packet
-from av.video.codeccontext import VideoCodecContext
-from av.video.frame import VideoFrame
-from av.video.stream import VideoStream
 
 from lit_video.video.decoding import (
     Decode,
@@ -28,10 +24,10 @@ from lit_video.video.decoding import (
     frame_table,
     image_table,
 )
-from lit_video.video.decoding.container import Seen, open_video, reason, scanned_stream, seen
+from lit_video.video.decoding.container import open_video, reason
 from lit_video.video.decoding.damage import spoiled
 from lit_video.video.decoding.frame_table import compact
-from lit_video.video.decoding.pyav import PREDICTED
+from lit_video.video.decoding.pyav import PREDICTED, judged
 
 Status = Literal["ok", "suspicious", "damaged", "missing", "broken"]
 
@@ -119,7 +115,7 @@ def probe(path: Path, name: str, every_frame: bool, fps: float | None = None) ->
 
 
 def _first(path: Path, table: FrameTable, read_frames: Decode) -> Frames:
-    """The first frame that is not known to be damaged, which may still refer to what is gone where a part begins."""
+    """Decode the first frame that is not known to be damaged; where a part begins it may refer to missing ones."""
     first = next((i for i in range(table.count) if i not in table.damaged), None)
     if first is None:
         raise DecodeError(f"{path}: all frames damaged: {table.damage}")
@@ -127,54 +123,30 @@ def _first(path: Path, table: FrameTable, read_frames: Decode) -> Frames:
 
 
 def _decode_all(path: Path, table: FrameTable) -> FrameTable:
-    """Decode from start to end: a packet that fails, or gives no frame or a bad one, spoils its group of pictures.
-
-    A key frame spoils the group before it too, in which its damage may have begun without a sign.
-    """
-    packets: list[Seen] = []
-    failed: set[int] = set()  # places of packets
-    times: dict[int | None, bool] = {}  # whether their frames are corrupt
+    """Decode from start to end: a frame that is missing or bad spoils its group of pictures."""
+    sound: list[int | None] = []  # times of frames
+    bad: list[int | None] = []
     partial: set[int | None] = set()  # times of key frames that only begin to refresh the picture
     sizes: set[tuple[int, int]] = set()
-    count = 0
     try:
         with open_video(path) as container:
-            stream = scanned_stream(container)
-            for packet in container.demux(stream):
-                packets += [seen(packet)] if packet.size else []
-                try:
-                    frames = _frames(stream.codec_context, packet)
-                except av.FFmpegError:
-                    failed.add(len(packets) - 1)
-                    continue
-                for frame in frames:
-                    count += 1
-                    sizes.add((frame.width, frame.height))
-                    times[frame.pts] = frame.is_corrupt or times.get(frame.pts, False)
-                    partial |= {frame.pts} if frame.key_frame and frame.pict_type in PREDICTED else set()
+            for frame, is_spoiled in judged(container, bool(table.pts)):
+                sizes.add((frame.width, frame.height))
+                # a sound key frame of a spoiled group spoils none before
+                is_bad = frame.is_corrupt or (is_spoiled and not frame.key_frame)
+                (bad if is_bad else sound).append(frame.pts)
+                partial |= {frame.pts} if frame.key_frame and frame.pict_type in PREDICTED else set()
     except (av.FFmpegError, OSError) as error:
-        raise DecodeError(f"{path}: {reason(error)} at frame {count}") from error
+        raise DecodeError(f"{path}: {reason(error)} at frame {len(sound) + len(bad)}") from error
     if len(sizes) > 1:
         raise DecodeError(f"{path}: its frames have several sizes")
-    errors = len(failed) + sum(times.values())
-    if not table.pts and (errors or count < table.count):
-        raise DecodeError(f"{path}: {errors} errors, {count} of {table.count} frames can be decoded")
-    known = {table.pts[i] for i in table.damaged}
-    number_of = {pts: i for i, pts in enumerate(table.pts) if pts not in known}
-    failed |= {i for i, packet in enumerate(packets) if times.get(packet.pts, True) and packet.pts in number_of}
-    packets = [packet._replace(is_keyframe=packet.is_keyframe and packet.pts not in partial) for packet in packets]
-    failed |= {i - 1 for i in failed if i and packets[i].is_keyframe}
-    hurt = {number_of[time] for i in spoiled(packets, failed) if (time := packets[i].pts) in number_of}
+    if not table.pts and len(sound) < table.count:
+        raise DecodeError(f"{path}: {len(sound)} of {table.count} frames can be decoded without errors")
+    known = {*table.damaged}
+    missing = {time for i, time in enumerate(table.pts) if i not in known} - ({*sound} - {*bad})
+    hurt = spoiled(table.pts, [time for time in table.keyframes if time not in partial], missing) if missing else []
     why = table.damage or ("they cannot be decoded without errors" if hurt else "")
     return replace(table, damaged=compact({*hurt, *table.damaged}), damage=why)
-
-
-def _frames(context: VideoCodecContext, packet: Packet[VideoStream]) -> list[VideoFrame]:
-    """Decode a packet; a decoder that an error has left full is emptied first."""
-    with suppress(av.BlockingIOError):
-        return context.decode(packet if packet.size else None)
-    context.flush_buffers()
-    return context.decode(packet)
 
 
 def pack(table: FrameTable) -> str:

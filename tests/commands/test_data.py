@@ -74,7 +74,7 @@ def test_check_lists_what_is_broken_and_ends_with_1(root, capsys):
     build(root / "train" / "a")
     assert check(root, "--decode") == 1
     out = capsys.readouterr().out
-    videos = {name for name, file in BAD_FILES.items() if not file.frames and name.endswith((".mp4", ".mkv"))}
+    videos = {name for name, file in BAD_FILES.items() if not file.frames and name.endswith((".mp4", ".mkv", ".avi"))}
     listed = {path: row["reason"] for path, row in rows(root).items() if row["status"] == "broken"}
     assert {Path(path).name for path in listed} == {name for name in videos if os.path.lexists(root / "train/a" / name)}
     assert f"broken ({len(listed)}):" in out

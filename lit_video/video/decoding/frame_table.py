@@ -205,11 +205,9 @@ def _table(path: Path, container: InputContainer, stream: VideoStream, packets: 
         if why := ends_early(container, stream, float(times[0] * base), float(end), float(found.usual * base or step)):
             raise DecodeError(f"{path}: {why}")
     starts = [p.pts for p in packets if p.is_keyframe and p.pts is not None] if seeks(stream, packets) else []
-    hurt, why, suspicion = verdict(path, container, packets, pts, times)
-    if hurt and not pts:
+    damaged, why, suspicion = verdict(container, packets, pts, times, found)
+    if damaged and not pts:
         raise DecodeError(f"{path}: {why}, and without times its frames cannot be told apart")
-    numbers = {time: i for i, time in enumerate(pts)} if hurt else {}
-    damaged = compact(numbers[time] for place in hurt if (time := packets[place].pts) in numbers)
     return FrameTable(
         pts,
         base,
@@ -219,9 +217,9 @@ def _table(path: Path, container: InputContainer, stream: VideoStream, packets: 
         stream.codec_context.height,
         stream.codec_context.width,
         compact(contracted or (() if pts else times)),
-        damaged,
+        compact(damaged),
         why if damaged else "",
-        suspicion or back or _promise(container, stream, shown, times) or ("" if damaged else why),
+        suspicion or back or _promise(container, stream, shown, times),
     )
 
 

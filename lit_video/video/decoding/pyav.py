@@ -1,15 +1,21 @@
 """Decoding with PyAV, whose wheel includes FFmpeg: group of pictures by group of pictures."""
 
+from __future__ import annotations
+
 from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby, islice
+from math import inf
 from pathlib import Path
 
 import av
+import av.logging
 import numpy as np
 from av.container import InputContainer
+from av.packet import Packet
+from av.video.codeccontext import VideoCodecContext
 from av.video.frame import PictureType, VideoFrame
 from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
@@ -97,14 +103,14 @@ def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) ->
         container.seek(start, stream=stream)
         exact = False
         found: dict[int, Frames] = {}
-        for frame in _frames(container, stream, set(number_of)):
+        for frame, lost in _frames(container, stream, set(number_of)):
             if frame.pts is None:
                 continue
             # a first frame after the key frame: the seek landed late, or the key frame is no full picture
             exact = exact or frame.pts <= max(start, table.pts[0])
             # damaged ones that are shown before it belong to the group before; a container may call any picture a key
             predicted = frame.pts == start and frame.pict_type in PREDICTED
-            if not exact or predicted or (frame.is_corrupt and frame.pts >= start):
+            if not exact or predicted or lost or (frame.is_corrupt and frame.pts >= start):
                 found = {}  # those that were shown before may refer to it
                 break
             if frame.pts in number_of:
@@ -113,22 +119,45 @@ def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) ->
     return images
 
 
-def _frames(container: InputContainer, stream: VideoStream, wanted: set[int]) -> Iterator[VideoFrame]:
-    """Frames from here on, in display order, until the wanted times have come out of the decoder."""
+def _frames(container: InputContainer, stream: VideoStream, wanted: set[int]) -> Iterator[tuple[VideoFrame, bool]]:
+    """Yield frames from here on, in display order, until the wanted times have come out of the decoder.
+
+    Each comes with whether a picture is lost behind the first packet.
+    """
     context, packets, behind = stream.codec_context, container.demux(stream), _behind(stream)
+    lost, first = False, True
     for packet in packets:
         # a non-reference frame is used by no other frame, so leaving it undecoded changes none
         context.skip_frame = "DEFAULT" if behind > 1 or packet.pts in wanted else "NONREF"
-        yield from context.decode(packet)
+        frames, told = _decode_packet(context, packet)
+        lost, first = lost or (told and not first), False
+        yield from ((frame, lost) for frame in frames)
         wanted.discard(packet.pts)
         if not wanted:
             # damage is often noticed with the packet behind, of which the others only read the headers
             context.skip_frame = "DEFAULT" if behind > 1 else "ALL"
             for packet in islice(packets, behind):
-                yield from context.decode(packet) if packet.size else ()
+                yield from ((frame, lost) for frame in context.decode(packet if packet.size else None))
             # all are decoded: what waits for its turn in the order of display comes out without decoding more
-            yield from context.decode(None)
+            yield from ((frame, lost) for frame in context.decode(None))
             return
+
+
+def _decode_packet(context: VideoCodecContext, packet: Packet[VideoStream]) -> tuple[list[VideoFrame], bool]:
+    """Decode a packet, and say whether pictures before it are lost, which FFmpeg's H.264 only logs.
+
+    Decoding that starts at a key frame may say so of this one.
+    """
+    if context.name != "h264":
+        return context.decode(packet if packet.size else None), False
+    level = av.logging.get_level()
+    av.logging.set_level(av.logging.DEBUG)
+    try:
+        with av.logging.Capture() as lines:
+            frames = context.decode(packet if packet.size else None)
+    finally:
+        av.logging.set_level(level)
+    return frames, any(text.startswith("Frame num gap") or "eference picture" in text for _, _, text in lines)
 
 
 def _behind(stream: VideoStream) -> int:
@@ -146,7 +175,7 @@ def frames_in_order(path: Path, table: FrameTable, wanted: Sequence[int]) -> Ite
     number_of = {pts: i for i, pts in enumerate(table.pts)}
     last, keep = max(wanted), set(wanted)
     with open_video(path) as container:
-        for count, (frame, spoiled) in enumerate(_judged(container, bool(table.pts))):
+        for count, (frame, spoiled) in enumerate(judged(container, bool(table.pts))):
             i = count if not table.pts else -1 if frame.pts is None else number_of.get(frame.pts, -1)
             if i in keep:
                 check_sound(path, table, [i])
@@ -157,25 +186,44 @@ def frames_in_order(path: Path, table: FrameTable, wanted: Sequence[int]) -> Ite
                 break
 
 
-def _judged(container: InputContainer, timed: bool) -> Iterator[tuple[VideoFrame, bool]]:
-    """Frames in display order, with whether one of their group that the decoder calls damaged spoils them.
+def judged(container: InputContainer, timed: bool) -> Iterator[tuple[VideoFrame, bool]]:
+    """Yield frames in display order, each with whether damage or a loss in its group of pictures spoils it.
 
     B frames come with the next one that is none, which they refer to, and every frame after those behind it
     that show its damage. Where frames are counted all that follow are spoiled, as some may be missing.
     """
     stream = scanned_stream(container)
     held: deque[VideoFrame] = deque()
-    spoiled = False
-    for frame in container.decode(stream):
-        if timed and frame.key_frame and frame.pict_type not in PREDICTED and not frame.is_corrupt:
-            yield from ((each, spoiled) for each in held)
-            held.clear()
-            spoiled = False
-        spoiled = spoiled or frame.is_corrupt
-        held.append(frame)
-        while len(held) > _behind(stream) and (frame.pict_type not in BETWEEN or len(held) > HELD):
-            yield held.popleft(), spoiled
+    lost: list[float] = []  # times of key frames whose groups miss pictures
+    spoiled, key = False, None
+    for packet in container.demux(stream):
+        try:
+            frames, told = _decoded(stream.codec_context, packet)
+            lost += [key] if told and key is not None else []
+        except av.FFmpegError:
+            frames = []
+            lost.append(-inf if key is None else key)
+        if packet.is_keyframe:
+            key = -inf if packet.pts is None else packet.pts
+        for frame in frames:
+            time = inf if frame.pts is None else frame.pts
+            if timed and frame.key_frame and frame.pict_type not in PREDICTED and not frame.is_corrupt:
+                yield from ((each, spoiled) for each in held)
+                held.clear()
+                spoiled, lost = False, [start for start in lost if start >= time]
+            spoiled = spoiled or frame.is_corrupt or any(start < time for start in lost)
+            held.append(frame)
+            while len(held) > _behind(stream) and (frame.pict_type not in BETWEEN or len(held) > HELD):
+                yield held.popleft(), spoiled
     yield from ((each, spoiled) for each in held)
+
+
+def _decoded(context: VideoCodecContext, packet: Packet[VideoStream]) -> tuple[list[VideoFrame], bool]:
+    """Decode a packet; a decoder that an error has left full is emptied first."""
+    with suppress(av.BlockingIOError):
+        return _decode_packet(context, packet)
+    context.flush_buffers()
+    return _decode_packet(context, packet)
 
 
 def _rgb(frame: VideoFrame, converter: VideoReformatter) -> Frames:
