@@ -20,7 +20,7 @@ SPREADS = (0.1, 0.4)  # of random weights: with large ones attention chooses a s
 
 
 class Place(NamedTuple):
-    """Place of a token; a class token has no row and column, that of a clip no frame either."""
+    """Frame, row and column of a token; a class token has no row and column, that of a clip no frame either."""
 
     t: int | None = None
     h: int | None = None
@@ -33,7 +33,7 @@ class Place(NamedTuple):
 
 
 def places(layout: Literal["clip", "frame", "none"], grid: Grid) -> list[Place]:
-    """Places of a clip's tokens, in the order of the tokens."""
+    """Return the places of a clip's tokens, in their order."""
     cells = list(product(range(grid.h), range(grid.w)))
     if layout == "frame":
         return [place for t in range(grid.t) for place in (Place(t), *(Place(t, *cell) for cell in cells))]
@@ -46,7 +46,7 @@ class Sight:
 
     grid: Grid  # frames, rows, columns
     places: Sequence[Place]  # places of the tokens
-    # of each layer, (n, n): size of the derivative of the output of token i by the input of token j, the largest of a
+    # (n, n) for each layer: size of the derivative of the output of token i by the input of token j, the largest of a
     # row 1; 0 where it does not depend on it
     layers: Sequence[Tensor]
     # whether the order of frames changes more than the order of the outputs (seen), any order but the reverse does
@@ -99,7 +99,7 @@ def sight(make: Make, grid: Grid, depth: int, width: int = 8) -> Sight:
         schemes = [make(i) for i in range(depth)]
         tokens = places(schemes[0].class_tokens, grid)
         x = torch.randn(1, len(tokens), width, dtype=torch.float64)
-        found: dict[str, tuple[Tensor, Order]] = {}  # by all that tells layers apart, but weights
+        found: dict[str, tuple[Tensor, Order]] = {}  # key: a layer's configuration without its parameters
         kinds = [repr([{k: v for k, v in vars(m).items() if k[0] != "_"} for m in one.modules()]) for one in schemes]
         for kind, one in zip(kinds, schemes, strict=True):
             if kind not in found:
@@ -111,7 +111,7 @@ def sight(make: Make, grid: Grid, depth: int, width: int = 8) -> Sight:
 
 
 def randomised(scheme: M, std: float) -> M:
-    """A scheme or network in double precision, in evaluation, none of whose parameters is zero or one."""
+    """Draw the parameters of a scheme or network, in double precision and evaluation; none is zero or one."""
     for parameter in scheme.double().eval().parameters():
         nn.init.normal_(parameter, std=std)
     return scheme
@@ -138,10 +138,9 @@ def _order(scheme: Scheme, x: Tensor, grid: Grid, tokens: Sequence[Place]) -> Or
 
 
 def in_words(seen: Sight) -> dict[str, str]:
-    """Sight in words, by what it is about."""
+    """Describe sight in words, by topic."""
     depth = len(seen.layers)
     one, all_layers = seen.reach(1), seen.reach(depth)
-    layers = "" if one == all_layers else f", {all_layers} in {depth} layers"
     later = any(seen.later_frames(depth))
     order = {
         "seen": "seen: other orders of the frames give other tokens",
@@ -149,61 +148,31 @@ def in_words(seen: Sight) -> dict[str, str]:
         "blind": "not seen: frames in any order give the same tokens; positions must tell it",
     }
     return {
-        "sees": "; ".join(_patch_in_words(seen)),
-        "reach": f"{one} frame{'s' * (one != 1)} in one layer{layers}, of a clip of {seen.grid.t}",
+        "sees": _patch_in_words(seen),
+        "reach": f"{one} frames in one layer, {all_layers} in {depth}, of a clip of {seen.grid.t}",
         "order": order[seen.order],
         "causal": f"{'no' if later else 'yes'}: {'a' if later else 'no'} token of a frame depends on later frames",
         "class token": _class_token_in_words(seen),
     }
 
 
-def _patch_in_words(seen: Sight) -> list[str]:
-    """For each kind of places the frames of which a patch sees them, over the layers together."""
-    union = torch.stack(list(seen.layers)).amax(0) > 0
-    frames: dict[str, list[int]] = defaultdict(list)
-    for offset in range(1 - seen.grid.t, seen.grid.t):
-        if places_seen := _places_in_words(seen, union, offset):
-            frames[places_seen].append(offset)
-    return [f"{what} of {_frames_in_words(offsets, seen.grid.t)}" for what, offsets in frames.items()]
-
-
-def _places_in_words(seen: Sight, union: Tensor, offset: int) -> str:
-    """Places that patches see in frames at a distance; empty if there are none."""
+def _patch_in_words(seen: Sight) -> str:
+    """Say how many patches of a frame a patch sees in any layer, by the frame's distance from its own."""
     t, h, w = seen.grid
-    cells = torch.cartesian_prod(torch.arange(h), torch.arange(w))
-    blocks = union[seen.patches][:, seen.patches].view(t, h * w, t, h * w)
-    sees = torch.stack([blocks[i, :, i + offset] for i in range(max(0, -offset), min(t, t - offset))])
-    if not sees.any():
-        return ""
-    counts = sees.sum(-1).flatten().tolist()
-    far = int(((cells[:, None] - cells).abs().amax(-1) * sees).max())
-    if min(counts) == len(cells):
-        return "every place"
-    if far == 0:
-        return "its own place"
-    near = far < max(h, w) - 1
-    several = f"{min(counts)} to {max(counts)}" if min(counts) < max(counts) else str(counts[0])
-    return f"{several} of {len(cells)} places" + (f", up to {far} away," if near else "")
+    union = torch.stack(list(seen.layers)).amax(0) > 0
+    counts = union[seen.patches][:, seen.patches].view(t, h * w, t, h * w).sum(-1)
+    distances: dict[str, list[int]] = defaultdict(list)
+    for distance in range(1 - t, t):
+        least, most = counts.diagonal(distance, 0, 2).aminmax()
+        if most:
+            distances[f"{least} to {most}" if least < most else f"{most}"].append(distance)
+    return "; ".join(f"{span} of {h * w} patches of frames at {_listed(at)}" for span, at in distances.items())
 
 
-def _frames_in_words(offsets: Sequence[int], frames: int) -> str:
-    given, most = set(offsets), frames - 1
-    known = {
-        "its own frame": {0},
-        "every frame": {*range(-most, most + 1)},
-        "every other frame": {*range(-most, most + 1)} - {0},
-        "all frames before": {*range(-most, 0)},
-        "its own frame and all before": {*range(-most, 1)},
-        "frames at an even distance": {k for k in range(-most, most + 1) if k % 2 == 0},
-        "frames at an odd distance": {k for k in range(-most, most + 1) if k % 2},
-    }
-    for far in range(1, most):
-        known[f"the frames up to {far} away"] = {*range(-far, far + 1)}
-        known[f"the other frames up to {far} away"] = {*range(-far, far + 1)} - {0}
-        known[f"the {far} frames before"] = {*range(-far, 0)}
-        known[f"its own frame and the {far} before"] = {*range(-far, 1)}
-    found = next((words for words, those in known.items() if those == given), "")
-    return found or f"frames at distances {', '.join(f'{k:+d}' if k else '0' for k in sorted(given))}"
+def _listed(numbers: Sequence[int]) -> str:
+    if len(numbers) > 1 and numbers[-1] - numbers[0] == len(numbers) - 1:
+        return f"{numbers[0]} to {numbers[-1]}"
+    return ", ".join(map(str, numbers))
 
 
 def _class_token_in_words(seen: Sight) -> str:
