@@ -1,6 +1,5 @@
-"""Weights & Biases: a record of each run, offline without a key or network, which can neither end nor hang the run."""
+"""Weights & Biases: a record of each run, offline without a key or network. A failure of W&B does not end the run."""
 
-import atexit
 import csv
 import os
 import shlex
@@ -22,124 +21,112 @@ from lit_video.tables.table import Row
 from lit_video.training.callbacks.checkpoints import Stopped
 from lit_video.training.run_end import exit_status
 from lit_video.utils.stop_signals import DONE, FAILED, INTERRUPTED, PREEMPTED, TERMINATED
-from lit_video.utils.wandb_login import bounded, first_line, project, server, why_offline
+from lit_video.utils.wandb_login import first_line, project, server, why_offline
 from lit_video.video.seeding import digest
 
-TIMEOUT = 20.0  # seconds for a call, of the 30 that Slurm lets a job stop in; three times as many to start
-UPLOAD = 600.0  # seconds for a checkpoint
+# Slurm lets a job stop in 30 s; W&B's defaults are 90 s to start and no limit to finish.
+LIMITS = {"WANDB_INIT_TIMEOUT": "20", "WANDB_FINISH_TIMEOUT": "20", "WANDB_FINISH_TIMEOUT_RAISES": "true"}
+UPLOAD = 600  # seconds for a checkpoint
 FIGURES = ("confusion", "calibration", "attention")  # files NAME.png, or NAME_TASK.png of several tasks
 
 
 class RowLogger(WandbLogger):
     """W&B's record of a row and seed: group = table, deterministic id, all settings, optimizer steps as its axis.
 
-    Calls into W&B go through :meth:`call`: one that fails or is not answered in time ends the record with a line. W&B
-    writes to ``run_dir/wandb`` alone. Dashboards group and filter by flat keys: ``facts`` (table, row, seed, scheme,
-    params, ...) and the plain settings of ``config``; the summary has the paper's numbers of the row.
+    Dashboards group and filter by flat keys: ``facts`` (table, row, seed, scheme, params, ...) and the plain settings
+    of ``config``; the summary has the paper's numbers of the row. W&B writes to ``run_dir/wandb`` alone.
     """
 
     def __init__(self, run_dir: Path, facts: dict[str, Any], config: dict[str, Any], row: Row, title: str) -> None:
         self.run_dir, self.folder = run_dir, run_dir / "wandb"
         os.environ |= dict.fromkeys(("WANDB_DATA_DIR", "WANDB_CACHE_DIR"), str(self.folder))
-        os.environ.setdefault("WANDB_X_TRANSACTION_LOG_FLUSH_INTERVAL", "1")  # a killed run loses a second, not 15
-        os.environ.setdefault("WANDB_INIT_TIMEOUT", f"{TIMEOUT:.0f}")  # W&B waits 90 s for a server
+        os.environ |= LIMITS | {name: os.environ[name] for name in LIMITS if name in os.environ}
         groups = {name: config.get(name) or {} for name in ("trainer", "data", "model")}
         facts = plain_settings(groups) | facts | {"label": row.label, "title": title}  # a setting views is not the fact
         table, scale, name, seed = (str(facts[key]) for key in ("table", "scale", "row", "seed"))
         lasting = digest(str(sorted(lasting_settings(config).items()))) % 16**6
         own_id = f"{table}-{scale}-{name}-seed{seed}-{lasting:06x}"
-        self.settings: dict[str, Any] = {
-            "name": f"{row.label}, seed {seed} ({title})",
-            "project": project(),
-            "id": os.environ.get("WANDB_RUN_ID", own_id) if "WANDB_SWEEP_ID" in os.environ else own_id,  # of its agent
-            "dir": str(run_dir),
-            "group": table,
-            "job_type": "fit",
-            "tags": [table, scale, name, str(facts["scheme"]), f"seed{seed}"],
-            "resume": "allow",
-        }
-        super().__init__(save_dir=run_dir, project=self.settings["project"], id=self.settings["id"])
+        super().__init__(
+            name=f"{row.label}, seed {seed} ({title})",
+            save_dir=run_dir,
+            # the agent of a W&B sweep assigns the id
+            id=os.environ.get("WANDB_RUN_ID", own_id) if "WANDB_SWEEP_ID" in os.environ else own_id,
+            project=project(),
+            group=table,
+            job_type="fit",
+            tags=[table, scale, name, str(facts["scheme"]), f"seed{seed}"],
+        )
+        del self._wandb_init["anonymous"]  # W&B warns of it, even of None
         self.config = facts | {"cli": config}
         self.paper = {f"paper/{key}": value for key, value in row.paper.items()}
-        self.step = self.rows = 0
+        self.step = 0
         self.run: Any = None
         self.ended = os.environ.get("WANDB_MODE") == "disabled"
 
     @property
     @rank_zero_experiment
     def experiment(self) -> Any:
-        """W&B's run, begun at the first use; of no effect where it could not begin or has ended."""
+        """W&B's run, begun at the first use; a dummy where it could not begin or has ended."""
         if self.run is None and not self.ended:
             self._begin()
         return self.run or DummyLogger().experiment
 
-    def call(self, function: Callable[[], Any], seconds: float | None = None) -> Any:
-        """Call into W&B while there is a record, which the first failure or missing answer ends."""
+    def call(self, function: Callable[[], Any]) -> Any:
+        """Call into W&B; the first failure ends the record with one line."""
         try:
-            return None if self.ended else bounded(function, seconds or TIMEOUT)
-        except (Exception, SystemExit) as error:
+            return function()
+        except (Exception, SystemExit) as error:  # W&B raises SystemExit too
             before = f" after step {self.step}; upload what was: {self._sync()}" if self.run else ""
             lost = f"W&B: {first_line(error)}; nothing is recorded there{before}; results are in {self.run_dir}"
             print(lost, flush=True)
             self._end()
 
     def log_hyperparams(self, *args: Any, **kwargs: Any) -> None:
-        """Nothing more: Lightning's hyper-parameters would replace flat keys of the same names."""
+        """Log nothing more: Lightning's hyper-parameters would replace flat keys of the same names."""
 
     @rank_zero_only
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
-        """Record numbers of an optimizer step."""
+        """Record numbers of an optimizer step, which is W&B's step too: a resumed run repeats no row."""
         self.step = self.step if step is None else step
         if self.run:
-            self.call(partial(self._log, {**metrics, "trainer/global_step": self.step}))
+            row = {**metrics, "trainer/global_step": self.step}
+            self.call(partial(self.run.log, row, step=self.step))
 
     def finish(self, metrics: dict[str, float], checkpoint: Path | None = None) -> None:
         """Record the test's metrics, tables and pictures, and ``checkpoint`` as a model artifact; end the record."""
-        seconds = UPLOAD if checkpoint else TIMEOUT
         if self.run:
-            self.call(partial(self._log_results, metrics, checkpoint), seconds)
-        self.close(DONE, seconds)
+            self.call(partial(self._log_results, metrics, checkpoint))
+        self.close(DONE)
 
-    def close(self, status: int, seconds: float | None = None) -> None:
+    def close(self, status: int) -> None:
         """End the record, if there is one, with the run's exit status."""
         if self.run:
-            self.call(partial(self._finish, status), seconds)
+            self.call(partial(self._finish, status))
             self._end()
 
     def _begin(self) -> None:
-        """Start W&B's process and the record: online if the server answers and takes it, else offline."""
+        """Start the record: online if the server answers and takes it, else offline."""
         if not (reason := why_offline()):
             try:
-                self.run = bounded(partial(self._start, "online"), 3 * TIMEOUT)
+                self.run = self._start("online")
             except (Exception, SystemExit) as error:
                 reason = f"{server()} does not take the run ({first_line(error)})"
-                _stop_process()
+                _tear_down()
         if reason:
-            self.run = self.call(partial(self._start, "offline"), 3 * TIMEOUT)
+            self.run = self.call(partial(self._start, "offline"))
         if reason and self.run:
             where = f"view: wandb leet {shlex.quote(str(self.folder))}; upload: {self._sync()}"
             print(f"W&B: {reason}, recording offline; {where}", flush=True)
-        atexit.register(self.close, FAILED)  # after W&B's own, which waits without a limit, so it is called before
 
     def _start(self, mode: str) -> Any:
         import wandb  # here, as runs without a logger need no W&B
 
         self.folder.mkdir(parents=True, exist_ok=True)  # else W&B silently takes a temporary folder
-        run = wandb.init(**self.settings, mode=mode)  # type: ignore[arg-type]
-        run.define_metric("trainer/global_step")
+        run = wandb.init(**self._wandb_init, mode=mode)  # type: ignore[arg-type]
         run.define_metric("*", step_metric="trainer/global_step", step_sync=True)
         run.config.update(self.config, allow_val_change=True)  # type: ignore[no-untyped-call]
         run.summary.update(self.paper)
-        with suppress(OSError, ValueError):  # none yet
-            self.rows = int((self.folder / "rows").read_text(encoding="utf-8"))
         return run
-
-    def _log(self, row: dict[str, Any]) -> None:
-        """Record a row after those of earlier parts, which W&B would number from 0 when a run goes on offline."""
-        self.rows = max(self.rows, self.run.step)
-        self.run.log(row, step=self.rows, commit=True)
-        self.rows += 1
-        (self.folder / "rows").write_text(str(self.rows), encoding="utf-8")
 
     def _log_results(self, metrics: dict[str, float], checkpoint: Path | None) -> None:
         import wandb
@@ -147,11 +134,14 @@ class RowLogger(WandbLogger):
         self.run.summary.update(metrics)
         rows = [[key, value, self.paper.get(f"paper/{key}")] for key, value in metrics.items()]
         table = wandb.Table(columns=["metric", "ours", "paper"], data=rows)
-        self._log({"result": table, "trainer/global_step": self.step} | wandb_media(self.run_dir))
+        result = {"result": table, "trainer/global_step": self.step} | wandb_media(self.run_dir)
+        self.run.log(result, step=max(self.step, self.run.step))
         if checkpoint:
             artifact = wandb.Artifact(f"model-{self.version}", type="model", metadata=metrics)
             artifact.add_file(str(checkpoint), name="model.ckpt", skip_cache=True)
-            self.run.log_artifact(artifact)
+            logged = self.run.log_artifact(artifact)
+            if not self.run.offline:
+                logged.wait(UPLOAD)
 
     def _finish(self, status: int) -> None:
         if status in (PREEMPTED, INTERRUPTED, TERMINATED):
@@ -165,20 +155,19 @@ class RowLogger(WandbLogger):
 
     def _end(self) -> None:
         self.ended, self.run = True, None
-        atexit.unregister(self.close)
-        _stop_process()
+        _tear_down()
 
 
-def _stop_process() -> None:
-    """End W&B's process, and take back the hook that would wait for it when Python ends."""
+def _tear_down() -> None:
+    """End W&B's process, which keeps the id and the environment of a run; it may be dead."""
     with suppress(Exception, SystemExit):
         import wandb
 
-        bounded(wandb.teardown, 5)
+        wandb.teardown()
 
 
 class TrackRow(Callback):
-    """Has a training logged every so many steps, by default 50 or fewer, and ends W&B's record of one that fails."""
+    """Chooses how often a training is logged, by default every 50 steps or fewer; ends W&B's record of a failure."""
 
     def __init__(self, logger: RowLogger | None, every: int | None) -> None:
         self.logger = logger

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -21,11 +20,10 @@ from lit_video.tables.reading import read_table
 from lit_video.tables.results import read_result
 from lit_video.tables.run_files import has_result
 from lit_video.tables.table import Row
-from lit_video.training import wandb_logger
 from lit_video.training.wandb_logger import RowLogger, wandb_media
 from lit_video.utils.stop_signals import DONE, PREEMPTED
 from lit_video.utils.wandb_login import why_offline
-from tests.conftest import ROOT, quick_or_slow
+from tests.conftest import ROOT
 from tests.training.wandb_server import wandb_server
 
 FACTS = {"table": "two", "scale": "default", "row": "second", "seed": 0, "scheme": "X-ViT"}
@@ -145,9 +143,8 @@ def test_a_resumed_run_goes_on_after_the_rows_of_its_first_part(finished, table,
     (finished / "run.json").unlink()
     assert main(["fit", "--config", str(table[0]), "--row", "second", "--runs", str(finished.parents[3]), *tiny]) == 0
     first, second = parts(finished)
-    assert [row["_step"] for row in first + second] == [*range(len(first) + len(second))]
     reached = max(row.get("trainer/global_step", 0) for row in first)
-    assert all(row.get("trainer/global_step", reached) >= reached for row in second)
+    assert reached and all(row["_step"] >= reached for row in second)
 
 
 def test_a_run_without_wandb_keeps_its_result(fit, monkeypatch, capsys):
@@ -157,20 +154,13 @@ def test_a_run_without_wandb_keeps_its_result(fit, monkeypatch, capsys):
     assert "import of wandb halted" in line and "nothing is recorded there" in line
 
 
-@pytest.mark.parametrize("number", quick_or_slow([signal.SIGKILL, signal.SIGSTOP], [signal.SIGKILL]))
-def test_a_run_whose_wandb_dies_or_hangs_keeps_its_result(number, fit, monkeypatch, capfd):
-    pids = []
-
+def test_a_run_whose_wandb_dies_keeps_its_result(fit, monkeypatch, capfd):
     def begin_and_die(self, begin=RowLogger._begin):
         begin(self)
-        pids.extend(cores())
-        os.kill(*pids, number)
-        monkeypatch.setattr(wandb_logger, "TIMEOUT", 0.5)
+        os.kill(*cores(), signal.SIGKILL)
 
     monkeypatch.setattr(RowLogger, "_begin", begin_and_die)
     assert has_result(fit("--trainer.max_epochs=1"))
-    if number == signal.SIGSTOP:
-        os.kill(*pids, signal.SIGKILL)
     out, err = capfd.readouterr()
     (line,) = [line for line in out.splitlines() if "nothing is recorded there after step " in line]
     assert "offline-run-*; results are in " in line
@@ -196,7 +186,7 @@ def test_a_trial_of_a_sweep_is_one_run(table, monkeypatch, capsys):
     assert "--row" in capsys.readouterr().err
 
 
-def test_a_server_is_asked_for_any_answer_in_bounded_time(monkeypatch):
+def test_a_server_is_asked_for_any_answer(monkeypatch):
     monkeypatch.setenv("WANDB_API_KEY", "k" * 40)
     with wandb_server(get=404) as there, wandb_server(get=503) as broken, socket.socket() as refusing:
         refusing.bind(("127.0.0.1", 0))
@@ -210,17 +200,17 @@ def test_a_server_is_asked_for_any_answer_in_bounded_time(monkeypatch):
         monkeypatch.setenv("WANDB_BASE_URL", "http://wandb.invalid")
         monkeypatch.setenv("http_proxy", there.url)
         assert why_offline() is None
-    monkeypatch.delenv("http_proxy")
-    never = threading.Event()  # a name is looked up
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: never.wait(60))
-    assert "no answer in 0 s" in why_offline(0.1)
-    never.set()
 
 
 @pytest.fixture
 def opened(tmp_path, monkeypatch):
     """Open the record of the run in the test's folder, with a home of its own."""
-    for name, value in {"HOME": tmp_path, "WANDB_ERROR_REPORTING": "false", "WANDB_INIT_TIMEOUT": 2}.items():
+    for name, value in {
+        "HOME": tmp_path,
+        "WANDB_ERROR_REPORTING": "false",
+        "WANDB_INIT_TIMEOUT": 2,
+        "WANDB_FINISH_TIMEOUT": 2,
+    }.items():
         monkeypatch.setenv(name, str(value))
     return lambda: open_record(tmp_path)
 
@@ -262,27 +252,26 @@ RUN = """
 import os, signal, sys, time
 from pathlib import Path
 from tests.training.test_wandb_logger import cores, log, open_record
-for part in ("stopped", "not closed"):
-    logger = open_record(Path(sys.argv[1]))
-    log(logger, 0)
-    (pid,) = cores()
-    for number in (signal.SIGUSR1, signal.SIGUSR2):
-        os.kill(pid, number)
-    time.sleep(0.5)
-    assert cores() == [pid]
-    os.kill(pid, signal.SIGKILL)
-    time.sleep(0.5)
-    if part == "stopped":
-        logger.close(75)
+logger = open_record(Path(sys.argv[1]))
+log(logger, 0)
+(pid,) = cores()
+for number in (signal.SIGUSR1, signal.SIGUSR2):
+    os.kill(pid, number)
+time.sleep(0.5)
+assert cores() == [pid]
+os.kill(pid, signal.SIGKILL)
+time.sleep(0.5)
+logger.close(75)
 sys.exit(3)
 """
 
 
 @pytest.mark.slow
 def test_signals_of_slurm_spare_wandbs_process_and_a_dead_one_lets_the_run_end(tmp_path):
-    done = subprocess.run([sys.executable, "-c", RUN, tmp_path], capture_output=True, text=True, timeout=120, cwd=ROOT)
+    command, quiet = [sys.executable, "-c", RUN, tmp_path], os.environ | {"WANDB_SILENT": "true"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT, env=quiet)
     assert (done.returncode, done.stderr) == (3, "")
-    assert done.stdout.count("nothing is recorded there after step 0") == 2
+    assert done.stdout.count("nothing is recorded there after step 0") == 1
 
 
 @pytest.mark.slow
@@ -294,13 +283,13 @@ def test_parts_that_were_recorded_offline_are_uploaded_as_one_run(opened, monkey
     logger = opened()
     log(logger, 4, 6)
     logger.close(DONE)
-    assert [row["_step"] for part in parts(tmp_path) for row in part] == [*range(5)]
+    assert [row["_step"] for part in parts(tmp_path) for row in part] == [0, 2, 4, 4, 6]
     with wandb_server() as server:
         key_for(server.url, monkeypatch)
         command = [sys.executable, "-m", "wandb", "sync", *map(str, sorted(tmp_path.glob("wandb/offline-run-*")))]
         subprocess.run(command, check=True, capture_output=True, timeout=120)
         rows = [server.history[line] for line in sorted(server.history)]
-        assert [(row["_step"], row["trainer/global_step"]) for row in rows] == [(0, 0), (1, 2), (2, 4), (3, 4), (4, 6)]
+        assert [(row["_step"], row["trainer/global_step"]) for row in rows] == [(0, 0), (2, 2), (4, 4), (5, 4), (6, 6)]
         assert server.overwritten == 0
         assert [request["preempting"] for request in server.requests if "preempting" in request] == [True]
 
@@ -314,7 +303,7 @@ def test_an_online_run_goes_on_online_and_ends_though_the_server_is_gone(opened,
             log(logger, *steps)
             logger.close(status)
         rows = [server.history[line] for line in sorted(server.history)]
-        assert [(row["_step"], row["trainer/global_step"]) for row in rows] == [(0, 0), (1, 2), (2, 4), (3, 6)]
+        assert [(row["_step"], row["trainer/global_step"]) for row in rows] == [(0, 0), (2, 2), (4, 4), (6, 6)]
         assert server.overwritten == 0
         ends = [request["exitcode"] for request in server.requests if "exitcode" in request]
         assert ends == [PREEMPTED, DONE]
@@ -323,7 +312,6 @@ def test_an_online_run_goes_on_online_and_ends_though_the_server_is_gone(opened,
         logger = opened()
         server.fault = "hang"
         log(logger, 8)
-        monkeypatch.setattr(wandb_logger, "TIMEOUT", 1.0)
         logger.close(PREEMPTED)
     (line,) = capfd.readouterr().out.splitlines()
     assert f"wandb sync {sorted(tmp_path.glob('wandb/run-*'))[-1]}" in line
