@@ -156,14 +156,15 @@ def _predict_streams(arguments: Namespace, records: list[VideoRecord], options: 
     from lit_video.video.decoding import DecodeError
 
     predictor = stream_predictor(load(arguments.ckpt), options, arguments.top or 1, arguments.rate)
-    broken = []
+    broken, shown = [], str if arguments.output or not sys.stdout.isatty() else printable
     with _lines(arguments.output) as file:
         rows = csv.writer(file)
         rows.writerow(COLUMNS)
         for record in records:
             try:
                 for seconds, ranked in predictor(record):
-                    rows.writerows((record.path, f"{seconds:.3f}", *row) for row in rank_rows(ranked))
+                    lines = ((record.path, f"{seconds:.3f}", *row) for row in rank_rows(ranked))
+                    rows.writerows([shown(str(cell)) for cell in line] for line in lines)
                     file.flush()
             except DecodeError as error:
                 broken.append(str(error))

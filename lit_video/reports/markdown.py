@@ -20,7 +20,7 @@ from lit_video.tables.run_files import run_folders
 from lit_video.tables.summary import TableRuns, read_runs, summarise
 from lit_video.tables.table import Table
 from lit_video.utils.files import read_whole
-from lit_video.utils.text import markdown_lines
+from lit_video.utils.text import as_markdown, markdown_lines
 
 NEAR = 1.0  # points from a ceiling
 CEILINGS = """\
@@ -183,14 +183,15 @@ def _throughput(table: Table, runs: Path) -> Iterator[str]:
         ]
         lines = markdown_lines(["row", "clips/s", f"over {first.label}", "paper"], body)
         where = (
-            f"commit {measured['commit']}; on {measured['device']}; medians of {measured['repeats']} rounds, and of "
+            f"commit {as_markdown(str(measured['commit']))}; on {as_markdown(str(measured['device']))}; "
+            f"medians of {measured['repeats']} rounds, and of "
         )
         where += "the rounds' ratios"
-        yield f"**{table.title} - {table.source}**\n\n`{measured['command']}`; {where}.\n\n{lines}"
+        yield f"**{table.title} - {table.source}**\n\n`{as_markdown(measured['command'])}`; {where}.\n\n{lines}"
 
 
 def _listed(of_seeds: Sequence[dict[str, Any]], key: str) -> str:
-    return ", ".join(dict.fromkeys(str(result[key]) for result in of_seeds if key in result))
+    return as_markdown(", ".join(dict.fromkeys(str(result[key]) for result in of_seeds if key in result)))
 
 
 def _tested(of_seeds: Sequence[dict[str, Any]]) -> str:

@@ -8,10 +8,14 @@ from typing import Any, Literal
 
 from lit_video.tables.agreement import certainty, interval_text, sentences
 from lit_video.tables.summary import papers_own
-from lit_video.utils.text import markdown_lines, natural, text_table
+from lit_video.utils.text import as_markdown, markdown_lines, natural, printable, text_table
 
 Format = Literal["text", "json", "markdown", "latex"]
 NOT_RUN = "not run"
+LATEX = str.maketrans(
+    {each: rf"\{each}" for each in "_%&#${}"}
+    | {"±": r"$\pm$", "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+)
 PAPER_ONLY = "paper only"
 OTHER_ORDERS = ("reversed/", "shuffled/", "static/")  # of the frames of a clip, see data.test_orders
 REACH = "; reach: how many frames apart two may be that the scheme can compare, blind: whatever their order"
@@ -140,7 +144,7 @@ def seeds_text(seeds: Sequence[int]) -> str:
 
 
 def _markdown(title: str, header: list[str], body: list[list[str]]) -> str:
-    return f"**{title}**\n\n{markdown_lines(header, body)}"
+    return f"**{as_markdown(title)}**\n\n{markdown_lines(header, body)}"
 
 
 def _latex(title: str, header: list[str], body: list[list[str]]) -> str:
@@ -161,6 +165,4 @@ def _latex(title: str, header: list[str], body: list[list[str]]) -> str:
 
 
 def _escape(text: str) -> str:
-    for plain, escaped in (("_", r"\_"), ("%", r"\%"), ("±", r"$\pm$"), ("&", r"\&")):
-        text = text.replace(plain, escaped)
-    return text
+    return printable(text).translate(LATEX)

@@ -127,20 +127,21 @@ def packed_runs(pack: Path) -> Mapping[Path, Files]:
     """
     found = pack.stat()
     read = partial(_unpacked, pack, found.st_mtime_ns, found.st_size)
-    return read_whole(pack, read, "delete it, and pack its runs again") or {}
+    return read_whole(pack, read, "pack its runs again; its name is TABLE.tar.xz") or {}
 
 
 @lru_cache(maxsize=64)
 def _unpacked(pack: Path, changed: int, size: int) -> Mapping[Path, Files]:
-    most = UNPACKED * size
+    table, most = pack.name.removesuffix(ENDING), UNPACKED * size
     with lzma.open(pack) as file:
         content = file.read(most + 1)
     within("unpacked size", len(content), most)
     runs: dict[Path, dict[str, bytes]] = {}
     with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
         for member in archive:
-            if not MEMBER.fullmatch(member.name) or not member.isreg() or member.issparse():
-                raise ValueError(f"no file of TABLE/SCALE/ROW/seedK: {member.name[:60]!r}")
+            named = member.name.startswith(f"{table}/") and MEMBER.fullmatch(member.name)
+            if not named or not member.isreg() or member.issparse():
+                raise ValueError(f"{member.name[:40]!r} in it is no file of {table}/SCALE/ROW/seedK")
             path = pack.parent / member.name
             if path.name in (files := runs.setdefault(path.parent, {})):
                 raise ValueError(f"{member.name} is in it twice")

@@ -8,10 +8,6 @@ UNPACKED = 100  # times the size of a packed file
 
 
 def within(name: str, value: float, most: float) -> None:
-    """Refuse a size above a limit.
-
-    Raises:
-        ValueError: it is.
-    """
+    """Raise a ValueError where a size is above its limit."""
     if value > most:
         raise ValueError(f"{name} is {value:g}, expected at most {most:,}")

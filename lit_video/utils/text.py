@@ -62,8 +62,7 @@ def text_table(title: str, header: list[str], body: list[list[str]]) -> str:
         table.add_column(Text(printable(name)), justify="right" if i else "left", no_wrap=True)
     for cells in body:
         table.add_row(*(Text(printable(cell)) for cell in cells))
-    natural = sum(3 + max(map(len, column)) for column in zip(header, *body, strict=True))
-    console = Console(width=max(100, 13 * len(header), 1 + natural))
+    console = Console(width=10**5)
     with console.capture() as capture:
         console.print(table)
     return "\n".join(line.rstrip() for line in capture.get().rstrip().splitlines())

@@ -4,6 +4,8 @@ import csv
 import io
 import re
 import shlex
+import shutil
+import sys
 
 import pytest
 import torch
@@ -90,6 +92,14 @@ def test_one_line_per_frame_and_as_many_videos_as_named(causal, long_video, vide
     assert {row["rank"] for row in rows} == {"1"}
     assert stream("--ckpt", causal, videos[0]) == 0  # the first video leaves nothing behind
     assert lines(capsys) == [row for row in rows if row["path"] == str(videos[0])]
+
+
+def test_a_name_steers_no_terminal_and_stays_as_it_is_in_a_file(causal, videos, tmp_path, capsys, monkeypatch):
+    video = shutil.copy(videos[0], tmp_path / "a\x1b[2J.mp4")
+    assert stream("--ckpt", causal, video, "-o", tmp_path / "out.csv") == stream("--ckpt", causal, video) == 0
+    assert str(video) in (tmp_path / "out.csv").read_text() and str(video) in capsys.readouterr().out
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert stream("--ckpt", causal, video) == 0 and "\x1b" not in capsys.readouterr().out
 
 
 def test_rate_and_crops_can_be_chosen(causal, long_video, capsys):

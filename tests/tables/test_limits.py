@@ -18,7 +18,7 @@ from lit_video.errors import UserError
 from lit_video.network.vit import ViTSize
 from lit_video.tables.run_files import run_folders
 from lit_video.utils.files import write_bytes
-from lit_video.utils.text import as_markdown, markdown_lines, printable
+from lit_video.utils.text import as_markdown, markdown_lines, printable, text_table
 from lit_video.weights.reading import held, read_weights
 from tests.fake_runs import EXPERIMENTS, write_table_runs
 
@@ -41,8 +41,9 @@ PACKS = {
     "many": ([(f"two/default/first/seed{i}/run.json", b"") for i in range(5000)], "unpacked size is "),
     "large header": ([(RUN, b"{}", tarfile.REGTYPE), ("a" * 10**6, b"")], "unpacked size is "),
     "twice": ([(RUN, b"{}"), (RUN, b"[]")], "is in it twice"),
-    "a long seed": ([(f"two/default/first/seed{'9' * 5000}/run.json", b"{}")], "no file of TABLE/SCALE/ROW/seedK"),
+    "a long seed": ([(f"two/default/first/seed{'9' * 5000}/run.json", b"{}")], "no file of two/SCALE/ROW/seedK"),
     "no seed": ([("two/default/first/seedx/run.json", b"{}")], "no file of"),
+    "another table's": ([("three/default/first/seed0/run.json", b"{}")], "no file of two/SCALE/ROW/seedK"),
     "above": ([("../two/default/first/seed0/run.json", b"{}")], "no file of"),
     "another row": ([("two/default/first/seed0/a/run.json", b"{}")], "no file of"),
     "another way": ([("two/default/x/../first/seed0/run.json", b"{}")], "no file of"),
@@ -130,6 +131,7 @@ def test_names_steer_no_terminal_and_no_markdown():
     assert printable("a\x1b[2Jb\x9b\u202ec") == "a�[2Jb��c"
     assert as_markdown("a|b\n<script>") == "a\\|b &lt;script>"
     assert len(markdown_lines(["a"], [["x\ny | z"]]).splitlines()) == 3
+    assert "[bold]\x1b" not in (text := text_table("[/x]", ["[/y]"], [["[bold]\x1b\n"]])) and "[/x]" in text
 
 
 PRINTED = "fit --print_config --config experiments/timesformer_schemes.yaml --row joint"

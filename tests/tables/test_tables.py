@@ -51,6 +51,7 @@ def test_every_format_holds_the_numbers(table, tmp_path):
         assert all(word in text for word in ("2nd", "62.5", "61.0", "-1.5", "not run", "2M")), form
     widths = {line.count("|") for line in render(data, "markdown").splitlines()[2:]}
     assert len(widths) == 1
+    assert r"\textbackslash{}input\{x\}" in render(data | {"title": r"\input{x}"}, "latex")
     latex = render(data, "latex").splitlines()
     assert len({line.count("&") for line in latex if line.endswith((r"\\", r"\midrule")) and "&" in line}) == 1
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import yaml
+from markdown_it import MarkdownIt
 
 import lit_video
 from lit_video.__main__ import main
@@ -10,6 +11,7 @@ from lit_video.errors import UserError
 from lit_video.reports.card import model_card
 from lit_video.tables.predictions import save_logits
 from lit_video.tables.results import read_result
+from lit_video.utils.text import printable
 from tests.fake_runs import change_result
 
 
@@ -38,6 +40,22 @@ def test_of_several_tasks_a_video_is_right_in_all_of_them(finished):
     verbs, nouns = card.split("### verb")[1].split("### noun")
     assert "| take | 2 | 100 |" in verbs and "| egg | 2 | 0 |" in nouns
     assert "Most often confused" not in verbs and "egg taken for" in nouns
+
+
+def test_names_make_no_html_no_picture_no_line_and_no_cell(finished):
+    name = "a|b\n# c <img src=x> ![d](http://e.example/f.png)\x1b[2J\r\u202e"
+    logits = np.eye(2, dtype=np.float32)[[0, 1, 1]]
+    tasks = {each: (logits, np.array([0, 0, 1]), [f"{i} {name}" for i in range(2)]) for each in (name, "noun")}
+    save_logits(finished, np.arange(3), tasks)
+    change_result(finished, test_videos=3, table=name, device=name, command=name, metrics={f"test/{name}_top1": 50.0})
+    _, front, text = model_card(finished).split("---\n", 2)
+    assert yaml.safe_load(front)["model-index"][0]["name"].endswith(name)
+    assert [line for line in text.split("\n") if line != printable(line)] == []
+    tokens = MarkdownIt("commonmark").enable("table").parse(text)
+    kinds = [each.type for token in tokens for each in (token, *(token.children or ()))]
+    assert not {"html_block", "html_inline", "image"} & {*kinds}
+    assert kinds.count("tr_open") * 3 == kinds.count("td_open") + kinds.count("th_open") > 0
+    assert "".join(token.tag for token in tokens if token.type == "heading_open") == "h1h2h2h3h3h2h2"
 
 
 def test_a_run_that_is_not_finished_has_none(tmp_path):
