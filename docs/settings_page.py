@@ -20,7 +20,7 @@ from lit_video.video.recipes import RECIPES
 
 HERE = Path(__file__).parent
 PAGE, FACTS, EXPERIMENTS = HERE / "settings.md", HERE / "facts", HERE.parent / "experiments"
-SCALES = ("ssv2", "k400", "k600", "epic100", "diving48", "howto100m")
+SCALES = ("ssv2", "k400", "k600", "epic100", "diving48", "howto100m", "moments")
 INTRODUCTION = """\
 # Settings at the papers' scale
 

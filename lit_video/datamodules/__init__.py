@@ -12,6 +12,7 @@ from lit_video.datamodules.released import Diving48 as Diving48
 from lit_video.datamodules.released import Kinetics400 as Kinetics400
 from lit_video.datamodules.released import Kinetics600 as Kinetics600
 from lit_video.datamodules.released import Kinetics700 as Kinetics700
+from lit_video.datamodules.released import MomentsInTime as MomentsInTime
 from lit_video.datamodules.something_v2 import SomethingV2 as SomethingV2
 from lit_video.datamodules.temporal_skills import TemporalSkills as TemporalSkills
 from lit_video.datamodules.video_csv import VideoCSV as VideoCSV

@@ -1,4 +1,4 @@
-"""Released data sets of a file or two: Kinetics, UCF-101, HMDB-51, Diving-48 and Charades."""
+"""Released data sets of a file or two: Kinetics, UCF-101, HMDB-51, Diving-48, Moments in Time and Charades."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -218,6 +218,44 @@ class Diving48(AnnotatedVideos):
         return [
             VideoRecord(self.folders.find(videos, row.text("vid_name")), row.whole("label", below=48)) for row in rows
         ]
+
+
+class MomentsInTime(AnnotatedVideos):
+    """Moments in Time (arXiv:1801.03150): 802,264 training and 33,900 validation videos of 3 seconds, 339 classes.
+
+    Reads ``root/moments_categories.txt`` (``label,number``), ``root/{training,validation}Set.csv`` (without a header:
+    ``LABEL/VIDEO.mp4``, label, workers for and against it) and ``root/{training,validation}/LABEL/VIDEO.mp4``
+    (moments.csail.mit.edu). The second release has 305 classes, 727,305 and 30,500 videos.
+
+    Args:
+        classes: number of classes; another than the paper's 339 has to be said.
+        **kwargs: see :class:`AnnotatedVideos`.
+    """
+
+    released: Mapping[Split, tuple[int, int]] = {"train": (727_305, 802_264), "val": (30_500, 33_900)}
+
+    def __init__(self, classes: int = 339, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.classes: int = classes
+
+    @cached_property
+    def class_names(self) -> list[str]:
+        """Names such as "blocking", by class number."""
+        path = self.root / "moments_categories.txt"
+        columns = ("label", "number")
+        rows = read_table("data.root", path, columns, columns, delimiter=",")
+        refuse_repeats(rows, lambda row: row.whole("number", below=self.classes), "number")
+        rows.sort(key=lambda row: row.whole("number"))
+        return exactly(self.classes, [row.text("label") for row in rows], path)
+
+    def annotated(self, split: Split) -> list[VideoRecord]:
+        """Videos that the csv of a split lists."""
+        part = "training" if split == "train" else "validation"
+        columns = ("path", "label", "for", "against")
+        rows = read_table("data.root", self.root / f"{part}Set.csv", columns[:2], columns, delimiter=",")
+        refuse_repeats(rows, lambda row: row.cells["path"], "path")
+        videos = self.root / part
+        return [VideoRecord(Path(row.inside("path", videos)), row.member("label", self.numbers)) for row in rows]
 
 
 class Charades(AnnotatedVideos):

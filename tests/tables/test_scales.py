@@ -25,6 +25,7 @@ DATA = {
     "epic100": ("EpicKitchens100", {"verb": 97, "noun": 300}),
     "diving48": ("Diving48", 48),
     "howto100m": ("HowTo100MTasks", 1059),
+    "moments": ("MomentsInTime", 339),
 }
 
 
