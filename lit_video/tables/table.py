@@ -10,6 +10,7 @@ from lit_video.errors import UserError
 from lit_video.utils.text import did_you_mean
 
 METRIC = "test/video_top1"
+OF_RUN = "run:"  # before TABLE/SCALE/ROW, whose run with the same seed has the weights to start from
 
 
 def short_key(key: str) -> str:
@@ -26,6 +27,8 @@ def _holds(wanted: Any, found: Any) -> bool:
     """Whether a setting holds in resolved ones: a class by its last name, a scheme's FILE.py or FILE.py:CLASS too."""
     if not isinstance(wanted, str):
         return isinstance(wanted, dict) or bool(found == wanted)
+    if wanted.startswith(OF_RUN):
+        return f"/{wanted[len(OF_RUN) :]}/seed" in f"/{found}"
     module, _, name = str(found).rpartition(".")
     file, _, its = wanted.partition(":")
     return wanted in (found, name) or (Path(file).name == f"{module}.py" and its in ("", name))

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lit_video.errors import UserError
 from lit_video.tables.reading import read_table
-from lit_video.tables.table import Row, Table
+from lit_video.tables.run_files import has_result
+from lit_video.tables.table import OF_RUN, Row, Table
 
 WHOLE = "model.size"  # a mapping that is always given whole, and takes no null
 
@@ -91,7 +93,28 @@ class Run:
         The row comes after all files, overlays too: what a table varies must hold at every scale.
         """
         given = self.request
-        return [*given.files, *setting_flags(self.row.settings), *given.flags, f"--seed_everything={self.seed}"]
+        settings = self.row.settings | ({"model.weights": str(self.start)} if self.start else {})
+        return [*given.files, *setting_flags(settings), *given.flags, f"--seed_everything={self.seed}"]
+
+    @property
+    def start(self) -> Path | None:
+        """Folder of the run that this one starts from (``run:TABLE/SCALE/ROW``), of the same seed; mostly ``None``."""
+        named = str(self.row.settings.get("model.weights"))
+        return self.request.folder / named[len(OF_RUN) :] / f"seed{self.seed}" if named.startswith(OF_RUN) else None
+
+    def refuse_unfinished_start(self, weights: str | None) -> None:
+        """Refuse to start from the weights of a run that is not finished.
+
+        Raises:
+            UserError: names the command that runs it.
+        """
+        if self.start and weights == str(self.start) and not has_result(self.start):
+            table, scale, row = self.start.parts[-4:-1]
+            before = f"fit --config {table} --config scale/{scale} --row {row} --seeds {self.seed}"
+            raise UserError(
+                f"model.weights: the run {self.start} is not finished: first run python -m lit_video {before} "
+                f"--runs {self.request.folder}, or give other --model.weights"
+            )
 
     def place(self, key: str = "") -> str:
         """Where a setting was made, for messages: the user's flag, the row, or the files."""

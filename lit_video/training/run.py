@@ -93,6 +93,7 @@ def checked_row(run: Run) -> CheckCLI:
     with user_errors(run.place):
         if not (run.folder / RUN).exists():  # a run that goes on reads them no more
             cli.model.check_image_weights()
+            run.refuse_unfinished_start(cli.model.weights)
         cli.datamodule.check()
         refuse_searches(cli.config_init.trainer.callbacks)
         cli.datamodule.refuse_choice(as_list(cli.config_init.trainer.callbacks))

@@ -3,6 +3,7 @@
 from functools import cache
 from typing import NamedTuple
 
+from lit_video.tables.table import OF_RUN
 from lit_video.training.request import Run
 from lit_video.training.run import build_row
 from tests.command_line import parse_request
@@ -55,6 +56,8 @@ def equal(setting, resolved):
         return all(key in resolved and equal(value, resolved[key]) for key, value in setting.items())
     if isinstance(resolved, dict):
         return resolved["class_path"].rpartition(".")[2] == setting
+    if isinstance(setting, str) and setting.startswith(OF_RUN):
+        return f"/{setting.removeprefix(OF_RUN)}/seed" in resolved
     if isinstance(setting, str) and isinstance(resolved, str):
         return setting == resolved or resolved.endswith(f".{setting}")
     return setting == resolved

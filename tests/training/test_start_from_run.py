@@ -1,0 +1,46 @@
+"""A row starts from the finished run of another table's row, with the same seed."""
+
+import pytest
+import torch
+import yaml
+
+from lit_video.__main__ import main
+from lit_video.tables.results import read_result
+from lit_video.tables.table import OF_RUN
+
+
+@pytest.fixture
+def follower(table, tmp_path):
+    """A table whose row starts from the row `second` of the other."""
+    content = yaml.safe_load(table[0].read_text())
+    content["table"]["rows"] = {"third": {"set": {"model.window": 1, "model.weights": f"{OF_RUN}two/default/second"}}}
+    path = table[0].with_name("after.yaml")
+    path.write_text(yaml.safe_dump(content))
+    return path
+
+
+def fit(path, runs, tiny, seed):
+    return main(["fit", "--config", str(path), "--seeds", str(seed), "--runs", str(runs), *tiny])
+
+
+def test_a_row_starts_from_a_finished_run_of_its_own_seed(follower, finished, tiny, capsys):
+    runs = finished.parents[3]
+    assert fit(follower, runs, tiny, 1) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    seed1 = finished.with_name("seed1")
+    assert f"model.weights: the run {seed1} is not finished: first run python -m lit_video fit" in line
+    assert f"--config two --config scale/default --row second --seeds 1 --runs {runs}" in line
+    assert not (runs / "after").exists()
+    assert fit(follower, runs, [*tiny, "--trainer.max_epochs=1", "--model.optimization.lr=1e-12"], 0) == 0
+    run = runs / "after/default/third/seed0"
+    weights, start = (torch.load(one / "last.ckpt", weights_only=True)["state_dict"] for one in (run, finished))
+    torch.testing.assert_close(weights, start, atol=1e-6, rtol=0)
+    assert read_result(run)["identity"]["weights"].keys() == {"model.init_args.weights"}
+    assert main(["table", "--config", str(follower), "--runs", str(runs)]) == 0
+    assert "sets run:" not in capsys.readouterr().out
+
+
+def test_other_weights_by_flag_need_no_such_run(follower, finished, tiny):
+    runs = finished.parents[3]
+    flags = [*tiny, f"--model.weights={finished}", "--trainer.fast_dev_run=true"]
+    assert fit(follower, runs, flags, 1) == 0
