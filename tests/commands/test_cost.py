@@ -66,7 +66,7 @@ def test_vivits_figures_exceed_ours_by_the_element_wise_work_only(label):
     assert 1.002 < value(MODELS[place].cost) / (counted(place)[1] * MODELS[place].views) < 1.009
 
 
-SCALES = ("ssv2", "k400", "k600", "epic100", "diving48", "howto100m")
+SCALES = ("ssv2", "k400", "k600", "epic100", "diving48", "howto100m", "moments")
 
 
 def printed_costs():

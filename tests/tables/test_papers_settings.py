@@ -51,8 +51,10 @@ SETTINGS = [
     ("V1 V2 V3 V6 V7 V8 V9 V11", "vivit_models", "model1", "epic100", None,
      VIVIT | VIEWS | {"data.augmentation.crop": "stretch", "data.augmentation.policy": "vivit-rand-15",
                       "data.augmentation.flip": 0.5, "model.task_loss": "mean"}),
-    *(("V4", "vivit_models", row, "epic100", None, {"model.weights": f"hub:vivit-b-{name}"})
-      for row, name in (("model1", "k400"), ("model2", "fe-k400"))),
+    *(("V4", "vivit_models", row, "epic100", None, {"model.weights": f"runs/vivit_models/k400/{row}/seed0"})
+      for row in ("model1", "model2", "model3", "model4", "average_pool")),
+    *(("V14", "vivit_k400", "l_1", "k400", recipe, {"model.temporal_depth": layers})
+      for recipe, layers in ((None, 4), ("released", 24))),
     ("V1 V5 V6 V7 V9 V11", "xvit_ssv2", "vivit_l", "ssv2", None,
      VIVIT | {"data.image_size": 224, "data.sampling.stride": 2, "data.augmentation.flip": 0.5, "data.test_crops": 3}),
     ("V12", "xvit_k600", "vivit_l", "k600", None, {"model.optimization.lr": 0.1}),

@@ -17,11 +17,11 @@ from lit_video.weights.hub import PREFIX, find
 from lit_video.weights.loading import load_pretrained
 from tests.command_line import parse_request
 from tests.commands.test_weights_settings import named_as_released
-from tests.tables.experiments import EXPERIMENTS, PAPERS
+from tests.tables.experiments import EXPERIMENTS, PAPERS, resolved
 from tests.video.made import write
 
 VIDEOS = {"ssv2": (48, 12), "k400": (300, 30), "k600": (300, 30), "epic100": (180, 60), "diving48": (150, 30)}
-VIDEOS |= {"howto100m": (1100, 10)}  # frames, frames per second
+VIDEOS |= {"howto100m": (1100, 10), "moments": (75, 25)}  # frames, frames per second
 SMALLER = ["--data.batch_size=2", "--data.num_workers=0", "--data.test_clips=1", "--trainer.accelerator=cpu"]
 
 
@@ -52,10 +52,12 @@ def clips_of(data, video):
         yield data.on_after_batch_transfer(batch, 0)
 
 
-def rehearse(built, video):
-    """A step of training and a test clip; returns the shapes of the clips."""
+def rehearse(built, video, start=None):
+    """A step of training, from another row's network if there is one, and a test clip; returns the clips' shapes."""
     model, shapes = built.model, []
     given = model.weights
+    if start:
+        load_pretrained(model.network, start.model.network.state_dict(), fresh_head=True)
     if given and given.startswith(PREFIX):  # of the authors' network, which has another classifier
         data = built.datamodule  # to whose clips positions of the other family are resized
         clip = {"data.frames": data.frames, "data.image_size": data.image_size, "data.root": str(video.parent)}
@@ -77,13 +79,22 @@ def rehearse(built, video):
     return shapes
 
 
+def start_of(run):
+    """The row that a run starts from, with the network that it was trained with."""
+    if not run.start:
+        return None
+    table, scale, row = run.start.parts[-4:-1]
+    return resolved(row, EXPERIMENTS / f"{table}.yaml", EXPERIMENTS / f"scale/{scale}.yaml")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("table", "scale"), on_papers_data())
 def test_every_row_trains_a_step_and_tests_a_clip(table, scale, videos, tmp_path):
     files = [EXPERIMENTS / f"{table}.yaml", EXPERIMENTS / f"scale/{scale}.yaml"]
     request = parse_request([*(f"--config={file}" for file in files), *SMALLER, f"--data.root={tmp_path}"])
     for row in request.rows:
-        shapes = rehearse(build_row(Run(request, row, 0)), videos / f"{scale}.mp4")
+        run = Run(request, row, 0)
+        shapes = rehearse(build_row(run), videos / f"{scale}.mp4", start_of(run))
         print(f"{table} {scale} {row.name}: {shapes}")
 
 
