@@ -51,31 +51,23 @@ class MixingPlan:
     causal: bool = False
 
     def __post_init__(self) -> None:
-        if self.window < 0:
-            raise ValueError(f"window is {self.window}, expected 0, 1, 2, ...")
-        if not 0 <= self.ratio <= 1:
-            raise ValueError(f"ratio is {self.ratio}, expected a number from 0 to 1")
-        if self.scope not in ("per_head", "full"):
-            raise ValueError(f"scope is {self.scope!r}, expected per_head or full")
-        if self.summary not in (True, False, "own"):
-            raise ValueError(f"summary is {self.summary!r}, expected true, false or own")
-        if self.summary_tokens < 1 or math.isqrt(self.summary_tokens) ** 2 != self.summary_tokens:
-            raise ValueError(f"summary_tokens is {self.summary_tokens}, expected 1, 4, 9, ...")
-        if not self.summary and (self.summary_tokens > 1 or self.summary_before_norm):
-            raise ValueError("summary_tokens and summary_before_norm do not apply without summary")
-        if self.segment is not None and self.segment < 1:
-            raise ValueError(f"segment is {self.segment}, expected at least 1 frame")
-        unknown = set(self.mixed) - {"x", "key", "value", "query"}
-        if unknown:
-            raise ValueError(f"mixed names {', '.join(sorted(unknown))}, expected x, key, value or query")
-        if self.causal:
-            self._check_causal()
-
-    def _check_causal(self) -> None:
-        if self.summary is True:
-            raise ValueError("summary is true: the summary tokens of all frames are not causal; give own or false")
-        if self.segment is not None:
-            raise ValueError(f"segments is {self.segment}: causal mixing has no groups of frames")
+        r, unknown = self.summary_tokens, ", ".join(sorted({*self.mixed} - {"x", *PARTS}))
+        wrong = {
+            f"window is {self.window}, expected 0, 1, 2, ...": self.window < 0,
+            f"ratio is {self.ratio}, expected a number from 0 to 1": not 0 <= self.ratio <= 1,
+            f"scope is {self.scope!r}, expected per_head or full": self.scope not in ("per_head", "full"),
+            f"summary is {self.summary!r}, expected true, false or own": self.summary not in (True, False, "own"),
+            f"summary_tokens is {r}, expected 1, 4, 9, ...": r < 1 or math.isqrt(r) ** 2 != r,
+            "summary_tokens and summary_before_norm do not apply without summary": not self.summary
+            and (r > 1 or self.summary_before_norm),
+            f"segment is {self.segment}, expected at least 1 frame": self.segment is not None and self.segment < 1,
+            f"mixed names {unknown}, expected x, key, value or query": unknown,
+            "summary is true: the summary tokens of all frames are not causal; give own or false": self.causal
+            and self.summary is True,
+            f"segments is {self.segment}: causal mixing has no groups of frames": self.causal and self.segment,
+        }
+        for message in (message for message, applies in wrong.items() if applies):
+            raise ValueError(message)
 
     @property
     def offsets(self) -> tuple[int, ...]:
