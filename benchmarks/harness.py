@@ -18,9 +18,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lit_video.errors import UserError
-from lit_video.training.throughput import Times, rounds, seconds
+from lit_video.training.throughput import Times, rounds
 from lit_video.utils.command_line import recorded_command
-from lit_video.utils.environment import choose_device, provenance
+from lit_video.utils.environment import choose_device, provenance, seconds
 from lit_video.utils.files import write_atomically
 from lit_video.utils.startup import avoid_amx
 from lit_video.utils.text import markdown_lines, text_table

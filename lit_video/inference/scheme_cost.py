@@ -1,19 +1,19 @@
 """Cost of an attention scheme: parameters, multiply-adds, memory and time of a layer, and how they grow."""
 
-import copy
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import log2
 from statistics import median
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.flop_counter import FlopCounterMode
 
 from lit_video.attention import Grid, Scheme
 from lit_video.inference.scheme_sight import places
+from lit_video.network.cost import multiply_adds
+from lit_video.utils.environment import seconds
 
 CLIP = Grid(16, 8, 8)  # 16 frames of 64 pixels in patches of 8
 LARGE = Grid(32, 16, 16)  # from which, and twice which, growth is measured
@@ -37,17 +37,18 @@ class Cost:
 def costs(schemes: dict[str, Callable[[], Scheme]]) -> list[Cost]:
     """Measure schemes by name, side by side on this machine's CPU."""
     built = {name: make() for name, make in schemes.items()}
-    seconds: dict[str, list[float]] = {name: [] for name in built}
+    times: dict[str, list[float]] = {name: [] for name in built}
     for _ in range(ROUNDS):
         for name, scheme in built.items():
-            seconds[name].append(_step(scheme))
+            x = _tokens(scheme, CLIP, CLIPS)
+            times[name].append(seconds(partial(_step, scheme, x), x.device))
     return [
         Cost(
             name,
             sum(parameter.numel() for parameter in scheme.parameters()),
             _macs(scheme, CLIP),
             _kept(scheme),
-            median(seconds[name]) / CLIPS,
+            median(times[name]) / CLIPS,
             *_growth(scheme),
         )
         for name, scheme in built.items()
@@ -58,11 +59,8 @@ def _tokens(scheme: Scheme, grid: Grid, clips: int, **where: Any) -> Tensor:
     return torch.ones(clips, len(places(scheme.class_tokens, grid)), WIDTH, **where)
 
 
-def _step(scheme: Scheme) -> float:
-    x = _tokens(scheme, CLIP, CLIPS)
-    start = time.perf_counter()
+def _step(scheme: Scheme, x: Tensor) -> None:
     scheme(x, CLIP).sum().backward()
-    return time.perf_counter() - start
 
 
 def _kept(scheme: Scheme) -> int:
@@ -83,10 +81,7 @@ def _kept(scheme: Scheme) -> int:
 
 
 def _macs(scheme: Scheme, grid: Grid) -> int:
-    shadow = copy.deepcopy(scheme).to("meta")
-    with torch.no_grad(), FlopCounterMode(display=False) as counter:
-        shadow(_tokens(shadow, grid, 1, device="meta"), grid)
-    return counter.get_total_flops() // 2
+    return multiply_adds(scheme, _tokens(scheme, grid, 1, device="meta"), grid)
 
 
 def _growth(scheme: Scheme) -> tuple[float, float]:

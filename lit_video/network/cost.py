@@ -25,18 +25,25 @@ HEADER = ["model", "clip", "params", "paper", "diff.", "GMACs", "views", "total"
 
 
 def count(module: nn.Module, frames: int, image_size: ImageSize) -> tuple[int, int]:
-    """Parameters, and multiply-adds of one view of ``frames`` of a side, or height and width, ``image_size``.
-
-    The papers' "FLOPs" are multiply-adds too. Counted are matrix products and convolutions, attention included,
-    by torch's flop counter (which counts a multiply-add as two), on the meta device, without computing anything.
-    """
+    """Count parameters, and multiply-adds of one view of ``frames`` of a side, or height and width, ``image_size``."""
     import torch  # here, as the figures of the papers are read without it
+
+    clip = torch.empty(1, 3, frames, *height_and_width(image_size), device="meta")
+    return sum(p.numel() for p in module.parameters()), multiply_adds(module, clip)
+
+
+def multiply_adds(module: nn.Module, *inputs: Any) -> int:
+    """Count the multiply-adds of matrix products and convolutions, attention included, for inputs on the meta device.
+
+    The papers' "FLOPs" are multiply-adds too; torch's counter counts each as two. Nothing is computed.
+    """
+    import torch
     from torch.utils.flop_counter import FlopCounterMode
 
     shadow = copy.deepcopy(module).to("meta").eval().requires_grad_(False)
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
-        shadow(torch.empty(1, 3, frames, *height_and_width(image_size), device="meta"))
-    return sum(p.numel() for p in module.parameters()), counter.get_total_flops() // 2
+        shadow(*inputs)
+    return int(counter.get_total_flops()) // 2
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """How long to train: from the machine's speed, measured with the model at hand."""
 
 import inspect
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +12,7 @@ from lit_video.attention.own import import_scheme
 from lit_video.network.vit import ViTSize
 from lit_video.own_videos.choices import Choice
 from lit_video.utils.clip_shape import as_setting, height_and_width
+from lit_video.utils.environment import choose_device, seconds
 
 SHARE = 0.7  # of the time is training steps; the rest decodes, validates, tests
 FEWEST, MOST = 10, 200  # epochs
@@ -36,17 +36,11 @@ def built(model: str, settings: Mapping[str, Any], data: Mapping[str, Any], clas
 
 
 def clips_per_second(net: nn.Module, data: Mapping[str, Any]) -> float:
-    """Clips that a training step takes per second here, from a few steps of noise."""
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    """Measure how many clips a second this machine trains on, from the fastest of a few steps of noise."""
+    device = choose_device(None)
     net = net.to(device)
     clips = torch.rand(data["batch_size"], 3, data["frames"], *height_and_width(data["image_size"]), device=device)
-    fastest = float("inf")
-    for _ in range(STEPS):
-        start = time.perf_counter()
-        net(clips).sum().backward()
-        if device == "cuda":
-            torch.cuda.synchronize()
-        fastest = min(fastest, time.perf_counter() - start)
+    fastest = min(seconds(lambda: net(clips).sum().backward(), device) for _ in range(STEPS))
     return float(data["batch_size"] / fastest)
 
 

@@ -15,22 +15,10 @@ from lit_video.training.cli import BuildCLI
 from lit_video.training.request import Request, Run
 from lit_video.training.run import build_row
 from lit_video.utils.clip_shape import height_and_width
+from lit_video.utils.environment import seconds
 from lit_video.utils.text import text_table
 
 Times = dict[str, list[float]]
-
-
-def seconds(
-    action: Callable[[], object], device: torch.device, clock: Callable[[], float] = time.perf_counter
-) -> float:
-    """Seconds of one call on a clock, the device's work included."""
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-    start = clock()
-    action()
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-    return clock() - start
 
 
 def rounds(

@@ -4,6 +4,8 @@ import os
 import platform
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -47,6 +49,19 @@ def device_name(device: torch.device | str) -> str:
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
     names = [line.partition(": ")[2] for line in lines if line.startswith("model name")]
     return f"{names[0]}, {torch.get_num_threads()} threads" if names else platform.processor()
+
+
+def seconds(
+    action: Callable[[], object], device: torch.device, clock: Callable[[], float] = time.perf_counter
+) -> float:
+    """Measure the seconds of one call on a clock, the device's work included."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    start = clock()
+    action()
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return clock() - start
 
 
 def provenance(command: str, device: torch.device | str, *others: str) -> dict[str, Any]:
