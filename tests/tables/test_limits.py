@@ -124,7 +124,7 @@ def test_a_setting_that_no_memory_holds_is_refused(build):
 
 def test_a_test_builds_no_larger_model_than_the_checkpoint_holds(run, capsys):
     assert main(["test", "--ckpt", str(run), "--trainer.accelerator=cpu", "--model.size.width=16384"]) == 2
-    assert "model.size: is larger than that of the weights in the checkpoint" in capsys.readouterr().err
+    assert "model: size is larger than that of the weights in the checkpoint" in capsys.readouterr().err
 
 
 def test_names_steer_no_terminal_and_no_markdown():
