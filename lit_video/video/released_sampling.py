@@ -1,4 +1,4 @@
-"""The samplings of X-ViT's release, index by index, for its checkpoints.
+"""The samplings of X-ViT's and TimeSformer's releases and of PySlowFast, index by index, for their checkpoints.
 
 They differ from the papers' in ways that move accuracy: segments overlap in their borders, "frames x rate" steps
 ``(frames * rate - 1) / (frames - 1)`` frames, a single dense test clip is the first and not the centre one, and the
@@ -17,7 +17,7 @@ from lit_video.video.sampling import DenseStride, Sampling
 
 @dataclass(frozen=True)
 class ReleasedSegments(Sampling):
-    """X-ViT's release on Something-Something v2: its test takes 2 clips, the paper's 1.
+    """X-ViT's and TimeSformer's releases on Something-Something v2: X-ViT's test takes 2 clips, its paper's 1.
 
     Training takes a random frame of each segment; clip 0 (validation, and the first of the test) the middle ones,
     rounded down, clip 1 the first frames, clip 2 the last ones. Neighbours share their border, a frame
@@ -40,12 +40,12 @@ class ReleasedSegments(Sampling):
 
 @dataclass(frozen=True)
 class ReleasedDense(DenseStride):
-    """X-ViT's release on Kinetics. There validation draws random clips; here it takes the first test clip.
+    """PySlowFast and these releases on Kinetics. X-ViT's validation draws random clips; here it takes the first one.
 
     Args:
-        stride: the "rate" of frames x rate; 16 in the released configurations.
-        fps: let a clip of any video last as long as it does at this rate (the release's is 30, where it is given a file
-            of the videos' rates); ``None`` to count the video's own frames.
+        stride: the "rate" of frames x rate; 16 in X-ViT's configurations.
+        fps: let a clip of any video last as long as it does at this rate, 30 in PySlowFast and TimeSformer's release
+            (X-ViT's has it with a file of the videos' rates); ``None`` to count the video's own frames.
     """
 
     stride: int = 16

@@ -5,15 +5,19 @@ The rules are written anew here, from papers and loaders: frame numbers for vide
 """
 
 from fractions import Fraction
+from functools import cache
 from math import ceil
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
+from lit_video.training.cli import CheckCLI
+from lit_video.training.request import setting_flags
 from lit_video.video.augmentation import TrainingView
 from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import decode
+from lit_video.weights.hub import PREFIX, find
 from tests.tables.experiments import EXPERIMENTS, resolved
 from tests.video.made import write
 
@@ -68,8 +72,36 @@ class Google(Rule):
         return (start + (np.arange(self.frames) + 0.5) * self.rate * self.scaled(fps)).astype(int) % count
 
 
-# table, row, scale, recipe: rule; sides of training crops over the short side, height and width each;
-# test crops: pixels out of a short side, their number
+class Segments(Rule):
+    """TSN's middles of equal segments, as the X-ViT paper has them."""
+
+    def starts(self, count, fps):
+        return list(range(self.clips)), 0
+
+    def clip(self, start, count, fps):
+        return ((np.arange(self.frames) + 0.5) * count / self.frames).astype(int)
+
+
+class SharedBorders(Segments):
+    """Something-Something v2 in X-ViT's and TimeSformer's releases: middles of segments, then their first frames."""
+
+    def clip(self, start, count, fps):
+        borders = np.round((count - 1) / self.frames * np.arange(self.frames + 1)).astype(int)  # halves to even
+        return ((borders[:-1] + borders[1:]) // 2, borders[:-1])[start]
+
+
+class Covering(Segments):
+    """HowTo100M: clips of 8.5 s cover the video, of 10 s two, each as often as the other."""
+
+    def clip(self, start, count, fps):
+        clip, video = 8.533, count / float(fps)
+        begin = max(video - clip, 0) if start >= self.clips / 2 else 0
+        moments = begin + (np.arange(self.frames) + 0.5) * clip / self.frames
+        return np.minimum(moments * float(fps), count - 1).astype(int)
+
+
+# table, row, scale and recipe, or published weights; the rule of frames; the side of training crops and the range of
+# short sides; the side of test crops, the short side and their number
 CLIPS = {
     ("timesformer_k400", "base", "k400", "released"): (Facebook(8, 32, 30, 1), (224, 256, 320), (224, 224, 3)),
     ("timesformer_k400", "l", "k400", "released"): (Facebook(96, 4, 30, 1), (224, 256, 320), (224, 224, 3)),
@@ -86,6 +118,28 @@ CLIPS = {
     ("timesformer_cnns", "slowfast", "k400", "released"): (Facebook(32, 2, 30, 10), (224, 256, 320), (256, 256, 3)),
     ("timesformer_cnns", "i3d", "k400", "released"): (Facebook(8, 8, 30, 10), (224, 256, 320), (256, 256, 3)),
     ("xvit_k600", "x3d_xl", "k600", "borrowed"): (Facebook(16, 5, 30, 10), (312, 356, 446), (356, 356, 3)),
+    ("xvit_ssv2", "x8", "ssv2", "paper"): (Segments(8, 0, None, 1), (224, 230.4, 332.8), (224, 224, 3)),
+    ("xvit_epic", "x16", "epic100", "paper"): (Segments(16, 0, None, 1), (224, 230.4, 332.8), (224, 224, 3)),
+    ("xvit_ssv2", "x16", "ssv2", "released"): (SharedBorders(16, 0, None, 2), (224, 256, 320), (224, 224, 3)),
+    ("timesformer_ssv2", "hr", "ssv2", "released"): (SharedBorders(16, 0, None, 1), (448, 448, 512), (448, 448, 3)),
+    ("timesformer_diving48", "base", "diving48", "paper"): (Segments(8, 0, None, 1), (224, 256, 320), (224, 224, 3)),
+    ("timesformer_data_share", "slowfast100", "ssv2", "released"): (
+        SharedBorders(64, 0, None, 1),
+        (224, 256, 320),
+        (256, 256, 1),
+    ),
+    ("timesformer_long_video", "frames8", "howto100m", "paper"): (
+        Covering(8, 0, None, 48),
+        (224, 256, 320),
+        (224, 224, 3),
+    ),
+    ("hub:timesformer-k400",): (Facebook(8, 32, 30, 1), None, (224, 224, 3)),
+    ("hub:timesformer-l-k600",): (Facebook(96, 4, 30, 1), None, (224, 224, 3)),
+    ("hub:timesformer-ssv2",): (SharedBorders(8, 0, None, 1), None, (224, 224, 3)),
+    ("hub:vivit-b-k400",): (Google(32, 2, 25, 4), None, (224, 256, 3)),
+    ("hub:vivit-l-fe-epic",): (Google(32, 1, None, 4), None, (224, 256, 1)),
+    ("hub:xvit-b-k600",): (Facebook(16, 16, None, 1), None, (224, 224, 3)),
+    ("hub:xvit-b-ssv2",): (SharedBorders(16, 0, None, 2), None, (224, 224, 3)),
 }
 
 
@@ -97,13 +151,16 @@ def videos(tmp_path_factory):
     return folder
 
 
-def data_of(table, row, scale, recipe):
+@cache
+def data_of(table, row=None, scale=None, recipe=None):
+    if table.startswith(PREFIX):
+        return CheckCLI([*setting_flags(find(table).settings), "--data.root=/data"]).datamodule
     files = (EXPERIMENTS / f"{table}.yaml", EXPERIMENTS / f"scale/{scale}.yaml")
     return resolved(row, *files, recipe=None if recipe == "borrowed" else recipe).datamodule
 
 
 def decoded(data, path, view, clips, item):
-    """Frame numbers that a clip is decoded from, its pixels made as a loader's worker makes them."""
+    """Frame numbers that a clip is decoded from; of a video's first and last clip the pixels are made too."""
     numbers = []
 
     def recorded(file, wanted):
@@ -112,6 +169,8 @@ def decoded(data, path, view, clips, item):
 
     how = {"decode": recorded, "short": data.short}
     dataset = ClipDataset([VideoRecord(path, 0)], data.sampling, data.frames, view, 0, clips, **how)
+    if clips and item[1] not in (0, clips - 1):
+        return np.array(dataset.numbers(dataset.records[0], item[1]))
     clip = dataset[item]["clip"]
     assert clip.shape[:3] == (view.crops, data.frames, 3) and clip.shape[3:] == view.size
     return np.array(numbers)
@@ -129,10 +188,10 @@ def test_frames_are_those_of_the_authors_rule(case, name, videos):
         # between two frames ours is that nearer to the middle of the video; float32 there
         apart = np.abs(numbers - rule.clip(start, count, fps))
         assert np.minimum(apart, count - apart).max() <= 1, clip
-        exact = isinstance(rule, Facebook) and not isinstance(rule, Middle)
+        exact = type(rule) in (Facebook, SharedBorders)
         assert not exact or (apart == 0).mean() > 0.9, clip
     drawn = [data.sampling.numbers(VideoRecord(path, 0).table(), data.frames)[0] for _ in range(60)] if slack else []
-    first = rule.clip(0.0, count, fps)[0]
+    first = rule.clip(0, count, fps)[0]
     assert not drawn or (first <= min(drawn) < first + slack / 4 and slack * 0.75 < max(drawn) <= first + slack + 1)
 
 

@@ -68,7 +68,9 @@ def rehearse(built, video, start=None):
     optimizer = make_optimizer(model.optimization, model.network)
     for step, batch in zip(("train", "test"), clips_of(built.datamodule, video), strict=True):
         clip = batch["clip"].to("meta")
-        assert clip.shape[1:] == (3, built.datamodule.frames, built.datamodule.image_size, built.datamodule.image_size)
+        data = built.datamodule
+        side = data.image_size if step == "train" else data.test_image_size
+        assert clip.shape[1:] == (3, data.frames, side, side)
         model.train(step == "train")
         logits = model(clip)
         if step == "train":
