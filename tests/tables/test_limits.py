@@ -68,6 +68,7 @@ def test_a_pack_that_is_cut_off_is_damaged(tmp_path):
         run_folders(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_report_leaves_out_what_is_damaged_and_says_so(tmp_path, capsys):
     runs, page = tmp_path / "runs", tmp_path / "page.html"
     for table in ("timesformer_schemes", "ablation_tw"):
