@@ -140,6 +140,7 @@ print(*(worker.pid for worker in loader._iterator._workers))
 """
 
 
+@pytest.mark.slow
 def test_the_end_of_a_program_ends_the_loaders_workers_and_no_other_child(tmp_path):
     """Workers ignore the SIGTERM by which multiprocessing ends them: it would wait for one that is busy."""
     command = [sys.executable, "-c", PROGRAM, tmp_path / "file"]

@@ -87,6 +87,7 @@ def test_profile_of_a_faulty_scheme_names_the_fault_and_measures_nothing(own_fil
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_profile_trains_the_scheme_beside_the_rows_that_have_run(own_file, tmp_path, monkeypatch, capsys):
     experiments = tmp_path / "experiments"
     experiments.mkdir()

@@ -90,8 +90,12 @@ def test_an_activation_that_the_rollout_does_not_support_is_refused():
 # one head
 
 
+# the class token does not read what these add to patches last, over time
+UNREAD = {"timesformer_space_before_time", "timesformer_parallel"}
+
+
 @pytest.mark.parametrize("last_layer", [False, True])
-@pytest.mark.parametrize("name", HEADED)
+@pytest.mark.parametrize("name", [name for name in HEADED if name not in UNREAD])
 def test_the_mean_over_the_heads_of_the_last_step_is_the_rollout(name, last_layer):
     """Every head alone, averaged, is the whole where each row of the step sums to the same: all but at clip ends."""
     built, clip = network(name)

@@ -89,7 +89,7 @@ def test_side_by_side_what_trains_comes_first(tiny):
     runs = build_request([path]).runs
     trained, tested = rounds(runs)
     assert [(run.row.name, run.seed) for run in trained] == [("base1", 0), ("l1", 0)]
-    assert len(tested) == 8
+    assert len(tested) == 6
     assert rounds(trained) == [trained]
 
 
