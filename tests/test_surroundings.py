@@ -17,6 +17,8 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
+import pytest
+
 import lit_video
 
 FILES = sorted(Path(lit_video.__file__).parent.rglob("*.py"))
