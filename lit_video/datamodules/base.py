@@ -116,7 +116,8 @@ class VideoDataModule(LightningDataModule):
         positive(frames=frames, batch_size=batch_size)
         self.frames = frames
         self.image_size = as_setting(image_size)
-        within("clips' pixels", frames * prod(height_and_width(image_size)), MOST_PIXELS)
+        for size in (image_size, test_image_size or image_size):
+            within("clips' pixels", frames * prod(height_and_width(size)), MOST_PIXELS)
         self.batch_size = batch_size
         self.num_workers = num_workers
         self.sampling = sampling or Dense()

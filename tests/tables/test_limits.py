@@ -113,6 +113,7 @@ def test_views_of_one_memory_count_once():
         lambda: ViTSize(8, 10**12, 2),
         lambda: VideoDataModule(frames=10**9),
         lambda: VideoDataModule(image_size=10**6),
+        lambda: VideoDataModule(test_image_size=10**6),
         lambda: TemporalSkills(pairs=(1, 1, 10**9)),
         lambda: TemporalSkills(side=10**6),
         lambda: TemporalSkills(length=8 * 10**9),
