@@ -26,11 +26,11 @@ class RecordCLI(ReadCLI):
     """Reads a record's settings; builds nothing, opens no other file and imports no scheme."""
 
     def before_instantiate_classes(self) -> None:
-        """None."""
+        """Import no scheme and build nothing; parse settings only."""
 
 
 def run_flags(record: Path, given: Sequence[str] = ()) -> list[str]:
-    """The model and the data of a run, by its ``run.json``, as flags, with its seed and precision.
+    """Return the model and the data of a run, by its ``run.json``, as flags, with its seed and precision.
 
     Only classes of this package are taken, and those in the packages that the user's ``given`` flags name. No folder
     that the record names is written to, and no callback, logger, plugin or other class of a trainer is taken.
@@ -50,12 +50,12 @@ def run_flags(record: Path, given: Sequence[str] = ()) -> list[str]:
             reason = f"{key} is {name}, no class of lit_video; if you trust it, name it in a flag, as --{key}={name}"
             raise UserError(f"{record}: {reason}") from None
         raise
-    except (KeyError, TypeError, AttributeError) as error:  # of whatever stands there instead
+    except (KeyError, TypeError, AttributeError) as error:  # the record holds something else
         raise UserError(f"{record}: has no settings ({error}); give --config FILE") from error
     data, model = read["data"], read["model"]["init_args"]
     data["init_args"]["num_workers"] = min(data["init_args"]["num_workers"], usable_cores())
     module, _, name = data["class_path"].rpartition(".")
-    if getattr(sys.modules[module], name).prepare_data is not VideoDataModule.prepare_data:  # which writes
+    if getattr(sys.modules[module], name).prepare_data is not VideoDataModule.prepare_data:  # its own one writes videos
         data["init_args"].pop("root", None)
     for name in ("weights", "image_weights"):  # a checkpoint needs the files of its start no more
         model.pop(name, None)
