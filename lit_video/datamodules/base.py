@@ -18,7 +18,7 @@ from lit_video.datamodules.broken import BrokenVideos, OnBroken
 from lit_video.datamodules.manifest import Tables, load_tables
 from lit_video.datamodules.records import Records
 from lit_video.errors import UserError
-from lit_video.utils.clip_shape import ImageSize, as_setting, height_and_width
+from lit_video.utils.clip_shape import ImageSize, PerChannel, as_setting, height_and_width, per_channel
 from lit_video.utils.limits import MOST_PIXELS, within
 from lit_video.utils.processes import ignore_stops
 from lit_video.video.augmentation import VIEWS, Augmentation, EvaluationViews, TrainingView
@@ -32,6 +32,7 @@ from lit_video.video.settings import check_storable
 
 Split = Literal["train", "val", "test"]
 SPLITS: tuple[Split, ...] = ("train", "val", "test")
+LEAST_STD = 1e-3  # a quarter of a grey value
 
 
 class VideoDataModule(LightningDataModule):
@@ -57,8 +58,9 @@ class VideoDataModule(LightningDataModule):
             ViViT's; ``None`` for the crop's own.
         test_image_size: side of a clip in validation and test where it is another than in training, as
             PySlowFast's convolutional networks have it; ``None`` for ``image_size``.
-        mean: mean of the pixels, 0 to 1, for all channels (0.5 for the ImageNet-21k ViTs).
-        std: standard deviation of the pixels, likewise.
+        mean: mean of the pixels, 0 to 1: one number for all channels (0.5 for the ImageNet-21k ViTs), or three, of
+            red, green and blue ([0.485, 0.456, 0.406] for ImageNet).
+        std: standard deviation of the pixels, likewise ([0.229, 0.224, 0.225]).
         channels: their order; ``bgr`` for TimeSformer's released weights of Something-Something (they saw OpenCV's).
         seed: seed of the order of videos and of all augmentation.
         order: order of a clip's frames in validation and test: ``reversed``, ``shuffled`` and ``static`` (the middle
@@ -94,8 +96,8 @@ class VideoDataModule(LightningDataModule):
         test_clips: int = 1,
         test_crops: int = 3,
         views: Literal["even", "released", "whole"] = "even",
-        mean: float = 0.5,
-        std: float = 0.5,
+        mean: PerChannel = 0.5,
+        std: PerChannel = 0.5,
         channels: Channels = "rgb",
         seed: int = 0,
         order: Order = "forward",
@@ -135,8 +137,8 @@ class VideoDataModule(LightningDataModule):
         self.test_image_size = as_setting(test_image_size or image_size)
         TrainingView(self.augmentation, self.image_size)  # refuses a short side below the clip's
         self.view(test_crops)  # refuses a number of crops that it does not have
-        self.mean = mean
-        self.std = std
+        self.mean = per_channel("mean", mean)
+        self.std = per_channel("std", std, LEAST_STD)
         self.channels: Channels = channels
         self.seed = seed
         self.order: Order = order

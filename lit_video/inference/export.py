@@ -18,7 +18,7 @@ from lit_video.inference.export_readme import how_to_load
 from lit_video.modules import TimeSformer, VideoClassifier, ViViT
 from lit_video.network.transformer import mean_frame_token
 from lit_video.network.vit import vit_size
-from lit_video.utils.clip_shape import height_and_width
+from lit_video.utils.clip_shape import height_and_width, of_channels
 from lit_video.weights.hugging_face import HIDDEN_ACT, export_hf_timesformer, export_hf_vivit, gelus_of
 from lit_video.weights.reading import CHECKPOINT_KEY, EXPORTED, of_our_own
 
@@ -122,8 +122,8 @@ def _preprocessor(processor: str, data: Mapping[str, Any]) -> dict[str, Any]:
         "rescale_factor": 1 / 255,
         "offset": vivit,
         "do_normalize": True,
-        "image_mean": [data["mean"] - vivit] * 3,
-        "image_std": [data["std"]] * 3,
+        "image_mean": [mean - vivit for mean in of_channels(data["mean"])],
+        "image_std": [*of_channels(data["std"])],
     }
 
 

@@ -245,7 +245,7 @@ class VideoClassifier(LightningModule):
             return ""
         if known := channel_pixels(stored):
             return fold_pixels(network.embed, *known, stored_settings(data))
-        return f"its pixels are not known: taken for those of data.mean {data.mean:g} and data.std {data.std:g}"
+        return f"its pixels are not known: taken for those of data.mean {data.mean} and data.std {data.std}"
 
     @property
     def _settings(self) -> dict[str, Any]:

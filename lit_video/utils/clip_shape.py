@@ -1,9 +1,10 @@
-"""The shape of clips as settings give it: height and width, and frames spread evenly."""
+"""The shape and the pixels of clips as settings give them: height and width, frames spread evenly, channels."""
 
 from collections.abc import Sequence
 from fractions import Fraction
 
 ImageSize = int | tuple[int, int]
+PerChannel = float | tuple[float, float, float]  # of all channels, or of red, green and blue
 
 
 def height_and_width(size: int | Sequence[int]) -> tuple[int, int]:
@@ -21,6 +22,24 @@ def height_and_width(size: int | Sequence[int]) -> tuple[int, int]:
 def as_setting(size: int | Sequence[int]) -> ImageSize:
     """A side as it is; height and width as a tuple."""
     return size if isinstance(size, int) else height_and_width(size)
+
+
+def per_channel(name: str, value: float | Sequence[float], least: float = 0.0) -> PerChannel:
+    """Return one number where all channels have the same, else those of red, green and blue.
+
+    Raises:
+        ValueError: there are neither one nor three, or one is not from ``least`` to 1.
+    """
+    numbers = tuple(value) if isinstance(value, Sequence) else (value,)
+    if len(numbers) not in (1, 3) or not all(least <= number <= 1 for number in numbers):
+        expected = f"expected one number from {least:g} to 1, or three, of red, green and blue"
+        raise ValueError(f"{name} is {value}, {expected}; pixels are from 0 to 1 here, so divide others by 255")
+    return numbers[0] if len({*numbers}) == 1 else (numbers[0], numbers[1], numbers[2])
+
+
+def of_channels(value: PerChannel) -> tuple[float, float, float]:
+    """Return the numbers of red, green and blue."""
+    return value if isinstance(value, tuple) else (value, value, value)
 
 
 def in_words(size: int | Sequence[int]) -> str:

@@ -10,6 +10,7 @@ from einops import rearrange, repeat
 from torch import Tensor
 
 from lit_video.errors import UserError
+from lit_video.utils.clip_shape import PerChannel, of_channels
 from lit_video.video.augmentation import Augmentation
 from lit_video.video.crops import Box
 from lit_video.video.seeding import digest
@@ -152,7 +153,7 @@ Channels = Literal["rgb", "bgr"]
 IGNORED = -100  # F.cross_entropy's own
 
 
-def evaluation_batch(raw: RawBatch, mean: float, std: float, channels: Channels = "rgb") -> Batch:
+def evaluation_batch(raw: RawBatch, mean: PerChannel, std: PerChannel, channels: Channels = "rgb") -> Batch:
     """Every view becomes a clip of its own."""
     views, device = raw["clip"].shape[1], raw["clip"].device
     view = raw["first_view"][:, None] + torch.arange(views, device=device)
@@ -173,8 +174,8 @@ def evaluation_batch(raw: RawBatch, mean: float, std: float, channels: Channels 
 
 def training_batch(
     raw: RawBatch,
-    mean: float,
-    std: float,
+    mean: PerChannel,
+    std: PerChannel,
     classes: Classes,
     smoothing: float,
     draws: BatchDraws,
@@ -195,15 +196,15 @@ def _beside(of_clips: Tensor, x: Tensor) -> Tensor:
     return of_clips.reshape(-1, *[1] * (x.ndim - 1))
 
 
-def normalise(clip: Tensor, mean: float, std: float, channels: Channels = "rgb") -> Tensor:
+def normalise(clip: Tensor, mean: PerChannel, std: PerChannel, channels: Channels = "rgb") -> Tensor:
     """uint8 ``(b, v, t, 3, height, width)`` -> float ``(b * v, 3, t, height, width)`` with (x / 255 - mean) / std.
 
     The channels are red, green, blue; with ``bgr`` they come out the other way round.
     """
-    if channels == "bgr":
-        clip = clip.flip(3)
-    x = rearrange(clip, "b v t c height width -> (b v) c t height width")
-    return x.float().sub_(255 * mean).div_(255 * std)
+    x = rearrange(clip, "b v t c height width -> (b v) c t height width").float()
+    for channel, m, s in zip(x.unbind(1), of_channels(mean), of_channels(std), strict=True):
+        channel.sub_(255 * m).div_(255 * s)
+    return x.flip(1) if channels == "bgr" else x
 
 
 def outputs(classes: Classes) -> int:

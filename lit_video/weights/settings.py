@@ -14,7 +14,7 @@ from lit_video.network.aggregation import TemporalEncoder
 from lit_video.network.embedding import Embedding, JointEmbedding
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES, ViTSize
-from lit_video.utils.clip_shape import as_setting, height_and_width
+from lit_video.utils.clip_shape import as_setting, height_and_width, of_channels
 from lit_video.utils.settings import Effect, data_names, model_names
 from lit_video.weights.loading import SOURCES, source_of
 from lit_video.weights.reading import StoredWeights
@@ -64,7 +64,8 @@ def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
     those of :func:`channel_pixels`, unless channels differ: :func:`fold_pixels` is for these.
     """
     if stored.clips:
-        return {key: stored.clips[key] for key in data_names("pixels") if key in stored.clips}
+        known = {key: stored.clips[key] for key in data_names("pixels") if key in stored.clips}
+        return {key: tuple(value) if isinstance(value, list) else value for key, value in known.items()}
     source = source_of(stored)
     if source in PIXELS:
         mean, std = PIXELS[source]
@@ -104,12 +105,12 @@ def fold_pixels(embed: Embedding, mean: Sequence[float], std: Sequence[float], d
     Returns:
         A line on it; empty where the pixels are the same.
     """
-    m, s, rgb = data["mean"], data["std"], data["channels"] == "rgb"
-    if rgb and {*mean} == {m} and {*std} == {s}:
+    own, rgb = [[*of_channels(data[name])] for name in ("mean", "std")], data["channels"] == "rgb"
+    if rgb and own == [[*mean], [*std]]:
         return ""
     proj = embed.patches.proj
     kernel = rearrange(proj.weight.double(), "d (c k) h w -> d c k h w", c=3)
-    means, stds = (kernel.new_tensor([*each]) for each in (mean, std))
+    m, s, means, stds = (kernel.new_tensor([*each]) for each in (*own, mean, std))
     shift = (m - means) / stds
     assert proj.bias is not None
     proj.bias.copy_(proj.bias + einsum(kernel, shift, "d c k h w, c -> d"))

@@ -47,7 +47,8 @@ def probabilities(names):
 
 OPTIONS = [("hf-timesformer", {"sampling": each}, frames) for each in SAMPLINGS for frames in (15, 30)]
 OPTIONS += [("hf-vivit", {"views": view}, 30) for view in ("even", "whole", "released")]
-OPTIONS += [("safetensors", {}, 30), ("pt2", {"image_size": (32, 16), "channels": "bgr"}, 30)]
+OPTIONS += [("safetensors", {}, 30), ("pt2", {"image_size": (32, 16), "channels": "bgr", "mean": (0.4, 0.5, 0.3)}, 30)]
+OPTIONS += [(to, {"mean": (0.4, 0.5, 0.3), "std": (0.3, 0.2, 0.4)}, 15) for to in ("hf-timesformer", "hf-vivit")]
 SLOW = [("onnx", {}, 30)]
 
 

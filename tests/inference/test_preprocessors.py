@@ -8,6 +8,7 @@ from lit_video.inference.export import TARGETS, _preprocessor
 from lit_video.video.augmentation import EvaluationViews, WholeViews
 from lit_video.video.batch import normalise
 
+MEAN = (0.4, 0.5, 0.3)
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 
 
@@ -18,10 +19,10 @@ def test_frames_that_are_no_squares_become_the_clip_of_the_test(target, views, k
     # even colours but for the left end, which a crop of the centre does not show
     frames = np.full((2, 32, 64, 3), 100, np.uint8)
     frames[:, :, :8] = 200
-    settings = _preprocessor(name, {"image_size": 16, "mean": 0.4, "std": 0.5, "views": views})
+    settings = _preprocessor(name, {"image_size": 16, "mean": MEAN, "std": 0.5, "views": views})
     processor = getattr(transformers, name)(**{k: v for k, v in settings.items() if k != "image_processor_type"})
     theirs = torch.as_tensor(np.asarray(processor(list(frames), return_tensors="np")["pixel_values"]))
-    ours = normalise(kind(1, 16)(frames)[None], 0.4, 0.5).transpose(1, 2)
+    ours = normalise(kind(1, 16)(frames)[None], MEAN, 0.5).transpose(1, 2)
     assert theirs.shape == ours.shape
     shown = bool((ours[..., 0] > ours[..., -1] + 0.5).all())
     assert shown == (views == "whole")

@@ -20,6 +20,26 @@ def arguments(package, base):
 
 
 @pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ({"mean": 0.4}, 0.4),
+        ({"mean": [0.4, 0.4, 0.4]}, 0.4),
+        ({"mean": [0.485, 0.456, 0.406]}, (0.485, 0.456, 0.406)),
+        ({"mean": [123.675, 116.28, 103.53]}, "mean is .* from 0 to 1, or three, of red, green and blue; .* by 255"),
+        ({"mean": [0.4, 0.4]}, "mean is"),
+        ({"mean": float("nan")}, "mean is nan"),
+        ({"std": 0.0}, "std is 0.0, expected one number from 0.001"),
+    ],
+)
+def test_means_and_deviations_are_one_number_or_three(given, kept):
+    if isinstance(kept, str):
+        with pytest.raises(ValueError, match=kept):
+            datamodules.VideoDataModule(**given)
+    else:
+        assert datamodules.VideoDataModule(**given).mean == kept
+
+
+@pytest.mark.parametrize(
     ("listed", "package", "base"),
     [(MODEL, modules, modules.VideoClassifier), (DATA, datamodules, datamodules.VideoDataModule)],
 )

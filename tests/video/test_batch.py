@@ -51,7 +51,10 @@ def train_with(raw, augmentation, seed=0, channels="rgb"):
 # evaluation
 
 
-@pytest.mark.parametrize(("mean", "std"), [(0.5, 0.5), (0.45, 0.225), (0.0, 1.0)])
+IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+
+@pytest.mark.parametrize(("mean", "std"), [(0.5, 0.5), (0.45, 0.225), (0.0, 1.0), IMAGENET])
 def test_normalise_is_its_formula_with_time_behind_channels(mean, std):
     clip = raw_batch(items=2, views=3)["clip"]
     actual = normalise(clip, mean, std)
@@ -60,19 +63,21 @@ def test_normalise_is_its_formula_with_time_behind_channels(mean, std):
     for b in range(2):
         for view in range(3):
             for frame in range(3):
-                expected = (clip[b, view, frame].double() / 255 - mean) / std
+                m, s = (torch.tensor(x, dtype=torch.float64).expand(3).view(3, 1, 1) for x in (mean, std))
+                expected = (clip[b, view, frame].double() / 255 - m) / s
                 assert torch.allclose(actual[b * 3 + view, :, frame].double(), expected, atol=1e-5)
 
 
-def test_blue_comes_first_where_it_is_asked_for():
+@pytest.mark.parametrize("pixels", [(0.45, 0.225), IMAGENET])
+def test_blue_comes_first_where_it_is_asked_for(pixels):
     raw = raw_batch(items=2, views=2)
-    red_first, before = normalise(raw["clip"], 0.45, 0.225), raw["clip"].clone()
-    blue_first = normalise(raw["clip"], 0.45, 0.225, "bgr")
+    red_first, before = normalise(raw["clip"], *pixels), raw["clip"].clone()
+    blue_first = normalise(raw["clip"], *pixels, "bgr")
     assert torch.equal(blue_first, red_first[:, [2, 1, 0]])
     assert not torch.equal(blue_first, red_first)
     assert torch.equal(raw["clip"], before)
-    assert torch.equal(evaluation_batch(raw, 0.45, 0.225, "bgr")["clip"], blue_first)
-    trained = training_batch(raw, 0.45, 0.225, 5, 0.0, BatchDraws(None, None), "bgr")["clip"]
+    assert torch.equal(evaluation_batch(raw, *pixels, "bgr")["clip"], blue_first)
+    trained = training_batch(raw, *pixels, 5, 0.0, BatchDraws(None, None), "bgr")["clip"]
     assert torch.equal(trained, blue_first)
 
 

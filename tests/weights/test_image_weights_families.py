@@ -14,6 +14,7 @@ from lit_video.network.timesformer import timesformer
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
 from lit_video.network.xvit import xvit
+from lit_video.utils.clip_shape import of_channels
 from lit_video.weights.image_vit import load_image_vit
 from lit_video.weights.settings import fold_pixels
 from tests.weights.conftest import image_vit
@@ -130,9 +131,10 @@ def per_channel(values):
     return torch.tensor(values, dtype=torch.float64).view(3, 1, 1)
 
 
+@pytest.mark.parametrize("mean", [0.45, (0.2, 0.3, 0.4)])
 @pytest.mark.parametrize("channels", ["rgb", "bgr"])
 @pytest.mark.parametrize("name", ["xvit_spatial", "timesformer_space", "tubelets"])
-def test_pixels_of_the_image_model_are_folded_into_the_patches(name, channels):
+def test_pixels_of_the_image_model_are_folded_into_the_patches(name, channels, mean):
     """Clips of the data set's own mean and deviation, and order of channels, give the features of its pixels."""
     image = image_vit().double()
     if name == "tubelets":
@@ -140,19 +142,21 @@ def test_pixels_of_the_image_model_are_folded_into_the_patches(name, channels):
     else:
         network = family(name)
     load_image_vit(network, image.state_dict(), "average")
-    fold_pixels(network.embed, *IMAGENET, dict(mean=0.45, std=0.3, channels=channels))
+    fold_pixels(network.embed, *IMAGENET, dict(mean=mean, std=0.3, channels=channels))
     picture = torch.rand(2, 3, 32, 32, dtype=torch.float64)
-    clip = ((picture if channels == "rgb" else picture.flip(1)) - 0.45) / 0.3
+    clip = (picture - per_channel([mean] * 3 if mean == 0.45 else mean)) / 0.3
+    clip = clip if channels == "rgb" else clip.flip(1)
     with torch.no_grad():
         expected = image.forward_features((picture - per_channel(IMAGENET[0])) / per_channel(IMAGENET[1]))[:, 0]
         features = network.features(clip[:, :, None].expand(-1, -1, 2, -1, -1)).reshape(2, -1, 32)
     torch.testing.assert_close(features, expected[:, None].expand_as(features), atol=1e-10, rtol=1e-10)
 
 
-def test_equal_pixels_change_no_bit():
+@pytest.mark.parametrize(("mean", "std"), [(0.5, 0.5), IMAGENET])
+def test_equal_pixels_change_no_bit(mean, std):
     network = family("xvit")
     before = {key: value.clone() for key, value in network.state_dict().items()}
-    assert fold_pixels(network.embed, [0.5] * 3, [0.5] * 3, dict(mean=0.5, std=0.5, channels="rgb")) == ""
+    assert fold_pixels(network.embed, *map(of_channels, (mean, std)), dict(mean=mean, std=std, channels="rgb")) == ""
     assert all(torch.equal(value, before[key]) for key, value in network.state_dict().items())
 
 
