@@ -163,7 +163,7 @@ def _cells(one: Verdict) -> Iterator[str]:
     yield f"{claim.table.name}: {pairs}" + (
         f"; within {claim.margin:g} point{'s' * (claim.margin != 1)}" if claim.margin is not None else ""
     )
-    yield "; ".join(f"{a:.1f} - {b:.1f}" for a, b in claim.paper())
+    yield "; ".join(f"{a:.1f} - {b:.1f}" for a, b in claim.paper()) or "figure, no numbers printed"
     ours = "; ".join(f"{d.value:+.1f} [{d.low:+.1f}, {d.high:+.1f}]" for d in one.differences if d)
     yield f"{one.scale}: {ours}" if ours else ""
     yield one.text

@@ -47,7 +47,7 @@ def html(tmp_path_factory):
     folder = tmp_path_factory.mktemp("papers")
     runs = folder / "runs"
     small = {"seeds": 1, "classes": 2, "videos": 20, "throughput": False}
-    for name in ("vivit_models", "ablation_tw", "ablation_ta"):
+    for name in ("vivit_models", "vivit_backbones", "ablation_tw", "ablation_ta"):
         write_table_runs(runs, name, "embedded", **small)
     write_table_runs(runs, "ablation_tw", "embedded_even", **small)
     write_table_runs(runs, "avletters", "cpu", rows=["divided", "joint"], **small)
@@ -62,7 +62,8 @@ def test_the_page_has_each_papers_verdicts_and_then_its_tables_in_its_order(html
     anchors = [each for each in page.folds if each not in {"reading"}]
     assert anchors == [
         *("X-ViT-arXiv-2106-05968", "ablation_tw-embedded", "ablation_tw-embedded_even", "ablation_ta-embedded"),
-        *("ViViT-arXiv-2103-15691", "vivit_models-embedded", "Other-tables", "avletters-cpu"),
+        *("ViViT-arXiv-2103-15691", "vivit_models-embedded", "vivit_backbones-embedded"),
+        *("Other-tables", "avletters-cpu"),
     ]
     claims = [place.start() for place in re.finditer("What the paper claims", html)]
     places = [html.index(f'id="{anchor}"') for anchor in anchors]

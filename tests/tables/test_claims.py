@@ -1,5 +1,6 @@
 """Claims are the papers': their numbers say so; verdicts follow the intervals."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -114,6 +115,13 @@ def test_a_claim_of_several_pairs_holds_if_all_do_and_fails_if_one_does(claims):
 def test_a_claim_that_the_paper_does_not_make_is_refused(claims, text, message):
     with pytest.raises(UserError, match=message):
         claims(text)
+
+
+def test_a_figure_without_printed_numbers_has_claims_that_say_so(claims, tmp_path):
+    (tmp_path / "t.yaml").write_text(re.sub(r"{paper: .*}", "{}", TABLE))
+    given = claims("{claim: B beats a., table: t, better: [[b, a]]}")
+    line = verdict_lines(judged(given, {"t": {"own": runs(a=0.5, b=0.7)}})).splitlines()[-1]
+    assert "| t: b - a | figure, no numbers printed | own: +20.0 [" in line and line.endswith("| supported |")
 
 
 def test_one_pair_of_many_that_just_differs_decides_nothing(claims):

@@ -65,9 +65,11 @@ def place(points: float) -> float:
 def verdict(one: Verdict, labels: Mapping[str, str]) -> dict[str, Any]:
     """A verdict as the page draws it: a line per pair, with the places of its interval and the paper's difference."""
     lines = []
-    for (first, second), (a, b), found in zip(one.claim.pairs, one.claim.paper(), one.differences, strict=True):
-        name = " vs ".join(one.claim.table.row(row).label for row in (first, second))
-        line = {"name": name, "paper": a - b, "paper_at": place(a - b), "found": found}
+    papers: list[float | None] = [a - b for a, b in one.claim.paper()]
+    papers = papers or [None] * len(one.claim.pairs)
+    for pair, paper, found in zip(one.claim.pairs, papers, one.differences, strict=True):
+        name = " vs ".join(one.claim.table.row(row).label for row in pair)
+        line = {"name": name, "paper": paper, "paper_at": None if paper is None else place(paper), "found": found}
         lines.append(line | ({key: place(getattr(found, key)) for key in ("low", "value", "high")} if found else {}))
     kind, margin = KINDS.get(one.judgement, one.judgement.replace(" ", "-")), one.claim.margin
     return {
