@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.faults.cells import Outcome, differences, last_lines, read_outcome
 from benchmarks.faults.runs import Attempt, Place, Setting, new_place
-from lit_video.tables.status import read_status
+from lit_video.runs.status import read_status
 
 ROWS, SEEDS = ("tw1", "tw2"), (0, 1)
 LONGER = ("--trainer.max_epochs=8", "--data.pairs=[8,2,2]")

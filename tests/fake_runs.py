@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from lit_video.tables.predictions import FILE, packed_predictions, save_logits
+from lit_video.runs.predictions import FILE, packed_predictions, save_logits
+from lit_video.runs.results import write_curves
 from lit_video.tables.reading import read_table
-from lit_video.tables.results import write_curves
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments"
 ROWS = ["space", "joint", "divided"]  # of timesformer_schemes, the rows that most tests have runs of

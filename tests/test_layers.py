@@ -23,8 +23,8 @@ import lit_video
 assert not loaded("wandb", "numpy", "yaml"), loaded("wandb", "numpy", "yaml")
 import pkgutil
 from importlib import import_module
-from lit_video import __main__, commands, reports, tables
-names = [m.name for p in (tables, commands, reports) for m in pkgutil.walk_packages(p.__path__, f"{p.__name__}.")]
+from lit_video import __main__, commands, reports, runs, tables
+names = [m.name for p in (runs, tables, commands, reports) for m in pkgutil.walk_packages(p.__path__, f"{p.__name__}.")]
 assert len(names) > 40, names
 for name in names:
     import_module(name)
@@ -49,7 +49,7 @@ for line in sys.argv[1].splitlines():
 
 
 def test_light_commands_load_nothing_heavy(fake_runs, tiny, tmp_path):
-    """Every module of commands, tables and reports, and commands without a model, in one process."""
+    """Every module of commands, runs, tables and reports, and commands without a model, in one process."""
     lines = f"""\
 0 --help
 0 --version

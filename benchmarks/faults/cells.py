@@ -17,7 +17,7 @@ import torch
 from benchmarks.faults.faults import DAMAGES, FAULTS, TESTED, NotInjected, damage
 from benchmarks.faults.runs import END, PHASES, ROOT, Attempt, Place, Setting, mount, new_place
 from lit_video.launching.states import lock_held
-from lit_video.tables.run_files import RUN, has_result
+from lit_video.runs.files import RUN, has_result
 from lit_video.utils.stop_signals import DONE, FAILED, MISTAKE, TERMINATED
 
 TRIES = 3

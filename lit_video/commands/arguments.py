@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
-from lit_video.tables.checkpoint import find_checkpoint
+from lit_video.runs.checkpoint import find_checkpoint
 from lit_video.utils.yaml_files import find_config, find_experiments
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def positive_number(text: str) -> float:
 
 def scheme_file(text: str) -> str:
     """Type of an argument that names the file of an attention scheme, which it imports; returns ``MODULE.CLASS``."""
-    from lit_video.attention.own import import_scheme
+    from lit_video.schemes.loading import import_scheme
 
     try:
         return import_scheme(text)

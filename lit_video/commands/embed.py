@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from lit_video.commands.arguments import add_evaluation, add_output, add_shared, evaluation, positive, writing
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
-from lit_video.tables.checkpoint import settings_of
+from lit_video.runs.checkpoint import settings_of
 from lit_video.utils.files import write_bytes
 from lit_video.utils.text import printable
 

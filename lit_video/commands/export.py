@@ -4,8 +4,8 @@ from argparse import Namespace
 
 from lit_video.commands.arguments import add_output, add_shared, writing
 from lit_video.commands.parser import Parser
-from lit_video.tables.checkpoint import settings_of
-from lit_video.tables.run_files import has_result
+from lit_video.runs.checkpoint import settings_of
+from lit_video.runs.files import has_result
 from lit_video.utils.files import write_atomically
 
 

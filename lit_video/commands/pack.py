@@ -18,7 +18,7 @@ def run(arguments: Namespace) -> int:
 
     The commands table, report and reproduce read these files as they do runs.
     """
-    from lit_video.tables.packing import pack_runs
+    from lit_video.runs.packing import pack_runs
 
     with writing("--output", arguments.output):
         for path, runs in pack_runs(arguments.runs, arguments.output).items():

@@ -23,8 +23,8 @@ from lit_video.utils.yaml_files import EXPERIMENTS, find_config, read_yaml
 
 if TYPE_CHECKING:
     from lit_video.attention import Scheme
-    from lit_video.inference.scheme_cost import Cost
-    from lit_video.inference.scheme_sight import Sight
+    from lit_video.schemes.cost import Cost
+    from lit_video.schemes.sight import Sight
 
 TABLE, LEVEL = "skills", "scale/profile"
 
@@ -56,9 +56,9 @@ def run(arguments: Namespace) -> int:
     the built-in schemes; then the accuracy in each skill beside the rows trained alike. Exits with 1 where the scheme
     breaks its contract.
     """
-    from lit_video.inference.scheme_contract import check_contract
-    from lit_video.inference.scheme_cost import HEADER, HEADS, WIDTH, cells, costs
-    from lit_video.inference.scheme_sight import in_words
+    from lit_video.schemes.contract import check_contract
+    from lit_video.schemes.cost import HEADER, HEADS, WIDTH, cells, costs
+    from lit_video.schemes.sight import in_words
     from lit_video.utils.environment import commit
     from lit_video.utils.text import text_table
 
@@ -103,7 +103,8 @@ def built_in() -> dict[str, BuiltIn]:
 
 def _scheme(text: str) -> tuple[str, Callable[..., Scheme]]:
     """A scheme and its name, which is a name of a folder too."""
-    from lit_video.attention.own import import_scheme, own_scheme
+    from lit_video.network.timesformer import own_scheme
+    from lit_video.schemes.loading import import_scheme
 
     if text in (known := built_in()):
         return text, known[text].make
@@ -118,9 +119,9 @@ def _scheme(text: str) -> tuple[str, Callable[..., Scheme]]:
 
 def _picture(name: str, seen: Sight, words: dict[str, str]) -> bytes:
     """The scheme's sight beside that of four others."""
-    from lit_video.inference.scheme_contract import DEPTH, GRID, HEADS, WIDTH
-    from lit_video.inference.scheme_picture import sight_picture
-    from lit_video.inference.scheme_sight import sight
+    from lit_video.schemes.contract import DEPTH, GRID, HEADS, WIDTH
+    from lit_video.schemes.picture import sight_picture
+    from lit_video.schemes.sight import sight
 
     sights = {name: seen}
     for key in ("space", "mixing", "factorised_heads", "joint"):
@@ -147,7 +148,7 @@ def _skills(
     arguments: Namespace, name: str, folder: Path, sight: Sight, words: dict[str, str], costs: list[Cost]
 ) -> int:
     """Train it on the temporal skills; print, draw and keep its profile beside the rows of the table."""
-    from lit_video.inference.scheme_picture import profile_picture
+    from lit_video.schemes.picture import profile_picture
     from lit_video.tables.profile import nearest, skills_table, with_first
     from lit_video.tables.reading import read_table
     from lit_video.tables.rendering import measured_groups

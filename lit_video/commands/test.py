@@ -7,7 +7,7 @@ from pathlib import Path
 from lit_video.commands.arguments import add_settings, add_shared
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
-from lit_video.tables.checkpoint import WAYS, settings_of
+from lit_video.runs.checkpoint import WAYS, settings_of
 from lit_video.training.request import setting_flags
 from lit_video.weights.hub import find
 

@@ -1,1 +1,1 @@
-"""Models after training, used on a user's own videos."""
+"""Trained models on videos: prediction, attention maps, export."""

@@ -21,7 +21,7 @@ from lit_video.datamodules.folder import VideoList
 from lit_video.errors import OptionError, UserError
 from lit_video.modules import VideoClassifier
 from lit_video.network.aggregation import linear_head
-from lit_video.tables.checkpoint import find_checkpoint
+from lit_video.runs.checkpoint import find_checkpoint
 from lit_video.utils.class_paths import known_class
 from lit_video.video.batch import Classes, normalise, outputs
 from lit_video.video.settings import SETTINGS, restored_settings, stored_settings

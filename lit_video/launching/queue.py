@@ -14,7 +14,7 @@ from types import FrameType
 
 from lit_video.errors import UserError
 from lit_video.launching.states import Observed, lock_held, observe
-from lit_video.tables.status import Status, read_status, write_status
+from lit_video.runs.status import Status, read_status, write_status
 from lit_video.training.request import Run
 from lit_video.utils.processes import PARENT, usable_cores
 from lit_video.utils.stop_signals import DONE, MISTAKE, handled_by

@@ -59,8 +59,8 @@ def unfinished(runs: Sequence[Run]) -> list[Run]:
     Raises:
         UserError: the first mistake in any run, with file, row and key.
     """
+    from lit_video.runs.folder import writable
     from lit_video.training.run import is_done  # here, because importing torch takes seconds
-    from lit_video.training.run_folder import writable
 
     left = [run for run in runs if not is_done(run)]
     for run in runs:  # before this nothing is written

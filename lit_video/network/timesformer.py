@@ -1,7 +1,11 @@
 """TimeSformer assembled: one of five attention schemes, then the class token."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
+from inspect import signature
 
 from torch import nn
 
@@ -16,14 +20,15 @@ from lit_video.attention import (
     Space,
     SpaceBeforeTime,
 )
-from lit_video.attention.own import build_scheme, own_scheme
 from lit_video.network.aggregation import HiddenHead, LinearHead
 from lit_video.network.embedding import ClipEmbedding, FrameEmbedding
 from lit_video.network.patches import ClipSize
 from lit_video.network.positions import NEAREST, Positions
 from lit_video.network.transformer import VideoTransformer, clip_token, mean_frame_token, mean_token
 from lit_video.network.vit import ViTSize, encoder
+from lit_video.utils.class_paths import known_class
 
+PACKAGE = "lit_video.attention."
 # Table 1: S, ST, T+S, L+G, T+W+H; section 4.7: T+S in another order, and at once
 SCHEMES: dict[str, type[Scheme]] = {
     "space": Space,
@@ -82,6 +87,27 @@ def scheme_class(attention: str) -> type[Scheme]:
     if attention not in SCHEMES and "." not in attention:
         raise ValueError(f"attention is {attention!r}, expected {', '.join(SCHEMES)}, or MODULE.CLASS of your own")
     return SCHEMES[attention] if attention in SCHEMES else own_scheme(attention)
+
+
+def own_scheme(name: str) -> type[Scheme]:
+    """Return a scheme by ``MODULE.CLASS``, whose module has been imported; one of this package is imported here.
+
+    Raises:
+        ValueError: there is none; nothing else is imported, since a name may come from anybody's checkpoint.
+    """
+    if name.startswith(PACKAGE):
+        with suppress(ImportError, ValueError):
+            import_module(name.rpartition(".")[0])
+    try:
+        return known_class(Scheme, name)
+    except ValueError as error:
+        unknown = f"attention is {name!r}, whose module is not imported: give its file as --scheme FILE.py"
+        raise ValueError(unknown) from error
+
+
+def build_scheme(kind: Callable[..., Scheme], width: int, heads: int, layer: int) -> Scheme:
+    """Build a layer's scheme; a class that takes ``layer`` gets its number."""
+    return kind(width, heads, **({"layer": layer} if "layer" in signature(kind).parameters else {}))
 
 
 def has_cls_in_time(network: nn.Module) -> bool:

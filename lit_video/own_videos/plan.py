@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import yaml
 
-from lit_video.attention.own import import_scheme
 from lit_video.datamodules.manifest import MANIFEST, scan
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.errors import UserError
@@ -30,6 +29,7 @@ from lit_video.own_videos.dividing import (
     without_rare,
 )
 from lit_video.own_videos.finding import TIMES, OwnVideo, OwnVideos
+from lit_video.schemes.loading import import_scheme
 from lit_video.utils.files import write_atomically, write_table
 from lit_video.utils.text import did_you_mean, escaped, printable
 from lit_video.video.decoding import decode

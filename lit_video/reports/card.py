@@ -8,8 +8,8 @@ import numpy as np
 import yaml
 
 from lit_video.errors import UserError
-from lit_video.tables.predictions import Predictions, TaskPredictions, most_confused, read_predictions
-from lit_video.tables.results import read_result
+from lit_video.runs.predictions import Predictions, TaskPredictions, most_confused, read_predictions
+from lit_video.runs.results import read_result
 from lit_video.tables.statistics import share_interval
 from lit_video.utils.clip_shape import in_words
 from lit_video.utils.text import as_markdown, markdown_lines, to_text

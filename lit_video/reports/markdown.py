@@ -11,12 +11,12 @@ from typing import Any
 from lit_video.errors import UserError
 from lit_video.network.cost import CONVENTION, HEADER, cells
 from lit_video.reports.verdicts import EXPLANATION, by_paper, judged, link_to, measured, tally, verdict_lines
+from lit_video.runs.files import run_folders
 from lit_video.tables.agreement import sentences
 from lit_video.tables.claims import Claim, read_claims
 from lit_video.tables.reading import read_table, table_at
 from lit_video.tables.rendering import NOT_RUN, groups_table, main_table, measured_groups, seeds_text
 from lit_video.tables.results import PAPERS, read_throughput
-from lit_video.tables.run_files import run_folders
 from lit_video.tables.summary import TableRuns, read_runs, summarise
 from lit_video.tables.table import Table
 from lit_video.utils.files import read_whole

@@ -1,1 +1,1 @@
-"""Tables of the papers, and what runs measured."""
+"""Tables of the papers, measured rows beside them, claims and statistics."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lit_video.tables.predictions import Predictions, read_predictions
+from lit_video.runs.predictions import Predictions, read_predictions
 from lit_video.tables.statistics import Hits, Verdict, kendall_tau, paired_difference
 from lit_video.tables.table import Table
 

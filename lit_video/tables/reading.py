@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from lit_video.errors import UserError
-from lit_video.tables.run_files import NAME
+from lit_video.runs.files import NAME
 from lit_video.tables.table import METRIC, Row, Table
 from lit_video.utils.files import write_atomically
 from lit_video.utils.yaml_files import find_config, read_yaml

@@ -1,9 +1,6 @@
-"""Results of runs by table, row and seed; learning curves; throughput."""
+"""Results of runs by table, row and seed; throughput."""
 
-import csv
-import io
 import json
-import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -11,16 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
-from lit_video.tables.identity import CALLBACKS, Difference, Identity, Kind, differences
-from lit_video.tables.run_files import AGAIN, RUN, packed_files, run_file, run_folders, seed_of
+from lit_video.runs.files import packed_files, run_folders, seed_of
+from lit_video.runs.identity import CALLBACKS, Difference, Identity, Kind, differences
+from lit_video.runs.results import read_result
 from lit_video.tables.table import Table
-from lit_video.utils.files import read_whole, write_table
+from lit_video.utils.files import read_whole
 
-CURVES = "curves.csv"
 THROUGHPUT = "throughput.json"
 PAPERS = "throughput"  # key of a row's paper numbers: frames per second on the paper's machine
-COLUMNS = ("epoch", "step", "train/loss", "val/loss", "val/clip_top1", "val/clip_top5", "train/clip_top1")
-NUMBERS = ("params", "gmacs", "views", "seconds", "test_videos")
 # what the runs of a row have in common, as they were measured: a setting may leave it to the machine
 OF_ROW = ("params", "views", "test_videos", "global_batch", "steps")
 SEED = "seed_everything"  # in which they differ
@@ -28,36 +23,6 @@ OPTIMIZATION = "model.init_args.optimization"  # settings that models of all cla
 COMPARED: set[Kind] = {"data", "longer", "test", "training"}  # differences of runs that cannot be compared
 # settings by which a row has other videos than the table, as a fold has
 VALUES = ("data.train_values", "data.val_values", "data.test_values")
-
-Point = Mapping[str, float]
-
-
-def read_result(run_dir: Path, anywhere: bool = False) -> dict[str, Any] | None:
-    """The result of a finished run, with its identity and changes; ``None`` for a run that is not finished.
-
-    With ``anywhere`` its path may have other names than those of table, scale, row and seed, as a copy has.
-
-    Raises:
-        UserError: the record is damaged, or of another run.
-    """
-    path = run_dir / RUN
-    return read_whole(path, lambda: _checked(path, json.loads(run_file(run_dir, RUN)), anywhere), AGAIN)
-
-
-def _checked(path: Path, run: dict[str, Any], anywhere: bool) -> dict[str, Any] | None:
-    """The result; an error if a number in it is none, or if it is another run's, whose numbers would count twice."""
-    if run.get("result") is None:
-        return None
-    identity, result = run["identity"], run["result"]
-    table, scale, row, seed = ("", "", "", *path.absolute().parts)[-5:-1]
-    for key, value in (("table", table), ("scale", scale), ("row", row), ("seed", seed)):
-        said = f"seed{result[key]}" if key == "seed" else result[key]
-        if said != value and not anywhere:
-            raise ValueError(f"of {key} {said!r}, in the folder of {value!r}")
-    for name, value in ({key: result[key] for key in NUMBERS} | result["metrics"]).items():
-        if not math.isfinite(value):
-            raise ValueError(f"{name} is {value}")
-    return result | {"commit": identity["commit"], "identity": identity, "changes": run["changes"]}
 
 
 def measured_rows(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dict[str, list[dict[str, Any]]]:
@@ -148,27 +113,6 @@ def _apart(table: Table, one: Mapping[str, Any], other: Mapping[str, Any]) -> li
 
     found = differences(replace(was, weights={}), replace(now, weights={}))
     return [each for each in found if each.kind in COMPARED and shared(each.key)]
-
-
-def write_curves(run_dir: Path, points: Sequence[Point]) -> None:
-    """Write the curve; what an epoch did not measure stays empty."""
-    rows = [[f"{point[key]:.6g}" if key in point else "" for key in COLUMNS] for point in points]
-    write_table(run_dir / CURVES, [COLUMNS, *rows])
-
-
-def read_curves(run_dir: Path) -> list[Point]:
-    """The curve's points; none where the run kept none.
-
-    Raises:
-        UserError: the file is damaged.
-    """
-    then = "delete it, the run's results are in other files"
-    return read_whole(run_dir / CURVES, lambda: _parse_curves(run_file(run_dir, CURVES).decode()), then) or []
-
-
-def _parse_curves(text: str) -> list[Point]:
-    rows = csv.DictReader(io.StringIO(text, newline=""))
-    return [{key: float(value) for key, value in row.items() if value} for row in rows]
 
 
 def read_throughput(folder: Path) -> dict[str, Any] | None:

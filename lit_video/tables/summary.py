@@ -6,8 +6,8 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
+from lit_video.runs.predictions import Predictions
 from lit_video.tables.agreement import agreement_summary, comparable, row_pairs, row_predictions
-from lit_video.tables.predictions import Predictions
 from lit_video.tables.results import measured_rows
 from lit_video.tables.statistics import Hits
 from lit_video.tables.table import Row, Table

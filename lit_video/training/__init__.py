@@ -1,1 +1,1 @@
-"""One run of one row: training, test, result."""
+"""Training, test and result of one row."""

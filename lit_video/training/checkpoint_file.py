@@ -106,6 +106,28 @@ def damage(path: Path) -> str:
     return ""
 
 
+def usable_checkpoint(run_dir: Path, owner: bool) -> Path | None:
+    """The last checkpoint that is whole; damaged ones are renamed by the process that owns the folder.
+
+    The other processes get the same answer, whether they read before or after one is renamed.
+    """
+    for path in (run_dir / LAST, run_dir / PREVIOUS):
+        if not path.exists():
+            continue
+        reason = damage(path)
+        if not reason:
+            if owner:
+                print(f"going on from {path}", flush=True)
+            return path
+        if owner:
+            renamed = path.with_name(f"{path.stem}.damaged.ckpt")
+            path.replace(renamed)
+            others = (run_dir / PREVIOUS).exists() and path.name == LAST
+            then = f"trying {PREVIOUS}" if others else "training starts over"
+            print(f"{path}: damaged ({reason}); renamed to {renamed.name}, {then}", flush=True)
+    return None
+
+
 def copied(content: Any) -> Any:
     """Nested dictionaries, lists and tuples with a copy of every tensor in memory."""
     if isinstance(content, Tensor):

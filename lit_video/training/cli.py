@@ -13,10 +13,10 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 from lightning.pytorch.utilities import rank_zero_only
 
-from lit_video.attention.own import import_scheme
 from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
+from lit_video.schemes.loading import import_scheme
 from lit_video.training.callbacks.broken_videos import ReportBroken
 from lit_video.utils.command_line import explain
 from lit_video.utils.settings import model_names

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from lit_video.tables.predictions import Logits, TaskPredictions, read_logits, save_logits
-from lit_video.tables.run_files import read_run, update_run
+from lit_video.runs.files import read_run, update_run
+from lit_video.runs.predictions import Logits, TaskPredictions, read_logits, save_logits
 from lit_video.tables.statistics import calibration
 from lit_video.training.checkpoint_file import PREVIOUS, peek, write_checkpoint
 from lit_video.weights.reading import CHECKPOINT_KEY

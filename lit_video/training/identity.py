@@ -10,13 +10,13 @@ from typing import Any
 
 import torch
 
-from lit_video.attention.own import source_file
 from lit_video.datamodules import TemporalSkills
 from lit_video.datamodules.inspection import data_digest
 from lit_video.errors import UserError
-from lit_video.tables.identity import Difference, Identity, Kind, averages, differences
-from lit_video.tables.results import read_result
-from lit_video.tables.run_files import packed_files
+from lit_video.runs.files import packed_files
+from lit_video.runs.identity import Difference, Identity, Kind, averages, differences
+from lit_video.runs.results import read_result
+from lit_video.schemes.loading import source_file
 from lit_video.training.checkpoint_file import LAST, PREVIOUS, RUN_KEY, peek
 from lit_video.training.cli import VideoCLI
 from lit_video.utils.environment import commit, versions

@@ -11,10 +11,10 @@ from jsonargparse import set_parsing_settings
 from jsonargparse._common import parsing_settings
 from jsonargparse._paths import Path as SettingsFile
 
-from lit_video.attention.own import is_known
 from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError
-from lit_video.tables.run_files import read_run
+from lit_video.runs.files import read_run
+from lit_video.schemes.loading import is_known
 from lit_video.training.cli import ReadCLI, user_errors
 from lit_video.training.request import setting_flags
 from lit_video.utils.processes import usable_cores

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
+from lit_video.runs.files import has_result
 from lit_video.tables.reading import read_table
-from lit_video.tables.run_files import has_result
 from lit_video.tables.table import OF_RUN, Row, Table
 
 WHOLE = "model.size"  # a mapping that is always given whole, and takes no null

@@ -11,10 +11,10 @@ from lightning import Trainer
 from lightning.pytorch.callbacks import WeightAveraging
 
 from lit_video.datamodules import TemporalSkills, VideoDataModule
-from lit_video.inference.receptive_field import reach
 from lit_video.modules import VideoClassifier
-from lit_video.tables.run_files import update_run
-from lit_video.tables.status import Status, write_status
+from lit_video.runs.files import update_run
+from lit_video.runs.status import Status, write_status
+from lit_video.schemes.reach import reach
 from lit_video.training.callbacks.finite import refuse_not_finite
 from lit_video.training.callbacks.predictions import record_attention
 from lit_video.training.checkpoint_file import LAST, peek

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
-from lit_video.tables.identity import VIEWS, Difference, Identity, differences
-from lit_video.tables.results import read_result
-from lit_video.tables.run_files import RUN
+from lit_video.runs.files import RUN
+from lit_video.runs.identity import VIEWS, Difference, Identity, differences
+from lit_video.runs.results import read_result
 from lit_video.training.checkpoint_file import FOLDER as BEST
 from lit_video.training.checkpoint_file import LAST, RUN_KEY, peek, write_checkpoint
 from lit_video.training.identity import checkpoint_record

@@ -8,13 +8,14 @@ import torch
 from torch import nn
 
 from lit_video.errors import RunFailed, UserError
-from lit_video.tables.identity import Identity, is_longer
+from lit_video.runs.files import RUN, update_run
+from lit_video.runs.folder import disk_errors, locked, set_aside, set_result_aside, writable
+from lit_video.runs.identity import Identity, is_longer
+from lit_video.runs.status import Status, write_status
 from lit_video.tables.reading import write_origin
 from lit_video.tables.results import refuse_apart
-from lit_video.tables.run_files import RUN, update_run
-from lit_video.tables.status import Status, write_status
 from lit_video.training.callbacks.checkpoints import Stopped
-from lit_video.training.checkpoint_file import LAST, PREVIOUS, best_checkpoint, peek
+from lit_video.training.checkpoint_file import LAST, PREVIOUS, best_checkpoint, peek, usable_checkpoint
 from lit_video.training.cli import CheckCLI, refuse_ignored, user_errors
 from lit_video.training.global_batch import check_scaling
 from lit_video.training.identity import Record, checkpoint_record, read_record, refuse_other_run, run_identity
@@ -23,7 +24,6 @@ from lit_video.training.result import measure, write_result
 from lit_video.training.reuse import take_trained
 from lit_video.training.run_cli import RunCLI, as_list, refuse_searches
 from lit_video.training.run_end import exit_status, failures, leave, say_dead_ranks, stopped, write_end
-from lit_video.training.run_folder import disk_errors, locked, set_aside, set_result_aside, usable_checkpoint, writable
 from lit_video.training.stills import start_from_stills
 from lit_video.utils.processes import first_process, started_by_lightning
 from lit_video.utils.stop_signals import DONE, FAILED, STATUS, StopSignals

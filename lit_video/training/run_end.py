@@ -14,7 +14,7 @@ from lightning import Trainer
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 
 from lit_video.errors import RunFailed, UserError
-from lit_video.tables.status import RUNNING, State, Status, read_status, write_status
+from lit_video.runs.status import RUNNING, State, Status, read_status, write_status
 from lit_video.training.callbacks.checkpoints import Stopped
 from lit_video.utils.processes import end_children, requeue
 from lit_video.utils.stop_signals import AGAIN, FAILED, PREEMPTED, STATUS

@@ -10,7 +10,7 @@ from lit_video.attention import Grid
 from lit_video.attention.shifted_windows import ShiftedWindows, SmallWindows
 from lit_video.attention.token_learner import TokenLearner
 from lit_video.attention.trajectory import Trajectory
-from lit_video.inference.scheme_contract import check_contract
+from lit_video.schemes.contract import check_contract
 from tests.attention.scheme_cases import HEADS, WIDTH, randomised
 
 C = WIDTH // HEADS

@@ -5,7 +5,7 @@ import torch
 from PIL import Image
 
 from lit_video.__main__ import main
-from lit_video.tables.results import read_result
+from lit_video.runs.results import read_result
 from lit_video.utils.files import data_folder
 from lit_video.weights.reading import CHECKPOINT_KEY
 

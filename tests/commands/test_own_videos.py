@@ -17,9 +17,9 @@ from lit_video.inference.checkpoints import load
 from lit_video.network.aggregation import linear_head
 from lit_video.network.cost import count
 from lit_video.own_videos.budget import built
-from lit_video.tables.predictions import read_logits
-from lit_video.tables.results import read_result
-from lit_video.tables.run_files import run_folders
+from lit_video.runs.files import run_folders
+from lit_video.runs.predictions import read_logits
+from lit_video.runs.results import read_result
 from lit_video.training.cli import CheckCLI
 from lit_video.utils.stop_signals import FAILED
 from lit_video.utils.yaml_files import read_yaml

@@ -6,7 +6,7 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.launching import queue
-from lit_video.tables.status import Status, write_status
+from lit_video.runs.status import Status, write_status
 from tests.command_line import parse_request
 from tests.conftest import ROOT, write_table
 from tests.fake_runs import write_result

@@ -10,10 +10,10 @@ from lit_video.__main__ import main
 from lit_video.reports.html import views
 from lit_video.reports.html.collect import collect
 from lit_video.reports.html.page import cells, vega
-from lit_video.tables.predictions import FILE, Predictions, TaskPredictions, read_predictions
+from lit_video.runs.files import run_folders
+from lit_video.runs.predictions import FILE, Predictions, TaskPredictions, read_predictions
+from lit_video.runs.results import read_curves, read_result
 from lit_video.tables.reading import table_at
-from lit_video.tables.results import read_curves, read_result
-from lit_video.tables.run_files import run_folders
 from lit_video.tables.statistics import paired_difference
 from tests.fake_runs import EXPERIMENTS, ROWS, change_result, save, seed_dir, write_table_runs
 

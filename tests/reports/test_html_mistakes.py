@@ -3,7 +3,7 @@ import sys
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.tables.predictions import FILE
+from lit_video.runs.predictions import FILE
 from tests.fake_runs import ROWS, write_table_runs
 
 

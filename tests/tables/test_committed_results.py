@@ -5,9 +5,9 @@ import re
 import pytest
 
 from lit_video.datamodules import TemporalSkills
-from lit_video.tables.identity import Identity, differences
-from lit_video.tables.results import read_result
-from lit_video.tables.run_files import run_file, run_folders
+from lit_video.runs.files import run_file, run_folders
+from lit_video.runs.identity import Identity, differences
+from lit_video.runs.results import read_result
 from tests.tables.experiments import EXPERIMENTS, differing, request_of, resolved
 
 RESULTS = EXPERIMENTS.parent / "benchmarks" / "results"

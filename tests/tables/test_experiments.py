@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from lit_video.__main__ import main
+from lit_video.runs.results import read_result
 from lit_video.tables.reading import read_table
-from lit_video.tables.results import read_result
 from lit_video.training.cli import BuildCLI
 from lit_video.training.request import Run
 from lit_video.training.run import build_row

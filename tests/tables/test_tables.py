@@ -7,7 +7,7 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
-from lit_video.tables.predictions import save_logits
+from lit_video.runs.predictions import save_logits
 from lit_video.tables.reading import read_origin, read_table, write_origin
 from lit_video.tables.rendering import render
 from lit_video.tables.summary import summary

@@ -7,8 +7,7 @@ import signal
 import pytest
 import torch
 
-from lit_video.training.checkpoint_file import RUN_KEY, CheckpointFile, damage, write_checkpoint
-from lit_video.training.run_folder import usable_checkpoint
+from lit_video.training.checkpoint_file import RUN_KEY, CheckpointFile, damage, usable_checkpoint, write_checkpoint
 
 
 def content(step):

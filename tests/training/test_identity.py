@@ -9,9 +9,9 @@ from safetensors.torch import save_file
 from lit_video.__main__ import main
 from lit_video.errors import UserError
 from lit_video.launching.view import rounds
-from lit_video.tables.identity import Identity
-from lit_video.tables.packing import pack_runs
-from lit_video.tables.results import read_result
+from lit_video.runs.identity import Identity
+from lit_video.runs.packing import pack_runs
+from lit_video.runs.results import read_result
 from lit_video.training.checkpoint_file import RUN_KEY, peek
 from lit_video.training.identity import read_record, refuse_other_run, weights_digest
 from lit_video.training.request import build_request

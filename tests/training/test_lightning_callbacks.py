@@ -8,8 +8,8 @@ import torch
 from lightning import Callback
 
 from lit_video.__main__ import main
-from lit_video.tables.results import read_result
-from lit_video.tables.run_files import has_result
+from lit_video.runs.files import has_result
+from lit_video.runs.results import read_result
 from tests.conftest import write_table
 
 AVERAGED = ["--trainer.callbacks+=EMAWeightAveraging", "--trainer.callbacks.decay=0.9"]

@@ -9,8 +9,8 @@ import lit_video
 from lit_video.__main__ import main
 from lit_video.errors import UserError
 from lit_video.reports.card import model_card
-from lit_video.tables.predictions import save_logits
-from lit_video.tables.results import read_result
+from lit_video.runs.predictions import save_logits
+from lit_video.runs.results import read_result
 from lit_video.utils.text import printable
 from tests.fake_runs import change_result
 

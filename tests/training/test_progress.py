@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import torch
 
-from lit_video.tables.status import read_status
+from lit_video.runs.status import read_status
 from lit_video.training.callbacks.progress import Progress
 
 

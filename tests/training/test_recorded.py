@@ -8,9 +8,10 @@ import sys
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.attention.own import import_scheme, own_scheme
 from lit_video.errors import UserError
-from lit_video.tables.run_files import read_run
+from lit_video.network.timesformer import own_scheme
+from lit_video.runs.files import read_run
+from lit_video.schemes.loading import import_scheme
 from lit_video.training.recorded import run_flags
 from tests.fake_runs import change_result
 

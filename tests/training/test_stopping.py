@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from lit_video.__main__ import main
-from lit_video.tables.results import read_result
-from lit_video.tables.run_files import has_result
-from lit_video.tables.status import read_status
+from lit_video.runs.files import has_result
+from lit_video.runs.results import read_result
+from lit_video.runs.status import read_status
 from lit_video.utils.processes import HANG_UP
 from tests.conftest import ROOT, quick_or_slow
 from tests.training.test_wandb_logger import parts

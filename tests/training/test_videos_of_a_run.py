@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.tables.results import read_result
+from lit_video.runs.results import read_result
 from tests.training.broken_copy import broken_copy, listed
 
 STOP = "--trainer.max_time=00:00:00:00"

@@ -16,9 +16,9 @@ from wandb.util import get_core_path
 
 from lit_video.__main__ import main
 from lit_video.reports.wandb import keys_of, panels
+from lit_video.runs.files import has_result
+from lit_video.runs.results import read_result
 from lit_video.tables.reading import read_table
-from lit_video.tables.results import read_result
-from lit_video.tables.run_files import has_result
 from lit_video.tables.table import Row
 from lit_video.training.wandb_logger import RowLogger, wandb_media
 from lit_video.utils.stop_signals import DONE, PREEMPTED

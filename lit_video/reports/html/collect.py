@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
+from lit_video.runs.files import RUN, run_folders, seed_of
+from lit_video.runs.results import Point, read_curves
 from lit_video.tables.reading import read_origin, table_at
-from lit_video.tables.results import Point, read_curves, read_throughput
-from lit_video.tables.run_files import RUN, run_folders, seed_of
+from lit_video.tables.results import read_throughput
 from lit_video.tables.summary import TableRuns, read_runs, summarise
 from lit_video.tables.table import Table
 

@@ -15,7 +15,7 @@ from lit_video.reports.card import accuracy_facts, class_lines
 from lit_video.reports.charts import Line, Panel, Points, curves_chart, spec
 from lit_video.reports.html.collect import Section
 from lit_video.reports.verdicts import Verdict
-from lit_video.tables.predictions import TaskPredictions, most_confused
+from lit_video.runs.predictions import TaskPredictions, most_confused
 from lit_video.tables.rendering import measured_groups
 from lit_video.tables.statistics import calibration
 from lit_video.utils.colours import LIGHT

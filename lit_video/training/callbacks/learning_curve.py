@@ -8,7 +8,7 @@ from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
 
 from lit_video.modules import VideoClassifier
-from lit_video.tables.results import write_curves
+from lit_video.runs.results import write_curves
 
 
 class Curve(Callback):

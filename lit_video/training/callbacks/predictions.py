@@ -15,7 +15,7 @@ from lit_video.inference.attention_maps import label_name, maps_of, picture
 from lit_video.modules import VideoClassifier
 from lit_video.modules.metrics import average_precision
 from lit_video.network.transformer import VideoTransformer
-from lit_video.tables.predictions import Predictions, TaskPredictions, save_logits
+from lit_video.runs.predictions import Predictions, TaskPredictions, save_logits
 from lit_video.tables.statistics import calibration
 from lit_video.utils.clip_shape import height_and_width
 from lit_video.utils.files import write_bytes, write_table

@@ -9,7 +9,7 @@ import torch
 from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
 
-from lit_video.tables.status import Status, write_status
+from lit_video.runs.status import Status, write_status
 from lit_video.video.loading import TimedLoader
 
 SHOWN = ("train/loss", "train/clip_top1", "val/clip_top1")

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from lit_video.tables.identity import Identity, averages, differences, flatten, global_batch, lasting_settings
+from lit_video.runs.identity import Identity, averages, differences, flatten, global_batch, lasting_settings
 
 TRAINER = {"devices": 1, "num_nodes": 1, "strategy": "auto", "accumulate_grad_batches": 1, "max_epochs": 2}
 MODEL = {"window": 1, "weights": "a.pth", "activation_checkpointing": "none"}

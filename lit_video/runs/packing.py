@@ -8,9 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from lit_video.errors import UserError
-from lit_video.tables.predictions import FILE, packed_predictions, read_predictions
-from lit_video.tables.results import CURVES, read_result
-from lit_video.tables.run_files import RUN, Files, pack_of, packed_runs, read_run, run_file, run_folders
+from lit_video.runs.files import RUN, Files, pack_of, packed_runs, read_run, run_file, run_folders
+from lit_video.runs.predictions import FILE, packed_predictions, read_predictions
+from lit_video.runs.results import CURVES, read_result
 from lit_video.utils.files import write_bytes
 
 

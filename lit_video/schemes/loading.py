@@ -1,16 +1,14 @@
 """Attention schemes of one's own: a class in a file outside of this package, by its name."""
 
 import sys
-from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
-from inspect import signature
 from pathlib import Path
 from traceback import extract_tb
 from types import ModuleType
 
 from lit_video.attention.heads import Scheme
-from lit_video.utils.class_paths import class_path, known_class
+from lit_video.utils.class_paths import class_path
 
 PACKAGE = "lit_video.attention."
 
@@ -38,30 +36,10 @@ def import_scheme(text: str) -> str:
     return class_path(schemes[name or next(iter(schemes))])
 
 
-def own_scheme(name: str) -> type[Scheme]:
-    """A scheme by ``MODULE.CLASS``, whose module has been imported; that of this package is imported here.
-
-    Raises:
-        ValueError: there is none; nothing else is imported, as a name may come from anybody's checkpoint.
-    """
-    if name.startswith(PACKAGE) and is_known(name):
-        return known_class(Scheme, import_scheme(name))
-    try:
-        return known_class(Scheme, name)
-    except ValueError as error:
-        unknown = f"attention is {name!r}, whose module is not imported: give its file as --scheme FILE.py"
-        raise ValueError(unknown) from error
-
-
 def is_known(name: str) -> bool:
     """Return whether ``MODULE.CLASS`` is in this package or in an imported module; runs no other code."""
     words = name.replace(".", "").isidentifier() and not name.endswith(".py")
     return words and (name.startswith(PACKAGE) or name.rpartition(".")[0] in sys.modules)
-
-
-def build_scheme(kind: Callable[..., Scheme], width: int, heads: int, layer: int) -> Scheme:
-    """A layer's scheme; a class that takes ``layer`` gets its number."""
-    return kind(width, heads, **({"layer": layer} if "layer" in signature(kind).parameters else {}))
 
 
 def source_file(name: str) -> Path | None:

@@ -13,8 +13,8 @@ from matplotlib.patches import Patch, Rectangle
 from numpy.typing import NDArray
 
 from lit_video.inference.result_pictures import STYLE, draw_groups
-from lit_video.inference.scheme_cost import Cost
-from lit_video.inference.scheme_sight import Place, Sight
+from lit_video.schemes.cost import Cost
+from lit_video.schemes.sight import Place, Sight
 from lit_video.tables.rendering import Groups
 from lit_video.utils.colours import LIGHT
 from lit_video.utils.figures import content_of

@@ -1,4 +1,4 @@
-"""The folder of a run: one owner, errors of its disk, a checkpoint that can be trusted."""
+"""Folder of a run: one owner, errors of its disk."""
 
 import os
 from collections.abc import Iterator
@@ -10,9 +10,8 @@ from tempfile import TemporaryFile
 from filelock import FileLock, Timeout
 
 from lit_video.errors import UserError
-from lit_video.tables.results import read_result
-from lit_video.tables.run_files import RUN, read_run
-from lit_video.training.checkpoint_file import LAST, PREVIOUS, damage
+from lit_video.runs.files import RUN, read_run
+from lit_video.runs.results import read_result
 
 REFUSALS = {ENOLCK, ENOSPC, EDQUOT, EFBIG, EROFS, EACCES, EPERM, EEXIST, ENOTDIR, EIO}
 
@@ -65,28 +64,6 @@ def locked(run_dir: Path, name: str) -> Iterator[None]:
         raise UserError(
             f"{name}: another process is running it (it holds {run_dir / 'lock'}); wait or stop it"
         ) from None
-
-
-def usable_checkpoint(run_dir: Path, owner: bool) -> Path | None:
-    """The last checkpoint that is whole; damaged ones are renamed by the process that owns the folder.
-
-    The other processes get the same answer, whether they read before or after one is renamed.
-    """
-    for path in (run_dir / LAST, run_dir / PREVIOUS):
-        if not path.exists():
-            continue
-        reason = damage(path)
-        if not reason:
-            if owner:
-                print(f"going on from {path}", flush=True)
-            return path
-        if owner:
-            renamed = path.with_name(f"{path.stem}.damaged.ckpt")
-            path.replace(renamed)
-            others = (run_dir / PREVIOUS).exists() and path.name == LAST
-            then = f"trying {PREVIOUS}" if others else "training starts over"
-            print(f"{path}: damaged ({reason}); renamed to {renamed.name}, {then}", flush=True)
-    return None
 
 
 def set_result_aside(run_dir: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lit_video.tables.run_files import RUN, run_file
+from lit_video.runs.files import RUN, run_file
 from lit_video.utils.files import read_whole, write_bytes
 from lit_video.utils.limits import MOST_CLASSES, UNPACKED, within
 

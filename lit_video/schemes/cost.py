@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from lit_video.attention import Grid, Scheme
-from lit_video.inference.scheme_sight import places
 from lit_video.network.cost import multiply_adds
+from lit_video.schemes.sight import places
 from lit_video.utils.environment import seconds
 
 CLIP = Grid(16, 8, 8)  # 16 frames of 64 pixels in patches of 8

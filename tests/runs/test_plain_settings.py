@@ -1,6 +1,6 @@
 """Flat keys of a configuration at W&B."""
 
-from lit_video.tables.identity import plain_settings
+from lit_video.runs.identity import plain_settings
 
 CONFIG = {
     "trainer": {"max_epochs": 8, "callbacks": None, "precision": "bf16", "logger": {"class_path": "a.B"}},

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from lit_video.inference.scheme_sight import randomised
+from lit_video.schemes.sight import randomised
 from lit_video.utils.clip_shape import ImageSize, height_and_width
 
 NOTHING = 1e-11  # of the scores' size; rounding in double precision is below

@@ -8,8 +8,8 @@ from torch import Tensor
 from torch.autograd import gradcheck
 
 from lit_video.attention import Grid, Scheme
-from lit_video.attention.own import build_scheme
-from lit_video.inference.scheme_sight import Sight, places, randomised, sight
+from lit_video.network.timesformer import build_scheme
+from lit_video.schemes.sight import Sight, places, randomised, sight
 
 WIDTH, HEADS, DEPTH = 8, 2, 4
 GRID = Grid(8, 4, 4)  # on which sight is measured

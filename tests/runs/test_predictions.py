@@ -9,8 +9,8 @@ from torchmetrics.classification import MulticlassCalibrationError
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
-from lit_video.tables.predictions import Predictions, TaskPredictions, read_predictions, save_logits
-from lit_video.tables.results import read_curves, read_result
+from lit_video.runs.predictions import Predictions, TaskPredictions, read_predictions, save_logits
+from lit_video.runs.results import read_curves, read_result
 from lit_video.tables.statistics import calibration
 from lit_video.training.callbacks.predictions import SavePredictions, class_rows
 from tests.fake_runs import save

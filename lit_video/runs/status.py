@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from lit_video.errors import UserError
-from lit_video.tables.run_files import read_run, update_run
+from lit_video.runs.files import read_run, update_run
 from lit_video.utils.processes import job_name
 
 State = Literal[

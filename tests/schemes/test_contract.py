@@ -22,8 +22,8 @@ from lit_video.attention import (
     Space,
     SpaceBeforeTime,
 )
-from lit_video.inference.scheme_contract import check_contract as check
-from lit_video.inference.scheme_sight import in_words
+from lit_video.schemes.contract import check_contract as check
+from lit_video.schemes.sight import in_words
 
 check_contract = lru_cache(check)
 

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from lit_video.inference.receptive_field import Reach, reach
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.network.timesformer import SCHEMES
 from lit_video.network.vit import ViTSize
+from lit_video.schemes.reach import Reach, reach
 
 COMPARING = sorted(SCHEMES.keys() - {"space"})
 SMALL = dict(num_classes=3, image_size=16, size=ViTSize(16, 2, 2), patch=8)

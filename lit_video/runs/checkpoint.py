@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from lit_video.errors import OptionError
-from lit_video.tables.results import read_result
-from lit_video.tables.run_files import RUN, has_result, seed_of
+from lit_video.runs.files import RUN, has_result, seed_of
+from lit_video.runs.results import read_result
 
 RUNS, BEST = Path("runs"), "best"  # of a run, the folder of Lightning's ModelCheckpoint
 WAYS = "give a run's last.ckpt, its folder, or TABLE/ROW of runs/"
