@@ -26,10 +26,8 @@ def run(arguments: Namespace) -> int:
     """
     try:
         from lit_video.reports.html.collect import collect
-        from lit_video.reports.html.page import render_page, vega
+        from lit_video.reports.html.page import render_page
         from lit_video.tables.claims import read_claims
-
-        vega()
     except ImportError as error:
         raise UserError(f"report: {error.name} is not installed; pip install 'lit_video[report]'") from None
     damaged: list[UserError] = []

@@ -1,4 +1,4 @@
-"""Draw a test's confusion matrix and calibration, and a table's accuracy by group of classes."""
+"""Draw a test's confusion matrix and calibration, learning curves, and a table's accuracy by group of classes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,12 +8,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from lit_video.tables.rendering import Groups, reach_text
 from lit_video.tables.statistics import Bins
 from lit_video.utils.colours import LIGHT, SERIES
 from lit_video.utils.figures import short
+
+Curve = Sequence[tuple[float, float]]  # epoch, value
 
 INK, QUIET, RULE, FIRST = (LIGHT[name] for name in ("ink", "quiet", "rule", "s0"))
 ON_FIRST = "#fefefe"  # no colour of the page's, which would turn dark with it
@@ -33,6 +36,7 @@ DARK_CELL = 0.7  # share above which a cell's number is white
 NAMED, NUMBERED = 7.0, 20.0  # points of a cell from which there is room for names, and for counts
 MANY = 32  # classes above which cells are too small to see faint ones: their opacity is the share's root
 MARKS = "osD^v<>X"
+CURVE_MARKS = {"o": "●", "s": "■", "D": "◆", "^": "▲", "v": "▼", "P": "✚"}  # as text, for a legend
 
 
 @matplotlib.rc_context(STYLE)
@@ -75,6 +79,30 @@ def calibration_figure(bins: Mapping[str, Bins], title: str = "") -> Figure:
     for axes in (upper, lower):
         axes.grid(color=RULE, linewidth=0.6)
         axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def series(number: int) -> tuple[str, str]:
+    """Return the colour's name and the mark of a series by its number; the first 24 differ."""
+    return SERIES[number % len(SERIES)], [*CURVE_MARKS][number % len(CURVE_MARKS)]
+
+
+@matplotlib.rc_context(STYLE)
+def curves_figure(quantity: str, lines: Mapping[str, tuple[Curve, Sequence[Curve]]], names: Sequence[str]) -> Figure:
+    """Draw a quantity over epochs: each row's mean with marks, and thin lines of its seeds.
+
+    ``names`` are all rows in the order of their colours; the legend stands beside the figure.
+    """
+    figure, axes = _axes(4.6, 2.7, "")
+    for name, (mean, seeds) in lines.items():
+        colour, mark = series(names.index(name))
+        for curve in seeds:
+            axes.plot(*zip(*curve, strict=True), color=LIGHT[colour], linewidth=0.7, alpha=0.45)
+        axes.plot(*zip(*mean, strict=True), color=LIGHT[colour], linewidth=1.5, marker=mark, markersize=4)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axes.set(xlabel="epoch", ylabel=quantity)
+    axes.grid(color=RULE, linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
     return figure
 
 

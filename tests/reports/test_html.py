@@ -7,14 +7,16 @@ import numpy as np
 import pytest
 
 from lit_video.__main__ import main
+from lit_video.inference.result_pictures import curves_figure, series
 from lit_video.reports.html import views
 from lit_video.reports.html.collect import collect
-from lit_video.reports.html.page import cells, vega
+from lit_video.reports.html.page import cells
 from lit_video.runs.files import run_folders
 from lit_video.runs.predictions import FILE, Predictions, TaskPredictions, read_predictions
-from lit_video.runs.results import read_curves, read_result
+from lit_video.runs.results import read_result
 from lit_video.tables.reading import table_at
 from lit_video.tables.statistics import paired_difference
+from lit_video.utils.colours import LIGHT
 from tests.fake_runs import EXPERIMENTS, ROWS, change_result, save, seed_dir, write_table_runs
 
 
@@ -118,12 +120,6 @@ def pictures(page):
     return dict(re.findall(r'<div class="picture" role="img" aria-label="(.*?)">(.*?)</div>', page, re.DOTALL))
 
 
-def charts(page):
-    """Every chart of a page, by its description for screen readers."""
-    specs = [json.loads(text) for text in re.findall(r'px"><script type="application/json">(.*?)</script>', page)]
-    return {chart["description"]: chart for chart in specs}
-
-
 def classes_data(page):
     return json.loads(re.search(r'</div>\n<script type="application/json">(.*?)</script>', page)[1])
 
@@ -157,9 +153,7 @@ def test_the_page_needs_nothing_beside_it(made):
     links.feed(page)
     assert not links.open
     assert all(load.startswith("data:") for load in links.loads)
-    ours = page.replace(vega(), "")
-    assert len(page) - len(ours) > 500_000, "Vega is there once"
-    assert not re.search(r"@import|url\((?!#)|https?://", ours)
+    assert not re.search(r"@import|url\((?!#)|https?://", page)
     assert "connect-src" not in page and "default-src 'none'" in page and "unsafe-eval" not in page
     assert {jump.removeprefix("#") for jump in links.jumps} <= set(links.ids)
     assert len(links.ids) == len(set(links.ids))
@@ -176,7 +170,7 @@ def test_names_in_runs_cannot_change_the_page(fake_runs, write_report):
             change_result(
                 seed_dir(fake_runs, row, seed), device="<img src=x onerror=alert(1)>", identity={"commit": "<u>"}
             )
-    page = write_report(fake_runs).replace(vega(), "")
+    page = write_report(fake_runs)
     assert "alert(1)</script>" not in page and "<img" not in page and "<u>" not in page
     data = classes_data(page)
     drawn = pictures(page)["confusion matrix of S, Space-time attention schemes"]
@@ -205,17 +199,24 @@ def test_several_tasks_have_a_matrix_and_classes_each(fake_runs, write_report):
     assert sum(what.startswith("confusion matrix of") for what in pictures(page)) == 2 * len(ROWS)
 
 
-def test_charts_hold_the_runs(made):
+def test_pictures_and_dots_hold_the_runs(made):
     runs, page = made
-    by_description = charts(page)
     counts = sum(read_predictions(seed_dir(runs, "space", seed)).tasks[""].confusion for seed in (0, 1))
     numbers = re.findall(r">(\d+)</text>", pictures(page)["confusion matrix of S, Space-time attention schemes"])
     assert sorted(map(int, numbers)) == sorted(counts[counts > 0])
-    (curves,) = (chart for what, chart in by_description.items() if " over epochs" in what)
-    first = read_curves(seed_dir(runs, "space"))
-    loss = [p["y"] for p in curves["datasets"]["panel1"] if p["row"] == "S" and p["seed"] == 0]
-    assert loss == [point["val/loss"] for point in first if "val/loss" in point]
-    drawn = views.dots(*collect([runs], EXPERIMENTS))
-    assert [side["name"] for side in drawn["sides"]] == ["paper (%)", "ours (%)", "GMACs", "clips/s"]
-    assert [row["cells"][3]["text"] for row in drawn["rows"][:3]] == ["40", "30.8", "25"]
-    assert all(0 <= at <= 100 for row in drawn["rows"] for cell in row["cells"] for at in cell["at"])
+    (section,) = collect([runs], EXPERIMENTS)
+    legend = views.learning_curves(section)["legend"]
+    assert legend == [("●", "s0", "S"), ("■", "s1", "ST"), ("◆", "s2", "T+S")]
+    dots = views.dots(section)
+    assert [side["name"] for side in dots["sides"]] == ["paper (%)", "ours (%)", "GMACs", "clips/s"]
+    assert [row["cells"][3]["text"] for row in dots["rows"][:3]] == ["40", "30.8", "25"]
+    assert all(0 <= at <= 100 for row in dots["rows"] for cell in row["cells"] for at in cell["at"])
+
+
+def test_a_curve_is_drawn_at_its_points_and_a_mean_only_where_every_seed_has_one():
+    mean = views.average([[(0, 1.0), (1, 2.0)], [(1, 4.0), (2, 9.0)]])
+    assert mean == [(1, 3.0)]
+    figure = curves_figure("loss", {"b": (mean, [[(0, 1.0), (1, 2.0)]])}, ["a", "b"])
+    lines = [(line.get_color(), [*line.get_xdata()], [*line.get_ydata()]) for line in figure.axes[0].lines]
+    assert lines == [(LIGHT["s1"], [0, 1], [1.0, 2.0]), (LIGHT["s1"], [1], [3.0])]
+    assert len({series(i) for i in range(24)}) == 24

@@ -13,7 +13,7 @@ from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import DecodeError, decode_images, frame_table, image_table
 from lit_video.video.decoding.container import opened
-from lit_video.video.decoding.frame_table import table_cache
+from lit_video.video.decoding.frame_table import TableCache
 from lit_video.video.sampling import Dense
 
 
@@ -65,14 +65,15 @@ def test_bad_folders_and_rates_are_refused(tmp_path, images):
 
 
 def test_the_table_cache_forgets_what_was_used_longest_ago():
-    cache = table_cache(len, most=3 * (256 + 10))
-    for name in "abc":
-        cache[name] = range(10)
-    assert cache["a"]
-    cache["d"] = range(10)
-    assert list(cache) == ["a", "c", "d"]
-    cache["long"] = range(10**6)
+    cache, read = TableCache(len, most=3 * (256 + 10)), []
+    table = cache(lambda name: read.append(name) or range(10**6 if name == "long" else 10))
+    for name in "abcad":
+        assert len(table(name)) == 10
+    assert (list(cache), read) == (["c", "a", "d"], [*"abcd"])
+    table("long")
     assert list(cache) == ["long"], "one longer than the cache is kept alone"
+    table("d")
+    assert list(cache) == ["d"]
 
 
 def test_a_video_is_opened_once_for_its_table_and_its_pixels_and_closed_then(video):

@@ -4,14 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
-from importlib.resources import files
 from typing import Any, get_args
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
-from lit_video.reports.charts import CONFIG
 from lit_video.reports.html import views
 from lit_video.reports.html.collect import Section
 from lit_video.reports.verdicts import Verdict, by_paper, counted, judged, measured, number_of
@@ -42,14 +38,9 @@ def render_page(sections: Sequence[Section], claims: Sequence[Claim], command: s
     results = [result for section in sections for row in section.read.results.values() for result in row]
     papers = list(_papers(sections, claims))
     judgements = [each["main"]["verdict"].judgement for paper in papers for each in paper["claims"]]
-    source = files("lit_video.reports.html") / "templates"
     return environment.get_template("page.html").render(
-        style=Markup((source / "style.css").read_text(encoding="utf-8")),
         light=LIGHT,
         dark=DARK,
-        chart_config=CONFIG,
-        vega=vega(),
-        script=Markup((source / "script.js").read_text(encoding="utf-8")),
         made=datetime.now().astimezone(),
         command=command,
         commits=sorted({str(result["commit"]) for result in results}),
@@ -62,14 +53,6 @@ def render_page(sections: Sequence[Section], claims: Sequence[Claim], command: s
         ticks=[(tick, views.place(tick)) for tick in views.TICKS],
         of_papers=any(row.paper for each in sections for row in (*each.table.rows, *each.table.reported)),
     )
-
-
-@cache
-def vega() -> Markup:
-    """Vega, Vega-Lite and Vega-Embed as one script that defines ``vegaEmbed`` only."""
-    import vl_convert
-
-    return Markup("(() => {{{}}})();").format(Markup(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")))
 
 
 def _papers(sections: Sequence[Section], claims: Sequence[Claim]) -> Iterator[dict[str, Any]]:

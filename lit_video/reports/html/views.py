@@ -8,11 +8,8 @@ from statistics import mean
 from typing import Any
 
 import numpy as np
-from jinja2.utils import htmlsafe_json_dumps
-from markupsafe import Markup
 
 from lit_video.reports.card import accuracy_facts, class_lines
-from lit_video.reports.charts import Line, Panel, Points, curves_chart, spec
 from lit_video.reports.html.collect import Section
 from lit_video.reports.verdicts import Verdict
 from lit_video.runs.predictions import TaskPredictions, most_confused
@@ -29,6 +26,7 @@ QUANTITIES = (
 MISTAKES = 3  # that are named below a confusion matrix
 LARGEST = 12  # classes shown with gains, and with losses
 NUMBERS = count()  # of pictures
+Points = Sequence[tuple[float, float]]  # epoch, value
 WIDEST = 100.0  # points, at the ends of the axis of differences
 TICKS = (-50, -10, -1, 0, 1, 10, 50)
 KINDS = {
@@ -38,14 +36,8 @@ KINDS = {
 }
 
 
-def embedded(chart: Any, height: int) -> Markup:
-    """A chart in a box of about its height in pixels, which the page's script draws when it comes near the screen."""
-    box = '<div class="chart" style="min-height: {}px"><script type="application/json">{}</script></div>'
-    return Markup(box).format(height, htmlsafe_json_dumps(spec(chart)))
-
-
-def drawn(figure: Any, description: str) -> Markup:
-    """A matplotlib figure as SVG in the page's colours and font, with names of its own for what it refers to."""
+def drawn(figure: Any, description: str) -> dict[str, str]:
+    """Return a matplotlib figure as SVG in the page's colours and font, its ids unique on the page, and its label."""
     from lit_video.utils.figures import content_of  # takes a second
 
     svg = content_of(figure, "svg", bbox_inches="tight").decode()
@@ -54,7 +46,7 @@ def drawn(figure: Any, description: str) -> Markup:
     svg = re.sub(r'(id="|url\(#|href="#)', rf"\1picture{next(NUMBERS)}-", svg)
     for name, colour in LIGHT.items():
         svg = svg.replace(colour, f"var(--{name})")
-    return Markup('<div class="picture" role="img" aria-label="{}">{}</div>').format(description, Markup(svg))
+    return {"svg": svg, "description": description}
 
 
 def place(points: float) -> float:
@@ -147,22 +139,21 @@ def groups(section: Section) -> dict[str, Any] | None:
     return {"title": found.title, "picture": drawn(heat_map(found), found.title)}
 
 
-def learning_curves(section: Section) -> Markup:
-    """A panel per quantity that a run recorded, the mean over seeds, of validation each seed too; empty for none."""
-    panels = []
+def learning_curves(section: Section) -> dict[str, Any]:
+    """Draw each quantity that runs recorded: the mean over seeds, and of validation each seed."""
+    from lit_video.inference.result_pictures import CURVE_MARKS, curves_figure, series
+
+    names, panels = [*section.labels.values()], []
     for key, label in QUANTITIES:
-        lines = {
-            name: Line(average(curves), curves if len(curves) > 1 and key.startswith("val/") else ())
-            for row, name in section.labels.items()
-            if (curves := [each for curve in section.curves[row] if (each := _points(curve, key))])
-        }
+        lines = {}
+        for row, name in section.labels.items():
+            if curves := [points for curve in section.curves[row] if (points := _points(curve, key))]:
+                lines[name] = (average(curves), curves if len(curves) > 1 and key.startswith("val/") else [])
         if lines:
-            panels.append(Panel("epoch", label, lines))
-    if not panels:
-        return Markup("")
-    names = [*section.labels.values()]
-    description = f"{', '.join(panel.y for panel in panels)} over epochs, {section.table.title}: {', '.join(names)}"
-    return embedded(curves_chart(panels, names, description), 320 * ((len(panels) + 1) // 2))
+            description = f"{label} over epochs, {section.table.title}: {', '.join(lines)}"
+            panels.append(drawn(curves_figure(label, lines, names), description))
+    marks = [(*series(i), name) for i, name in enumerate(names)]
+    return {"panels": panels, "legend": [(CURVE_MARKS[mark], colour, name) for colour, mark, name in marks]}
 
 
 def _points(curve: Sequence[Any], key: str) -> Points:
@@ -170,7 +161,7 @@ def _points(curve: Sequence[Any], key: str) -> Points:
 
 
 def average(curves: Sequence[Points]) -> Points:
-    """Mean over the curves, at the places where each of them has a point."""
+    """Return the mean over the curves, at the epochs that all of them have."""
     tables = [dict(curve) for curve in curves]
     shared = set[float].intersection(*(set(table) for table in tables))
     return [(x, mean(table[x] for table in tables)) for x in sorted(shared)]

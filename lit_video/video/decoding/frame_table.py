@@ -1,10 +1,12 @@
 """The frames of a video, their times, and where decoding can start: read from its packets, nothing is decoded."""
 
 from array import array
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import wraps
 from itertools import groupby, islice, pairwise
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,7 +15,6 @@ import av
 import numpy as np
 from av.container import InputContainer
 from av.video.stream import VideoStream
-from cachetools import LRUCache, cached
 from numpy.typing import NDArray
 
 from lit_video.video.decoding.container import (
@@ -86,25 +87,49 @@ class FrameTable:
         return ", ".join(texts) + (f" and {more} more" if more else "")
 
 
-_caches: list[LRUCache[Any, Any]] = []
+_caches: list["TableCache[Any]"] = []
 
 
-def table_cache(times: Callable[[T], int], most: int = 4_000_000) -> LRUCache[Any, T]:
-    """Keeps the tables used last, so that a worker's memory stays flat whatever number and length of videos it sees.
+class TableCache(OrderedDict[Path, T]):
+    """Tables by path, the one used last at the end: a worker's memory stays flat for any number and length of videos.
 
     The bound ``most`` is on the ``times`` of all tables together, 8 bytes each, as one hour of video has as many as a
     thousand short clips; 4 million are about 32 MiB. A table itself counts as 256 of them, for what it holds beside;
     the last one is kept however long.
     """
-    cache: LRUCache[Any, T] = LRUCache(most, getsizeof=lambda table: min(times(table) + 256, most))
-    _caches.append(cache)
-    return cache
+
+    def __init__(self, times: Callable[[T], int], most: int = 4_000_000) -> None:
+        super().__init__()
+        self.times, self.most, self.total = times, most, 0
+        _caches.append(self)
+
+    def __call__(self, read: Callable[[Path], T]) -> Callable[[Path], T]:
+        """Decorate a function that reads a path's table."""
+
+        @wraps(read)
+        def kept(path: Path) -> T:
+            if path in self:
+                self.move_to_end(path)
+            else:
+                self.add(path, read(path))
+            return self[path]
+
+        return kept
+
+    def add(self, path: Path, table: T) -> None:
+        """Keep a table, and drop those that were used longest ago."""
+        self[path] = table
+        self.total += self.times(table) + 256
+        while self.total > self.most and len(self) > 1:
+            self.total -= self.times(self.popitem(last=False)[1]) + 256
+
+    def clear(self) -> None:
+        """Drop all tables."""
+        super().clear()
+        self.total = 0
 
 
-_tables: LRUCache[Any, FrameTable] = table_cache(lambda table: len(table.pts) + len(table.shown) + len(table.keyframes))
-
-
-@cached(_tables)
+@TableCache[FrameTable](lambda table: len(table.pts) + len(table.shown) + len(table.keyframes))
 def frame_table(path: Path) -> FrameTable:
     """Scan a video's packets (1-3 ms for ten seconds); the tables used last are kept, per process.
 

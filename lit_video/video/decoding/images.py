@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from cachetools import cached
 from PIL import Image, ImageOps
 
 from lit_video.utils.text import natural
@@ -12,10 +11,10 @@ from lit_video.video.decoding.frame_table import (
     DecodeError,
     Frames,
     FrameTable,
+    TableCache,
     check_numbers,
     exact,
     stacked,
-    table_cache,
 )
 
 EXTENSIONS = {".jpg", ".jpeg", ".png"}
@@ -37,7 +36,7 @@ def image_table(folder: Path, fps: float) -> FrameTable:
     return FrameTable(range(count), step, range(count), count, count * step, height, width)
 
 
-@cached(table_cache(lambda files: 32 * len(files)))  # a path takes about as much as 32 times
+@TableCache[list[Path]](lambda files: 32 * len(files))  # a path takes about as much as 32 times
 def image_files(folder: Path) -> list[Path]:
     """The images of a folder in the order of the numbers in their names (``2.jpg`` before ``10.jpg``).
 

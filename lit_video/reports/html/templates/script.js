@@ -78,50 +78,11 @@ function classes(box) {
   show();
 }
 
-// Charts are drawn when they come near the screen, again where its width has changed, and all of them before printing.
-// Panels side by side share the width.
-const CHARTS = {
-  mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false,
-  tooltip: { theme: "page", disableDefaultStyle: true },
-  config: JSON.parse(document.getElementById("chart-config").textContent),
-};
-const texts = new Map();
-const waiting = new Set();
-const views = new Map();
-
-function draw(box) {
-  if (!box.clientWidth || !waiting.delete(box)) return; // folded
-  const chart = JSON.parse(texts.get(box));
-  if (chart.concat) {
-    chart.columns = box.clientWidth < 800 ? 1 : 2;
-    for (const panel of chart.concat) panel.width = Math.min(panel.width, box.clientWidth / chart.columns - 80);
-  }
-  views.get(box)?.finalize();
-  vegaEmbed(box, chart, CHARTS).then((view) => { views.set(box, view); box.style.minHeight = ""; });
-}
-
-const near = new IntersectionObserver((entries) => {
-  for (const entry of entries) if (entry.isIntersecting) draw(entry.target);
-}, { rootMargin: "800px" });
-
-function drawWhenNear() {
-  for (const box of texts.keys()) {
-    waiting.add(box);
-    near.unobserve(box);
-    near.observe(box);
-  }
-}
-
 // What is in the page, or in a fold that is opened for the first time: until then it is text.
 function ready(root) {
   root.querySelectorAll("table.sortable").forEach(sortable);
   if (root.matches(".classes")) classes(root);
   root.querySelectorAll(".classes:has(> script)").forEach(classes);
-  for (const box of root.querySelectorAll(".chart")) {
-    texts.set(box, box.textContent);
-    waiting.add(box);
-    near.observe(box);
-  }
 }
 
 document.addEventListener("toggle", ({ target }) => {
@@ -134,12 +95,4 @@ document.addEventListener("toggle", ({ target }) => {
 }, true);
 
 if (innerWidth < 640) document.querySelectorAll("nav details").forEach((each) => each.removeAttribute("open"));
-let width = innerWidth, timer;
 ready(document.documentElement);
-addEventListener("resize", () => {
-  if (innerWidth === width) return;
-  width = innerWidth;
-  clearTimeout(timer);
-  timer = setTimeout(drawWhenNear, 200);
-});
-addEventListener("beforeprint", () => waiting.forEach(draw));
