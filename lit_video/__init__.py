@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from lit_video.errors import UserError as UserError
     from lit_video.inference.attention_maps import AttentionMaps as AttentionMaps
     from lit_video.inference.attention_maps import attention_maps as attention_maps
-    from lit_video.inference.checkpoints import TrainedModel as TrainedModel
-    from lit_video.inference.checkpoints import load as load
     from lit_video.inference.predict import Evaluation as Evaluation
+    from lit_video.inference.predict import TrainedModel as TrainedModel
     from lit_video.inference.predict import VideoPredictions as VideoPredictions
+    from lit_video.inference.predict import load as load
     from lit_video.inference.predict import predict as predict
     from lit_video.inference.projection import Embedding as Embedding
     from lit_video.inference.projection import embed as embed
@@ -31,12 +31,12 @@ _MODULES = {
     "AttentionMaps": "inference.attention_maps",
     "Embedding": "inference.projection",
     "Evaluation": "inference.predict",
-    "TrainedModel": "inference.checkpoints",
+    "TrainedModel": "inference.predict",
     "UserError": "errors",
     "VideoPredictions": "inference.predict",
     "attention_maps": "inference.attention_maps",
     "embed": "inference.projection",
-    "load": "inference.checkpoints",
+    "load": "inference.predict",
     "load_pretrained": "weights.loading",
     "predict": "inference.predict",
     "read_table": "tables.reading",

@@ -11,7 +11,8 @@ import torch
 
 import lit_video
 from lit_video.__main__ import main
-from lit_video.inference.predict import find_videos, video_list
+from lit_video.inference.predict import video_list
+from lit_video.inference.videos import find_videos
 from lit_video.network.vit import ViTSize
 from tests.checkpoints import trained
 from tests.embedded import four_skills

@@ -5,8 +5,10 @@ import re
 import subprocess
 import sys
 import tomllib
+from graphlib import TopologicalSorter
 from importlib.metadata import packages_distributions
 
+import grimp
 import pytest
 
 from tests.conftest import EXPERIMENTS, ROOT
@@ -69,6 +71,11 @@ def test_light_commands_load_nothing_heavy(fake_runs, tiny, tmp_path):
     assert done.returncode == 0, done.stderr
     for text in ("--ckpt", "--top", "--decode", "--short-side", "t_w = 1", "ScatterPlot: "):
         assert text in done.stdout
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    graph = grimp.build_graph("lit_video", cache_dir=None)
+    TopologicalSorter({name: graph.find_modules_directly_imported_by(name) for name in graph.modules}).prepare()
 
 
 @pytest.mark.parametrize("module", sorted(path.stem for path in (PACKAGE / "utils").glob("[a-z]*.py")))

@@ -45,7 +45,7 @@ def count_published(model: Published) -> tuple[int, int]:
 def _table_costs(request: Request) -> Iterator[tuple[Published, tuple[int, int]]]:
     """Rows of a table at its scale, with the paper's figures where it is the paper's, and their counts."""
     from lit_video.training.run import build_row
-    from lit_video.video.batch import outputs
+    from lit_video.utils.classes import outputs
 
     source = f"{request.table.title} ({request.table.source}), ours at scale {request.table.scale}"
     for row in request.rows:

@@ -43,9 +43,9 @@ def run(arguments: Namespace) -> int:
     --knn measures the features as the field does: on videos that the model was not trained on.
     """
     from lit_video.inference.attention_maps import label_name  # here, because importing torch takes seconds
-    from lit_video.inference.checkpoints import load
-    from lit_video.inference.predict import find_videos, own_folder
+    from lit_video.inference.predict import load
     from lit_video.inference.projection import embed, scatter
+    from lit_video.inference.videos import find_videos, own_folder
 
     trained = load(arguments.ckpt)
     if arguments.videos:

@@ -66,7 +66,7 @@ def run(arguments: Namespace) -> int:
     cannot be read is listed with the reason, the others are predicted, and the exit status is 1. For long videos
     --every gives a timeline.
     """
-    from lit_video.inference.predict import find_videos  # here, because importing torch takes seconds
+    from lit_video.inference.videos import find_videos  # here, because importing torch takes seconds
 
     _check(arguments)
     records, options = find_videos(arguments.videos, arguments.fps), evaluation(arguments)
@@ -132,7 +132,7 @@ def _predict_videos(arguments: Namespace, records: list[VideoRecord], options: E
 
 def _predict_timelines(arguments: Namespace, records: list[VideoRecord], options: Evaluation) -> list[str]:
     """Print the segments of every video, write timelines."""
-    from lit_video.inference.checkpoints import load
+    from lit_video.inference.predict import load
     from lit_video.inference.timeline import table_of, timeline, write_timelines
 
     trained = load(arguments.ckpt)
@@ -150,7 +150,7 @@ def _predict_timelines(arguments: Namespace, records: list[VideoRecord], options
 
 def _predict_streams(arguments: Namespace, records: list[VideoRecord], options: Evaluation) -> list[str]:
     """Write a line per frame and class as they come, to the file or the terminal."""
-    from lit_video.inference.checkpoints import load
+    from lit_video.inference.predict import load
     from lit_video.inference.ranking import rank_rows
     from lit_video.inference.streaming import stream_predictor
     from lit_video.video.decoding import DecodeError

@@ -18,11 +18,12 @@ from lit_video.datamodules.broken import BrokenVideos, OnBroken
 from lit_video.datamodules.manifest import Tables, load_tables
 from lit_video.datamodules.records import Records
 from lit_video.errors import UserError
+from lit_video.utils.classes import Classes
 from lit_video.utils.clip_shape import ImageSize, PerChannel, as_setting, height_and_width, per_channel
 from lit_video.utils.limits import MOST_PIXELS, within
 from lit_video.utils.processes import ignore_stops
 from lit_video.video.augmentation import VIEWS, Augmentation, EvaluationViews, TrainingView
-from lit_video.video.batch import Batch, BatchDraws, Channels, Classes, RawBatch, draw, evaluation_batch, training_batch
+from lit_video.video.batch import Batch, BatchDraws, Channels, RawBatch, draw, evaluation_batch, training_batch
 from lit_video.video.clips import ClipDataset, Order, Sample, Short, Suspicious, VideoRecord, share_of
 from lit_video.video.decoding import KeptVideos, decode
 from lit_video.video.loading import EvaluationSampler, TimedLoader, TrainingSampler

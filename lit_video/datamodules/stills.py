@@ -10,7 +10,8 @@ from torch import Tensor
 from torch.utils.data import BatchSampler, DataLoader, RandomSampler, TensorDataset
 
 from lit_video.datamodules.drawing import SHAPES, Figure, paint
-from lit_video.video.batch import Batch, normalise, soft_labels
+from lit_video.utils.classes import soft_labels
+from lit_video.video.batch import Batch, normalise
 
 VERSION = 2  # of the pictures and their labels
 EPOCHS = 4

@@ -20,10 +20,10 @@ from torchvision.transforms.v2.functional import resize
 
 from lit_video.datamodules import VideoDataModule
 from lit_video.errors import OptionError, UserError
-from lit_video.inference.checkpoints import load
-from lit_video.inference.predict import Evaluation, find_videos, own_folder, video_list
+from lit_video.inference.predict import Evaluation, load, video_list
 from lit_video.inference.ranking import ClassNames, best, ranked_videos
 from lit_video.inference.rollout import heads_of, rollout, tubelet_frames
+from lit_video.inference.videos import find_videos, own_folder
 from lit_video.modules import VideoClassifier
 from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.environment import choose_device
@@ -87,7 +87,7 @@ def attention_maps(
     """Compute attention maps of a trained model for the centre view of a video.
 
     Args:
-        ckpt: see :func:`~lit_video.inference.checkpoints.load`.
+        ckpt: see :func:`~lit_video.inference.predict.load`.
         video: its file; its true class is the name of its folder, if there is such a class.
         device: ``None`` for a GPU where there is one.
         fps: frames per second of a folder of pictures, given as the video.

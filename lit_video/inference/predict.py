@@ -1,30 +1,38 @@
-"""Videos through the evaluation path of the data set that a model was trained on: logits, features, names."""
+"""Trained models, and videos through the evaluation of their data set: logits, features, class names."""
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from glob import glob, has_magic
 from math import inf
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from lightning.fabric.utilities import move_data_to_device
+from numpy.typing import NDArray
 from torch import Tensor
 
-from lit_video.datamodules.folder import COMMON, EXTENSIONS, VideoList
+from lit_video import datamodules, modules
+from lit_video.datamodules.epic_kitchens import CLASSES
+from lit_video.datamodules.folder import VideoList
 from lit_video.errors import OptionError, UserError
-from lit_video.inference.checkpoints import TrainedModel, load
+from lit_video.inference.checkpoints import build_model, one_line, read_checkpoint
 from lit_video.inference.ranking import RankedVideo, ranked_videos
+from lit_video.inference.videos import Paths, find_videos
 from lit_video.modules import VideoClassifier
 from lit_video.modules.metrics import video_logits, view_scores
 from lit_video.network.aggregation import head_inputs
+from lit_video.runs.checkpoint import find_checkpoint
+from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.environment import choose_device
-from lit_video.utils.files import files_below
 from lit_video.utils.parallel import with_progress
+from lit_video.video.batch import normalise
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import forget_tables
-from lit_video.video.decoding.images import EXTENSIONS as PICTURES
+from lit_video.video.settings import SETTINGS, restored_settings, stored_settings
+from lit_video.weights.hub import PREFIX, find, weights_path
+from lit_video.weights.reading import CHECKPOINT_KEY, read_weights
+from lit_video.weights.settings import BIASES, channel_pixels, fold_pixels, number_of_classes, refuse_other_pixels
 
 
 @dataclass(frozen=True)
@@ -67,7 +75,7 @@ class Evaluation:
 Output = tuple[Tensor, Tensor, str]  # logits (classes,), features (d,), and why the video cannot be read, or ""
 
 
-def outputs_of(trained: TrainedModel, data: VideoList, evaluation: Evaluation, name: str = "predict") -> list[Output]:
+def outputs_of(trained: "TrainedModel", data: VideoList, evaluation: Evaluation, name: str = "predict") -> list[Output]:
     """Compute the output of every video of ``data``, in its order; ``name`` is that of the work in the progress bar.
 
     Each is the mean over the video's views; the numbers of one that cannot be read mean nothing.
@@ -96,9 +104,6 @@ def _outputs(model: VideoClassifier, data: VideoList, on: torch.device) -> Itera
                 views = []
 
 
-Paths = str | Path | Sequence[str | Path | VideoRecord]  # records are taken as they are
-
-
 @dataclass(frozen=True)
 class VideoPredictions:
     """Predicted classes of videos, with logits and features, the views of each averaged.
@@ -120,13 +125,95 @@ class VideoPredictions:
     ranked: list[RankedVideo]
 
 
+@dataclass(frozen=True)
+class TrainedModel:
+    """A trained model, its class names and the settings of its clips.
+
+    Args:
+        model: on the CPU, in eval mode.
+        class_names: by class number, of each task if there are several.
+        settings: arguments of a data set, see :func:`~lit_video.video.settings.stored_settings`.
+    """
+
+    model: VideoClassifier
+    class_names: list[str] | dict[str, list[str]]
+    settings: dict[str, Any]
+
+    def predict(self, videos: Paths, top: int = 5, evaluation: Evaluation | None = None) -> VideoPredictions:
+        """Classify videos: see :func:`predict`."""
+        return predict(self, videos, top, evaluation)
+
+    def transform(self, frames: NDArray[np.uint8]) -> Tensor:
+        """Crop and normalise one clip's frames as in the test, for ``model``.
+
+        Shape: ``(t, height, width, 3)``, RGB -> float ``(crops, 3, t, h, w)``.
+        """
+        data = VideoList([], **self.settings)
+        views = data.view(data.test_crops)(frames)
+        return normalise(views[None], data.mean, data.std, data.channels)
+
+
+def load(source: str | Path | TrainedModel) -> TrainedModel:
+    """Load a trained model with its classes and the settings of its clips.
+
+    Args:
+        source: a run's folder, as ``finetune`` prints it, its ``last.ckpt``, or ``TABLE/ROW`` of ``runs/``;
+            ``hub:NAME``, published weights that have been fetched, with the settings of their evaluation (classes that
+            they do not name are called by their numbers); or what this function returned.
+
+    Raises:
+        UserError: there is no such run, its checkpoint is wrong, or the weights have not been fetched or do not fit.
+    """
+    if isinstance(source, TrainedModel):
+        return source
+    if str(source).startswith(PREFIX):
+        return _released(str(source))
+    path = find_checkpoint(str(source))
+    checkpoint = read_checkpoint(path)
+    stored = checkpoint.get(CHECKPOINT_KEY)
+    if stored is None:
+        raise OptionError("ckpt", f"{path} has no class names: it is another program's, or made without a data module")
+    model = build_model(checkpoint, VideoClassifier, path)
+    try:
+        settings = restored_settings(stored["data"])
+        VideoList([], **settings)
+    except Exception as error:  # of whatever stands there instead
+        raise OptionError("ckpt", f"{path} has settings of no data set: {one_line(error)}") from error
+    return TrainedModel(model, stored["class_names"], settings)
+
+
+def _released(name: str) -> TrainedModel:
+    given, stored = find(name).settings, read_weights(weights_path(name))
+    count = number_of_classes(stored.tensors, *BIASES) or 0
+    classes: Classes = CLASSES if count == outputs(CLASSES) else count
+    clips = {key: given[f"data.{key}"] for key in SETTINGS if f"data.{key}" in given}
+    if sampling := clips.get("sampling"):
+        kind = sampling if isinstance(sampling, dict) else {"class_path": sampling}
+        clips["sampling"] = getattr(datamodules, kind["class_path"])(**kind.get("init_args", {}))
+    settings = {key.removeprefix("model."): value for key, value in given.items() if key.startswith("model.")}
+    size, data = {key: clips[key] for key in ("frames", "image_size")}, stored_settings(VideoList([], **clips))
+    model = getattr(modules, given["model"])(classes, **size, **settings, weights=name)
+    model.setup("test")
+    try:
+        refuse_other_pixels(data, stored)
+    except ValueError as error:
+        raise UserError(f"{name}: {error}") from error
+    if known := channel_pixels(stored):
+        fold_pixels(model.network.embed, *known, data)
+    if isinstance(classes, dict):
+        tasks = {task: [f"{task} {i}" for i in range(number)] for task, number in classes.items()}
+        return TrainedModel(model.eval(), tasks, clips)
+    names = sorted(stored.labels, key=stored.labels.__getitem__)
+    return TrainedModel(model.eval(), names if len(names) == count else [f"class {i}" for i in range(count)], clips)
+
+
 def predict(
     ckpt: str | Path | TrainedModel, videos: Paths, top: int = 5, evaluation: Evaluation | None = None
 ) -> VideoPredictions:
     """Classify videos.
 
     Args:
-        ckpt: see :func:`~lit_video.inference.checkpoints.load`: a loaded model, a run's folder, ``hub:NAME``.
+        ckpt: see :func:`load`: a loaded model, a run's folder, ``hub:NAME``.
         videos: files, folders (all videos below them) and patterns.
         top: classes to name of each video.
         evaluation: views, batches and device; ``None`` for the defaults.
@@ -147,46 +234,6 @@ def predict(
     broken = {record.path: reason for record, reason in zip(records, reasons, strict=True) if reason}
     ranked = ranked_videos(paths, logits, trained.class_names, top, trained.model.several_labels)
     return VideoPredictions(paths, logits, torch.stack(features)[read], trained.class_names, broken, ranked)
-
-
-def find_videos(videos: Paths, fps: float | None = None) -> list[VideoRecord]:
-    """Videos by path, by folder (all below it, by their ending) and by pattern, each once; their label means nothing.
-
-    Folders of pictures count as videos if their frame rate ``fps`` is given.
-
-    Raises:
-        UserError: there is none, or a picture is named as a video.
-    """
-    given = [videos] if isinstance(videos, str | Path) else videos
-    if records := [one for one in given if isinstance(one, VideoRecord)]:
-        return records
-    paths: dict[Path, None] = {}
-    for text in map(str, given):
-        if not Path(text).exists() and not has_magic(text):
-            raise UserError(f"{text}: no such file or folder")
-        matches = [Path(text)] if Path(text).exists() else [Path(p) for p in sorted(glob(text, recursive=True))]
-        inside = [video for path in matches for video in (_below(path, fps) if path.is_dir() else [path])]
-        if pictures := [path for path in inside if path.suffix.lower() in PICTURES]:
-            raise UserError(f"{pictures[0]}: is a picture, not a video; give the folder of its frames, and --fps N")
-        if not inside and any(_below(path, fps=1.0) for path in matches if path.is_dir()):
-            raise UserError(f"{text}: holds pictures, no video; give --fps N, the frames per second of their taking")
-        if not inside:
-            raise UserError(f"{text}: {'holds no video' if matches else 'matches no file'} ({', '.join(COMMON)})")
-        paths |= dict.fromkeys(inside)
-    if not paths:
-        raise OptionError("videos", "there is none")
-    return [VideoRecord(path, 0, fps=fps if path.is_dir() else None) for path in paths]
-
-
-def _below(folder: Path, fps: float | None) -> list[Path]:
-    files = [path for path in files_below(folder) if path.is_file()]
-    folders = {path.parent for path in files if path.suffix.lower() in PICTURES} if fps else set()
-    return sorted([*(path for path in files if path.suffix.lower() in EXTENSIONS), *folders])
-
-
-def own_folder(path: Path) -> str:
-    """Name of the folder that a video lies in, or the link to it, whose target's name says nothing."""
-    return Path(os.path.abspath(path)).parent.name
 
 
 def video_list(trained: TrainedModel, records: Sequence[VideoRecord], evaluation: Evaluation) -> VideoList:

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from lit_video.errors import UserError
-from lit_video.inference.checkpoints import TrainedModel
-from lit_video.inference.predict import Evaluation, Paths, VideoPredictions, predict
+from lit_video.inference.predict import Evaluation, TrainedModel, VideoPredictions, predict
+from lit_video.inference.videos import Paths
 from lit_video.utils.colours import LIGHT, SERIES
 from lit_video.utils.figures import content_of, short
 
@@ -38,7 +38,7 @@ def embed(
     """Project the features of the classifier's last layer into the plane.
 
     Args:
-        ckpt: see :func:`~lit_video.inference.checkpoints.load`.
+        ckpt: see :func:`~lit_video.inference.predict.load`.
         videos: files, folders (all videos below them) and patterns, or records; at least five videos.
         seed: seed of t-SNE.
         evaluation: views, batches and device; ``None`` for the defaults.

@@ -5,8 +5,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from lit_video.errors import OptionError
-from lit_video.inference.checkpoints import TrainedModel, load
-from lit_video.inference.predict import Evaluation, video_list
+from lit_video.inference.predict import Evaluation, TrainedModel, load, video_list
 from lit_video.inference.ranking import Ranked, ranked_videos
 from lit_video.modules import VideoClassifier
 from lit_video.modules.metrics import video_logits, view_scores
@@ -27,7 +26,7 @@ def stream(model: VideoClassifier | VideoTransformer | str | Path) -> Stream:
 
     Args:
         model: trained with ``causal: true`` and ``positions: space``, in eval mode; or a run, see
-            :func:`~lit_video.inference.checkpoints.load`.
+            :func:`~lit_video.inference.predict.load`.
 
     Returns:
         A function of the next frames, ``(b, 3, t, height, width)``, float, normalised, to the logits after each of

@@ -9,8 +9,7 @@ from pathlib import Path
 import torch
 
 from lit_video.errors import OptionError
-from lit_video.inference.checkpoints import TrainedModel
-from lit_video.inference.predict import Evaluation, outputs_of, video_list
+from lit_video.inference.predict import Evaluation, TrainedModel, outputs_of, video_list
 from lit_video.inference.ranking import Ranked, best, rank_rows, ranked_videos
 from lit_video.utils.files import write_table
 from lit_video.utils.text import clock, text_table

@@ -1,16 +1,15 @@
 """Base class of video classifiers: training, validation, test; a family only builds its network."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, is_dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields, is_dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
 from lightning import LightningModule, Trainer
-from lightning.pytorch.utilities import rank_zero_only, rank_zero_warn
+from lightning.pytorch.utilities import rank_zero_warn
 from torch import Tensor, nn
 from torch.utils.data import DistributedSampler
 
@@ -23,38 +22,25 @@ from lit_video.modules.metrics import (
     mean_over_ranks,
 )
 from lit_video.modules.optimization import Optimization, make_optimizer, optimization_of, rate
+from lit_video.modules.starting_weights import StartingWeights, is_loaded, mark_when_loaded
 from lit_video.network.aggregation import AttentiveProbe
 from lit_video.network.block import Checkpointing, checkpoint_layers
 from lit_video.network.transformer import VideoTransformer, all_tokens
 from lit_video.network.transformer import freeze as freeze_layers
 from lit_video.network.vit import ViTSize
 from lit_video.utils.class_paths import class_path
-from lit_video.utils.settings import Effect, model_names
-from lit_video.video.batch import Batch, Classes, as_batch, check_classes, class_numbers, labelled, outputs, per_task
+from lit_video.utils.classes import Classes, class_numbers, outputs, per_task
+from lit_video.utils.settings import model_names
+from lit_video.video.batch import Batch, as_batch, check_classes, labelled
 from lit_video.video.settings import SETTINGS, stored_settings
-from lit_video.weights.hub import weights_path
-from lit_video.weights.hugging_face import check_config, check_labels
-from lit_video.weights.image_vit import TubeletInit, load_image_vit, read_image_vit
-from lit_video.weights.loading import SourceName, load_pretrained
-from lit_video.weights.reading import CHECKPOINT_KEY, COMPILED, MODEL_KEY, StoredWeights, of_our_own, read_weights
-from lit_video.weights.settings import (
-    IGNORE,
-    OTHERWISE,
-    WeightsSettings,
-    channel_pixels,
-    fold_pixels,
-    known_grid,
-    line_on_grid,
-    pixel_settings,
-    refuse_another_grid,
-    refuse_other_pixels,
-    refuse_other_settings,
-    tasks_in_order,
-)
+from lit_video.weights.image_vit import TubeletInit
+from lit_video.weights.loading import SourceName
+from lit_video.weights.reading import CHECKPOINT_KEY, COMPILED, MODEL_KEY
+from lit_video.weights.settings import WeightsSettings
 
+START = model_names("start")
 # in a checkpoint beside the hyper-parameters, which ``load_from_checkpoint`` overwrites by what it is given
 CHECKED = ("family", "size", *model_names("function", "shape", "clip", "classes"))
-LOADED = "loaded"  # of a network, once weights have been loaded
 
 
 class VideoClassifier(LightningModule):
@@ -164,7 +150,7 @@ class VideoClassifier(LightningModule):
         self.step_loss = torch.tensor(0.0)
         self.step_hits = torch.zeros(2)
         self._batches: list[Tensor] = []  # of this step, loss and hits together
-        network.register_load_state_dict_post_hook(_mark_loaded)  # type: ignore[no-untyped-call]
+        mark_when_loaded(network)
 
     @property
     def scheme_name(self) -> str:
@@ -179,8 +165,8 @@ class VideoClassifier(LightningModule):
         """
         given = self.weights or self.image_weights
         if self.weights and self._run and not self._run.training:
-            self._start("test")
-        if given and not (getattr(self.network, LOADED, False) or clip.is_meta):
+            self._start.load("test")
+        if given and not (is_loaded(self.network) or clip.is_meta):
             raise UserError(f"model: {given} is loaded when training starts; call setup('fit') to load it now")
         dtype = next(self.parameters()).dtype
         return self.network(clip) if dtype == clip.dtype else self.network(clip.to(dtype)).to(clip.dtype)
@@ -190,77 +176,26 @@ class VideoClassifier(LightningModule):
         if stage == "fit" and self.frozen is not None and not (self.weights or self.image_weights):
             raise UserError(f"model.freeze: {self.frozen}, of a network that starts at random: give model.weights")
         if self._run is None:
-            self._start(stage)
+            self._start.load(stage)
 
     def on_fit_start(self) -> None:
         """Load the weights to start from, where a subclass has other optimizers."""
-        self._start("fit")
+        self._start.load("fit")
 
-    def _start(self, stage: str) -> None:
-        """Load image weights in training, or released ones, once: not into a model that has been trained."""
-        if getattr(self.network, LOADED, False):
-            return
-        if stage == "fit" and self.image_weights:
-            stored, taken = self._take_image(self.image_weights)
-            pixels = "" if self.image_pixels == "ignore" else self._match_pixels(stored)
-            self._say(self.image_weights, stored.choice, taken, pixels)
-        if self.weights is not None:
-            with self._naming("weights", self.weights):
-                self._start_from(self.weights, fresh_head=stage == "fit")
+    @property
+    def _start(self) -> StartingWeights:
+        own = {field.name: getattr(self, field.name) for field in fields(StartingWeights) if field.name in START}
+        return StartingWeights(self._plain_network, self._settings, self._videos, **own)
 
     def check_image_weights(self) -> None:
         """Refuse image weights that do not fit this model, which is on the meta device, before anything is trained."""
-        if self.image_weights and not self.image_weights.startswith("stills:"):
-            self._take_image(self.image_weights)
-
-    def _take_image(self, given: str) -> tuple[StoredWeights, str]:
-        network = self._plain_network
-        assert isinstance(network, VideoTransformer)
-        with self._naming("image_weights", given):
-            stored = read_image_vit(given, network, self.weights_ema)
-            grid = known_grid(network, stored)
-            taken = load_image_vit(network, stored.tensors, self.tubelet_init, grid)
-            return stored, "; ".join(filter(None, (taken, line_on_grid(network, stored, image=True))))
-
-    def _start_from(self, path: str, fresh_head: bool) -> None:
-        network = self._plain_network
-        stored = read_weights(weights_path(path), self.weights_ema, self.weights_source)
-        if self.weights_settings != "ignore":
-            check_config(stored.config, network)
-            self._refuse_what_differs(stored, OTHERWISE)
-        tasks = self.num_classes if isinstance(self.num_classes, dict) else {}
-        tensors = tasks_in_order(stored.tensors, tasks)
-        grid = known_grid(network, stored)
-        left_out = load_pretrained(network, tensors, fresh_head, grid, self.weights_source)
-        fresh = f"no classifier of these classes, it starts from scratch ({left_out})" if left_out else ""
-        known = pixel_settings(stored) and not channel_pixels(stored)  # and compared above
-        pixels = "" if self.weights_settings == "ignore" or known else self._match_pixels(stored)
-        self._say(path, stored.choice, line_on_grid(network, stored), fresh, pixels)
-        if not left_out:
-            self._check_labels(stored)
-
-    def _match_pixels(self, stored: StoredWeights) -> str:
-        """Let the patches see the data's pixels as those that the weights saw; a line on it."""
-        if not (data := self._videos) or not isinstance(network := self._plain_network, VideoTransformer):
-            return ""
-        if known := channel_pixels(stored):
-            return fold_pixels(network.embed, *known, stored_settings(data))
-        return f"its pixels are not known: taken for those of data.mean {data.mean} and data.std {data.std}"
+        self._start.check_image()
 
     @property
     def _settings(self) -> dict[str, Any]:
         """Settings, and the family: the class of this package, which a class of one's own may extend."""
         ours = (kind.__name__ for kind in type(self).__mro__ if kind.__module__.startswith("lit_video."))
         return {**self.hparams, "family": next(ours)}
-
-    def _refuse_what_differs(self, stored: StoredWeights, otherwise: str, *effects: Effect) -> None:
-        refuse_other_settings(self._settings, stored, otherwise, *effects)
-        if data := self._videos:
-            refuse_other_pixels(stored_settings(data), stored, otherwise)
-
-    def _check_labels(self, stored: StoredWeights) -> None:
-        if (data := self._videos) and isinstance(names := data.class_names, list):
-            check_labels(stored.labels, names)
 
     @property
     def _plain_network(self) -> Any:
@@ -296,22 +231,6 @@ class VideoClassifier(LightningModule):
         """The trainer's data set; none in a user's own program."""
         data = getattr(self._run, "datamodule", None)
         return data if all(hasattr(data, name) for name in ("class_names", *SETTINGS)) else None
-
-    @staticmethod
-    @contextmanager
-    def _naming(setting: str, path: str) -> Iterator[None]:
-        """Say of which file and setting what is wrong."""
-        try:
-            yield
-        except UserError as error:
-            raise UserError(f"model.{setting}: {error}") from error
-        except ValueError as error:
-            raise UserError(f"model.{setting}: {path}: {error}") from error
-
-    @staticmethod
-    def _say(path: str, *facts: str) -> None:
-        for fact in filter(None, facts):
-            rank_zero_only(print)(f"{path}: {fact}", flush=True)
 
     def loss(self, logits: Tensor, target: Tensor) -> Tensor:
         """Cross entropy, the tasks' sum or mean, or binary of several labels; of any targets of a :class:`Batch`.
@@ -453,15 +372,7 @@ class VideoClassifier(LightningModule):
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Refuse weights of another scheme, other pixels or other classes, with the flags that correct it."""
-        if self.weights_settings == "ignore":
-            return
-        stored = of_our_own(checkpoint)
-        try:
-            self._refuse_what_differs(stored, IGNORE, "function", "shape")
-            refuse_another_grid(self._plain_network, stored, IGNORE)
-            self._check_labels(stored)
-        except ValueError as error:
-            raise UserError(f"the checkpoint does not fit: {error}") from error
+        self._start.refuse_checkpoint(checkpoint)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add the settings of the model; the names of the classes, and how clips are made, if the data set has them."""
@@ -472,7 +383,7 @@ class VideoClassifier(LightningModule):
 
     def configure_optimizers(self) -> Any:
         """Optimizer, and a rate that follows the step; Lightning asks for it once a checkpoint is restored."""
-        self._start("fit")
+        self._start.load("fit")
         optimizer = make_optimizer(self.optimization, self._plain_network)
         steps = self.trainer.estimated_stepping_batches
         if not 0 < steps < math.inf:  # -1 of a loader without a length, 0 of an empty one
@@ -493,7 +404,3 @@ def _storable(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return all(map(_storable, value))
     return isinstance(value, Tensor) or type(value) in (type(None), bool, int, float, str)
-
-
-def _mark_loaded(network: nn.Module, _: object) -> None:
-    setattr(network, LOADED, True)

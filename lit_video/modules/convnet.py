@@ -5,8 +5,8 @@ from typing import Any
 from lit_video.errors import UserError
 from lit_video.modules.classifier import VideoClassifier
 from lit_video.network.convnets import Architecture, convnet, slow_frames
+from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.clip_shape import ImageSize
-from lit_video.video.batch import Classes, outputs
 
 NAMES: dict[Architecture, str] = {
     "c2d": "C2D",

@@ -12,7 +12,7 @@ from torchmetrics import Metric
 from torchmetrics.functional.classification import binary_average_precision
 from torchmetrics.utilities import dim_zero_cat
 
-from lit_video.video.batch import Classes, per_task
+from lit_video.utils.classes import Classes, per_task
 
 TOP = (1, 5)
 ViewAverage = Literal["logits", "softmax"]

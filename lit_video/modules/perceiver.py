@@ -7,8 +7,8 @@ from lit_video.network.patches import ClipSize
 from lit_video.network.perceiver import perceiver
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SizeName, ViTSize, vit_size
+from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.clip_shape import ImageSize, height_and_width
-from lit_video.video.batch import Classes, outputs
 
 
 class Perceiver(VideoClassifier):

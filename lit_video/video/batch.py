@@ -1,22 +1,19 @@
 """Preparation of a batch: random draws on the CPU, then on its device to float, erased, mixed, labels made soft."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
 
 import torch
-import torch.nn.functional as F
 from einops import rearrange, repeat
 from torch import Tensor
 
 from lit_video.errors import UserError
+from lit_video.utils.classes import IGNORED, Classes, outputs, soft_labels
 from lit_video.utils.clip_shape import PerChannel, of_channels
 from lit_video.video.augmentation import Augmentation
 from lit_video.video.crops import Box
 from lit_video.video.seeding import digest
-
-# of the one task of a data set, or of each of its tasks by name; the columns of logits keep their order
-Classes = int | dict[str, int]
 
 
 class Batch(TypedDict):
@@ -150,7 +147,6 @@ class RawBatch(TypedDict):
 
 
 Channels = Literal["rgb", "bgr"]
-IGNORED = -100  # F.cross_entropy's own
 
 
 def evaluation_batch(raw: RawBatch, mean: PerChannel, std: PerChannel, channels: Channels = "rgb") -> Batch:
@@ -205,44 +201,6 @@ def normalise(clip: Tensor, mean: PerChannel, std: PerChannel, channels: Channel
     for channel, m, s in zip(x.unbind(1), of_channels(mean), of_channels(std), strict=True):
         channel.sub_(255 * m).div_(255 * s)
     return x.flip(1) if channels == "bgr" else x
-
-
-def outputs(classes: Classes) -> int:
-    """Logits that a classifier of these classes has; the heads of several tasks are one linear layer."""
-    return sum(classes.values()) if isinstance(classes, dict) else classes
-
-
-def per_task(x: Tensor, classes: Classes | None) -> Sequence[Tensor]:
-    """Split logits or soft labels ``(b, sum of classes)``, or class numbers ``(b, tasks)``, by task."""
-    if not isinstance(classes, dict):
-        return (x,)
-    return torch.split(x, list(classes.values()), dim=1) if x.is_floating_point() else x.unbind(1)
-
-
-def class_numbers(target: Tensor, classes: Classes | None) -> Tensor:
-    """Class numbers ``(tasks, b)``: given ones, or the largest of logits or soft labels."""
-    return torch.stack([x.argmax(1) if x.is_floating_point() else x for x in per_task(target, classes)])
-
-
-def soft_labels(labels: Tensor, classes: Classes, smoothing: float) -> Tensor:
-    """Class numbers ``(b,)`` or ``(b, tasks)`` -> ``(b, sum of classes)``, every task smoothed over its own classes.
-
-    Ones and zeros ``(b, classes)`` of one task are several labels, smoothed likewise; all stay -100 where ignored.
-    """
-    if labels.ndim == 2 and not isinstance(classes, dict):
-        return labels.float().where(labels < 0, labels * (1 - smoothing) + smoothing / classes)
-    counts = classes.values() if isinstance(classes, dict) else (classes,)
-    shares = zip(per_task(labels, classes), counts, strict=True)
-    return torch.cat([smooth(label, count, smoothing) for label, count in shares], dim=1)
-
-
-def smooth(labels: Tensor, classes: int, smoothing: float) -> Tensor:
-    """Class numbers ``(b,)`` -> probabilities ``(b, classes)``: 1 - smoothing for the class, the rest spread evenly.
-
-    All zero where the label is ``IGNORED``: it adds no loss.
-    """
-    valid = (labels != IGNORED)[:, None]
-    return (F.one_hot(labels.clamp(min=0), classes) * (1 - smoothing) + smoothing / classes) * valid
 
 
 def mix(clip: Tensor, target: Tensor, mixture: Mixture) -> tuple[Tensor, Tensor]:

@@ -11,9 +11,9 @@ from PIL import Image
 from lit_video.__main__ import main
 from lit_video.inference import attention_maps as module
 from lit_video.inference.attention_maps import AttentionMaps, attention_maps, overlaid, picture, see
-from lit_video.inference.checkpoints import load
-from lit_video.inference.predict import Evaluation, find_videos, video_list
+from lit_video.inference.predict import Evaluation, load, video_list
 from lit_video.inference.rollout import rollout
+from lit_video.inference.videos import find_videos
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.network.vit import ViTSize
 from lit_video.video.crops import Box

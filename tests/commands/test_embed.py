@@ -10,7 +10,7 @@ import torch
 from lit_video.__main__ import main
 from lit_video.errors import UserError
 from lit_video.inference import projection
-from lit_video.inference.checkpoints import load
+from lit_video.inference.predict import load
 from lit_video.inference.projection import probe, project
 from tests.commands.conftest import one_line
 from tests.float32 import assert_close_in_float32

@@ -6,7 +6,7 @@ import torch
 
 from lit_video.__main__ import main
 from lit_video.attention import Joint
-from lit_video.inference.checkpoints import load
+from lit_video.inference.predict import load
 from lit_video.modules import TimeSformer, ViViT
 from lit_video.network.vit import ViTSize
 from lit_video.weights.reading import read_weights

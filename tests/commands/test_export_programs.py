@@ -11,7 +11,7 @@ import lit_video
 from lit_video.__main__ import main
 from lit_video.errors import UserError
 from lit_video.inference import export as programs
-from lit_video.inference.checkpoints import load
+from lit_video.inference.predict import load
 from lit_video.weights.loading import load_pretrained
 from lit_video.weights.reading import read_weights
 from tests.inference.colours import trained

@@ -13,7 +13,7 @@ import torch
 from lit_video.__main__ import main
 from lit_video.commands.parser import parse
 from lit_video.datamodules.drawing import encode
-from lit_video.inference.checkpoints import load
+from lit_video.inference.predict import load
 from lit_video.network.aggregation import linear_head
 from lit_video.network.cost import count
 from lit_video.own_videos.budget import built

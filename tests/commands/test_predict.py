@@ -19,7 +19,7 @@ from PIL import Image
 from lit_video.__main__ import main
 from lit_video.datamodules import TemporalSkills, VideoDataModule
 from lit_video.datamodules.folder import folder_records
-from lit_video.inference.checkpoints import load
+from lit_video.inference.predict import load
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.modules.optimization import Optimization
 from lit_video.network.aggregation import head_inputs, linear_head

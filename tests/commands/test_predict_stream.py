@@ -13,7 +13,7 @@ import torch
 import lit_video
 from lit_video.__main__ import main
 from lit_video.datamodules import Segments, TemporalSkills
-from lit_video.inference.checkpoints import load
+from lit_video.inference.predict import load
 from lit_video.inference.streaming import stream_predictor
 from lit_video.modules import XViT
 from lit_video.modules.optimization import Optimization

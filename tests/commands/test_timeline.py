@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from lit_video.__main__ import main
-from lit_video.inference.checkpoints import load
-from lit_video.inference.predict import Evaluation
+from lit_video.inference.predict import Evaluation, load
 from lit_video.inference.predict import predict as api
 from lit_video.inference.ranking import Ranked
 from lit_video.inference.timeline import Timeline, Window, timeline, window_spans

@@ -5,7 +5,7 @@ import torch
 
 from lit_video.datamodules.drawing import SHAPES
 from lit_video.datamodules.stills import PLACES, TASKS, TURNS, Stills, draw_still
-from lit_video.video.batch import per_task
+from lit_video.utils.classes import per_task
 
 
 def drawn(count=60):

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from lit_video.__main__ import main
-from lit_video.inference.checkpoints import load
+from lit_video.inference.predict import load
 from lit_video.modules import XViT
 from lit_video.utils.class_paths import known_class
 

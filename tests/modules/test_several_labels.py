@@ -16,7 +16,8 @@ from lit_video.modules.metrics import VideoPrecision
 from lit_video.network.vit import ViTSize
 from lit_video.reports.card import _precision
 from lit_video.training.callbacks.predictions import SavePredictions
-from lit_video.video.batch import IGNORED, Mixture, mix, soft_labels
+from lit_video.utils.classes import IGNORED, soft_labels
+from lit_video.video.batch import Mixture, mix
 from tests.video.made import write
 
 CLASSES = 4

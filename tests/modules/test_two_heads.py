@@ -16,7 +16,8 @@ from lit_video.modules import Perceiver, TimeSformer, ViViT, XViT
 from lit_video.modules.metrics import VideoAccuracy
 from lit_video.network.vit import ViTSize
 from lit_video.runs.results import read_result
-from lit_video.video.batch import Mixture, evaluation_batch, mix, per_task, soft_labels
+from lit_video.utils.classes import per_task, soft_labels
+from lit_video.video.batch import Mixture, evaluation_batch, mix
 from lit_video.video.clips import VideoRecord
 from tests.embedded import CLIPS, SKILLS, four_skills
 

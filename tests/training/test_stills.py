@@ -12,7 +12,8 @@ from lit_video.modules import TimeSformer, ViViT, XViT
 from lit_video.network.vit import ViTSize
 from lit_video.training import stills
 from lit_video.training.stills import start_from_stills, train_on_stills
-from lit_video.video.batch import normalise, per_task
+from lit_video.utils.classes import per_task
+from lit_video.video.batch import normalise
 
 SIZE = ViTSize(16, 2, 2)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from lit_video.utils.classes import smooth
 from lit_video.video.augmentation import Augmentation
 from lit_video.video.batch import (
     BatchDraws,
@@ -15,7 +16,6 @@ from lit_video.video.batch import (
     evaluation_batch,
     mix,
     normalise,
-    smooth,
     training_batch,
 )
 from lit_video.video.crops import Box

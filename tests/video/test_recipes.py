@@ -9,6 +9,7 @@ from PIL import Image
 from timm.data.auto_augment import auto_augment_transform
 
 from lit_video.datamodules import Augmentation, VideoFolder, recipe
+from lit_video.utils.classes import smooth
 from lit_video.video.augmentation import (
     TrainingView,
     cutout,
@@ -17,7 +18,7 @@ from lit_video.video.augmentation import (
     timm_v0,
     vivit_rand,
 )
-from lit_video.video.batch import draw, mix, smooth
+from lit_video.video.batch import draw, mix
 from lit_video.video.recipes import RECIPES, Recipe
 from lit_video.video.seeding import seeded
 

@@ -89,7 +89,7 @@ def test_a_loaded_release_sees_its_pixels_where_channels_differ(known, monkeypat
     frames = torch.randint(0, 256, (4, 32, 32, 3), dtype=torch.uint8)
     plain = lit_video.load("hub:tiny").model
     mean, std = (0.5, 0.4, 0.3), (0.2, 0.3, 0.25)
-    monkeypatch.setattr("lit_video.inference.checkpoints.channel_pixels", lambda stored: (mean, std))
+    monkeypatch.setattr("lit_video.inference.predict.channel_pixels", lambda stored: (mean, std))
     model = lit_video.load("hub:tiny")
     pixels = ((frames / 255 - torch.tensor(mean)) / torch.tensor(std)).permute(3, 0, 1, 2)[None]
     with torch.no_grad():

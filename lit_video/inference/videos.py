@@ -1,0 +1,54 @@
+"""Videos that a user names: files, folders and patterns."""
+
+import os
+from collections.abc import Sequence
+from glob import glob, has_magic
+from pathlib import Path
+
+from lit_video.datamodules.folder import COMMON, EXTENSIONS
+from lit_video.errors import OptionError, UserError
+from lit_video.utils.files import files_below
+from lit_video.video.clips import VideoRecord
+from lit_video.video.decoding.images import EXTENSIONS as PICTURES
+
+Paths = str | Path | Sequence[str | Path | VideoRecord]  # records are taken as they are
+
+
+def find_videos(videos: Paths, fps: float | None = None) -> list[VideoRecord]:
+    """Videos by path, by folder (all below it, by their ending) and by pattern, each once; their label means nothing.
+
+    Folders of pictures count as videos if their frame rate ``fps`` is given.
+
+    Raises:
+        UserError: there is none, or a picture is named as a video.
+    """
+    given = [videos] if isinstance(videos, str | Path) else videos
+    if records := [one for one in given if isinstance(one, VideoRecord)]:
+        return records
+    paths: dict[Path, None] = {}
+    for text in map(str, given):
+        if not Path(text).exists() and not has_magic(text):
+            raise UserError(f"{text}: no such file or folder")
+        matches = [Path(text)] if Path(text).exists() else [Path(p) for p in sorted(glob(text, recursive=True))]
+        inside = [video for path in matches for video in (_below(path, fps) if path.is_dir() else [path])]
+        if pictures := [path for path in inside if path.suffix.lower() in PICTURES]:
+            raise UserError(f"{pictures[0]}: is a picture, not a video; give the folder of its frames, and --fps N")
+        if not inside and any(_below(path, fps=1.0) for path in matches if path.is_dir()):
+            raise UserError(f"{text}: holds pictures, no video; give --fps N, the frames per second of their taking")
+        if not inside:
+            raise UserError(f"{text}: {'holds no video' if matches else 'matches no file'} ({', '.join(COMMON)})")
+        paths |= dict.fromkeys(inside)
+    if not paths:
+        raise OptionError("videos", "there is none")
+    return [VideoRecord(path, 0, fps=fps if path.is_dir() else None) for path in paths]
+
+
+def _below(folder: Path, fps: float | None) -> list[Path]:
+    files = [path for path in files_below(folder) if path.is_file()]
+    folders = {path.parent for path in files if path.suffix.lower() in PICTURES} if fps else set()
+    return sorted([*(path for path in files if path.suffix.lower() in EXTENSIONS), *folders])
+
+
+def own_folder(path: Path) -> str:
+    """Name of the folder that a video lies in, or the link to it, whose target's name says nothing."""
+    return Path(os.path.abspath(path)).parent.name

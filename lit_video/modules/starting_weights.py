@@ -1,0 +1,161 @@
+"""Weights that a network starts from: an image model's or released ones, compared with the settings and the data."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from lightning.pytorch.utilities import rank_zero_only
+from torch import nn
+
+from lit_video.errors import UserError
+from lit_video.network.transformer import VideoTransformer
+from lit_video.utils.settings import Effect
+from lit_video.video.settings import stored_settings
+from lit_video.weights.hub import weights_path
+from lit_video.weights.hugging_face import check_config, check_labels
+from lit_video.weights.image_vit import TubeletInit, load_image_vit, read_image_vit
+from lit_video.weights.loading import SourceName, load_pretrained
+from lit_video.weights.reading import StoredWeights, of_our_own, read_weights
+from lit_video.weights.settings import (
+    IGNORE,
+    OTHERWISE,
+    WeightsSettings,
+    channel_pixels,
+    fold_pixels,
+    known_grid,
+    line_on_grid,
+    pixel_settings,
+    refuse_another_grid,
+    refuse_other_pixels,
+    refuse_other_settings,
+    tasks_in_order,
+)
+
+LOADED = "loaded"  # attribute of a network that has loaded weights
+
+
+@dataclass(frozen=True)
+class StartingWeights:
+    """Weights that a network starts from; :class:`~lit_video.modules.VideoClassifier` explains the settings."""
+
+    network: nn.Module
+    settings: Mapping[str, Any]  # of the model, and its family
+    data: Any = None  # data set of the training; None in a user's own program
+    weights: str | None = None
+    weights_settings: WeightsSettings | None = None
+    weights_source: SourceName | None = None
+    weights_ema: bool | None = None
+    image_weights: str | None = None
+    image_pixels: Literal["ignore"] | None = None
+    tubelet_init: TubeletInit = "central"
+
+    def load(self, stage: str) -> None:
+        """Load image weights in training, or released ones, once: not into a network that has been trained.
+
+        Raises:
+            UserError: they do not fit the network, the settings or the data.
+        """
+        if is_loaded(self.network):
+            return
+        if stage == "fit" and self.image_weights:
+            stored, taken = self._take_image(self.image_weights)
+            pixels = "" if self.image_pixels == "ignore" else self._match_pixels(stored)
+            _say(self.image_weights, stored.choice, taken, pixels)
+        if self.weights is not None:
+            with _naming("weights", self.weights):
+                self._start_from(self.weights, fresh_head=stage == "fit")
+
+    def check_image(self) -> None:
+        """Refuse image weights that do not fit a network on the meta device."""
+        if self.image_weights and not self.image_weights.startswith("stills:"):
+            self._take_image(self.image_weights)
+
+    def refuse_checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
+        """Refuse a checkpoint of another scheme, other pixels or other classes.
+
+        Raises:
+            UserError: with the flags that correct it.
+        """
+        if self.weights_settings == "ignore":
+            return
+        stored = of_our_own(checkpoint)
+        try:
+            self._refuse_what_differs(stored, IGNORE, "function", "shape")
+            refuse_another_grid(self.network, stored, IGNORE)
+            self._check_labels(stored)
+        except ValueError as error:
+            raise UserError(f"the checkpoint does not fit: {error}") from error
+
+    def _take_image(self, given: str) -> tuple[StoredWeights, str]:
+        assert isinstance(self.network, VideoTransformer)
+        with _naming("image_weights", given):
+            stored = read_image_vit(given, self.network, self.weights_ema)
+            grid = known_grid(self.network, stored)
+            taken = load_image_vit(self.network, stored.tensors, self.tubelet_init, grid)
+            return stored, "; ".join(filter(None, (taken, line_on_grid(self.network, stored, image=True))))
+
+    def _start_from(self, path: str, fresh_head: bool) -> None:
+        stored = read_weights(weights_path(path), self.weights_ema, self.weights_source)
+        if self.weights_settings != "ignore":
+            check_config(stored.config, self.network)
+            self._refuse_what_differs(stored, OTHERWISE)
+        tasks = self.settings.get("num_classes")
+        tensors = tasks_in_order(stored.tensors, tasks if isinstance(tasks, dict) else {})
+        left_out = load_pretrained(
+            self.network, tensors, fresh_head, known_grid(self.network, stored), self.weights_source
+        )
+        fresh = f"no classifier of these classes, it starts from scratch ({left_out})" if left_out else ""
+        known = pixel_settings(stored) and not channel_pixels(stored)  # compared above
+        pixels = "" if self.weights_settings == "ignore" or known else self._match_pixels(stored)
+        _say(path, stored.choice, line_on_grid(self.network, stored), fresh, pixels)
+        if not left_out:
+            self._check_labels(stored)
+
+    def _match_pixels(self, stored: StoredWeights) -> str:
+        """Let the patches see the data's pixels like those that the weights saw; returns a line on it."""
+        if self.data is None or not isinstance(self.network, VideoTransformer):
+            return ""
+        if known := channel_pixels(stored):
+            return fold_pixels(self.network.embed, *known, stored_settings(self.data))
+        taken = f"taken for those of data.mean {self.data.mean} and data.std {self.data.std}"
+        return f"its pixels are not known: {taken}"
+
+    def _refuse_what_differs(self, stored: StoredWeights, otherwise: str, *effects: Effect) -> None:
+        refuse_other_settings(self.settings, stored, otherwise, *effects)
+        if self.data is not None:
+            refuse_other_pixels(stored_settings(self.data), stored, otherwise)
+
+    def _check_labels(self, stored: StoredWeights) -> None:
+        if self.data is not None and isinstance(self.data.class_names, list):
+            check_labels(stored.labels, self.data.class_names)
+
+
+def is_loaded(network: nn.Module) -> bool:
+    """Return whether a network has loaded weights since :func:`mark_when_loaded`."""
+    return getattr(network, LOADED, False)
+
+
+def mark_when_loaded(network: nn.Module) -> None:
+    """Mark a network once it loads weights."""
+    network.register_load_state_dict_post_hook(_mark)  # type: ignore[no-untyped-call]
+
+
+def _mark(network: nn.Module, _: object) -> None:
+    setattr(network, LOADED, True)
+
+
+@contextmanager
+def _naming(setting: str, path: str) -> Iterator[None]:
+    """Name the setting and the file in an error."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"model.{setting}: {error}") from error
+    except ValueError as error:
+        raise UserError(f"model.{setting}: {path}: {error}") from error
+
+
+def _say(path: str, *facts: str) -> None:
+    for fact in filter(None, facts):
+        rank_zero_only(print)(f"{path}: {fact}", flush=True)

@@ -1,0 +1,49 @@
+"""Classes of one task or of several: their logits, labels and probabilities."""
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+# number of classes of one task, or of each task by its name; the columns of logits keep their order
+Classes = int | dict[str, int]
+IGNORED = -100  # F.cross_entropy's own
+
+
+def outputs(classes: Classes) -> int:
+    """Logits that a classifier of these classes has; the heads of several tasks are one linear layer."""
+    return sum(classes.values()) if isinstance(classes, dict) else classes
+
+
+def per_task(x: Tensor, classes: Classes | None) -> Sequence[Tensor]:
+    """Split logits or soft labels ``(b, sum of classes)``, or class numbers ``(b, tasks)``, by task."""
+    if not isinstance(classes, dict):
+        return (x,)
+    return torch.split(x, list(classes.values()), dim=1) if x.is_floating_point() else x.unbind(1)
+
+
+def class_numbers(target: Tensor, classes: Classes | None) -> Tensor:
+    """Class numbers ``(tasks, b)``: given ones, or the largest of logits or soft labels."""
+    return torch.stack([x.argmax(1) if x.is_floating_point() else x for x in per_task(target, classes)])
+
+
+def soft_labels(labels: Tensor, classes: Classes, smoothing: float) -> Tensor:
+    """Class numbers ``(b,)`` or ``(b, tasks)`` -> ``(b, sum of classes)``, every task smoothed over its own classes.
+
+    Ones and zeros ``(b, classes)`` of one task are several labels, smoothed likewise; all stay -100 where ignored.
+    """
+    if labels.ndim == 2 and not isinstance(classes, dict):
+        return labels.float().where(labels < 0, labels * (1 - smoothing) + smoothing / classes)
+    counts = classes.values() if isinstance(classes, dict) else (classes,)
+    shares = zip(per_task(labels, classes), counts, strict=True)
+    return torch.cat([smooth(label, count, smoothing) for label, count in shares], dim=1)
+
+
+def smooth(labels: Tensor, classes: int, smoothing: float) -> Tensor:
+    """Class numbers ``(b,)`` -> probabilities ``(b, classes)``: 1 - smoothing for the class, the rest spread evenly.
+
+    All zero where the label is ``IGNORED``: it adds no loss.
+    """
+    valid = (labels != IGNORED)[:, None]
+    return (F.one_hot(labels.clamp(min=0), classes) * (1 - smoothing) + smoothing / classes) * valid
