@@ -44,12 +44,12 @@ class Divided(Scheme):
         return torch.cat((cls + of_cls, z + y), dim=1)
 
     def in_time(self, cls: Tensor, z: Tensor, grid: Grid) -> Tensor:
-        """The branch in time and W, of patches ``(b, t * h * w, d)``."""
+        """Return the time branch after W for patches ``(b, t * h * w, d)``."""
         places, sizes = "b (t s) d -> (b s) t d", dict(t=grid.t, s=grid.h * grid.w)
         if self.cls_in_time:
             return self.time_fc(self.time_attn.over_with_cls(cls, z, places, **sizes)[1])
         return self.time_attn.over(z, places, then=self.time_fc, **sizes)
 
     def in_space(self, cls: Tensor, z: Tensor, grid: Grid) -> tuple[Tensor, Tensor]:
-        """The branch in space, of the class token and of patches."""
+        """Return the space branch for the class token and for the patches."""
         return self.attn.over_with_cls(cls, z, "b (t s) d -> (b t) s d", t=grid.t, s=grid.h * grid.w)

@@ -79,7 +79,7 @@ class Heads(nn.Module):
         self.norm = nn.LayerNorm(width, eps=eps)
         self.qkv = nn.Linear(width, 3 * width, bias=qkv_bias)
         self.proj = proj(width, width)
-        self.drop: nn.Module = nn.Identity()  # of whole groups in training
+        self.drop: nn.Module = nn.Identity()  # stochastic depth of whole groups, in training
 
     def project(self, x: Tensor) -> Tensor:
         """Normalised tokens ``(..., d)`` -> query, key and value ``(..., 3, a, c)``."""
@@ -108,10 +108,10 @@ class Heads(nn.Module):
         return self.attend(q, k, v, then=then)
 
     def over(self, x: Tensor, groups: str, then: nn.Linear | None = None, **axes: int) -> Tensor:
-        """The branch within groups of tokens, each group alone: ``(b, n, d) -> (b, n, d)``.
+        """Attend within each group of tokens alone: ``(b, n, d) -> (b, n, d)``.
 
         ``groups`` is an einops pattern such as ``"b (t s) d -> (b s) t d"``; ``axes`` are the sizes that undo it. Where
-        ``then`` is a layer after the branch, what is dropped is dropped before it.
+        ``then`` is a layer after the branch, stochastic depth is applied before it.
         """
         before, after = groups.split("->")
         grouped, back = rearrange(x, groups, **axes), f"{after} -> {before}"

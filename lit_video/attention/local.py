@@ -40,12 +40,12 @@ class LocalWindow(Scheme):
         return x + self.attend(q, kv)
 
     def project(self, x: Tensor, grid: Grid) -> tuple[Tensor, Tensor]:
-        """Queries ``(t, b, a, m, c)`` of every frame, and its keys and values ``(2, t, b, a, m, c)``."""
+        """Return every frame's queries ``(t, b, a, m, c)``, keys and values ``(2, t, b, a, m, c)``."""
         z = rearrange(self.attn.project(self.attn.norm(x)), "b (t m) qkv a c -> qkv t b a m c", t=grid.t)
         return z[0], z[1:]
 
     def attend(self, q: Tensor, kv: Tensor) -> Tensor:
-        """The branch ``(b, t * m, d)`` of frames, over keys and values that may begin with those of frames before."""
+        """Return the branch ``(b, t * m, d)``; keys and values may begin with earlier frames."""
         before = kv.shape[1] - q.shape[0]
         frames = [self._frame(q[t], kv, before + t) for t in range(q.shape[0])]
         return self.attn.proj(torch.cat(frames, dim=1))

@@ -81,7 +81,7 @@ class MixingPlan:
         return tuple(sign * k for k in range(first, self.window + 1) for sign in ((-1,) if self.causal else (1, -1)))
 
     def fold(self, channels: int) -> int:
-        """Channels that each offset gets out of ``channels``: floor(ratio * channels / offsets)."""
+        """Return each offset's share of ``channels``: floor(ratio * channels / offsets)."""
         if not self.offsets:
             return 0
         fold = math.floor(self.ratio * channels / len(self.offsets) + 1e-6)

@@ -22,7 +22,7 @@ class Streamed:
         self.scheme = scheme
 
     def __call__(self, x: Tensor, grid: Grid) -> Tensor:
-        """The next frames, ``(b, t * m, d) -> (b, t * m, d)`` on a grid of ``t`` frames."""
+        """Process the next frames, ``(b, t * m, d) -> (b, t * m, d)`` on a grid of ``t`` frames."""
         return self.scheme(x, grid)
 
 
@@ -53,7 +53,7 @@ class MixingStream(Streamed):
         self.past = {name: DelayLines(scheme.offsets, scheme.fold) for name in scheme.plan.mixed}
 
     def __call__(self, x: Tensor, grid: Grid) -> Tensor:
-        """The next frames."""
+        """Process the next frames."""
 
         def delayed(name: Target, y: Tensor) -> Tensor:
             y = rearrange(y, "b (t m) (a c) -> b t m a c", t=grid.t, a=self.mixing.groups)
@@ -80,7 +80,7 @@ class DelayLines:
         self.lines: dict[int, Tensor] = {}
 
     def __call__(self, x: Tensor) -> Tensor:
-        """The next frames ``(b, t, ..., c)``, with the channels of past ones."""
+        """Return the next frames ``(b, t, ..., c)`` with the channels of past ones."""
         y, t = x.clone(), x.shape[1]
         for k, channels in self.ranges.items():
             new = x[..., channels]
@@ -100,7 +100,7 @@ class WindowStream(Streamed):
         self.past: list[Tensor] = []
 
     def __call__(self, x: Tensor, grid: Grid) -> Tensor:
-        """The next frames."""
+        """Process the next frames."""
         q, kv = self.local.project(x, grid)
         kv = torch.cat((*self.past, kv), dim=1)
         self.past = [kv[:, max(kv.shape[1] - self.local.window, 0) :].clone()]

@@ -34,7 +34,7 @@ class Trajectory(Scheme):
         asked = q[:, :, None, 1:].expand(-1, -1, grid.t, -1, -1)
         paths = rearrange(F.scaled_dot_product_attention(asked, k, v), "b a t n c -> b n t (a c)")
         framewise = rearrange(paths, "b (t s) u d -> b t s u d", t=grid.t)
-        now = torch.diagonal(framewise, dim1=1, dim2=3)  # where u, a frame that is seen, is t: (b, s, d, t)
+        now = torch.diagonal(framewise, dim1=1, dim2=3)  # the path's point in its own frame, u = t: (b, s, d, t)
         return x + self.attn.proj(torch.cat((of_cls, self._along(paths, rearrange(now, "b s d t -> b (t s) d"))), 1))
 
     def _along(self, paths: Tensor, now: Tensor) -> Tensor:

@@ -61,7 +61,7 @@ class AnnotatedVideos(VideoDataModule):
         return {name: number for number, name in enumerate(names)}
 
     def records(self, split: Split) -> Records:
-        """Videos of a split, none of one that there is not; without those not there, if these are to be skipped."""
+        """Return a split's videos; none for an absent split, and no missing videos if these are to be skipped."""
         split = "val" if split == "test" and split not in self.splits else split
         if split not in self.splits:
             return Records.of(())
@@ -70,7 +70,7 @@ class AnnotatedVideos(VideoDataModule):
         return self._records[split]
 
     def check(self) -> None:
-        """Annotations and videos are complete; what is missing is printed, or an error."""
+        """Check that annotations and videos are complete; print what is missing, or refuse it."""
         for split in self.splits:
             self.records(split)
             absent = self._absent(self._listed[split])
@@ -115,7 +115,7 @@ class Folders:
         self._names: dict[str, set[str]] = {}
 
     def names(self, folder: str | Path) -> set[str]:
-        """Names of all files and folders in a folder; empty if it is absent."""
+        """Return the names of all files and folders in a folder; empty if it is absent."""
         folder = str(folder)
         if folder not in self._names:
             try:
@@ -127,7 +127,7 @@ class Folders:
         return self._names[folder]
 
     def contains(self, path: str | Path) -> bool:
-        """Whether a video or a folder of frames is there."""
+        """Return whether a video or a folder of frames exists."""
         folder, name = os.path.split(path)
         return name in self.names(folder)
 
@@ -136,7 +136,7 @@ class Folders:
         return folder / (self._named(folder, name) or f"{name}.mp4")
 
     def completed(self, path: str) -> str:
-        """A path, with the ending of the video that is there where the path itself is not, or else as ``v_NAME``."""
+        """Return a path if it exists, else the video of this name with another ending, or of ``v_NAME``."""
         folder, name = os.path.split(path)
         if name in self.names(folder) or is_video(name):
             return path

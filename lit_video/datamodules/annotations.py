@@ -21,7 +21,7 @@ _LIKE_TIMES = re.compile(
     r"(?:\b|_|t)(starts?|begin|ends?|stop|onset|offset|from|to)(?:\b|_|time|frame|sec|ms)|\bt_?([01]|min|max)\b|timestamp",
     re.I,
 )
-SEPARATORS = "|;"  # of several labels, which are in no name of a class
+SEPARATORS = "|;"  # between several labels; no class name has them
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,13 @@ class Row:
         return UserError(f"{self.place}, column {column}: {what}")
 
     def text(self, column: str) -> str:
-        """A cell that must not be empty."""
+        """Return a cell that must not be empty."""
         if not self.cells[column]:
             raise self.error(column, "is empty; fill it in, or delete the row")
         return self.cells[column]
 
     def whole(self, column: str, below: int | None = None) -> int:
-        """A number from 0, and below a limit if there is one."""
+        """Return an integer from 0, and below a limit if there is one."""
         text = self.text(column)
         if not text.isdecimal() or (below is not None and int(text) >= below):
             top = "" if below is None else f" to {below - 1}"
@@ -50,7 +50,7 @@ class Row:
         return int(text)
 
     def positive(self, column: str) -> float:
-        """A number above 0, such as frames per second."""
+        """Return a number above 0, such as frames per second."""
         text = self.text(column)
         try:
             value = float(text)
@@ -69,7 +69,7 @@ class Row:
         return numbers[name]
 
     def seconds(self, column: str) -> float | None:
-        """A time in seconds or as ``[HH:]MM:SS.s``; ``None`` if the cell is empty or the column is absent."""
+        """Return a time given in seconds or as ``[HH:]MM:SS.s``; ``None`` if the cell or the column is absent."""
         text = self.cells.get(column, "")
         if not text:
             return None
@@ -90,7 +90,7 @@ class Row:
         return first, last
 
     def inside(self, column: str, root: str | Path) -> str:
-        """A path beneath an absolute folder, given absolutely or from there; as text, Paths take longer."""
+        """Return a path below an absolute folder, given absolutely or from there; as text, for Paths are slower."""
         text = self.text(column)
         path = os.path.normpath(os.path.join(root, text))
         if not path.startswith(os.path.join(os.path.normpath(root), "")):
@@ -99,7 +99,7 @@ class Row:
 
 
 def read_text(key: str, path: Path, errors: str = "strict") -> str:
-    """A text file, with or without a byte order mark; ``key`` is the setting that a message names."""
+    """Read a text file, with or without a byte order mark; ``key`` is the setting that a message names."""
     if path.exists() and not path.is_file():
         raise UserError(f"{key}: {path} is no plain file")
     try:
@@ -121,7 +121,7 @@ def read_json(key: str, path: Path) -> Any:
 
 
 def read_entries(key: str, path: Path, columns: Sequence[str]) -> list[Row]:
-    """Rows of a JSON file that lists objects with at least these keys."""
+    """Read a JSON file that lists objects with at least these keys."""
     entries = read_json(key, path)
     if not isinstance(entries, list) or not entries:
         raise UserError(f"{key}: {path} lists no video; put the released file there")
@@ -135,7 +135,7 @@ def read_entries(key: str, path: Path, columns: Sequence[str]) -> list[Row]:
 
 
 def read_segments(key: str, path: Path, columns: tuple[str, str, str]) -> list[Row]:
-    """Rows of a JSON file with the segments of each video: ActivityNet's format, which HACS Segments has too.
+    """Read a JSON file of each video's segments, in the format of ActivityNet and HACS Segments.
 
     ``{"database": {ID: {"subset": "training", "annotations": [{"segment": [12.5, 20], "label": "Archery"}]}}}``: a row
     has the ID, the label and the subset in the given columns, and ``start`` and ``end`` in seconds.
@@ -166,7 +166,7 @@ def read_table(
     advice: str = "quote text that holds the separator",
     files: str | None = None,
 ) -> list[Row]:
-    """Rows of a table separated by commas, tabs, semicolons or spaces; case does not count in the names of columns.
+    """Read a table separated by commas, tabs, semicolons or spaces; names of columns are read in any case.
 
     Args:
         key: the setting that messages name.
@@ -206,13 +206,13 @@ def read_table(
 
 
 def spelled(names: Iterable[str], known: Iterable[str]) -> list[str]:
-    """Names of columns, those that are known but for their case as they are known."""
+    """Return column names, those that are known but for their case as they are known."""
     spelling = {name.casefold(): name for name in known}
     return [spelling.get(name.casefold(), name) for name in names]
 
 
 def like_times(names: Iterable[str]) -> list[str]:
-    """Names of columns that look like times."""
+    """Return the names of columns that look like times."""
     return [name for name in names if _LIKE_TIMES.search(name)]
 
 
@@ -231,12 +231,12 @@ def refuse_repeats(rows: Iterable[Row], identity: Callable[[Row], object], colum
 
 
 def multi_hot(numbers: Collection[int], classes: int) -> tuple[int, ...]:
-    """A one for each of several labels, a zero for all other classes."""
+    """Return a one for each of several labels, a zero for all other classes."""
     return tuple(int(number in numbers) for number in range(classes))
 
 
 def exactly(count: int, names: Collection[str], path: Path) -> list[str]:
-    """The names of a data set's classes, as read from a file or folder.
+    """Return the names of a data set's classes if there are as many as expected.
 
     Raises:
         UserError: there are not as many as expected.

@@ -83,7 +83,7 @@ class VideoDataModule(LightningDataModule):
         train_share: share of every class's training videos that is used, above 0 and at most 1.
     """
 
-    #: whether a video may have several labels: a record's label then is a one or zero for each class
+    #: True if a video may have several labels: a record's label then is a one or zero for each class
     several_labels = False
 
     def __init__(
@@ -168,7 +168,7 @@ class VideoDataModule(LightningDataModule):
         raise NotImplementedError
 
     def records(self, split: Split) -> Sequence[VideoRecord]:
-        """Videos of a split, in a fixed order."""
+        """Return a split's videos, in a fixed order."""
         raise NotImplementedError
 
     @property
@@ -212,7 +212,7 @@ class VideoDataModule(LightningDataModule):
         return VIEWS[self.views](crops, self.test_image_size, self.short_side)
 
     def train_dataloader(self) -> DataLoader[Sample]:
-        """One random clip of every video, shuffled; without those that do not fill a last step."""
+        """Load one random clip of every video, shuffled; the last, smaller step is left out."""
         view = TrainingView(self.augmentation, self.image_size)
         dataset = self._dataset(self._expected("train"), view)
         accumulate = self.trainer.accumulate_grad_batches if self.trainer else 1
@@ -226,7 +226,7 @@ class VideoDataModule(LightningDataModule):
         return self._loader(dataset, sampler)
 
     def val_dataloader(self) -> Any:
-        """The centre view of every video."""
+        """Load the centre view of every video."""
         return self._views("val", clips=1, crops=1)
 
     def test_dataloader(self) -> Any:
@@ -238,11 +238,11 @@ class VideoDataModule(LightningDataModule):
         return self._views("test", self.test_clips, self.test_crops)
 
     def predict_dataloader(self) -> Any:
-        """The centre view of every test video."""
+        """Load the centre view of every test video."""
         return self._views("test", clips=1, crops=1)
 
     def centre_view(self, record: VideoRecord) -> tuple[RawBatch, list[int]]:
-        """A video's centre clip and crop as a batch of one, and the numbers of its frames; a broken one has none."""
+        """Return a video's centre view as a batch of one, and its frame numbers; a broken video has none."""
         dataset = self._dataset([record], self.view(1), clips=1)
         batch: RawBatch = default_collate([dataset[0, 0]])
         return batch, [] if batch["broken"][0] else dataset.numbers(record, 0)
@@ -273,7 +273,7 @@ class VideoDataModule(LightningDataModule):
         return training_batch(batch, self.mean, self.std, self.num_classes, smoothing, draws, self.channels)
 
     def normalise(self, batch: RawBatch) -> Batch:
-        """As :meth:`augment`, for a batch of the other loaders: every view becomes a clip."""
+        """Turn every view into a clip: :meth:`augment` for the batches of the other loaders."""
         return evaluation_batch(batch, self.mean, self.std, self.channels)
 
     def _draws(self, batch: RawBatch) -> BatchDraws:
@@ -283,10 +283,10 @@ class VideoDataModule(LightningDataModule):
         return moved
 
     def state_dict(self) -> dict[str, Any]:
-        """How far training is in its epoch, and what it could not read so far, for the checkpoint."""
+        """Return the position in the epoch and the videos that could not be read, for the checkpoint."""
         assert self.trainer is not None
         loop = self.trainer.fit_loop
-        # of the epoch last begun, also after its end, when trainer.current_epoch is one more
+        # the epoch last begun, also after its end, when trainer.current_epoch is one more
         epoch, batches = loop.epoch_progress.current.ready - 1, loop.epoch_loop.batch_progress.current.ready
         if batches == self.trainer.num_training_batches:
             epoch, batches = epoch + 1, 0
@@ -304,7 +304,7 @@ class VideoDataModule(LightningDataModule):
         dataset = self._dataset(self._expected(split), self.view(crops), clips, self.order)
         if not len(dataset):
             return []  # Lightning leaves out what has no loader
-        # what two ranks get counts once: metrics count by video and view
+        # a clip that two ranks get counts once: metrics count by video and view
         return self._loader(dataset, EvaluationSampler(len(dataset), self._ranks()))
 
     def _dataset(

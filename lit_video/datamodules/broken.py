@@ -1,4 +1,4 @@
-"""Which videos of a data set could not be read, and when that is too many."""
+"""Count the videos of a data set that could not be read, and refuse too many."""
 
 from collections.abc import Sequence
 from typing import Literal

@@ -30,13 +30,13 @@ LARGE = (0.24, 0.3)  # radii of what is seen in few frames, or in detail
 
 
 def drift(rng: Rng, frames: int) -> Film:
-    """A shape moves right over a torus, by 6 to 11 % of the picture per frame."""
+    """Move a shape right over a torus, by 6 to 11 % of the picture per frame."""
     start, step = replace(_figure(rng), x=rng.uniform(0, 1)), rng.uniform(0.06, 0.11)
     return [[replace(start, x=(start.x + step * t) % 1)] for t in range(frames)]
 
 
 def zoom(rng: Rng, frames: int) -> Film:
-    """A shape grows in its place, by a third to a half of its radius on either side of the middle."""
+    """Let a shape grow at a fixed point, by a third to a half of its radius on either side of the middle."""
     figure, growth = _figure(rng), rng.uniform(0.33, 0.5)
     return [[replace(figure, radius=figure.radius * (1 + g))] for g in growth * np.linspace(-1, 1, frames)]
 
@@ -49,7 +49,7 @@ def rotation(rng: Rng, frames: int) -> Film:
 
 
 def order(rng: Rng, frames: int, apart: int) -> Film:
-    """One place shows a bright shape in one frame, and a dark one a number of frames later."""
+    """Show a bright shape in one frame, and a dark one at the same point a number of frames later."""
     bright, first = replace(_figure(rng, LARGE), bright=True), int(rng.integers(frames - apart))
     shown = {first: [bright], first + apart: [replace(bright, bright=False)]}
     return [shown.get(t, []) for t in range(frames)]
@@ -65,7 +65,7 @@ def meeting(rng: Rng, frames: int) -> Film:
 
 
 def duration(rng: Rng, frames: int) -> Film:
-    """One place shows a shape for three frames, nothing for one or two, and the shape again for one frame."""
+    """Show a shape for three frames, nothing for one or two, and the shape again for one frame."""
     figure, gap = _figure(rng), int(rng.integers(1, 3))
     first = int(rng.integers(frames - 3 - gap))
     shown = {first, first + 1, first + 2, first + 3 + gap}
@@ -73,7 +73,7 @@ def duration(rng: Rng, frames: int) -> Film:
 
 
 def count(rng: Rng, frames: int) -> Film:
-    """One place flashes two or three times in the first half, once more in the second, for as many frames in both."""
+    """Flash two or three times in the first half, once more in the second, for as many frames in both."""
     figure, half = _figure(rng), frames // 2
     few = int(rng.integers(2, 4))
     shown = [bright for times in (few, few + 1) for bright in _flashes(rng, times, half)]
@@ -81,7 +81,7 @@ def count(rng: Rng, frames: int) -> Film:
 
 
 def _flashes(rng: Rng, times: int, frames: int) -> list[bool]:
-    """Frames of which half are bright, in so many flashes of random lengths."""
+    """Return frames, half of them bright, in so many flashes of random lengths."""
     bright = frames // 2
     lengths = np.diff(np.sort(rng.choice(np.arange(1, bright), times - 1, replace=False)), prepend=0, append=bright)
     gaps = np.diff(np.sort(rng.choice(np.arange(1, frames - bright + 2), times, replace=False)), prepend=0)
@@ -92,7 +92,7 @@ def _flashes(rng: Rng, times: int, frames: int) -> list[bool]:
 
 
 def speed(rng: Rng, frames: int) -> Film:
-    """A shape moves over a torus in any direction, faster and faster."""
+    """Move a shape over a torus in any direction, faster and faster."""
     start, angle = _figure(rng), rng.uniform(0, 2 * np.pi)
     slow, fast = rng.uniform(0.02, 0.035), rng.uniform(0.06, 0.09)
     far = np.cumsum(np.linspace(slow, fast, frames))
@@ -101,7 +101,7 @@ def speed(rng: Rng, frames: int) -> Film:
 
 
 def occlusion(rng: Rng, frames: int) -> Film:
-    """A bright and a dark shape pass behind a wall of the background's look, the bright one first; from either side."""
+    """Let a bright and a dark shape pass behind a wall of the background's look, the bright one first."""
     apart = rng.uniform(0.125, 0.25) * frames
     middle = 0.5 * frames + rng.uniform(-0.1, 0.1) * frames
     rows, step = rng.permutation([0.28, 0.72]), rng.uniform(0.8, 1.0) / frames
@@ -140,7 +140,7 @@ _SKILLS = (
 
 
 def skill(name: str) -> Skill:
-    """A skill by name: one of ``_SKILLS``, or orderN, two events N frames apart.
+    """Return a skill by name: one of ``_SKILLS``, or orderN, two events N frames apart.
 
     Raises:
         ValueError: there is none of this name.
@@ -157,7 +157,7 @@ def skill(name: str) -> Skill:
 def render(
     what: Skill, seed: int, frames: int, side: int, difficulty: float, frames_per_step: int = 1
 ) -> NDArray[np.uint8]:
-    """Frames of a video, forwards: ``(frames, side, side, 3)``.
+    """Draw the frames of a video, forwards: ``(frames, side, side, 3)``.
 
     ``side`` is in pixels; each step is shown for ``frames_per_step`` frames, a divisor of ``frames``. ``difficulty``, 0
     to 1, is that of the hardest videos: each draws its own from 0 to it, which raises noise and texture and lowers the
@@ -170,7 +170,7 @@ def render(
 
 
 def paint(rng: Rng, film: Film, shape: str, side: int, difficulty: float) -> NDArray[np.uint8]:
-    """Figures of one shape before a background, in colours of their own: ``(frames, side, side, 3)``."""
+    """Paint figures of one shape before a background, in other colours: ``(frames, side, side, 3)``."""
     hard = rng.uniform(0, difficulty)
     contrast = 0.4 * 10**-hard
     background = rng.uniform(contrast + 0.05, 0.95 - contrast, 3)
@@ -191,13 +191,13 @@ def paint(rng: Rng, film: Film, shape: str, side: int, difficulty: float) -> NDA
 
 
 def _figure(rng: Rng, radius: tuple[float, float] = (0.14, 0.19), margin: float = 0.3) -> Figure:
-    """A shape of random size in a random place, which keeps a margin from its centre to the edges."""
+    """Draw a shape's random size and position, with a margin from its centre to the edges."""
     x, y = rng.uniform(margin, 1 - margin, 2)
     return Figure(float(x), float(y), float(rng.uniform(*radius)), bright=bool(rng.integers(2)))
 
 
 def _cover(figure: Figure, shape: str, side: int) -> NDArray[np.float64]:
-    """How much of each pixel a figure covers, 0 to 1; the picture is a torus."""
+    """Return how much of each pixel a figure covers, 0 to 1; the picture is a torus."""
     rows, columns = np.mgrid[0:side, 0:side].astype(float)
     x, y = around(columns - figure.x * side, side), around(rows - figure.y * side, side)
     cos, sin = np.cos(figure.angle), np.sin(figure.angle)

@@ -31,7 +31,7 @@ class EpicKitchens100(AnnotatedVideos):
         return {task: self._names(task) for task in CLASSES}
 
     def annotated(self, split: Split) -> list[VideoRecord]:
-        """Segments that the csv of a split lists."""
+        """Return the segments that a split's csv lists."""
         columns = ("narration_id", "participant_id", "video_id", "start_timestamp", "stop_timestamp")
         rows = self._rows("train" if split == "train" else "validation", (*columns, "verb_class", "noun_class"))
         refuse_repeats(rows, lambda row: row.cells["narration_id"], "narration_id")

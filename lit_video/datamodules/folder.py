@@ -24,19 +24,19 @@ _NAMED = 3  # files that the line about those left out names for each reason
 
 
 def is_video(name: str | Path) -> bool:
-    """Whether a file is a video by its ending."""
+    """Return whether a file is a video by its ending."""
     return os.path.splitext(name)[1].lower() in EXTENSIONS
 
 
 def frame_rate(path: str | Path, fps: float | None) -> float | None:
-    """The rate of a folder of frames; a video file says its own."""
+    """Return the rate of a folder of frames; ``None`` for a video file, which has its own."""
     return None if fps is None or is_video(path) else fps
 
 
 def folder_records(root: Path, split: Split, class_names: list[str], fps: float | None = None) -> Records:
-    """Videos of ``root/split/CLASS/``, by class, then by name; folders of frames too if their ``fps`` is given.
+    """Return the videos of ``root/split/CLASS/``, by class, then by name; folders of frames too if ``fps`` is given.
 
-    What is left out is printed, counted, with the reason.
+    Files that are left out are printed, counted, with the reason.
 
     Raises:
         UserError: the split holds no video, or a class that training does not have.
@@ -103,7 +103,7 @@ class VideoFolder(VideoDataModule):
         self._records: dict[Split, Records] = {}
         self.root = data_root(root)
 
-    @cached_property  # of a folder: the number of classes is needed with every batch
+    @cached_property  # listed once: the number of classes is needed with every batch
     def class_names(self) -> list[str]:
         """Names of the class folders, sorted."""
         train, splits = self.root / "train", "train/, val/ and test/"
@@ -117,7 +117,7 @@ class VideoFolder(VideoDataModule):
         return names
 
     def records(self, split: Split) -> Records:
-        """Videos of a split, listed once."""
+        """Return a split's videos, listed once."""
         if split not in self._records:
             self._records[split] = folder_records(self.root, split, self.class_names, self.fps)
         return self._records[split]
@@ -144,5 +144,5 @@ class VideoList(VideoDataModule):
         self.listed = list(listed)
 
     def records(self, split: Split) -> list[VideoRecord]:
-        """Every video, in any split."""
+        """Return every video, in any split."""
         return self.listed

@@ -47,7 +47,7 @@ class HowTo100MTasks(AnnotatedVideos):
         return [names[task] for task in self._numbers]
 
     def annotated(self, split: Split) -> list[VideoRecord]:
-        """Videos of the classes that fall to a split."""
+        """Return the videos of the classes that fall to a split."""
         folder = self.root / "videos"
         return [
             VideoRecord(self.folders.find(folder, video), self._numbers[task])
@@ -82,5 +82,5 @@ class HowTo100MTasks(AnnotatedVideos):
 
 
 def in_training(video: str) -> bool:
-    """Whether a video's name puts it into the training part, 85 of 120."""
+    """Return whether a video's name puts it into the training part, 85 of 120."""
     return digest(video) % 10_000 < 10_000 * TRAIN_SHARE

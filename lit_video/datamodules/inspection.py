@@ -30,7 +30,7 @@ COLUMNS = ["split", "videos", *VERDICTS, "min s", "median s", "max s", "GB", "us
 
 
 def open_dataset(name: str, root: Path, flags: Sequence[str]) -> VideoDataModule:
-    """A data set by the name of its class, with its folder and flags ``--data.X=Y``, its other arguments.
+    """Build a data set by its class's name, its folder and flags ``--data.X=Y`` for other arguments.
 
     Raises:
         UserError: there is no such data set, root or argument.
@@ -63,7 +63,7 @@ class SplitSummary:
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing is missing, broken or damaged; what is suspicious can be used."""
+        """Return whether no video is missing, broken or damaged; suspicious ones can be used."""
         return not any(listed for what, listed in self.faults.items() if what != "suspicious")
 
 
@@ -94,7 +94,7 @@ def _summary(records: Records, rows: Mapping[str, VideoInfo], root: Path) -> Spl
 
 
 def check_report(data: VideoDataModule, splits: Mapping[str, SplitSummary], manifest: Path) -> str:
-    """Counts per split, the first videos that are not sound, and the digest: the ``data`` of a run's identity."""
+    """Report counts per split, the first videos that are not sound, and the digest in a run's identity."""
     classes = data.num_classes
     counts = (
         ", ".join(f"{n} {task}s" for task, n in classes.items()) if isinstance(classes, dict) else f"{classes} classes"

@@ -54,7 +54,7 @@ class Manifest:
             raise _refused(file, f"version {version}, expected {VERSION}")
 
     def get(self, name: str) -> VideoInfo | None:
-        """The row of a video, if there is one."""
+        """Return the row of a video, if there is one."""
         rows = self._rows(f"SELECT {_ALL} FROM videos WHERE path = CAST(? AS TEXT)", to_bytes(name))
         return _info(rows[0]) if rows else None
 
@@ -114,7 +114,7 @@ def scan(videos: Mapping[str, Video], file: Path, every_frame: bool = False) -> 
     """
     part = file.with_name(f".{file.name}.part{VERSION}")
     try:
-        part.touch()  # its error says more than that of a lock
+        part.touch()  # raises a clearer error than the lock
         with FileLock(file.with_name(f".{file.name}.lock"), timeout=0):
             _scan(videos, file, part, every_frame)
             part.replace(file)
@@ -151,7 +151,7 @@ def _scan(videos: Mapping[str, Video], file: Path, part: Path, every_frame: bool
 
 
 def _known(every_frame: bool, found: Mapping[str, VideoInfo], named: tuple[str, Video]) -> bool:
-    """Whether a video's earlier row still holds."""
+    """Return whether a video's earlier row still holds."""
     name, (path, fps) = named
     row = found.get(name)
     known = row and row.sound and row.decoded >= every_frame and (fps is None or row.fps == round(fps, 3))
@@ -171,7 +171,7 @@ class Tables:
         self._root = root
 
     def __call__(self, path: Path) -> FrameTable | None:
-        """The table of a video, if its file has not changed.
+        """Return the table of a video, if its file has not changed.
 
         Raises:
             DecodeError: the video is broken.
@@ -184,7 +184,7 @@ class Tables:
         return unpack(row.table) if row.table else None
 
     def faults(self, paths: Iterable[str]) -> dict[str, VideoInfo]:
-        """Rows of those videos that are broken, damaged or suspicious, and have not changed since."""
+        """Return the rows of videos that are broken, damaged or suspicious, and have not changed since."""
         faulty = {str(self._root / path): row for path, row in self.manifest.facts(faulty=True).items()}
         return {path: faulty[path] for path in dict.fromkeys(paths) if path in faulty and self._holds(faulty[path])}
 

@@ -30,7 +30,7 @@ _TURNS = ("transpose", "vflip", "hflip")  # a transpose alone mirrors at the mai
 
 @dataclass(frozen=True)
 class Encoding:
-    """How videos are encoded, in H.264."""
+    """Settings of H.264 for encoded videos."""
 
     short_side: int = 256  # pixels of the shorter side; a smaller video keeps its size, made even
     gop: int = 12  # frames from one key frame to the next: few make random access fast, many make files small
@@ -98,7 +98,7 @@ def _prepare(encoding: Encoding, job: tuple[Path, Path]) -> str:
 
 
 def _jobs(src: Path, dst: Path) -> list[tuple[Path, Path]]:
-    """Every video of the source, links to folders followed, with its target."""
+    """Return every video of the source, links to folders followed, with its target."""
     jobs: dict[Path, Path] = {}
     for source in files_below(src):
         if is_video(source.name) and not source.name.startswith("."):
@@ -147,7 +147,7 @@ def encode(source: Path, target: Path, encoding: Encoding) -> None:
 
 
 def resized(source: Path, short_side: int) -> Iterator[VideoFrame]:
-    """The frames of a video as they are encoded: upright, small, 8-bit 4:2:0, with their times from 0.
+    """Yield a video's frames ready to encode: upright, small, 8-bit 4:2:0, with their times from 0.
 
     Raises:
         DecodeError: the video cannot be read to its end, or has damaged frames; those before have come.
@@ -166,7 +166,7 @@ def resized(source: Path, short_side: int) -> Iterator[VideoFrame]:
 
 
 def _upright(frames: Iterator[VideoFrame], short_side: int, source: Path) -> Iterator[VideoFrame]:
-    """Frames turned as their metadata says, scaled, as 8-bit 4:2:0 pictures."""
+    """Yield frames turned as their metadata says, scaled, as 8-bit 4:2:0 pictures."""
     graph, size = Graph(), None
     for frame in frames:
         if size is None:
@@ -191,7 +191,7 @@ def scaled(width: int, height: int, short_side: int) -> tuple[int, int]:
 
 
 def _stream(container: av.container.OutputContainer, first: VideoFrame, encoding: Encoding) -> VideoStream:
-    """An encoder for pictures like the first one, their colours included."""
+    """Open an encoder for pictures like the first one, their colours included."""
     stream = container.add_stream("libx264")
     assert isinstance(stream, VideoStream) and first.time_base is not None
     context = stream.codec_context

@@ -38,7 +38,7 @@ class VideoInfo:
 
     path: str  # relative to the root
     size: int | None = None  # bytes of the file, or of all files of a folder of frames
-    mtime: int | None = None  # its last change, in nanoseconds since 1970
+    mtime: int | None = None  # last change, in nanoseconds since 1970
     # ok; suspicious where something is odd, such as a gap in time, but no frame is known to be damaged; damaged where
     # some frames are, which are never decoded; missing; broken where it cannot be read, or ends early
     status: Status = "ok"
@@ -49,16 +49,16 @@ class VideoInfo:
     height: int | None = None  # likewise
     fps: float | None = None  # frames per second, on average
     damaged: int = 0  # number of damaged frames; the table says which
-    decoded: bool = False  # whether all frames were decoded
+    decoded: bool = False  # True if all frames were decoded
     table: str | None = None  # the frame table, see pack()
 
     @property
     def sound(self) -> bool:
-        """Whether no frame is known to be damaged."""
+        """Return whether no frame is known to be damaged."""
         return self.status in {"ok", "suspicious"}
 
     def same_file(self, other: VideoInfo) -> bool:
-        """Whether both are of one state of a file."""
+        """Return whether both describe one state of a file."""
         return (self.size, self.mtime) == (other.size, other.mtime)
 
 
@@ -150,12 +150,12 @@ def _decode_all(path: Path, table: FrameTable) -> FrameTable:
 
 
 def pack(table: FrameTable) -> str:
-    """A frame table as JSON."""
+    """Return a frame table as JSON."""
     return json.dumps(asdict(table), default=_plain, separators=(",", ":"))
 
 
 def unpack(packed: str) -> FrameTable:
-    """The table that :func:`pack` has taken apart."""
+    """Return the table that :func:`pack` made JSON of."""
     row = json.loads(packed, object_hook=lambda found: range(*found["range"]) if "range" in found else found)
     fractions = {key: Fraction(row[key]) for key in ("time_base", "seconds")}
     lists = {key: compact(value) for key, value in row.items() if isinstance(value, list)}

@@ -38,7 +38,7 @@ class Records(Sequence[VideoRecord]):
         timed = any(value is not None for each in times for value in each)
         self._paths: NDArray[np.bytes_] = np.array([to_bytes(path) for path in paths], np.bytes_)
         self.labels = np.array(labels, np.int32)
-        self._times = np.array(times, np.float64) if timed else None  # None becomes not a number
+        self._times = np.array(times, np.float64) if timed else None  # None becomes NaN
 
     @classmethod
     def of(cls, records: Iterable[VideoRecord]) -> Records:
@@ -63,7 +63,7 @@ class Records(Sequence[VideoRecord]):
         return VideoRecord(path, tuple(label) if isinstance(label, list) else label, *self._times_of(index))
 
     def __eq__(self, other: object) -> bool:
-        """Whether the records are those of another sequence, in its order."""
+        """Return whether another sequence has the same records in the same order."""
         return isinstance(other, Sequence) and [*self] == [*other]
 
     __hash__ = None  # type: ignore[assignment]  # as of a list
@@ -97,7 +97,7 @@ class Records(Sequence[VideoRecord]):
 
 
 def relative(path: str | Path, root: str | Path) -> str:
-    """A path as seen from the root, with slashes on every system."""
+    """Return a path relative to the root, with slashes on every system."""
     text, start = str(path), os.path.join(str(root), "")
     rest = text.removeprefix(start)
     if os.sep == "/" and len(rest) < len(text) and "/../" not in f"/{rest}/":

@@ -22,7 +22,7 @@ from lit_video.video.clips import VideoRecord
 
 KINETICS_COLUMNS = ("label", "youtube_id", "time_start", "time_end", "split")
 KINETICS_SPLITS = {"train": {"train"}, "val": {"val", "validate", "validation"}}
-UCF101_SIZES = {1: (9_537, 3_783), 2: (9_586, 3_734), 3: (9_624, 3_696)}  # of 13,320 videos, by split
+UCF101_SIZES = {1: (9_537, 3_783), 2: (9_586, 3_734), 3: (9_624, 3_696)}  # together 13,320 videos, by split
 HMDB51_USE = {"train": 1, "val": 2}  # 0: in neither
 
 
@@ -45,7 +45,7 @@ class Kinetics(AnnotatedVideos):
         return exactly(self.classes, labels, self._csv("train"))
 
     def annotated(self, split: Split) -> list[VideoRecord]:
-        """Videos that the csv of a split lists."""
+        """Return the videos that a split's csv lists."""
         rows = self._rows(split)
         for row in rows:
             if row.text("split") not in KINETICS_SPLITS[split]:
@@ -131,7 +131,7 @@ class UCF101(AnnotatedVideos):
         return exactly(101, [row.text("name") for row in rows], self._txt("classInd"))
 
     def annotated(self, split: Split) -> list[VideoRecord]:
-        """Videos that a list holds; their folder is their class."""
+        """Return the videos of a list; their folder is their class."""
         part = "train" if split == "train" else "test"
         rows = self._rows(f"{part}list{self.split:02d}", ("path",), ("path", "number"))
         refuse_repeats(rows, lambda row: row.cells["path"], "path")
@@ -177,7 +177,7 @@ class HMDB51(AnnotatedVideos):
         return exactly(51, names, folder)
 
     def annotated(self, split: Split) -> list[VideoRecord]:
-        """Videos that the files of a split mark for this use."""
+        """Return the videos that a split's files mark for this use."""
         return [record for label in range(51) for record in self._of_class(label, HMDB51_USE[split])]
 
     def _of_class(self, label: int, use: int) -> list[VideoRecord]:
@@ -210,7 +210,7 @@ class Diving48(AnnotatedVideos):
         return exactly(48, [" ".join(map(str, dive)) for dive in dives], path)
 
     def annotated(self, split: Split) -> list[VideoRecord]:
-        """Videos that the JSON file of a split lists."""
+        """Return the videos that a split's JSON file lists."""
         path = self.root / f"Diving48_V2_{'train' if split == 'train' else 'test'}.json"
         rows = read_entries("data.root", path, ("vid_name", "label"))
         refuse_repeats(rows, lambda row: row.cells["vid_name"], "vid_name")
@@ -249,7 +249,7 @@ class MomentsInTime(AnnotatedVideos):
         return exactly(self.classes, [row.text("label") for row in rows], path)
 
     def annotated(self, split: Split) -> list[VideoRecord]:
-        """Videos that the csv of a split lists."""
+        """Return the videos that a split's csv lists."""
         part = "training" if split == "train" else "validation"
         columns = ("path", "label", "for", "against")
         rows = read_table("data.root", self.root / f"{part}Set.csv", columns[:2], columns, delimiter=",")
@@ -279,7 +279,7 @@ class Charades(AnnotatedVideos):
         return exactly(157, [line.partition(" ")[2].strip() for line in lines if line], path)
 
     def annotated(self, split: Split) -> list[VideoRecord]:
-        """Videos that the csv of a split lists."""
+        """Return the videos that a split's csv lists."""
         path = self.root / "Charades" / f"Charades_v1_{'train' if split == 'train' else 'test'}.csv"
         rows = read_table("data.root", path, ("id", "actions"), delimiter=",")
         refuse_repeats(rows, lambda row: row.cells["id"], "id")

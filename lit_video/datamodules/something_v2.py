@@ -45,7 +45,7 @@ class SomethingV2(AnnotatedVideos):
         return exactly(174, sorted(numbers, key=lambda name: int(numbers[name])), path)
 
     def annotated(self, split: Split) -> list[VideoRecord]:
-        """Videos that the file of a split lists."""
+        """Return the videos that a split's file lists."""
         folder, columns = self.root / "labels", ("id", "template")
         if split == "test":
             rows = read_table("data.root", folder / "test-answers.csv", columns, columns, delimiter=";")

@@ -13,10 +13,10 @@ from lit_video.datamodules.drawing import SHAPES, Figure, paint
 from lit_video.utils.classes import soft_labels
 from lit_video.video.batch import Batch, normalise
 
-VERSION = 2  # of the pictures and their labels
+VERSION = 2  # raised with every change of pictures or labels
 EPOCHS = 4
 PLACES, SIZES, TURNS = 8, 4, 6
-# what a picture is labelled with; only bars have a turn, other shapes have the last one
+# the labels of a picture; only bars have a turn, other shapes have the last one
 TASKS = {"shape": len(SHAPES), "column": PLACES, "row": PLACES, "size": SIZES, "turn": TURNS + 1, "tone": 2}
 
 
@@ -56,7 +56,7 @@ def _batch(stills: Sequence[Tensor]) -> Batch:
 
 
 def draw_still(rng: np.random.Generator, side: int, difficulty: float) -> tuple[Any, Any]:
-    """A picture ``(3, side, side)`` in uint8, and its labels in the order of ``TASKS``."""
+    """Draw a picture ``(3, side, side)`` in uint8; return it with its labels in the order of ``TASKS``."""
     shape = int(rng.integers(len(SHAPES)))
     x, y, radius, angle = rng.uniform((0, 0, 0.08, 0), (1, 1, 0.28, np.pi))
     tone = int(rng.integers(2))

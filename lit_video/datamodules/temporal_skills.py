@@ -21,7 +21,7 @@ from lit_video.video.decoding import FrameTable
 from lit_video.video.sampling import Dense, Sampling, Segments
 from lit_video.video.seeding import digest
 
-VERSION = 2  # of the pictures: a change of what is drawn for a seed raises it
+VERSION = 2  # raised with every change of the pictures of a seed
 FPS = 8
 SKILLS = ("drift", "zoom", "rotation", "order1", "order3", "order5", "meeting", "duration")
 
@@ -159,7 +159,7 @@ class TemporalSkills(VideoDataModule):
         return [name for kind in self.skills for name in self.directions(kind)]
 
     def directions(self, kind: str) -> tuple[str, str]:
-        """Names of a skill's two classes: that of the video played backwards, and that of the video as drawn."""
+        """Return a skill's two class names: of the video played backwards, and of the video as drawn."""
         return f"{kind} {self.skills[kind].backward}", f"{kind} {self.skills[kind].forward}"
 
     @property
@@ -189,11 +189,11 @@ class TemporalSkills(VideoDataModule):
         return [[number // self.frames_per_step for number in numbers] for numbers in clips]
 
     def records(self, split: Split) -> Records:
-        """Videos of a split, read from the folder like all others."""
+        """Return a split's videos, read from the folder like all others."""
         return folder_records(self.root, split, self.class_names)
 
     def check(self) -> None:
-        """The folder can be written."""
+        """Check that the folder can be written."""
         try:
             self.root.mkdir(parents=True, exist_ok=True)
         except OSError as error:

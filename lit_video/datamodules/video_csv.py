@@ -157,7 +157,7 @@ class VideoCSV(AnnotatedVideos):
         return {f"group/{group}": [self.numbers[name] for name in names] for group, names in groups.items()}
 
     def annotated(self, split: Split) -> Records:
-        """Videos that a split's rows list."""
+        """Return the videos that a split's rows list."""
         path, root = self.columns[0], str(self.root)
         rows = self._rows(split)
         places = (self.folders.completed(row.inside(path, root)) for row in rows)
@@ -170,7 +170,7 @@ class VideoCSV(AnnotatedVideos):
         return Records(paths, labels, times)
 
     def check(self) -> None:
-        """Besides what the base checks: no video is both trained and tested on, and every class is tested."""
+        """Check also that no video is both trained and tested on, and that every class is tested."""
         super().check()
         _ = self.class_groups  # refuses unknown classes
         for split in self.splits[1:]:
@@ -187,18 +187,18 @@ class VideoCSV(AnnotatedVideos):
                 print_once(f"{self.tables[split]}{part}: {classes} have no {split} video")
 
     def _class(self, row: Row) -> int | tuple[int, ...]:
-        """Number of a row's class, or a one or zero for each if a row may have several."""
+        """Return the number of a row's class, or a one or zero for each class if a row may have several."""
         numbers = [self._number(row, label) for label in self._labels(row)]
         return multi_hot(numbers, len(self.class_names)) if self.several_labels else numbers[0]
 
     def _number(self, row: Row, text: str) -> int:
-        """Number of a class, which may be given by it."""
+        """Return the number of a class, given by its name or number."""
         if text not in self._given and text.isdecimal() and int(text) < len(self._given):
             return int(text)
         return row.member(self.columns[1], self.numbers, text)
 
     def _labels(self, row: Row) -> list[str]:
-        """The label of a row, or all of them."""
+        """Return the label of a row, or all of them."""
         text = row.text(self.columns[1])
         if self.label_separator:
             if labels := [label for part in text.split(self.label_separator) if (label := part.strip())]:
@@ -225,7 +225,7 @@ class VideoCSV(AnnotatedVideos):
         return [row for row in rows if row.cells[self.split_column] in values]
 
     def _table(self, key: str, table: Path) -> list[Row]:
-        """Rows of a table whose columns are known: by its header, by the setting, or as there are only two."""
+        """Read a table's rows; columns are named by its header or the setting, or there are only two."""
         if table.suffix == ".json":
             if self.split_column is None:
                 raise UserError(f"data.split_column: none; {table} has subsets: {_SUBSETS}")

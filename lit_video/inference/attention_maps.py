@@ -71,11 +71,11 @@ class AttentionMaps:
 
     @property
     def is_cropped(self) -> bool:
-        """Whether the model sees a part of the frames only."""
+        """Return whether the model sees only a part of the frames."""
         return (self.box.height, self.box.width) != self.frames.shape[1:3]
 
     def label(self, i: int) -> str:
-        """Which frame, or which tubelet, and when it is shown."""
+        """Name a frame or tubelet, and when it is shown."""
         grouped = len(set(self.tubelets)) < len(self.frames)
         place = f"tubelet {self.tubelets[i]}" if grouped else f"frame {self.numbers[i]}"
         return f"{place}, {clock(self.seconds[i], 1)}"
@@ -117,7 +117,7 @@ def maps_of(
     label: str | None,
     heads: bool = False,
 ) -> AttentionMaps:
-    """As :func:`attention_maps`, of a transformer on its device, whose true class ``label`` is if it is known.
+    """Compute :func:`attention_maps` for a transformer on its device; ``label`` is the true class, if known.
 
     Raises:
         UserError: the video cannot be read, or the network holds a layer that the rollout does not support.
@@ -144,7 +144,7 @@ def maps_of(
 
 
 def see(network: VideoTransformer, data: VideoDataModule, record: VideoRecord) -> tuple[Tensor, AttentionMaps]:
-    """The centre view of a video as the model takes it, and the frames that it is cut from, without relevance.
+    """Return the centre view that the model takes, and the frames it is cut from, without relevance.
 
     Returns:
         The clip, ``(1, 3, t, height, width)``, on the network's device; the frames, scaled down if large.
@@ -173,7 +173,7 @@ def see(network: VideoTransformer, data: VideoDataModule, record: VideoRecord) -
 
 
 def label_name(record: VideoRecord, names: ClassNames) -> str:
-    """The true class of a data set's video; of several tasks those of all, of several labels each."""
+    """Return the true class of a data set's video, or all of them for several tasks or labels."""
     if isinstance(names, dict):
         assert isinstance(record.label, tuple)
         return ", ".join(of_task[i] for of_task, i in zip(names.values(), record.label, strict=True))
@@ -202,7 +202,7 @@ def overlaid(attention: AttentionMaps, maps: NDArray[np.float64], top: float) ->
 
 
 def picture(attention: AttentionMaps) -> bytes:
-    """A PNG: rows of frames, below each the same frames with their maps; a bar says what colours mean.
+    """Draw a PNG: rows of frames, below each the same frames with their maps, and a colour bar.
 
     With heads there is one row of some frames, and below it one of each kind of maps, on one scale.
     """

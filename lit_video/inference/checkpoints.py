@@ -22,7 +22,7 @@ LARGER = "size is larger than that of the weights in the checkpoint"
 
 
 def read_checkpoint(path: Path, option: str = "ckpt") -> dict[str, Any]:
-    """The content of a checkpoint, which ``option`` names; code in it is not run.
+    """Read a checkpoint, given by ``option``; code in it is not run.
 
     Raises:
         UserError: the file does not exist, is damaged, or another program's.
@@ -44,17 +44,17 @@ def read_checkpoint(path: Path, option: str = "ckpt") -> dict[str, Any]:
 
 
 def _exported(path: Path, option: str) -> dict[str, Any]:
-    """Weights that ``export --to safetensors`` wrote, with the settings beside them, as a checkpoint."""
+    """Read weights of ``export --to safetensors`` with the settings beside them, as a checkpoint."""
     try:
         settings = json.loads(path.with_name(EXPORTED).read_text(encoding="utf-8"))
         weights = {f"network.{name}": value for name, value in load_file(path).items()}
         return {"state_dict": weights, "hyper_parameters": settings.pop("hyper_parameters"), CHECKPOINT_KEY: settings}
-    except Exception as error:  # of a file that can come from anybody
+    except Exception as error:  # the file may come from anybody
         raise OptionError(option, f"{path} with {EXPORTED} is no export of lit_video: {one_line(error)}") from error
 
 
 def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], path: Path) -> VideoClassifier:
-    """The model that a checkpoint describes, with its weights, calibrated; nothing that it names is imported.
+    """Build a checkpoint's model with its weights, calibrated; nothing that it names is imported.
 
     Raises:
         UserError: it is no model of this family, or its weights do not fit.
@@ -66,10 +66,10 @@ def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], pa
         with no_larger_than(tensors):
             model = kind(**{name: value for name, value in settings.items() if not name.startswith("_")})
         model.load_state_dict(tensors)
-        if stored and (temperature := stored.get("temperature")):  # of a cross-validation, see training/folds.py
+        if stored and (temperature := stored.get("temperature")):  # set by a cross-validation, see training/folds.py
             for parameter in linear_head(model.network).parameters():
                 parameter.data /= temperature
-    except Exception as error:  # of constructors, of torch
+    except Exception as error:  # constructors and torch raise anything
         raise OptionError("ckpt", f"{path} is no checkpoint of a {family.__name__}: {one_line(error)}") from error
     return model.eval()
 

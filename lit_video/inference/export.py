@@ -104,14 +104,14 @@ def _for_transformers(checkpoint: Mapping[str, Any], ckpt: Path, to: str, folder
 
 
 def _preprocessor(processor: str, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Its centre view; of another program's checkpoint nothing is known."""
+    """Describe the centre view; another program's checkpoint says nothing of it."""
     if not data:
         return {}
     if (channels := data.get("channels", "rgb")) != "rgb":
         raise ValueError(f"the model sees {channels} pixels, transformers' preprocessors give rgb")
     side = height_and_width(data["image_size"])[0]
     whole, square = data.get("views") == "whole", {"height": side, "width": side}
-    vivit = processor == "VivitImageProcessor"  # its video processor subtracts 1 whatever the file says
+    vivit = processor == "VivitImageProcessor"  # ViViT's processor subtracts 1 whatever the file says
     return {
         "image_processor_type": processor,
         "do_resize": True,
@@ -147,7 +147,7 @@ def _shared(hparams: Mapping[str, Any], names: list[str] | None) -> dict[str, An
 FILES = {"pt2": "model.pt2", "onnx": "model.onnx", "safetensors": "model.safetensors"}
 Program = Callable[[Tensor], Tensor]
 BATCHES = {0: torch.export.Dim("batch")}  # axes of a clip whose size is left open
-TOLERANCE = 1e-4  # of the logits' largest value, in float32
+TOLERANCE = 1e-4  # share of the largest logit, in float32
 
 
 def _program(checkpoint: Mapping[str, Any], ckpt: Path, to: str, folder: Path) -> str:
@@ -165,7 +165,7 @@ def _program(checkpoint: Mapping[str, Any], ckpt: Path, to: str, folder: Path) -
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / FILES[to]
     with warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore")  # of the exporters, about themselves
+        warnings.simplefilter("ignore")  # exporters warn about themselves
         program = _WRITERS[to](network, first, path)
         differences = [_difference(network, program, clip) for clip in others]
     difference = float(torch.tensor(differences).max())  # NaN where one is, which Python's max would pass over
@@ -189,7 +189,7 @@ def _pt2(network: nn.Module, clip: Tensor, path: Path) -> Program:
 
 
 def _onnx(network: nn.Module, clip: Tensor, path: Path) -> Program:
-    """The network as ONNX, run by ONNX Runtime on the CPU."""
+    """Write the network as ONNX; return it as run by ONNX Runtime on the CPU."""
     if not (find_spec("onnxscript") and find_spec("onnxruntime")):
         raise OptionError("to onnx", 'onnxscript or onnxruntime is not installed: pip install "lit_video[onnx]"')
     torch.onnx.export(

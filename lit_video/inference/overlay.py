@@ -17,13 +17,13 @@ from lit_video.video.clips import VideoRecord
 
 SMALLEST, LARGEST = 10, 120  # pixels of a letter's height
 ACROSS = 0.61  # width of a letter as a share of its height
-SHARE = 0.5  # of the picture that a band may cover
+SHARE = 0.5  # largest share of the picture that a band covers
 FIRST, OTHERS = (255, 255, 255, 255), (190, 200, 210, 255)
 BAND = (10, 14, 20, 185)
 
 
 def drawn(record: VideoRecord, lines: Sequence[str]) -> bytes:
-    """A video with text on every frame, as MP4: H.264, of the size at which the source is shown, its frames' times.
+    """Draw text on every frame of a video: MP4 with H.264, in the size and times at which the source is shown.
 
     Raises:
         DecodeError: the source cannot be decoded to its end.
@@ -53,7 +53,7 @@ def drawn(record: VideoRecord, lines: Sequence[str]) -> bytes:
 
 
 def overlay(width: int, height: int, lines: Sequence[str]) -> Image.Image:
-    """A translucent band with as many of the lines as fit, the first one bright: RGBA.
+    """Draw a translucent band with as many of the lines as fit, the first one bright: RGBA.
 
     The letters, of one width, measure a twentieth of the shorter side, at least 10 pixels; long lines are broken.
     """

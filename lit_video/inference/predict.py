@@ -86,7 +86,7 @@ def outputs_of(trained: "TrainedModel", data: VideoList, evaluation: Evaluation,
 
 
 def _outputs(model: VideoClassifier, data: VideoList, on: torch.device) -> Iterator[Output]:
-    views: list[Output] = []  # of the video at hand: logits and features of each clip's crops
+    views: list[Output] = []  # the current video's logits and features of each clip's crops
     videos = iter(data.listed)
     for raw in data.test_dataloader():
         batch = data.normalise(move_data_to_device(raw, on))
@@ -237,9 +237,9 @@ def predict(
 
 
 def video_list(trained: TrainedModel, records: Sequence[VideoRecord], evaluation: Evaluation) -> VideoList:
-    """Videos on the evaluation path of the model's data set, with the views of ``evaluation`` where it sets them.
+    """Build the data set of videos to evaluate, with the views of ``evaluation`` or the model's own.
 
-    They are looked at anew: in a process that goes on, a path may hold another video than it did.
+    Videos are probed anew: in a long process a path may hold another video than before.
 
     Raises:
         UserError: the sampling cannot give these views.

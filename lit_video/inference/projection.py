@@ -17,8 +17,8 @@ from lit_video.utils.colours import LIGHT, SERIES
 from lit_video.utils.figures import content_of, short
 
 FEWEST = 5  # with fewer points t-SNE shows nothing
-FOLDS = 5  # of kNN and the linear probe
-PERPLEXITY = 30.0  # the default: what t-SNE takes for a point's neighbourhood
+FOLDS = 5  # for kNN and the linear probe
+PERPLEXITY = 30.0  # t-SNE's size of a neighbourhood; the default
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def probe(
 
 
 def project(features: NDArray[Any], seed: int = 0) -> NDArray[np.float64]:
-    """Places of ``features (n, d)``, five or more, in the plane, ``(n, 2)``, neighbours near each other.
+    """Project ``features (n, d)``, five or more, to points of the plane, ``(n, 2)``, neighbours near each other.
 
     Source: t-SNE, JMLR 9 (2008), van der Maaten and Hinton.
 
@@ -112,7 +112,7 @@ NAMED = 20  # classes in the legend
 
 
 def scatter(places: NDArray[np.float64], classes: Sequence[str], title: str, ending: str) -> bytes:
-    """The figure: places ``(n, 2)`` by class; beyond the ``NAMED`` classes with most videos they are grey.
+    """Draw points ``(n, 2)`` by class; beyond the ``NAMED`` classes with most videos they are grey.
 
     ``ending`` is png, svg or pdf.
     """

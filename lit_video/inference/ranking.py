@@ -38,13 +38,13 @@ class RankedVideo:
     ranked: dict[str, list[Ranked]]
 
     def lines(self) -> list[str]:
-        """Lines to draw: the classes, or the combinations of the tasks' classes, with aligned figures."""
+        """Return lines to draw: the classes, or combinations of the tasks' classes, with aligned figures."""
         ranked = list(self.ranked.values())[-1]
         return [f"{100 * one.probability:3.0f}".replace(" ", "\u2007") + f" %  {one.name}" for one in ranked]
 
 
 def best(ranked: Mapping[str, Sequence[Ranked]]) -> Ranked:
-    """The most probable class, or combination of the tasks', which comes last."""
+    """Return the most probable class, or combination of the tasks' classes, which comes last."""
     return list(ranked.values())[-1][0]
 
 
@@ -79,9 +79,9 @@ def _best(names: Sequence[str], share: Tensor, top: int) -> list[Ranked]:
 
 
 def combined(tasks: Sequence[list[Ranked]], top: int) -> list[Ranked]:
-    """The most probable combinations of one class of each task, by the product of the probabilities.
+    """Return the most probable combinations of one class of each task, by the product of the probabilities.
 
-    They consist of each task's most probable classes, so no more than ``top`` of each are needed.
+    Combinations consist of each task's most probable classes, so ``top`` of each are enough.
     """
 
     def pairs(one: list[Ranked], other: list[Ranked]) -> list[Ranked]:
@@ -92,7 +92,7 @@ def combined(tasks: Sequence[list[Ranked]], top: int) -> list[Ranked]:
 
 
 def table_of(videos: Sequence[RankedVideo]) -> str:
-    """A table of all videos, ranks below each other."""
+    """Return a table of all videos, ranks below each other."""
     tasks = list(videos[0].ranked)
     body = []
     for video in videos:

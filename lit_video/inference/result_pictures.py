@@ -36,7 +36,7 @@ DARK_CELL = 0.7  # share above which a cell's number is white
 NAMED, NUMBERED = 7.0, 20.0  # points of a cell from which there is room for names, and for counts
 MANY = 32  # classes above which cells are too small to see faint ones: their opacity is the share's root
 MARKS = "osD^v<>X"
-CURVE_MARKS = {"o": "●", "s": "■", "D": "◆", "^": "▲", "v": "▼", "P": "✚"}  # as text, for a legend
+CURVE_MARKS = {"o": "●", "s": "■", "D": "◆", "^": "▲", "v": "▼", "P": "✚"}  # text for a legend
 
 
 @matplotlib.rc_context(STYLE)
@@ -126,7 +126,7 @@ def draw_groups(axes: Axes, groups: Groups) -> None:
 
 
 def _axes(width: float, height: float, title: str) -> tuple[Figure, Axes]:
-    """A figure that its only axes fill, in inches; what stands outside of them is kept by ``bbox_inches="tight"``."""
+    """Return a figure filled by its only axes, in inches; ``bbox_inches="tight"`` keeps text outside of them."""
     figure = Figure(figsize=(width, height))
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_title(title, loc="left", fontsize=10, pad=10)
@@ -145,7 +145,7 @@ def _numbers(axes: Axes, shares: NDArray[np.floating], texts: NDArray[np.str_]) 
 
 
 def _names(axes: Axes, rows: Sequence[str], size: float, columns: Sequence[str] = (), **style: Any) -> None:
-    """Names beside the cells; columns have those of the rows unless others are given."""
+    """Write names beside the cells; columns have those of the rows unless others are given."""
     columns = columns or rows
     axes.set_yticks(range(len(rows)), rows, fontsize=size, parse_math=False)
     axes.set_xticks(range(len(columns)), columns, fontsize=size, parse_math=False, **style)

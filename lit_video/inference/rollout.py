@@ -91,7 +91,7 @@ def route(module: nn.Module, weights: Sequence[Tensor], *inputs: Any, **others: 
 
 
 def routing_parameters(module: nn.Module) -> dict[str, Tensor]:
-    """Parameters of a routing network: linear layers average, MLPs and positions add nothing, learnt tokens are ones.
+    """Return a routing network's parameters: linear layers average, MLPs and positions add 0, learnt tokens are 1.
 
     The module's own embedding of a clip keeps its parameters, as it takes no part.
     """
@@ -109,7 +109,7 @@ def routing_parameters(module: nn.Module) -> dict[str, Tensor]:
 
 
 def heads_of(network: VideoTransformer) -> int:
-    """Number of heads of the last layer.
+    """Return the number of heads of the last layer.
 
     Raises:
         ValueError: its tokens are latents, whose heads do not read patches.
@@ -118,14 +118,14 @@ def heads_of(network: VideoTransformer) -> int:
 
 
 def _steps(network: VideoTransformer) -> list[Heads]:
-    """The attention steps of the last layer."""
+    """Return the attention steps of the last layer."""
     if not isinstance(layer := network.blocks[-1], Block):
         raise ValueError("the last layer holds latents, whose heads read no patches")
     return [module for module in layer.modules() if isinstance(module, Heads)]
 
 
 def _only_head(network: nn.Module, proj: nn.Linear, heads: int, head: int) -> dict[str, Tensor]:
-    """The projection of a step of attention that takes the mean over the channels of one head, by its name."""
+    """Return a step's projection that averages the channels of one head, by its name."""
     name = next(name for name, module in network.named_modules() if module is proj)
     alone, width = torch.zeros_like(proj.weight), proj.in_features // heads
     alone[:, head * width : (head + 1) * width] = 1 / width
@@ -196,7 +196,7 @@ def patch_places(tokens: int, grid: Grid, prefix: int = 1) -> Tensor:
 
 
 def tubelet_frames(patches: Patches, frames: int) -> list[list[int]]:
-    """Frames of each tubelet of a clip; with uniform frame sampling not all are used."""
+    """Return the frames of each tubelet of a clip; uniform frame sampling does not use all."""
     sampled = patches.sampled_frames
     used = list(range(frames)) if sampled is None else uniform_frames(frames, sampled)
     return [used[i : i + patches.tubelet] for i in range(0, len(used), patches.tubelet)]
@@ -204,7 +204,7 @@ def tubelet_frames(patches: Patches, frames: int) -> list[list[int]]:
 
 @contextmanager
 def _hooked(*hooks: tuple[nn.Module, Callable[..., Any]]) -> Iterator[None]:
-    """Hooks that read, or replace, the outputs of modules."""
+    """Register hooks that read, or replace, the outputs of modules."""
     handles = [module.register_forward_hook(hook) for module, hook in hooks]
     try:
         yield

@@ -115,7 +115,7 @@ def window_spans(seconds: float, window: float, every: float) -> list[tuple[floa
 
 
 def table_of(timelines: Sequence[Timeline]) -> str:
-    """A table of the segments of all videos."""
+    """Return a table of the segments of all videos."""
     body = [
         ["" if i else str(line.path), one.name, clock(one.start, 1), clock(one.end, 1), f"{100 * one.probability:.1f}"]
         for line in timelines

@@ -15,7 +15,7 @@ Paths = str | Path | Sequence[str | Path | VideoRecord]  # records are taken as 
 
 
 def find_videos(videos: Paths, fps: float | None = None) -> list[VideoRecord]:
-    """Videos by path, by folder (all below it, by their ending) and by pattern, each once; their label means nothing.
+    """Find videos by path, folder (all below it, by their ending) and pattern, each once; labels mean nothing.
 
     Folders of pictures count as videos if their frame rate ``fps`` is given.
 

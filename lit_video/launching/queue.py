@@ -47,7 +47,7 @@ def places(jobs: int | None, gpus_per_run: int | None) -> list[Place]:
 
 
 def gpus() -> list[str]:
-    """Numbers or names of the GPUs that this process may use, found without importing torch."""
+    """Return the GPUs that this process may use, by number or name, without importing torch."""
     if (visible := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
         return list(takewhile(lambda name: name not in {"", "-1"}, visible.replace(" ", "").split(",")))
     try:
@@ -86,7 +86,7 @@ class Attempt:
         message = f"killed by {signal.Signals(-code).name}" if code < 0 else last_line(self.run.log)
         message = message or f"exit status {code}"
         step, steps = (status.step, status.steps) if status else (0, 0)
-        with suppress(Timeout, OSError), FileLock(self.run.folder / "lock", timeout=0):  # whose owner writes for itself
+        with suppress(Timeout, OSError), FileLock(self.run.folder / "lock", timeout=0):
             write_status(self.run.folder, Status("failed", step, steps, message=message))
         return message
 
@@ -106,7 +106,7 @@ def launch(command: Sequence[str], environment: Mapping[str, str], log: Path) ->
 
 
 def last_line(path: Path) -> str:
-    """The last line of a log that is not empty; nothing where there is no log."""
+    """Return the last line of a log that is not empty; an empty string without a log."""
     lines = path.read_text(encoding="utf-8", errors="replace").split("\n") if path.exists() else []
     return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
@@ -143,7 +143,7 @@ class Queue:
                     self.say(f"{self.stop.name}: {len(self._running)} runs stop at their next checkpoints")
                 watch()
                 time.sleep(POLL)
-        self._waiting = []  # of a queue that was stopped
+        self._waiting = []  # the queue was stopped
 
     def observe(self, run: Run, jobs: Mapping[str, str]) -> Observed:
         """State of a run, also before it has its lock or its turn."""
@@ -168,7 +168,7 @@ class Queue:
             return False
         self.say(f"{run.name}: starting ({', '.join(filter(None, [place.name, f'log {run.log}']))})")
         self._running.append(start(run, place))
-        if self.stop:  # it came while the process was made
+        if self.stop:  # the signal came while the process was started
             self._send()
         return True
 

@@ -20,7 +20,7 @@ class Resources:
     """Resources of one run; ``None`` leaves the choice to Slurm."""
 
     nodes: int | None = None
-    gpus_per_node: int | None = None  # as many processes
+    gpus_per_node: int | None = None  # one process each
     options: Mapping[str, str] = field(default_factory=dict)  # further ones of sbatch by their long names
     parallel: int | None = None  # runs at the same time
 
@@ -31,7 +31,7 @@ class Resources:
         return flags + ([f"--trainer.num_nodes={self.nodes}"] if self.nodes else [])
 
     def sbatch(self, name: str, runs: Sequence[Run]) -> list[str]:
-        """The command that submits an array of runs."""
+        """Return the command that submits an array of runs."""
         parallel = f"%{self.parallel}" if self.parallel else ""
         options = {"array": f"0-{len(runs) - 1}{parallel}", "job-name": name, "nodes": str(self.nodes or 1)}
         options |= {"ntasks-per-node": str(self.gpus_per_node or 1), "signal": SIGNAL, "open-mode": "append"}
@@ -40,7 +40,7 @@ class Resources:
         return ["sbatch", "--parsable", "--requeue", *(f"--{k}={v}" for k, v in (options | dict(self.options)).items())]
 
     def script(self, runs: Sequence[Run]) -> str:
-        """The script of an array: each task becomes its run, the output added to the run's log."""
+        """Return an array's script: each task becomes its run, its output is appended to the run's log."""
         # since 22.05 srun does not take the cores per task over from sbatch
         cores = [f"--cpus-per-task={count}"] if (count := self.options.get("cpus-per-task")) else []
         lines = [
@@ -72,8 +72,8 @@ def submit(runs: Sequence[Run], resources: Resources, say: Callable[[str], None]
             raise UserError(f"--launcher slurm: sbatch: {'; '.join(lines)}")
         job = done.stdout.strip().partition(";")[0]
         for i, run in enumerate(array):
-            with suppress(Timeout, OSError), FileLock(run.folder / "lock", timeout=0):  # whose owner has begun the run
+            with suppress(Timeout, OSError), FileLock(run.folder / "lock", timeout=0):  # a held lock: the run has begun
                 status = read_status(run.folder) or Status("queued")
-                if status.job != (task := f"{job}_{i}"):  # else it has begun and ended
+                if status.job != (task := f"{job}_{i}"):  # with this job's number the run has begun and ended
                     write_status(run.folder, replace(status, state="queued", job=task, message=""))
         say(f"{name}: {len(array)} runs submitted as job {job}")

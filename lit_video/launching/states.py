@@ -26,8 +26,8 @@ class Observed:
 
     state: State
     detail: str = ""  # why or where, in a line
-    status: Status | None = None  # that it last wrote
-    active: bool = False  # whether it runs, or waits in Slurm's queue, so that it must not be started again
+    status: Status | None = None  # the last one written
+    active: bool = False  # running, or waiting in Slurm's queue: must not be started again
 
 
 def observe(folder: Path, jobs: Mapping[str, str]) -> Observed:
@@ -57,14 +57,14 @@ def observe(folder: Path, jobs: Mapping[str, str]) -> Observed:
 
 
 def _running(status: Status | None) -> Observed:
-    """A run at work, with what it last wrote unless that is of an earlier attempt."""
+    """Describe a run at work by its last status, unless an earlier attempt wrote it."""
     job = f"job {status.job}" if status and status.job else ""
     what = f"{status.state} on {status.host}" if status and status.state in RUNNING else "starting"
     return Observed("running", f"{what} {job}".strip(), status, True)
 
 
 def lock_held(folder: Path) -> bool:
-    """Whether a process holds the run's lock, as far as this machine can tell.
+    """Return whether a process holds the run's lock, as far as this machine can tell.
 
     Asks for a shared lock, and for an instant only: a run that starts in it tries again.
     """
@@ -84,7 +84,7 @@ def lock_held(folder: Path) -> bool:
 
 
 def jobs_of(folders: Iterable[Path]) -> dict[str, str]:
-    """Slurm's queue, if any of the runs was given to Slurm.
+    """Return Slurm's queue, if any of the runs was submitted to Slurm.
 
     Raises:
         UserError: Slurm does not answer.
@@ -93,7 +93,7 @@ def jobs_of(folders: Iterable[Path]) -> dict[str, str]:
 
 
 def queued_jobs() -> dict[str, str]:
-    """Reasons why this user's jobs wait, by number; empty for one that runs. No jobs where Slurm is not installed.
+    """Return why each of this user's jobs waits, by number: empty if it runs. No jobs without Slurm.
 
     Raises:
         UserError: Slurm does not answer.

@@ -54,7 +54,7 @@ def run_here(command: str, runs: Sequence[Run], places: Sequence[Place], reuse: 
 
 
 def unfinished(runs: Sequence[Run]) -> list[Run]:
-    """The runs without a result, or with one of a shorter training; finds what mistakes can be found before training.
+    """Return the runs without a result of the whole training, after a check for mistakes of all of them.
 
     Raises:
         UserError: the first mistake in any run, with file, row and key.
@@ -71,7 +71,7 @@ def unfinished(runs: Sequence[Run]) -> list[Run]:
 
 
 def rounds(runs: Sequence[Run]) -> list[list[Run]]:
-    """Runs that train, then those that ``--reuse`` lets take over what one of these has trained."""
+    """Return the runs that train, then those that take over a training by ``--reuse``."""
     from lit_video.training.reuse import first_of_each
     from lit_video.training.run import build_row
 
@@ -81,7 +81,7 @@ def rounds(runs: Sequence[Run]) -> list[list[Run]]:
 
 
 def free(runs: Sequence[Run]) -> list[Run]:
-    """The runs that no process runs and Slurm does not have, with a line for each of the others.
+    """Return the runs that neither a process nor Slurm has; print a line for each of the others.
 
     Raises:
         UserError: some were given to Slurm, which does not answer.
@@ -122,7 +122,7 @@ def _observed(runs: Sequence[Run], queue: Queue | None = None) -> tuple[list[Obs
 
 
 def _at_work(runs: Sequence[Run], queue: Queue) -> str:
-    """How many runs are in which state, and how far those are that run."""
+    """Return how many runs are in each state, and the progress of those that run."""
     observed, _ = _observed(runs, queue)
     lines = [
         f"{run.name} {each.detail.partition(' ')[0]} {_progress(each)[0]}".rstrip()
@@ -133,7 +133,7 @@ def _at_work(runs: Sequence[Run], queue: Queue) -> str:
 
 
 def counts(observed: Sequence[Observed]) -> str:
-    """How many runs are in which state."""
+    """Return how many runs are in each state."""
     by_state = Counter(each.state for each in observed)
     parts = [f"{by_state[state]} {state}" for state in ORDER if by_state[state]]
     return f"{len(observed)} runs: {', '.join(parts)}"

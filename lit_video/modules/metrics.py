@@ -79,16 +79,16 @@ class VideoAccuracy(Metric):
         return video_logits(total / torch.bincount(of_video)[:, None], self.average), targets
 
     def videos(self) -> Tensor:
-        """Numbers of the videos, in the order of :meth:`per_video`."""
+        """Return the numbers of the videos, in the order of :meth:`per_video`."""
         return torch.unique(self._read(self.video))
 
     def per_task(self) -> dict[str, tuple[Tensor, Tensor]]:
-        """:meth:`per_video` of every task; one that is alone has an empty name."""
+        """Return :meth:`per_video` of every task; a single task has an empty name."""
         logits, target = (per_task(x, self.tasks or None) for x in self.per_video())
         return dict(zip(self.tasks or [""], zip(logits, target, strict=True), strict=True))
 
     def compute(self) -> dict[str, Tensor]:
-        """``top1``, ``top5``, ... in percent, ``videos``, their number, ``loss``; ``TASK_top1``, ... of several tasks.
+        """Return ``top1``, ``top5``, ... in percent, ``videos`` (their number), ``loss``; ``TASK_top1``, ... of tasks.
 
         The loss is the cross entropy of mean logits, summed over tasks. Without any readable video
         and of logits that are not finite, loss and accuracies are no numbers (NaN).
@@ -131,7 +131,7 @@ class VideoPrecision(VideoAccuracy):
     """
 
     def compute(self) -> dict[str, Tensor]:
-        """``mean_average_precision``; ``top1``, ``top5``: a label among the best classes; in percent, as the base."""
+        """Return ``mean_average_precision``, and ``top1``, ``top5`` (a label among the best classes), in percent."""
         logits, target = self.per_video()
         best = target.gather(1, logits.argsort(dim=1, descending=True, stable=True)[:, : max(TOP)])
         result = {f"top{k}": best[:, :k].amax(1).float().mean() for k in TOP}
@@ -157,7 +157,7 @@ def binary_cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
 
 
 def ranked_hits(tasks: Sequence[tuple[Tensor, Tensor]], depth: int) -> Tensor:
-    """Whether the n-th best combination of the tasks' classes is the target: bool ``(videos, at most depth)``.
+    """Return whether the n-th best combination of the tasks' classes is the target: bool ``(videos, at most depth)``.
 
     Each task gives logits ``(videos, classes)`` and a target ``(videos,)``. Logits rank combinations as log
     probabilities do: they differ by a constant per video and task. The best combinations consist of each task's best
@@ -175,7 +175,7 @@ def ranked_hits(tasks: Sequence[tuple[Tensor, Tensor]], depth: int) -> Tensor:
 
 
 def mean_over_ranks(value: Tensor) -> Tensor:
-    """The mean of every process's value; all of them must call it.
+    """Return the mean of all processes' values; all of them must call it.
 
     The host does not wait for the device, as it does in Lightning's own reduction, which sets a barrier.
     """

@@ -14,7 +14,7 @@ from lit_video.utils.startup import avoid_amx
 
 @dataclass(frozen=True)
 class Optimization:
-    """How a model is optimised; the defaults are X-ViT's for SSv2 (arXiv:2106.05968, section 4.1).
+    """Settings of the optimizer and schedule; the defaults are X-ViT's for SSv2 (arXiv:2106.05968, section 4.1).
 
     Args:
         optimizer: ``sgd`` with momentum, ``adamw``, or ``muon`` (timm's; Jordan et al., 2024), which steps along the
@@ -79,7 +79,7 @@ def make_optimizer(config: Optimization, module: nn.Module) -> torch.optim.Optim
     if config.optimizer == "muon":
         from timm.optim.muon import Muon  # releases of timm before 1.0.20 have none
 
-        avoid_amx()  # its products are of bfloat16
+        avoid_amx()  # Muon multiplies in bfloat16
         return Muon(groups, lr=config.lr, nesterov=True)
     optimizer: torch.optim.Optimizer
     if config.optimizer == "adamw":
@@ -94,9 +94,9 @@ def make_optimizer(config: Optimization, module: nn.Module) -> torch.optim.Optim
 
 
 def parameter_groups(config: Optimization, module: nn.Module) -> list[dict[str, object]]:
-    """Parameters by their decay and by the rate of their layer, the highest rates first.
+    """Group parameters by decay and by their layer's rate, the highest rates first.
 
-    Weights, which decay, are what has two or more axes and is no token and no position.
+    Parameters of two or more axes decay, but for tokens and positions.
     """
     trained = {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
     layers = {name: _layer(name) for name in trained}

@@ -96,7 +96,7 @@ class TemporalLayer(nn.Module):
         self.mlp = MLP(width, eps=1e-5)
 
     def forward(self, x: Tensor) -> Tensor:
-        """``(b, 1 + t, d) -> (b, 1 + t, d)``."""
+        """Encode the frames' tokens: ``(b, 1 + t, d) -> (b, 1 + t, d)``."""
         x = x + self.attn(x)
         return x + self.mlp(x)
 
@@ -171,13 +171,13 @@ class TemporalEncoder(nn.Module):
         return self.head(self.drop(x.mean(1) if self.cls_token is None else x[:, 0]))
 
     def resized(self, table: Tensor, t: int) -> Tensor:
-        """A table like ``pos_embed`` for so many tubelets; the class token's position stays."""
+        """Resize a table like ``pos_embed`` to ``t`` tubelets; the class token's position stays."""
         slots = 0 if self.cls_token is None else 1
         return torch.cat((table[:, :slots], resize_time(table[:, slots:], t)), dim=1)
 
 
 def linear_head(network: nn.Module) -> nn.Linear:
-    """The layer whose output is the logits, but for an average over frames or places.
+    """Return the layer whose outputs, averaged over frames or pixels if there are several, are the logits.
 
     Video transformers end in their ``aggregate``, which calls it ``head``; PyTorchVideo's CNNs in a block with ``proj``
     (of places).

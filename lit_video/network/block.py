@@ -34,7 +34,7 @@ class MLP(nn.Module):
         self.fc2 = nn.Linear(hidden, width)
 
     def forward(self, x: Tensor) -> Tensor:
-        """The branch without its residual."""
+        """Return the branch without its residual."""
         return self.fc2(self.act(self.fc1(self.norm(x))))
 
 
@@ -69,7 +69,7 @@ class Block(Layer):
         self.whole_scheme = not (drop_path and scheme.drop_branches(self.drop_path))
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
-        """One encoder layer."""
+        """Apply one encoder layer."""
         return self.keep("block", self._layer, x, grid)
 
     def _layer(self, x: Tensor, grid: Grid) -> Tensor:

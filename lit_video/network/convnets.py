@@ -33,7 +33,7 @@ class TwoPathways(nn.Module):
         self.alpha = alpha
 
     def forward(self, clip: Tensor) -> Tensor:
-        """Logits of a clip."""
+        """Return the logits of a clip."""
         slow = slow_frames(clip.shape[2], self.alpha).to(clip.device, non_blocking=True)
         x: Any = [clip.index_select(2, slow), clip]
         for block in self.blocks:
@@ -42,7 +42,7 @@ class TwoPathways(nn.Module):
 
 
 def slow_frames(frames: int, alpha: int) -> Tensor:
-    """Frames of the slow pathway, ``(frames // alpha,)``; a tensor all along, so that the network can be exported.
+    """Return the slow pathway's frames ``(frames // alpha,)``, as a tensor so that the network can be exported.
 
     Raises:
         ValueError: ``frames`` is no multiple of ``alpha``.

@@ -72,18 +72,18 @@ def published() -> list[Published]:
 
 
 def value(printed: str) -> float:
-    """A printed figure as a number: ``0.59T`` is 0.59e12."""
+    """Return a printed figure as a number: ``0.59T`` is 0.59e12."""
     return float(printed[:-1]) * UNITS[printed[-1]]
 
 
 def agrees(ours: float, printed: str) -> bool:
-    """Whether our figure, rounded to the last printed digit, is the printed one."""
+    """Return whether our figure, rounded to the last printed digit, is the printed one."""
     number = Decimal(printed[:-1])
     return round(Decimal(ours) / Decimal(UNITS[printed[-1]]), -int(number.as_tuple().exponent)) == number
 
 
 def compare(model: Published, counted: tuple[int, int]) -> dict[str, Any]:
-    """A model's row: what is counted, parameters and multiply-adds of a view, beside what the paper prints."""
+    """Return a model's row: counted parameters and multiply-adds of a view beside the paper's figures."""
     params, macs = counted[0], counted[1] * model.views
     return {
         "source": model.source,
@@ -104,7 +104,7 @@ def compare(model: Published, counted: tuple[int, int]) -> dict[str, Any]:
 
 
 def render(rows: Sequence[dict[str, Any]]) -> str:
-    """The rows as tables, one per source, with the notes below."""
+    """Return the rows as tables, one per source, with the notes below."""
     notes = list(dict.fromkeys(row["note"] for row in rows if row["note"]))
     parts = []
     for source in dict.fromkeys(row["source"] for row in rows):
@@ -116,7 +116,7 @@ def render(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def cells(row: Mapping[str, Any]) -> list[str]:
-    """A row of :func:`compare` under ``HEADER``, without the last column, its note."""
+    """Return the cells of a row of :func:`compare` under ``HEADER``, without the note."""
     return [
         row["model"],
         f"{row['frames']} x {side if isinstance(side := row['image_size'], int) else in_words(side)}",

@@ -100,7 +100,7 @@ class Embedding(nn.Module):
         raise NotImplementedError
 
     def frames(self, clip: Tensor) -> tuple[Tensor, Grid]:
-        """Frames led by the class token, with spatial positions: ``(b, t, 1 + h * w, d)``."""
+        """Return each frame's tokens after the class token, with spatial positions: ``(b, t, 1 + h * w, d)``."""
         x = self.patches(clip)
         grid = Grid(*x.shape[1:4])
         x = self.lead(rearrange(x, "b t h w d -> (b t) (h w) d"))
@@ -109,13 +109,13 @@ class Embedding(nn.Module):
         return rearrange(x, "(b t) m d -> b t m d", t=grid.t), grid
 
     def positions(self, grid: Grid) -> Tensor | None:
-        """The table ``pos_embed`` for a grid: resized, but for the class token's position; ``None`` without."""
+        """Return ``pos_embed`` resized to a grid, but for the class token's position; ``None`` without positions."""
         if self.pos_embed is None or grid[1:] == self.grid[1:]:
             return self.pos_embed
         return self.resized(self.pos_embed, self.grid, grid, self.resizing)
 
     def resized(self, table: Tensor, source: Grid, target: Grid, resizing: Resizing) -> Tensor:
-        """A table like ``pos_embed`` of another grid; the class token's position stays."""
+        """Resize a table like ``pos_embed`` of another grid; the class token's position stays."""
         cells = resize_space(table[:, self.slots :], source[1:], target[1:], resizing.space)
         return torch.cat((table[:, : self.slots], cells), dim=1)
 
@@ -192,12 +192,12 @@ class JointEmbedding(Embedding):
         return self.complete(x + self.positions(grid)), grid
 
     def positions(self, grid: Grid) -> Tensor:
-        """The table ``pos_embed`` for a grid: resized, but for the class token's position."""
+        """Return ``pos_embed`` resized to a grid, but for the class token's position."""
         if isinstance(grid.t, int) and grid == self.grid:
             return self.pos_embed
         return self.resized(self.pos_embed, self.grid, grid, self.resizing)
 
     def resized(self, table: Tensor, source: Grid, target: Grid, resizing: Resizing) -> Tensor:
-        """A table over space and time of another grid; the class token's position stays."""
+        """Resize a table over space and time of another grid; the class token's position stays."""
         cells = resize_joint(table[:, self.slots :], source, target, resizing)
         return torch.cat((table[:, : self.slots], cells), dim=1)

@@ -60,7 +60,7 @@ class Patches(nn.Module):
         return rearrange(self.proj(tubelets), "(b t) d h w -> b t h w d", t=t)
 
     def grid(self, frames: int, height: int, width: int, sampled: bool = False) -> tuple[int, int, int]:
-        """Tubelets of a clip along time, rows and columns; ``sampled`` if its frames have been sampled already."""
+        """Return a clip's tubelets along time, rows and columns; ``sampled`` if its frames are already chosen."""
         if self.sampled_frames is not None and not sampled:
             frames = min(frames, self.sampled_frames)
         if frames < 1 or frames % self.tubelet:

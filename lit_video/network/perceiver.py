@@ -35,7 +35,7 @@ class Latents(Layer):
         self.layers = nn.ModuleList(encoder(size, lambda i: Joint(size.width, size.heads), drop_path))
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
-        """From tokens to latents."""
+        """Return the latents of the tokens."""
         u = self.latents.expand(x.shape[0], -1, -1)
         share = len(self.layers) // len(self.reads)
         for i, (read, mlp) in enumerate(zip(self.reads, self.mlps, strict=True)):

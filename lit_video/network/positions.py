@@ -28,7 +28,7 @@ NEAREST = Resizing("nearest", "nearest")
 
 @dataclass(frozen=True)
 class Positions:
-    """Which learned positions a network adds to its tokens.
+    """Learned positions that a network adds to its tokens.
 
     Raises:
         ValueError: an unknown kind.
@@ -38,8 +38,8 @@ class Positions:
     # spread of the initial positions in space and time. None: 0.02 in space and zeros in time, so that training starts
     # from an image model; from scratch, on little data, positions that small are barely learned
     std: float | None = None
-    resizing: Resizing = field(default_factory=Resizing)  # how they serve clips of another size or length
-    stored: Resizing = field(default_factory=Resizing)  # how a checkpoint's start a network of another grid
+    resizing: Resizing = field(default_factory=Resizing)  # for clips of another size or length
+    stored: Resizing = field(default_factory=Resizing)  # for a checkpoint's positions in a network of another grid
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(PositionKind):
@@ -47,7 +47,7 @@ class Positions:
 
 
 def sinusoids(count: int, width: int) -> Tensor:
-    """Fixed positions ``(1, count, d)``: sine (even channels j) or cosine of i / 10000^(2 floor(j / 2) / d).
+    """Return fixed positions ``(1, count, d)``: sine (even channels j) or cosine of i / 10000^(2 floor(j / 2) / d).
 
     Source: Vaswani et al., arXiv:1706.03762, section 3.5; VideoMAE's code counts tubelets frame by frame.
     """
@@ -57,7 +57,7 @@ def sinusoids(count: int, width: int) -> Tensor:
 
 
 def resize_space(table: Tensor, source: tuple[int, int], target: tuple[int, int], mode: str = "bicubic") -> Tensor:
-    """Positions ``(..., h * w, d)`` of the grid ``source`` on the grid ``target``: ``(..., h' * w', d)``."""
+    """Resize positions ``(..., h * w, d)`` of grid ``source`` to grid ``target``: ``(..., h' * w', d)``."""
     if source == target:
         return table
     cells = rearrange(table, "r (h w) d -> r d h w", h=source[0])
@@ -66,7 +66,7 @@ def resize_space(table: Tensor, source: tuple[int, int], target: tuple[int, int]
 
 
 def resize_time(table: Tensor, frames: int, mode: str = "linear") -> Tensor:
-    """Positions ``(r, t, d)`` for a clip of ``frames``: ``(r, frames, d)``.
+    """Resize positions ``(r, t, d)`` to a clip of ``frames``: ``(r, frames, d)``.
 
     Raises:
         ValueError: ``repeat``, and the clip is no multiple of the table.
@@ -84,7 +84,7 @@ def resize_time(table: Tensor, frames: int, mode: str = "linear") -> Tensor:
 
 
 def resize_joint(table: Tensor, source: Grid, target: Grid, resizing: Resizing) -> Tensor:
-    """Positions ``(1, t * h * w, d)`` of one table over space and time, for another grid."""
+    """Resize one table over space and time, ``(1, t * h * w, d)``, to another grid."""
     table = rearrange(table, "1 (t s) d -> t s d", t=source.t)
     table = resize_space(table, source[1:], target[1:], resizing.space)
     table = resize_time(rearrange(table, "t s d -> s t d"), target.t, resizing.time)

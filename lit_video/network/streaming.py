@@ -53,7 +53,7 @@ class Stream:
         self._whole = True
 
     def __call__(self, frames: Tensor) -> Tensor:
-        """Logits after each of the next frames.
+        """Return the logits after each of the next frames.
 
         Raises:
             ValueError: a part of the network is in training mode; the frames are not as many or as large as those

@@ -79,7 +79,7 @@ def timesformer(
 
 
 def scheme_class(attention: str) -> type[Scheme]:
-    """A scheme by its name in Table 1, or one of one's own by ``MODULE.CLASS``.
+    """Return a scheme by its name in Table 1, or the user's own by ``MODULE.CLASS``.
 
     Raises:
         ValueError: there is none.
@@ -111,5 +111,5 @@ def build_scheme(kind: Callable[..., Scheme], width: int, heads: int, layer: int
 
 
 def has_cls_in_time(network: nn.Module) -> bool:
-    """Whether divided attention is that of the paper's Eq. 11, which no released model has."""
+    """Return whether divided attention is that of the paper's Eq. 11, which no released model has."""
     return any(isinstance(module, Divided) and module.cls_in_time for module in network.modules())

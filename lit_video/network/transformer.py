@@ -40,14 +40,14 @@ class VideoTransformer(nn.Module):
         self.aggregate = aggregate
 
     def features(self, clip: Tensor) -> Tensor:
-        """Features after the final norm: ``(b, d)``, or ``(b, t, d)`` where ``aggregate`` takes frames."""
+        """Return features after the final norm: ``(b, d)``, or ``(b, t, d)`` if ``aggregate`` takes frames."""
         x, grid = self.embed(clip)
         for block in self.blocks:
             x = block(x, grid)
         return self.readout(x, grid, self.norm)
 
     def forward(self, clip: Tensor) -> Tensor:
-        """Logits of a clip."""
+        """Return the logits of a clip."""
         return self.aggregate(self.features(clip))
 
 
@@ -82,7 +82,7 @@ def mean_frame_token(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
 
 
 def clip_token(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
-    """The clip's class token: ``(b, 1 + n, d) -> (b, d)``. TimeSformer; ViViT's model 1."""
+    """Return the clip's class token: ``(b, 1 + n, d) -> (b, d)``. TimeSformer; ViViT's model 1."""
     return norm(x[:, 0])
 
 

@@ -21,7 +21,7 @@ from lit_video.network.transformer import (
 )
 from lit_video.network.vit import ViTSize, encoder
 
-# of models 1, 2 and 4; model 3 also takes an order
+# models 1, 2 and 4; model 3 also takes an order
 SCHEMES: dict[int, type[Scheme]] = {1: Joint, 2: Space, 4: FactorisedHeads}
 Pool = Literal["token", "mean", "fc_norm"]
 Temporal = Literal["encoder", "mean"]

@@ -19,7 +19,7 @@ LayerChoice = Literal["all", "first_half", "second_half", "odd"]
 
 
 def chosen_layers(choice: LayerChoice | Sequence[int], depth: int, name: str = "layers") -> frozenset[int]:
-    """Indices (from 0) of the layers that mix, Table 2a of X-ViT, or of those of another setting ``name``.
+    """Return the indices (from 0) of the layers that mix, Table 2a of X-ViT, or of another setting ``name``.
 
     Raises:
         ValueError: an unknown choice, or an index that is no layer of a network of this depth.
@@ -84,7 +84,7 @@ def xvit(
 
 
 def aggregation(size: ViTSize, classes: int, ta_layers: int, dropout: float = 0.5) -> nn.Module:
-    """X-ViT's Table 2b: 0 TA layers is temporal averaging, more is a temporal transformer of that depth."""
+    """Build the aggregation of X-ViT's Table 2b: averaging for 0 TA layers, else a temporal transformer."""
     if ta_layers < 0:
         raise ValueError(f"ta_layers is {ta_layers}, expected 0, 1, 2, ...")
     if ta_layers == 0:

@@ -15,7 +15,7 @@ WIDTH, HEADS, DEPTH = 8, 2, 4
 GRID = Grid(8, 4, 4)  # on which sight is measured
 # clips of other lengths and sizes; the first that a scheme serves is the one of the other checks
 GRIDS = (Grid(4, 2, 2), Grid(3, 2, 3), Grid(1, 2, 2), Grid(2, 4, 6), Grid(16, 1, 1), Grid(4, 8, 4))
-SAME = 1e-9  # of the size of the tokens, in double precision
+SAME = 1e-9  # relative to the tokens' size, in double precision
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def _serves(scheme: Scheme, grid: Grid) -> str:
 
 
 def _sizes(served: dict[Grid, str]) -> str:
-    """Faults of grids (frames x rows x columns); those that ``check`` refuses are none, but one must be served."""
+    """Return faults of grids (frames x rows x columns); ``check`` may refuse some, but not all of them."""
     bad = [f"{_on(grid)} {error}" for grid, error in served.items() if error.startswith("fails")]
     if bad:
         return f"{'; '.join(bad)}; check(grid), a classmethod, refuses grids that cannot be served by a ValueError"

@@ -28,7 +28,7 @@ class Cost:
     params: int  # number of parameters
     macs: int  # multiply-adds of a clip
     bytes: int  # bytes kept for the backward pass, per clip
-    # of a training step (forward and backward), per clip; the median of rounds in which all schemes take turns
+    # seconds of a training step (forward and backward) per clip; the median of rounds in which schemes take turns
     seconds: float
     frames: float  # exponent of the multiply-adds in the frames, from LARGE to twice as many
     side: float  # likewise in the side of the picture
@@ -64,7 +64,7 @@ def _step(scheme: Scheme, x: Tensor) -> None:
 
 
 def _kept(scheme: Scheme) -> int:
-    """Bytes of the tensors that autograd keeps of a clip, each storage once, parameters left out."""
+    """Return the bytes that autograd keeps of a clip, each storage once, parameters left out."""
     own = {parameter.untyped_storage().data_ptr() for parameter in scheme.parameters()}
     storages: dict[int, int] = {}
 
@@ -85,7 +85,7 @@ def _macs(scheme: Scheme, grid: Grid) -> int:
 
 
 def _growth(scheme: Scheme) -> tuple[float, float]:
-    """Exponents of the multiply-adds in frames and in the side."""
+    """Return the exponents of the multiply-adds in frames and in the side."""
     t, h, w = LARGE
     here, longer, larger = (_macs(scheme, grid) for grid in (LARGE, Grid(2 * t, h, w), Grid(t, 2 * h, 2 * w)))
     return log2(longer / here), log2(larger / here)
@@ -95,7 +95,7 @@ HEADER = ["scheme", "params", "MMACs", "kept, MB", "ms", "~ frames", "~ side"]
 
 
 def cells(found: Sequence[Cost]) -> list[list[str]]:
-    """Costs under ``HEADER``."""
+    """Return the cells of costs under ``HEADER``."""
     return [
         [
             one.name,

@@ -43,7 +43,7 @@ def is_known(name: str) -> bool:
 
 
 def source_file(name: str) -> Path | None:
-    """The file of an own scheme that has been imported; ``None`` for those of this package."""
+    """Return the file of a user's scheme that has been imported; ``None`` for this package's."""
     file = getattr(sys.modules.get(name.rpartition(".")[0]), "__file__", None)
     return Path(file) if file and not name.startswith(PACKAGE) else None
 
@@ -53,7 +53,7 @@ def _defined(kind: object, module: ModuleType) -> bool:
 
 
 def _module_of(path: Path) -> ModuleType:
-    """The module of a file, under the file's name."""
+    """Import a file as a module of the file's name."""
     if not path.is_file():
         raise ValueError(f"{path}: no such file")
     name = path.stem

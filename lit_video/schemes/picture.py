@@ -21,11 +21,11 @@ from lit_video.utils.figures import content_of
 
 COLOURS = "viridis"
 NEVER = "#eceff2"
-FAINT = 1e-4  # of the largest derivative; less is drawn alike
+FAINT = 1e-4  # share of the largest derivative; less is drawn alike
 
 
 def sight_picture(title: str, sights: Mapping[str, Sight], words: Mapping[str, str]) -> bytes:
-    """A PNG: for each scheme the patches that one patch sees and after how many layers; of the first the derivative.
+    """Draw a PNG: which patches one patch sees after how many layers, by scheme; for the first also the derivative.
 
     ``sights`` are those of schemes by name, on one grid; ``words`` are said of the first.
     """
@@ -55,7 +55,7 @@ def sight_picture(title: str, sights: Mapping[str, Sight], words: Mapping[str, s
 
 @mpl.rc_context(STYLE)
 def profile_picture(title: str, groups: Groups, sight: Sight, words: Mapping[str, str], costs: Sequence[Cost]) -> bytes:
-    """A PNG of a scheme: accuracy in each skill above the other rows, its sight, and its cost beside other schemes.
+    """Draw a PNG of a scheme: accuracy in each skill above the other rows, its sight, and its cost beside others.
 
     Groups and costs have the scheme first; ``words`` are on its sight.
     """
@@ -78,7 +78,7 @@ def profile_picture(title: str, groups: Groups, sight: Sight, words: Mapping[str
 
 
 def _bars(panels: Any, costs: Sequence[Cost]) -> None:
-    """Multiply-adds and time of one layer, the scheme in the colour of its name."""
+    """Draw multiply-adds and time of one layer, the scheme in the colour of its name."""
     order = sorted(costs, key=lambda one: -one.macs)
     colours = [LIGHT["s1"] if one is costs[0] else LIGHT["s0"] for one in order]
     names, macs = [one.name for one in order], [one.macs / 1e6 for one in order]
@@ -97,7 +97,7 @@ def _shade(layer: int, depth: int) -> float:
 
 
 def _strip(row: Any, seen: Sight) -> None:
-    """The frames of a clip, each patch coloured by the number of layers after which the middle one depends on it."""
+    """Draw a clip's frames, each patch coloured by the layers after which the middle one depends on it."""
     grid, depth = seen.grid, len(seen.layers)
     asking = Place(grid.t // 2, grid.h // 2 - 1, grid.w // 2 - 1)
     maps = seen.depths[list(seen.places).index(asking), seen.patches].view(grid).numpy()

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from lit_video.schemes.sight import randomised
 from lit_video.utils.clip_shape import ImageSize, height_and_width
 
-NOTHING = 1e-11  # of the scores' size; rounding in double precision is below
-# of random weights: small ones let little through many layers, large ones make attention choose a single token
+NOTHING = 1e-11  # share of the scores' size, above rounding in double precision
+# spread of random weights: small ones let little through many layers, large ones make attention choose one token
 SPREADS = (0.1, 0.3, 1.0)
 
 
@@ -20,8 +20,8 @@ class Reach:
 
     # largest distance of two frames that have part in the scores together; 0 if each frame counts for itself
     frames: int
-    order: bool  # whether a clip that is played backwards has other scores
-    # whether, played backwards, it has the same scores, but not with its frames in any order: they show which frames
+    order: bool  # True if a clip played backwards has other scores
+    # True if it has the same scores played backwards, but not with its frames in any order: scores show which frames
     # are near each other, and not which come first
     near: bool = False
 

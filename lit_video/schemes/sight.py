@@ -15,8 +15,8 @@ from lit_video.attention import Grid, Scheme
 Order = Literal["seen", "near", "blind"]
 Make = Callable[[int], Scheme]  # the scheme of a layer, by its number from 0
 M = TypeVar("M", bound=nn.Module)
-NOTHING = 1e-12  # of the largest derivative; rounding in double precision is below
-SPREADS = (0.1, 0.4)  # of random weights: with large ones attention chooses a single token
+NOTHING = 1e-12  # share of the largest derivative, above rounding in double precision
+SPREADS = (0.1, 0.4)  # random weights: with large ones attention chooses a single token
 
 
 class Place(NamedTuple):
@@ -28,7 +28,7 @@ class Place(NamedTuple):
 
     @property
     def is_patch(self) -> bool:
-        """Whether it is no class token."""
+        """Return whether it is no class token."""
         return self.h is not None
 
 
@@ -49,8 +49,8 @@ class Sight:
     # (n, n) for each layer: size of the derivative of the output of token i by the input of token j, the largest of a
     # row 1; 0 where it does not depend on it
     layers: Sequence[Tensor]
-    # whether the order of frames changes more than the order of the outputs (seen), any order but the reverse does
-    # (near), or none does (blind)
+    # seen: the order of frames changes more than the order of outputs; near: any order but the reverse does; blind: no
+    # order does
     order: Order
 
     @cached_property

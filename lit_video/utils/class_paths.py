@@ -6,18 +6,18 @@ Base = TypeVar("Base")
 
 
 def class_path(kind: type) -> str:
-    """Where a class is imported from, with dots."""
+    """Return the dotted path that a class is imported by."""
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def known_class(base: type[Base], path: str) -> type[Base]:
-    """The class that a file names, ``base`` or one derived from it, among those that are imported already.
+    """Return the class that a file names, ``base`` or one derived from it, if it is imported already.
 
     Raises:
         ValueError: there is none.
     """
     classes = [base]
-    for kind in classes:  # which grows meanwhile
+    for kind in classes:  # the list grows meanwhile
         if class_path(kind) == path:
             return kind
         classes += kind.__subclasses__()

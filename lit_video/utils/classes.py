@@ -12,7 +12,7 @@ IGNORED = -100  # F.cross_entropy's own
 
 
 def outputs(classes: Classes) -> int:
-    """Logits that a classifier of these classes has; the heads of several tasks are one linear layer."""
+    """Return the number of logits for these classes; the heads of several tasks are one linear layer."""
     return sum(classes.values()) if isinstance(classes, dict) else classes
 
 

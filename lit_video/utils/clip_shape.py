@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 ImageSize = int | tuple[int, int]
-PerChannel = float | tuple[float, float, float]  # of all channels, or of red, green and blue
+PerChannel = float | tuple[float, float, float]  # one for all channels, or red, green and blue
 
 
 def height_and_width(size: int | Sequence[int]) -> tuple[int, int]:
@@ -20,7 +20,7 @@ def height_and_width(size: int | Sequence[int]) -> tuple[int, int]:
 
 
 def as_setting(size: int | Sequence[int]) -> ImageSize:
-    """A side as it is; height and width as a tuple."""
+    """Return a side unchanged; height and width as a tuple."""
     return size if isinstance(size, int) else height_and_width(size)
 
 
@@ -43,13 +43,13 @@ def of_channels(value: PerChannel) -> tuple[float, float, float]:
 
 
 def in_words(size: int | Sequence[int]) -> str:
-    """``224 x 224``, height first."""
+    """Return a size in words, height first: ``224 x 224``."""
     height, width = height_and_width(size)
     return f"{height} x {width}"
 
 
 def uniform_frames(frames: int, sampled: int) -> list[int]:
-    """Indices of ``sampled`` frames spread evenly inside a clip, its ends left out: round(k * frames / (sampled + 1)).
+    """Return the indices of ``sampled`` frames spread evenly inside a clip: round(k * frames / (sampled + 1)).
 
     Halves go to the even index. All frames, where there are no more than ``sampled``.
     Source: ViViT, arXiv:2103.15691, section 3.2, as in the released code, but in fractions: the release's floats give

@@ -1,4 +1,4 @@
-"""How a command is recorded, and a parser's nested messages in one line."""
+"""Record commands, and put a parser's nested messages into one line."""
 
 import shlex
 from collections.abc import Sequence

@@ -32,7 +32,7 @@ def commit() -> str:
 
 
 def choose_device(name: str | None) -> torch.device:
-    """The device that is asked for, else the best there is.
+    """Return the device that is asked for, else the best there is.
 
     Raises:
         UserError: there is no GPU.
@@ -43,7 +43,7 @@ def choose_device(name: str | None) -> torch.device:
 
 
 def device_name(device: torch.device | str) -> str:
-    """A GPU's name, or the processor's."""
+    """Return a GPU's name, or the processor's."""
     if torch.device(device).type == "cuda":
         return torch.cuda.get_device_name(device)
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
@@ -80,7 +80,7 @@ def provenance(command: str, device: torch.device | str, *others: str) -> dict[s
 
 
 def versions(*others: str) -> dict[str, str]:
-    """Versions of what a result depends on, of these and further packages; of those not installed, none."""
+    """Return the versions of the packages that a result depends on, and of ``others``, if installed."""
     names = ("torch", "torchvision", "lightning", "timm", "av", "pytorchvideo", *others)
     found = {"python": platform.python_version(), "lit_video": sys.modules["lit_video"].__version__}  # installed or not
     for name in names:

@@ -23,6 +23,6 @@ def content_of(figure: Figure, form: str = "png", **options: Any) -> bytes:
 
 
 def short(name: str, most: int = 32) -> str:
-    """A name that fits into a legend, or under a bar."""
+    """Shorten a name to fit into a legend, or under a bar."""
     name = drawable(name)
     return name if len(name) <= most else f"{name[: most - 1]}…"

@@ -44,9 +44,9 @@ def write_table(path: Path, rows: Iterable[Sequence[object]]) -> None:
 
 
 def read_whole(path: Path, read: Callable[[], T], then: str) -> T | None:
-    """The result of a reader of one of our own files; ``None`` if there is no such file.
+    """Read one of our own files by ``read``; ``None`` if there is no such file.
 
-    ``read`` opens and parses it, and whatever it raises is damage, for which ``then`` is the advice.
+    ``read`` opens and parses the file. Any error in it is damage of the file, for which ``then`` is the advice.
 
     Raises:
         UserError: the file is damaged.
@@ -76,7 +76,7 @@ def files_below(folder: Path) -> Iterator[Path]:
 
 
 def data_folder(given: str | None = None) -> Path:
-    """The given folder, else ``$LIT_VIDEO_DATA``, else ``~/.cache/lit_video``."""
+    """Return the given folder, else ``$LIT_VIDEO_DATA``, else ``~/.cache/lit_video``."""
     return Path(given or os.environ.get("LIT_VIDEO_DATA") or "~/.cache/lit_video").expanduser()
 
 

@@ -1,9 +1,9 @@
 """Limits of what a file may ask for: far above any real one, and within a laptop's memory."""
 
-MOST_PIXELS = 2**30  # of a clip: 21,399 frames of 224 x 224
+MOST_PIXELS = 2**30  # a clip: 21,399 frames of 224 x 224
 MOST_DRAWN = 2**36  # pixels of a drawn data set
 MOST_LAYERS = 1000
-MOST_CLASSES = 10_000  # of a task: a confusion matrix of 0.8 GB
+MOST_CLASSES = 10_000  # one task: a confusion matrix of 0.8 GB
 UNPACKED = 100  # times the size of a packed file
 
 

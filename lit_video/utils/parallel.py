@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 def with_progress(results: Iterable[Result], total: int, name: str, every: float = 10.0) -> Iterator[Result]:
-    """Results as they come, and on stderr, ``every`` so many seconds, how many of ``total`` there are."""
+    """Yield results; print how many of ``total`` are done on stderr, ``every`` so many seconds."""
     if sys.stderr.isatty():
         from rich.console import Console
         from rich.progress import track
@@ -36,9 +36,9 @@ def with_progress(results: Iterable[Result], total: int, name: str, every: float
 
 
 def in_parallel(work: Callable[[Item], Result], items: Sequence[Item], name: str, chunk: int = 1) -> Iterator[Result]:
-    """Results in the order of the items, each as soon as it and those before it are there.
+    """Yield results in the order of the items, each as soon as it and those before it are done.
 
-    ``work`` is a function of a module, so that processes can be given it; the first value of an item that is a tuple
+    ``work`` is a function of a module, for it is pickled; the first value of an item that is a tuple
     names it; ``chunk`` items are handed over at a time, more than one where an item takes milliseconds.
 
     Raises:

@@ -18,22 +18,22 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, *
 
 
 def usable_cores() -> int:
-    """Cores that this process may use, which in a job or a container are fewer than the machine's."""
+    """Return how many cores this process may use; fewer than the machine's in a job or a container."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def first_process() -> bool:
-    """Whether this is the only process of a run, or the one that owns its folder."""
+    """Return whether this is a run's only process, or rank 0."""
     return all(os.environ.get(name, "0") == "0" for name in ("RANK", "LOCAL_RANK", "SLURM_PROCID"))
 
 
 def started_by_lightning() -> bool:
-    """Whether Lightning started this process as a further one of a run; torchrun and Slurm start all of them."""
+    """Return whether Lightning started this process as a further rank; torchrun and Slurm start all ranks."""
     return not first_process() and not {"TORCHELASTIC_RUN_ID", "SLURM_PROCID"} & os.environ.keys()
 
 
 def started_together() -> bool:
-    """Whether torchrun or Slurm started this process as one of several."""
+    """Return whether torchrun or Slurm started this process as one of several."""
     several = [os.environ.get(name, "1") != "1" for name in ("WORLD_SIZE", "SLURM_NTASKS")]
     return any(several) and not started_by_lightning()
 
@@ -79,7 +79,7 @@ def end_children() -> None:
 
 
 def job_name() -> str:
-    """Number of the job, or of the array's task; empty outside Slurm."""
+    """Return the number of the job, or of the array's task; empty outside Slurm."""
     if "SLURM_ARRAY_JOB_ID" in os.environ:
         return f"{os.environ['SLURM_ARRAY_JOB_ID']}_{os.environ.get('SLURM_ARRAY_TASK_ID', '')}"
     return os.environ.get("SLURM_JOB_ID", "")

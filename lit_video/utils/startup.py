@@ -35,7 +35,7 @@ def prepare() -> None:
     warnings.filterwarnings("ignore", message="`torch.jit.script` is deprecated")
     # a home that cannot be written: matplotlib keeps its font cache in a temporary folder, and says so
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
-    # what a full disk does to W&B's own log
+    # a full disk makes W&B's own log raise
     logging.raiseExceptions = False
     # W&B's banner; what matters of it we say ourselves
     os.environ.setdefault("WANDB_SILENT", "true")

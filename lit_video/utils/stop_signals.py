@@ -70,7 +70,7 @@ class StopSignals:
         os._exit(STATUS[stop])
 
     def _say(self, line: str) -> None:
-        """One line of all processes; not by print, in whose middle the signal may have come."""
+        """Write one line for all processes; not by print, which the signal may have interrupted."""
         if first_process():
             os.write(2, to_bytes(f"{line}\n"))
 

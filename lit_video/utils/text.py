@@ -8,7 +8,7 @@ STEERING = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def clock(seconds: float, decimals: int = 0) -> str:
-    """Such as ``1:02:03``, ``2:03`` or ``0:03.5``."""
+    """Return a duration as ``1:02:03``, ``2:03`` or ``0:03.5``."""
     scale = 10**decimals
     whole, part = divmod(round(seconds * scale), scale)
     hours, minutes = divmod(whole // 60, 60)
@@ -30,29 +30,29 @@ def to_bytes(text: str) -> bytes:
 
 
 def to_text(content: bytes) -> str:
-    """The text of which :func:`to_bytes` gives these."""
+    """Return the text that :func:`to_bytes` turns into these bytes."""
     return content.decode("utf-8", "surrogateescape")
 
 
 def drawable(text: str) -> str:
-    """A text for a picture, or another program: a question mark for each byte that is no UTF-8."""
+    """Replace bytes that are no UTF-8 by question marks, for pictures and other programs."""
     return text.encode("utf-8", "replace").decode()
 
 
 def escaped(text: str) -> str:
-    """A text for JSON or a comment: what is no UTF-8 in it as an escape, from which JSON gets it back."""
+    """Escape bytes that are no UTF-8, for JSON (which restores them) or a comment."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def did_you_mean(word: str, names: Iterable[str]) -> str:
-    """`` (did you mean X?)``, to go on a message with; empty where no name is near."""
+    """Return `` (did you mean X?)`` to end a message with; empty if no name is near."""
     by_lower = {name.lower(): name for name in names}
     near = get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
     return f" (did you mean {by_lower[near[0]]}?)" if near else ""
 
 
 def text_table(title: str, header: list[str], body: list[list[str]]) -> str:
-    """A table for a terminal, numbers to the right."""
+    """Return a table for a terminal, numbers to the right."""
     from rich.console import Console  # here: it takes a tenth of a second, and few commands print tables
     from rich.table import Table as RichTable
     from rich.text import Text
@@ -79,6 +79,6 @@ def as_markdown(text: str) -> str:
 
 
 def markdown_lines(header: list[str], body: list[list[str]], numbers: bool = True) -> str:
-    """A table in Markdown without its title, ``numbers`` to the right."""
+    """Return a table in Markdown without its title, ``numbers`` to the right."""
     rule = ["---"] + ["---:" if numbers else "---"] * (len(header) - 1)
     return "\n".join("| " + " | ".join(map(as_markdown, cells)) + " |" for cells in [header, rule, *body])

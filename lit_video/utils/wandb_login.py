@@ -1,4 +1,4 @@
-"""Whether runs can be recorded at the W&B server from here."""
+"""Find out whether runs can be recorded at the W&B server from here."""
 
 import netrc
 import os
@@ -18,7 +18,7 @@ def project() -> str:
 
 
 def has_key() -> bool:
-    """Whether a key for the W&B server is configured, in ``WANDB_API_KEY`` or by ``wandb login``."""
+    """Return whether a key for the W&B server is configured, in ``WANDB_API_KEY`` or by ``wandb login``."""
     if os.environ.get("WANDB_API_KEY"):
         return True
     try:

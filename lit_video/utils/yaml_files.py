@@ -21,7 +21,7 @@ EXPERIMENTS = (Path(__file__).parents[1] / "experiments").resolve()
 
 
 def find_config(given: str | Path) -> Path:
-    """The file of settings at a path, or this package's by name: ``ablation_tw``, ``experiments/scale/ssv2.yaml``.
+    """Return the settings file at a path, or this package's by name: ``ablation_tw``, ``experiments/scale/ssv2.yaml``.
 
     Raises:
         UserError: there is neither.
@@ -39,7 +39,7 @@ def find_config(given: str | Path) -> Path:
 
 
 def find_experiments(given: str | Path = "experiments") -> Path:
-    """A folder of tables; ``experiments`` is this package's where the working directory has none.
+    """Return a folder of tables; ``experiments`` is this package's if the working directory has none.
 
     Raises:
         UserError: there is no such folder.
@@ -73,7 +73,7 @@ def _parse(text: str) -> Any:
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """The mapping in a YAML file, parsed once per process; the caller may change it.
+    """Return the mapping in a YAML file, parsed once per process; the caller may change it.
 
     Raises:
         UserError: the file does not exist, is no YAML, or no mapping.

@@ -41,7 +41,7 @@ SHORT_SIDES = {"scale": XVIT_SHORT_SIDE, "stretch": XVIT_SHORT_SIDE, "most": (1,
 
 
 def timm_v0() -> ImageOp:
-    """Timm's AutoAugment ``v0`` with translations of up to 100 pixels, as X-ViT's release has it."""
+    """Build timm's AutoAugment ``v0`` with translations of up to 100 pixels, as in X-ViT's release."""
     auto = auto_augment_transform("v0", {"translate_const": 100, "img_mean": (GREY,) * 3})
     for op in (op for pair in auto.policy for op in pair if op.name == "Posterize"):
         op.aug_fn = posterize
@@ -83,7 +83,7 @@ def _as_one_picture(op: ImageOp, frames: Frames) -> Frames:
 
 
 def for_clip(op: ImageOp, frames: Frames) -> Frames:
-    """An operation on every frame with the same draws from ``random``: ``(t, height, width, 3)`` -> same."""
+    """Apply an operation to every frame, ``(t, height, width, 3)``, with the same draws from ``random``."""
     state = random.getstate()
     changed = []
     for frame in frames:

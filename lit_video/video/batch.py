@@ -74,7 +74,7 @@ def _kind(x: Tensor) -> str:
 
 
 def _axes(target: Tensor, classes: Classes, several_labels: bool) -> tuple[int, ...]:
-    """Axes of a target behind the batch: of one task's class numbers, of several tasks', of a share for each class."""
+    """Return a target's axes after the batch: none, one for tasks, or one for a share of each class."""
     if several_labels or target.is_floating_point():
         return (outputs(classes),)
     return (len(classes),) if isinstance(classes, dict) else ()
@@ -110,7 +110,7 @@ def check_classes(given: Any, classes: Classes, several_labels: bool) -> None:
         return  # the step refuses it
     counts = [*classes.values()] if isinstance(classes, dict) else classes
     highest = torch.tensor(2 if several_labels or target.is_floating_point() else counts) - 1
-    rounding = 1e-3  # of mixed probabilities
+    rounding = 1e-3  # mixed probabilities add up to 1 within rounding
     wrong = ~((target > -rounding) & (target < highest + rounding) | (target == IGNORED))
     if wrong.any():
         clip = f"clip {wrong.nonzero()[0, 0]} of a batch, counted from 0, has the label {target[wrong][0]:g}"
@@ -120,15 +120,15 @@ def check_classes(given: Any, classes: Classes, several_labels: bool) -> None:
 class Mixture(NamedTuple):
     """Parts that each clip of a batch takes from its neighbour, and labels likewise."""
 
-    share: float  # of the neighbour, 0 to 1
-    box: Box | None = None  # that the neighbour fills; None where all pixels are blended
+    share: float  # the neighbour's part, 0 to 1
+    box: Box | None = None  # filled by the neighbour; None: all pixels are blended
 
 
 class BatchDraws(NamedTuple):
     """Random draws for the augmentation of a batch."""
 
     boxes: Tensor | None  # (b, 4), the Box that is erased of each clip, zeros where none is; None where no clip is
-    mixture: Mixture | None  # None where clips are not mixed
+    mixture: Mixture | None  # absent: clips are not mixed
 
 
 class RawBatch(TypedDict):
@@ -150,7 +150,7 @@ Channels = Literal["rgb", "bgr"]
 
 
 def evaluation_batch(raw: RawBatch, mean: PerChannel, std: PerChannel, channels: Channels = "rgb") -> Batch:
-    """Every view becomes a clip of its own."""
+    """Turn every view into a clip."""
     views, device = raw["clip"].shape[1], raw["clip"].device
     view = raw["first_view"][:, None] + torch.arange(views, device=device)
     clip, label, video = normalise(raw["clip"], mean, std, channels), raw["label"], raw["video"]
@@ -188,12 +188,12 @@ def training_batch(
 
 
 def _beside(of_clips: Tensor, x: Tensor) -> Tensor:
-    """``(b,)`` with the axes that ``x (b, ...)`` has more."""
+    """Give ``(b,)`` the further axes of ``x (b, ...)``, of size 1."""
     return of_clips.reshape(-1, *[1] * (x.ndim - 1))
 
 
 def normalise(clip: Tensor, mean: PerChannel, std: PerChannel, channels: Channels = "rgb") -> Tensor:
-    """uint8 ``(b, v, t, 3, height, width)`` -> float ``(b * v, 3, t, height, width)`` with (x / 255 - mean) / std.
+    """Normalise by (x / 255 - mean) / std: uint8 ``(b, v, t, 3, height, width)`` -> ``(b * v, 3, t, height, width)``.
 
     The channels are red, green, blue; with ``bgr`` they come out the other way round.
     """
@@ -204,7 +204,7 @@ def normalise(clip: Tensor, mean: PerChannel, std: PerChannel, channels: Channel
 
 
 def mix(clip: Tensor, target: Tensor, mixture: Mixture) -> tuple[Tensor, Tensor]:
-    """Each clip ``(b, 3, t, height, width)`` with its neighbour in the batch, labels ``(b, classes)`` by its share.
+    """Mix each clip ``(b, 3, t, height, width)`` with its neighbour in the batch, labels ``(b, classes)`` by its share.
 
     Mixup blends all pixels (arXiv:1710.09412); cutmix takes a box of them, the same in all frames (arXiv:1905.04899).
     """
@@ -241,7 +241,7 @@ def draw(keys: Tensor, size: tuple[int, int], augmentation: Augmentation, seed: 
 
 
 def _erased(size: tuple[int, int], probability: float, generator: torch.Generator) -> Box:
-    """A box to erase with the given probability, else an empty one.
+    """Draw a box to erase with the given probability, else an empty one.
 
     Area 0.02-1/3 of the image, aspect 0.3-1/0.3 (log-uniform); a box that does not fit is drawn again, ten times.
     Source: arXiv:1708.04896, with X-ViT's numbers (arXiv:2106.05968, section 4.1).
@@ -270,7 +270,7 @@ def _mixture(size: tuple[int, int], augmentation: Augmentation, generator: torch
 
 
 def _cutmix(size: tuple[int, int], alpha: float, generator: torch.Generator) -> Mixture:
-    """A box of the image's aspect, 1 - Beta(alpha, alpha) of its area and a uniform centre.
+    """Draw a box of the image's aspect, 1 - Beta(alpha, alpha) of its area and a uniform centre.
 
     Parts outside the image are cut off, which the share takes into account.
     Source: arXiv:1905.04899, section 3.1.
@@ -290,6 +290,6 @@ def _interval(length: int, share: float, centre: float) -> tuple[int, int]:
 
 
 def _beta(alpha: float, generator: torch.Generator) -> float:
-    """A draw from Beta(alpha, alpha), as a ratio of Gamma draws, which torch can draw from a generator."""
+    """Draw from Beta(alpha, alpha) as a ratio of Gamma draws, which torch can draw from a generator."""
     gammas = torch._standard_gamma(torch.full((2,), alpha, dtype=torch.float64), generator=generator)
     return float(gammas[0] / gammas.sum())

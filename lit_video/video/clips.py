@@ -50,7 +50,7 @@ class VideoRecord:
     fps: float | None = None  # rate of a folder of images, which path then is; None for a video file
 
     def table(self) -> FrameTable:
-        """Frames of the whole video.
+        """Return the table of the whole video's frames.
 
         Raises:
             DecodeError: it cannot be opened.
@@ -67,16 +67,16 @@ class VideoRecord:
         return (decode if self.fps is None else decode_images)(self.path, numbers)
 
     def decode_in_order(self, numbers: Sequence[int]) -> Iterator[Frames]:
-        """As :meth:`decode`, of ascending numbers, one by one: of a video of any length only one is in memory."""
+        """Decode frames of ascending numbers one by one, so that only one is in memory."""
         if self.fps is None:
             return decode_in_order(self.path, numbers)
         return (self.decode([number])[0] for number in numbers)
 
 
 def share_of(records: Sequence[VideoRecord], share: float) -> list[VideoRecord]:
-    """A share of every class's videos (TimeSformer, Fig. 4), rounded up, in the order of the records.
+    """Return a share of every class's videos (TimeSformer, Fig. 4), rounded up, in the order of the records.
 
-    A larger share holds a smaller one. Which videos are kept depends on their place among their class's alone, so that
+    A larger share holds a smaller one. The choice depends on a video's rank within its class alone, so that
     classes listed in pairs keep pairs. The share is above 0 and at most 1.
     """
     places: dict[object, list[int]] = defaultdict(list)
@@ -129,7 +129,7 @@ class ClipDataset(Dataset[Sample]):
     suspicious: Suspicious = "report"
 
     def __len__(self) -> int:
-        """Items per epoch."""
+        """Return the number of items per epoch."""
         return len(self.records) * (self.clips or 1)
 
     def __getitem__(self, item: Key | int) -> Sample:
@@ -141,7 +141,7 @@ class ClipDataset(Dataset[Sample]):
         return self._samples([_key(item)])[0]
 
     def __getitems__(self, items: list[Key] | list[int]) -> list[Sample]:
-        """A batch, as PyTorch's loader asks for it: the clips of a video that are in it are decoded at once.
+        """Return a batch for PyTorch's loader; a video's clips in it are decoded at once.
 
         Raises:
             DecodeError: likewise.
@@ -150,7 +150,7 @@ class ClipDataset(Dataset[Sample]):
         return [sample for _, group in by_video for sample in self._samples(list(group))]
 
     def _samples(self, keys: list[Key]) -> list[Sample]:
-        """Clips of one video; one by one where they do not fit into memory together, or some frames are damaged."""
+        """Return clips of one video; one by one if together they exceed memory, or some frames are damaged."""
         record = self.records[keys[0][1] // (self.clips or 1)]
         if len(keys) > 1:
             try:
@@ -219,7 +219,7 @@ def clip_numbers(
 
 
 def reordered(numbers: list[int], order: Order) -> list[int]:
-    """Frames as they are, backwards, in a random order, or the middle one only: tests whether a model uses time."""
+    """Reorder frames (kept, reversed, shuffled, or the middle one only), to test whether a model uses time."""
     if order == "reversed":
         return numbers[::-1]
     if order == "shuffled":

@@ -36,7 +36,7 @@ def random_box(height: int, width: int, shares: tuple[float, float], shape: tupl
 
 
 def multiscale_boxes(height: int, width: int, size: tuple[int, int] = (224, 224)) -> list[Box]:
-    """The boxes of X-ViT's release on Kinetics, of which training draws one evenly: 10 shapes at 13 places each.
+    """Return the boxes of X-ViT's release on Kinetics, drawn uniformly in training: 10 shapes at 13 positions each.
 
     A box's height and width are the frames' short side times 1, 0.875, 0.75 or 0.66 and at most one step apart; a side
     within 2 pixels of that of ``size``, to which the box is resized, becomes it. Where ``size`` is no square sides are

@@ -33,7 +33,7 @@ class TrainingSampler(DistributedSampler[Sample]):
         self.resume: tuple[int, int] = (0, 0)  # an epoch, and how many of its items all ranks have seen
 
     def __iter__(self) -> Iterator[Key]:  # type: ignore[override]
-        """This rank's part of the epoch; in that of ``resume``, the steps that a checkpoint has seen are left out."""
+        """Yield this rank's part of the epoch; steps that the checkpoint of ``resume`` has seen are left out."""
         epoch, seen = self.resume
         order = list(super().__iter__())
         whole = seen // self.step_size * self.step_size  # a step that was interrupted starts over
@@ -42,7 +42,7 @@ class TrainingSampler(DistributedSampler[Sample]):
             yield from ((self.epoch, int(i)) for i in order[first : first + self.batch_size])  # type: ignore[call-overload]
 
     def __len__(self) -> int:
-        """Items of this rank in a whole epoch."""
+        """Return this rank's number of items in a whole epoch."""
         return self.steps * self.step_size // self.ranks[0]
 
 
@@ -53,7 +53,7 @@ class EvaluationSampler(DistributedSampler[Sample]):
         super().__init__(range(items), num_replicas=ranks[0], rank=ranks[1], shuffle=False)  # type: ignore[arg-type]
 
     def __iter__(self) -> Iterator[Key]:  # type: ignore[override]
-        """This rank's share."""
+        """Yield this rank's share."""
         yield from ((self.epoch, int(i)) for i in super().__iter__())  # type: ignore[call-overload]
 
 
@@ -75,7 +75,7 @@ class TimedLoader(DataLoader[Sample]):
         batches = super().__iter__()
         if self.num_workers and not self._ends:
             # a garbage collector that finds loader and workers' queues together closes the queues first: the workers,
-            # which ignore SIGTERM, would not hear that they are to end, and be waited for, 10 seconds each
+            # workers ignore SIGTERM, would not hear that they are to end, and be waited for, 10 seconds each
             self._ends = weakref.finalize(self, _end_workers, batches)
             atexit.register(self._ends)  # before PyTorch's own function at exit, after which no worker is told to end
         return self._timed(batches)

@@ -35,7 +35,7 @@ _VIVIT = (0.9 * 256, 1.33 * 256)
 RECIPES: dict[Recipe, Augmentation] = {
     # X-ViT, section 4.1: scale 0.9-1.3, no flip on SSv2, erasing 0.5, smoothing 0.3
     "xvit-paper-ssv2": Augmentation(_XVIT, flip=0.0, policy="auto", erasing=0.5, mixup=0.0, smoothing=0.3),
-    # the same section: flip 0.5, mixup 0.4; erasing and smoothing are named for SSv2 and Epic-100 only
+    # section 4.1: flip 0.5, mixup 0.4; erasing and smoothing are named for SSv2 and Epic-100 only
     "xvit-paper-k400": Augmentation(_XVIT, flip=0.5, policy="auto", erasing=0.0, mixup=0.4, smoothing=0.0),
     # X-ViT's release, SSv2/xvit_B16_16x16.yaml and its loader
     "xvit-released-ssv2": Augmentation(_SHORT, flip=0.0, policy="timm-v0", erasing=0.5, mixup=0.0, smoothing=0.0),

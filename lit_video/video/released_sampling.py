@@ -33,7 +33,7 @@ class ReleasedSegments(Sampling):
         return [((low + high) // 2, low, high)[clip] for low, high in ranges]
 
     def check(self, frames: int, clips: int) -> None:
-        """A segment has a middle, a first and a last frame."""
+        """Check that a segment has a middle, a first and a last frame."""
         if clips > 3:
             raise ValueError(f"test_clips is {clips}, ReleasedSegments has 3 at most")
 

@@ -19,7 +19,7 @@ Span = tuple[Fraction, Fraction]  # start and end, in seconds from the first fra
 class Sampling(ABC):
     """Base class of samplings: the frames of a clip of a video."""
 
-    #: whether a clip lasts so many frames, whatever their times
+    #: True if a clip lasts a number of frames, at any times
     counts_frames = False
 
     @abstractmethod
@@ -38,7 +38,7 @@ class Sampling(ABC):
         """
 
     def clip_seconds(self, table: FrameTable, frames: int) -> Fraction | None:
-        """How long a clip of this video lasts; ``None`` where its frames are spread over the whole video."""
+        """Return the seconds of a clip of this video; ``None`` if its frames are spread over the whole video."""
         return None
 
     def stream_numbers(self, table: FrameTable, frames: int) -> list[int]:
@@ -52,7 +52,7 @@ class Sampling(ABC):
         raise ValueError(f"{type(self).__name__}, the sampling of its clips, sets no rate for the frames of a stream")
 
     def long_enough(self, table: FrameTable, frames: int) -> FrameTable:
-        """The table of a video that starts again until a clip fits; of clips that fit any video the same one."""
+        """Return the table of a video repeated until a clip fits; unchanged for clips that fit any video."""
         seconds = self.clip_seconds(table, frames)
         if self.counts_frames:
             table = replace(table, pts=(), shown=())
@@ -87,11 +87,11 @@ class Dense(Sampling):
         return _dense(table, self.clip_seconds(table, frames), frames, clip, clips)
 
     def clip_seconds(self, table: FrameTable, frames: int) -> Fraction:
-        """``seconds``."""
+        """Return the clip's length in seconds."""
         return exact(self.seconds)
 
     def stream_numbers(self, table: FrameTable, frames: int) -> list[int]:
-        """The frame on show in the middle of every part, see :class:`Sampling`."""
+        """Return the frame shown in the middle of every part, see :class:`Sampling`."""
         return _even_numbers(table, self.clip_seconds(table, frames) / frames)
 
 
@@ -114,7 +114,7 @@ class DenseStride(Sampling):
 
     @property
     def counts_frames(self) -> bool:  # type: ignore[override]
-        """Whether there is no rate."""
+        """True if there is no rate."""
         return self.fps is None
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
@@ -127,12 +127,12 @@ class DenseStride(Sampling):
         return [min(first + i * self.stride, table.count - 1) for i in range(frames)]
 
     def clip_seconds(self, table: FrameTable, frames: int) -> Fraction:
-        """``frames * stride`` frames at ``fps``, or at the video's own rate."""
+        """Return the seconds of ``frames * stride`` frames at ``fps``, or at the video's own rate."""
         fps = table.count / table.seconds if self.fps is None else exact(self.fps)
         return frames * self.stride / fps
 
     def stream_numbers(self, table: FrameTable, frames: int) -> list[int]:
-        """Every ``stride``-th frame, see :class:`Sampling`."""
+        """Return every ``stride``-th frame, see :class:`Sampling`."""
         if self.fps is not None:
             return _even_numbers(table, self.clip_seconds(table, frames) / frames)
         return [*range(self.stride // 2, table.count, self.stride)] or [table.count - 1]
@@ -179,11 +179,11 @@ class Uniform(Sampling):
         return [pool[i] for i in uniform_frames(self.pool, frames)]
 
     def clip_seconds(self, table: FrameTable, frames: int) -> Fraction:
-        """Seconds of the dense clip."""
+        """Return the seconds of the dense clip."""
         return DenseStride(self.stride).clip_seconds(table, self.pool)
 
     def check(self, frames: int, clips: int) -> None:
-        """A clip has no more frames than the pool."""
+        """Check that a clip has no more frames than the pool."""
         if frames > self.pool:
             raise ValueError(f"sampling has a pool of {self.pool} frames, fewer than a clip's {frames}")
 
@@ -203,8 +203,8 @@ class WholeVideo(Dense):
     seconds: float = 8.0
 
     def covering(self, seconds: Fraction) -> list[Span]:
-        """The clips that cover a video of this length, start and end in seconds."""
-        length, shorter = exact(self.seconds), Fraction(1, 10**6)  # what is left of less is no clip
+        """Return the clips that cover a video of this length, start and end in seconds."""
+        length, shorter = exact(self.seconds), Fraction(1, 10**6)  # a shorter rest is no clip
         count, latest = max(ceil((seconds - shorter) / length), 1), max(seconds - length, Fraction(0))
         return [(start, start + length) for start in (min(i * length, latest) for i in range(count))]
 
@@ -217,13 +217,13 @@ class WholeVideo(Dense):
 
 
 def _even_numbers(table: FrameTable, step: Fraction) -> list[int]:
-    """The frames on show in the middle of steps of so many seconds, from the first frame on."""
+    """Return the frames shown in the middle of steps of so many seconds, from the first frame on."""
     count = max(ceil(table.seconds / step - Fraction(1, 2)), 1)
     return [_on_show(table, (i + Fraction(1, 2)) * step, later=True) for i in range(count)]
 
 
 def _dense(table: FrameTable, length: Fraction, frames: int, clip: int, clips: int | None) -> list[int]:
-    """The middles of equal parts of a random clip, or of one of evenly spaced clips."""
+    """Return the middle frames of equal parts of a random clip, or of one of evenly spaced clips."""
     return frame_numbers(table, clip_span(length, table.seconds, clip, clips), [0.5] * frames)
 
 
@@ -239,7 +239,7 @@ def positive(**values: float | None) -> None:
 
 
 def clip_span(length: Fraction, seconds: Fraction, clip: int, clips: int | None) -> Span:
-    """A random clip of this length, or one of ``clips`` evenly spaced ones, from a video that lasts ``seconds``.
+    """Return a random clip of this length, or one of ``clips`` evenly spaced ones, from a video of ``seconds``.
 
     Evenly spaced clips reach both ends of the video; a single one is the centre one. PyTorchVideo 0.1.5's
     ``ConstantClipsPerVideoSampler`` divides by n instead of n - 1 and never sees the end.
@@ -252,7 +252,7 @@ def clip_span(length: Fraction, seconds: Fraction, clip: int, clips: int | None)
 
 
 def frame_numbers(table: FrameTable, span: Span, shifts: Sequence[float]) -> list[int]:
-    """The frame on show at one moment of each of equal bins of the span.
+    """Return the frame shown at one moment of each of equal bins of the span.
 
     With moments in the middle of the bins the choice mirrors with the span: playing the video backwards and mirroring
     the span chooses the same frames in reverse.
@@ -268,7 +268,7 @@ def frame_numbers(table: FrameTable, span: Span, shifts: Sequence[float]) -> lis
 
 
 def _on_show(table: FrameTable, moment: Fraction, later: bool) -> int:
-    """Number of the frame at a moment in seconds, the last one beyond the end; between two the later or earlier one."""
+    """Return the frame number at a moment in seconds; the last one beyond the end; between two the later or earlier."""
     if not table.times:
         place = moment * table.count / table.seconds
         return min(floor(place) if later else ceil(place) - 1, table.count - 1)

@@ -9,7 +9,7 @@ import torch
 
 
 def digest(*key: object) -> int:
-    """A 63-bit number that depends on every part of the key, the same in every process."""
+    """Return a 63-bit number that depends on every part of the key, the same in every process."""
     return int.from_bytes(blake2b(repr(key).encode(), digest_size=8).digest(), "little") >> 1
 
 

@@ -25,12 +25,12 @@ def check_storable(sampling: object) -> None:
 
 
 def stored_settings(data: object) -> dict[str, Any]:
-    """``SETTINGS`` of a data set as plain data, for a checkpoint; a sampling as its class and arguments."""
+    """Return ``SETTINGS`` of a data set as plain data for a checkpoint; a sampling as its class and arguments."""
     return {name: _plain(getattr(data, name)) for name in SETTINGS}
 
 
 def restored_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of a :class:`VideoDataModule` from what :func:`stored_settings` gave.
+    """Return arguments of a :class:`VideoDataModule` from the result of :func:`stored_settings`.
 
     Raises:
         ValueError: the sampling is of no known class, or its arguments are wrong.

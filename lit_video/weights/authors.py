@@ -29,7 +29,7 @@ XVIT = {f"base_model.{key}": name for key, name in TIMM.items()} | {
 
 
 def xvit_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Keys ``base_model.*``, ``new_fc.*`` and, with temporal attention, ``consensus.*``, under our names."""
+    """Rename ``base_model.*``, ``new_fc.*`` and, with temporal attention, ``consensus.*`` to our names."""
     if any(key.startswith("consensus.") for key in state_dict):
         # the release keeps a classifier that temporal attention leaves unused
         unused = re.compile(r"(new_fc|base_model\.head)\.(weight|bias)")
@@ -49,7 +49,7 @@ TIMESFORMER = TIMM | {
 
 
 def timesformer_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """TimeSformer's ``model_state``, of its authors, under our names."""
+    """Rename the ``model_state`` of TimeSformer's authors to our names."""
     return rename(state_dict, TIMESFORMER)
 
 
@@ -87,7 +87,7 @@ _LAYERS = {"Transformer": "blocks", "SpatialTransformer": "blocks", "TemporalTra
 
 
 def scenic_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """ViViT's models 1-4, flax names joined with ``/``, under our names and in torch's layouts."""
+    """Rename ViViT's models 1-4 from flax names joined with ``/`` to our names, in torch's layouts."""
     renamed = {name: _layout(name, value) for name, value in rename_by(state_dict, _name).items()}
     fuse(renamed, ("query", "key", "value"))
     return renamed
@@ -120,7 +120,7 @@ def _name(key: str) -> str | None:
 
 
 def _layout(name: str, value: Tensor) -> Tensor:
-    """From flax's layout to torch's: (in, out) to (out, in), heads merged, a tubelet's frames among the channels."""
+    """Turn flax's layout into torch's: (in, out) to (out, in), heads merged, a tubelet's frames among channels."""
     if name == "embed.patches.proj.weight":
         value = value[None] if value.ndim == 4 else value
         if value.ndim != 5:
@@ -142,7 +142,7 @@ _TRANSFORMERS = hugging_face_layer(_LAYER) | {
     f"{_LAYER}.attention.attention.value.weight": "blocks.{}.scheme.attn.v.weight",
     f"{_LAYER}.attention.attention.query.bias": "blocks.{}.scheme.attn.q_bias",
     f"{_LAYER}.attention.attention.value.bias": "blocks.{}.scheme.attn.v_bias",
-    f"{_LAYER}.attention.attention.q_bias": "blocks.{}.scheme.attn.q_bias",  # of files on the hub
+    f"{_LAYER}.attention.attention.q_bias": "blocks.{}.scheme.attn.q_bias",  # files on the hub
     f"{_LAYER}.attention.attention.v_bias": "blocks.{}.scheme.attn.v_bias",
     "fc_norm": "norm",
     "classifier": "aggregate.head",
@@ -153,12 +153,12 @@ _AUTHORS = TIMM | {
     "fc_norm": "norm",
 }
 MARK = r"videomae\.|(encoder\.)?blocks\.\d+\.attn\.q_bias"
-# of pre-training; its last norm is left out in fine-tuning, by the authors too (run_class_finetuning.py)
+# pre-training only; fine-tuning leaves out its last norm, by the authors too (run_class_finetuning.py)
 _PRETRAINING = r"decoder\.|encoder_to_decoder\.|mask_token$|(encoder|videomae)\.(layer)?norm\."
 
 
 def is_pretraining(state_dict: Mapping[str, Tensor]) -> bool:
-    """Whether the weights are of the masked autoencoder: without a classifier and a norm of the mean."""
+    """Return whether the weights are of the masked autoencoder: without a classifier and a norm of the mean."""
     return any(re.match(_PRETRAINING, key) for key in state_dict)
 
 

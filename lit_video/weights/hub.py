@@ -30,19 +30,19 @@ class Release:
 
     @property
     def origin(self) -> str:
-        """Where it is published, for messages."""
+        """Return where it is published, for messages."""
         return self.address or f"the files of huggingface.co/{self.repository}"
 
     @property
     def place(self) -> Path:
-        """Where its file or folder is once it has been fetched."""
+        """Return the path of its file or folder once it has been fetched."""
         folder = data_folder() / "weights" / self.name
         return folder / PurePosixPath(urlsplit(self.address).path).name if self.address else folder
 
 
 @cache
 def releases() -> dict[str, Release]:
-    """Published models by name."""
+    """Return the published models by name."""
     content = read_yaml(TABLE)
     found = {}
     for name, given in content["weights"].items():
@@ -53,7 +53,7 @@ def releases() -> dict[str, Release]:
 
 
 def find(setting: str) -> Release:
-    """A release by ``hub:NAME``.
+    """Return a release by ``hub:NAME``.
 
     Raises:
         UserError: there is no such name.
@@ -65,7 +65,7 @@ def find(setting: str) -> Release:
 
 
 def weights_path(setting: str) -> Path:
-    """The file or folder of a setting of weights: a path, or ``hub:NAME`` that has been fetched.
+    """Return the file or folder of a setting of weights: a path, or ``hub:NAME`` that has been fetched.
 
     Raises:
         UserError: it has not been fetched; says how.
@@ -81,7 +81,7 @@ def weights_path(setting: str) -> Path:
     return release.place
 
 
-# of a folder of Hugging Face: the configuration, and weights in one of their containers
+# files of a folder of Hugging Face: the configuration, and weights in one of their containers
 FILES = ["config.json", "model*.safetensors", "model.safetensors.index.json", "pytorch_model*.bin*"]
 
 

@@ -50,16 +50,16 @@ OLDER_VIVIT = hugging_face_layer(_OLDER) | {
 
 
 def hf_timesformer_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """``TimesformerForVideoClassification``, or ``TimesformerModel`` without a classifier, under our names."""
+    """Rename ``TimesformerForVideoClassification``, or ``TimesformerModel`` without a classifier, to our names."""
     if "embeddings.time_embeddings" in state_dict:
         state_dict = {f"timesformer.{key}": value for key, value in state_dict.items()}
     return rename(state_dict, HF_TIMESFORMER)
 
 
 def hf_vivit_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """``VivitForVideoClassification`` (model 1 with a class token), or ``VivitModel``, under our names.
+    """Rename ``VivitForVideoClassification`` (model 1 with a class token), or ``VivitModel``, to our names.
 
-    The names are those of transformers 5, or of older files.
+    Both names of transformers 5 and of older files are known.
     """
     if "embeddings.cls_token" in state_dict:
         bare = {key: value for key, value in state_dict.items() if not key.startswith("pooler.")}

@@ -35,7 +35,7 @@ TubeletInit = Literal["central", "average"]
 
 
 def read_image_vit(given: str, network: VideoTransformer, average: bool | None = None) -> StoredWeights:
-    """Parameters of an image ViT under timm's names; for a network on the meta device timm downloads nothing.
+    """Read an image ViT's parameters under timm's names; for a network on the meta device timm downloads nothing.
 
     Mean and deviation of its pixels stand in ``preprocessor``, as far as they are known.
 
@@ -63,7 +63,7 @@ def read_image_vit(given: str, network: VideoTransformer, average: bool | None =
     if network.norm.weight.device.type != "meta":
         try:
             vit = timm.create_model(name, pretrained=True)
-        except Exception as error:  # of the network, its cache, or a name without weights
+        except Exception as error:  # no network, a damaged cache, or a name without weights
             raise ValueError(f"timm could not load its weights: {' '.join(str(error).split())}") from error
     tensors, config = vit.state_dict(), vit.pretrained_cfg
     if vit.no_embed_class and "pos_embed" in tensors:  # zero where a token has no position
@@ -158,7 +158,7 @@ def folded(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def inflate(kernel: Tensor, tubelet: int, how: TubeletInit) -> Tensor:
-    """An image's patch kernel ``(d, 3, p, p)`` as that of tubelets of k frames, ``(d, 3 * k, p, p)``.
+    """Inflate an image's patch kernel ``(d, 3, p, p)`` to tubelets of k frames, ``(d, 3 * k, p, p)``.
 
     Source: ViViT, arXiv:2103.15691, Eq. 8 (``average``, filter inflation) and 9 (``central``, central frame).
     """
@@ -171,7 +171,7 @@ def inflate(kernel: Tensor, tubelet: int, how: TubeletInit) -> Tensor:
 
 
 def _from_image(network: VideoTransformer, key: str) -> bool:
-    """Whether a parameter has a counterpart in the image model: of a scheme those of its :class:`Heads`."""
+    """Return whether a parameter has a counterpart in the image model: a scheme's are those of its :class:`Heads`."""
     if key.startswith("aggregate.") or key == "embed.temp_embed":
         return False
     owner = key.rpartition(".")[0]
@@ -181,7 +181,7 @@ def _from_image(network: VideoTransformer, key: str) -> bool:
 
 
 def _positions(embed: Embedding, table: Tensor, slots: int, known: Grid | None) -> Tensor:
-    """Positions of an image, led by the class token's if it has one, as a network's table."""
+    """Return an image's positions, led by the class token's if it has one, as a network's table."""
     grid, cells = embed.grid, table.shape[1] - slots
     stored = known[1:] if known and known.h * known.w == cells else stored_grid(cells, grid)
     space = resize_space(table[:, slots:], stored, (grid.h, grid.w))
@@ -191,7 +191,7 @@ def _positions(embed: Embedding, table: Tensor, slots: int, known: Grid | None) 
 
 
 def on_meta(name: str) -> Any:
-    """A model of timm without memory, so that nothing is downloaded.
+    """Build a model of timm without memory, so that nothing is downloaded.
 
     Raises:
         ValueError: timm has no such model.
@@ -203,9 +203,9 @@ def on_meta(name: str) -> Any:
 
 
 def structure(vit: Any) -> ViTSize:
-    """The size of these networks whose blocks compute what a model of timm computes.
+    """Return the size of our network whose blocks compute the same as a model of timm.
 
-    Every part of the model is looked at: what is not known to be the same, or to be folded exactly, is refused.
+    Every part of the model is looked at; a part that is neither the same nor folded exactly is refused.
 
     Raises:
         ValueError: the first part that these networks do not have.
@@ -241,7 +241,7 @@ def _is_head(name: str) -> bool:
 
 
 def _parts(vit: nn.Module) -> set[tuple[str, str]]:
-    """Names and classes of what a model computes before its head, all layers as one, the kinds of GELU too."""
+    """Return names and classes of a model's parts before its head, all layers as one, the kinds of GELU too."""
     found = {(name, part) for name, part in vit.named_modules() if name and not _is_head(name)}
     kinds = {(re.sub(r"\.\d+", ".*", name), type(part).__name__, part) for name, part in found}
     return {
@@ -268,7 +268,7 @@ def refuse_other_structure(vit: Any, network: VideoTransformer) -> None:
 
 
 def _plain(size: ViTSize) -> ViTSize:
-    """A size in one way of writing it: ``None`` for defaults."""
+    """Return a size in one way of writing it: ``None`` for defaults."""
     return replace(
         size,
         mlp_ratio=round(size.width * size.mlp_ratio) / size.width,
@@ -280,7 +280,7 @@ def _plain(size: ViTSize) -> ViTSize:
 
 
 def spec(size: ViTSize) -> str:
-    """A size as the value of a flag: its name, or what differs from the defaults."""
+    """Return a size as the value of a flag: its name, or its differences from the defaults."""
     given = {key: value for key, value in asdict(size).items() if value != {"mlp_ratio": 4.0}.get(key)}
     fields = ", ".join(f"{key}: {str(value).lower()}" for key, value in given.items())
     return next((name for name, one in SIZES.items() if one == size), f"'{{{fields}}}'")

@@ -27,7 +27,7 @@ TIMM = {
 
 
 def hugging_face_layer(name: str) -> dict[str, str]:
-    """What layers of Hugging Face's ViTs are made of, but for query, key and value, to ours; ``{}`` is the number."""
+    """Return our names for parts of Hugging Face's layers, but for query, key and value; ``{}`` is the number."""
     attention = {"layernorm_before": "norm", "attention.output.dense": "proj"}
     mlp = {"layernorm_after": "norm", "intermediate.dense": "fc1", "output.dense": "fc2"}
     names = {f"{name}.{theirs}": f"blocks.{{}}.scheme.attn.{ours}" for theirs, ours in attention.items()}
@@ -35,7 +35,7 @@ def hugging_face_layer(name: str) -> dict[str, str]:
 
 
 def new_name(key: str, names: Mapping[str, str]) -> str | None:
-    """A parameter's name under other names; ``names`` maps layers and lone parameters. ``None``: it has none."""
+    """Return a parameter's other name, or ``None``; ``names`` maps layers and single parameters."""
     stem, _, leaf = key.rpartition(".")
     number = re.search(r"\.(\d+)\.", key)
     for name, suffix in ((key, ""), (stem, f".{leaf}")):
@@ -48,7 +48,7 @@ def new_name(key: str, names: Mapping[str, str]) -> str | None:
 
 
 def rename(state_dict: Mapping[str, Tensor], names: Mapping[str, str]) -> dict[str, Tensor]:
-    """The state dict under our names.
+    """Return the state dict under our names.
 
     Raises:
         ValueError: a key has no place; all of them are named.
@@ -61,7 +61,7 @@ def rename_by(
     name_of: Callable[[str], str | None],
     refusal: str = "unknown keys in the state dict:",
 ) -> dict[str, Tensor]:
-    """The state dict under other names, each made of the old one.
+    """Return the state dict under other names, each made of the old one.
 
     Raises:
         ValueError: a key has no other name; the refusal, and all such keys.
@@ -73,7 +73,7 @@ def rename_by(
 
 
 def take(renamed: Mapping[str, Tensor], key: str, axes: int) -> Tensor:
-    """A tensor of a known number of axes.
+    """Return a tensor of a known number of axes.
 
     Raises:
         ValueError: it is missing, or has another number of axes.

@@ -24,7 +24,7 @@ _NO_VIDEOS |= dict.fromkeys(("tty", "bin", "xbin", "adf", "idf"), "a text")
 _SEEKING = {"h264", "hevc", "vp8", "vp9", "av1", "mpeg1video", "mpeg2video", "mpeg4", "mjpeg", "ffv1", "png"}
 _SEEKING |= {"h263", "flv1", "msmpeg4v2", "msmpeg4v3", "wmv1", "wmv2"}
 _KEPT = {"palette", "new_extradata", "param_change"}  # data of a packet that decoders need for later ones too
-SHORT = 0.9  # of the announced duration: less is a video that ends early
+SHORT = 0.9  # share of the announced duration; a shorter video ends early
 # at most one, and only of this process: forked ones share the position in the file
 _kept: dict[tuple[int, Path], InputContainer] = {}
 
@@ -47,7 +47,7 @@ def keep(path: Path, container: InputContainer) -> None:
 
 @contextmanager
 def opened(path: Path) -> Iterator[InputContainer]:
-    """The container that was kept for this path, or a new one; its position is anywhere.
+    """Open a path's container, or take the one kept for it; its position is anywhere.
 
     Raises:
         av.FFmpegError: it cannot be opened.
@@ -72,7 +72,7 @@ def video_stream(container: InputContainer) -> VideoStream | None:
 
 
 def scanned_stream(container: InputContainer) -> VideoStream:
-    """:func:`video_stream` of a file whose frame table was read, which therefore has one."""
+    """Return :func:`video_stream` of a file whose frame table was read, so that it has one."""
     stream = video_stream(container)
     assert stream is not None, "the scan has seen one"
     return stream
@@ -87,7 +87,7 @@ class Seen(NamedTuple):
     is_keyframe: bool
     is_corrupt: bool
     is_discard: bool
-    is_kept: bool = False  # whether it has a palette, or parameters, for those behind it too
+    is_kept: bool = False  # has a palette or parameters that later packets need too
 
 
 def seen(packet: Packet[VideoStream]) -> Seen:

@@ -20,7 +20,7 @@ REPORTED = 4  # usual steps without a frame that are reported, where they are no
 SEVERAL = 1 / 8  # share of gaps in an even rate; more are a variable rate
 JOINT = 4  # packets before a new beginning that may be marked as corrupt
 _FREE = {"gif", "apng", "webp"}  # codecs of animations, whose rate varies and whose files lose no packets
-_PAUSING = {"h264", "hevc"}  # their decoders tell what refers to a lost picture, and MP4 keeps no half ones
+_PAUSING = {"h264", "hevc"}  # decoders report pictures that refer to a lost one
 
 
 def spoiled(pts: Sequence[int], keys: Sequence[int], damaged: Collection[int]) -> list[int]:

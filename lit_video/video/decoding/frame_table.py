@@ -75,7 +75,7 @@ class FrameTable:
         return float((times[number] - times[0]) * self.time_base if times else number * self.seconds / self.count)
 
     def where(self, numbers: Sequence[int]) -> str:
-        """Frames with their times from the first one: ``frames 72 to 95 (2.88 to 3.80 s)``; of many the first ones."""
+        """Name frames and their times: ``frames 72 to 95 (2.88 to 3.80 s)``; the first ones of many."""
         runs = [[n for _, n in run] for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])]
         texts, times = [], self.times
         for run in runs[:RUNS]:
@@ -166,7 +166,7 @@ def check_numbers(path: Path, numbers: Sequence[int], count: int) -> None:
 
 
 def stacked(path: Path, images: list[Frames]) -> Frames:
-    """Images ``(height, width, 3)`` as one array.
+    """Stack images ``(height, width, 3)`` into one array.
 
     Raises:
         DecodeError: they have several sizes.
@@ -249,7 +249,7 @@ def _table(path: Path, container: InputContainer, stream: VideoStream, packets: 
 
 
 def _identify(path: Path, container: InputContainer, stream: VideoStream, shown: Sequence[Seen]) -> bool:
-    """Whether the times of packets, no two of which are equal, are those at which their frames are shown.
+    """Return whether the times of packets, all different, are those at which their frames are shown.
 
     AVI and streams without a container have no such times. Where frames come out of the decoder in another order than
     they go in, ascending times are those of decoding, under a wrong name (ASF, bad copies).
@@ -266,7 +266,7 @@ def _identify(path: Path, container: InputContainer, stream: VideoStream, shown:
 
 
 def _clock(container: InputContainer, shown: Sequence[Seen]) -> list[int]:
-    """Times of decoding, which have the steps in which frames are shown; empty if they are not known, or equal."""
+    """Return the times of decoding, in the steps in which frames are shown; empty if unknown or equal."""
     times = [p.dts for p in shown if p.dts is not None]
     even = len(times) == len(shown) and all(a < b for a, b in pairwise(times))
     return times if even and not container.format.flags & NO_TIMESTAMPS else []
@@ -281,7 +281,7 @@ def _promise(container: InputContainer, stream: VideoStream, shown: Sequence[See
 
 
 def exact(number: float) -> Fraction:
-    """The time or rate that is meant: 0.1 s as a float is a little more, after the frame that is shown at 0.1 s."""
+    """Return the exact time or rate: 0.1 as a float is a little later than the frame shown at 0.1 s."""
     return Fraction(number).limit_denominator(10**6)
 
 
@@ -298,6 +298,6 @@ def compact(times: Iterable[int]) -> Sequence[int]:
 
 
 def _seconds(pts: Sequence[int], time_base: Fraction, rate: Fraction) -> Fraction:
-    """From the first frame to the end of the last one, which lasts as long as its predecessor."""
+    """Return the seconds from the first frame to the end of the last, which lasts as long as its predecessor."""
     step = (pts[-1] - pts[-2]) * time_base if len(pts) > 1 else 1 / Fraction(rate)
     return (pts[-1] - pts[0]) * time_base + step

@@ -21,7 +21,7 @@ EXTENSIONS = {".jpg", ".jpeg", ".png"}
 
 
 def image_table(folder: Path, fps: float) -> FrameTable:
-    """The images of a folder as frames of a constant rate.
+    """Return the table of a folder's images as frames of a constant rate.
 
     Raises:
         DecodeError: the folder cannot be read, holds no image, or its first image cannot be read.
@@ -38,7 +38,7 @@ def image_table(folder: Path, fps: float) -> FrameTable:
 
 @TableCache[list[Path]](lambda files: 32 * len(files))  # a path takes about as much as 32 times
 def image_files(folder: Path) -> list[Path]:
-    """The images of a folder in the order of the numbers in their names (``2.jpg`` before ``10.jpg``).
+    """Return the images of a folder in the order of the numbers in their names (``2.jpg`` before ``10.jpg``).
 
     Raises:
         DecodeError: the folder cannot be read, or holds no image.
@@ -53,7 +53,7 @@ def image_files(folder: Path) -> list[Path]:
 
 
 def decode_images(folder: Path, numbers: Sequence[int]) -> Frames:
-    """Images of a folder by their number, RGB, ``(len(numbers), height, width, 3)``; only these are read.
+    """Read images of a folder by number, RGB, ``(len(numbers), height, width, 3)``.
 
     Raises:
         DecodeError: one cannot be read, or they have several sizes.

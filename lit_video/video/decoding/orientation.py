@@ -36,7 +36,7 @@ def orientation(frame: VideoFrame) -> tuple[bool, bool, bool]:
 def _side_data(frame: VideoFrame) -> Mapping[str, bytes]:
     """Return the decoder's side data of a frame; PyAV raises where it has no name for a kind, such as EXIF."""
     with suppress(ValueError):
-        return cast("Mapping[str, bytes]", frame.side_data)  # its type in PyAV is too narrow
+        return cast("Mapping[str, bytes]", frame.side_data)  # PyAV's type is too narrow
     graph = Graph()
     nodes = [graph.add_buffer(None, frame.width, frame.height, frame.format, time_base=Fraction(1, 1000))]
     nodes += [graph.add("sidedata", f"mode=delete:type={kind}") for kind in range(len(Type), KINDS)]

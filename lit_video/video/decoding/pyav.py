@@ -39,7 +39,7 @@ BETWEEN, HELD = {PictureType.B, PictureType.BI}, 16  # B frames, and how many ca
 
 
 def decode(path: Path, numbers: Sequence[int]) -> Frames:
-    """Frames of a video by their number in display order.
+    """Decode frames of a video by their number in display order.
 
     Groups of pictures without a wanted frame are jumped over; frames that no other frame refers to are skipped unless
     wanted. Both are exact: the pixels are those of decoding the whole video and picking. A display matrix is applied.
@@ -75,7 +75,7 @@ def decode(path: Path, numbers: Sequence[int]) -> Frames:
 
 
 def decode_in_order(path: Path, numbers: Sequence[int]) -> Iterator[Frames]:
-    """As :func:`decode`, of ascending numbers, one by one, ``(height, width, 3)``, as they are decoded from the start.
+    """Decode frames of ascending numbers from the start, one by one, ``(height, width, 3)``.
 
     Raises:
         DecodeError: the file cannot be read, or a wanted frame cannot be decoded or is damaged; those before have come.
@@ -111,7 +111,7 @@ def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) ->
             # damaged ones that are shown before it belong to the group before; a container may call any picture a key
             predicted = frame.pts == start and frame.pict_type in PREDICTED
             if not exact or predicted or lost or (frame.is_corrupt and frame.pts >= start):
-                found = {}  # those that were shown before may refer to it
+                found = {}  # frames shown before may refer to the damaged one
                 break
             if frame.pts in number_of:
                 found[number_of[frame.pts]] = _rgb(frame, converter)
@@ -161,7 +161,7 @@ def _decode_packet(context: VideoCodecContext, packet: Packet[VideoStream]) -> t
 
 
 def _behind(stream: VideoStream) -> int:
-    """Packets behind a frame that show whether it is whole; AV1's decoder, which skips a kind for good, is late."""
+    """Return how many packets after a frame show whether it is whole; AV1's decoder reports late."""
     return 3 if stream.codec_context.codec.canonical_name == "av1" else 1
 
 
@@ -247,7 +247,7 @@ class KeptVideos:
         self._videos: dict[Path, Frames] = {}
 
     def __call__(self, path: Path, numbers: Sequence[int]) -> Frames:
-        """Frames of a video by their number, see :func:`decode`."""
+        """Decode frames of a video by their number, see :func:`decode`."""
         if path not in self._videos and not self._keep(path):
             return self._decode(path, numbers)
         frames = self._videos[path]

@@ -10,7 +10,7 @@ from lit_video.video.decoding.frame_table import DecodeError, FrameTable, exact
 
 
 def segment(path: Path, table: FrameTable, start: float | None, end: float | None) -> tuple[int, FrameTable]:
-    """The part of a video from ``start`` to ``end``, in seconds from its first frame, as if it were a whole one.
+    """Return the part of a video from ``start`` to ``end``, in seconds from its first frame, like a whole video.
 
     Returns the number of its first frame, and its own table of at least one; ``None`` is the beginning or the end.
 
@@ -34,9 +34,9 @@ def segment(path: Path, table: FrameTable, start: float | None, end: float | Non
 
 
 def looped(table: FrameTable, seconds: Fraction) -> FrameTable:
-    """A video that starts again until it is this long, for sampling: its frame ``i`` is ``i % table.count``.
+    """Repeat a video until it is this long, for sampling: frame ``i`` is ``i % table.count``.
 
-    One that is as long already stays as it is.
+    A video of this length or more is returned unchanged.
     """
     if table.seconds >= seconds:
         return table
