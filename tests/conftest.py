@@ -182,6 +182,7 @@ def listed_videos(folder, header, rows, shape=(16, 60, 80)):
 
     rng = np.random.default_rng(0)
     for path, *_ in rows:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
         encode(folder / path, rng.integers(0, 255, (*shape, 3), np.uint8), 25)
     (folder / "labels.csv").write_text("\n".join([header, *map(",".join, rows)]) + "\n")
     return folder

@@ -6,6 +6,7 @@ from argparse import Namespace
 from lit_video.commands.arguments import add_output, add_shared, writing
 from lit_video.commands.parser import Parser
 from lit_video.utils.files import write_bytes
+from lit_video.utils.text import printable
 
 
 def add(parser: Parser) -> None:
@@ -31,5 +32,5 @@ def run(arguments: Namespace) -> int:
     maps = attention_maps(arguments.ckpt, arguments.video, arguments.device, arguments.fps, arguments.heads)
     with writing("--output", arguments.output):
         write_bytes(arguments.output, picture(maps))
-    print(f"wrote {arguments.output}", file=sys.stderr)
+    print(printable("; ".join([f"wrote {arguments.output}", *maps.lines])), file=sys.stderr)
     return 0

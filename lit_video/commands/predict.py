@@ -22,14 +22,16 @@ from lit_video.commands.arguments import (
 )
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
+from lit_video.runs.checkpoint import settings_of
+from lit_video.runs.files import MISTAKES
 from lit_video.utils.files import write_bytes
 from lit_video.utils.text import clock, printable
 
 if TYPE_CHECKING:
-    from lit_video.inference.predict import Evaluation
+    from lit_video.inference.predict import Evaluation, TrainedModel
     from lit_video.video.clips import VideoRecord
 
-COLUMNS = ("path", "seconds", "task", "rank", "name", "probability")  # of a stream
+COLUMNS = ("path", "seconds", "task", "rank", "name", "probability", "trained_on")  # of a stream
 
 
 def add(parser: Parser) -> None:
@@ -66,12 +68,18 @@ def run(arguments: Namespace) -> int:
     cannot be read is listed with the reason, the others are predicted, and the exit status is 1. For long videos
     --every gives a timeline.
     """
-    from lit_video.inference.videos import find_videos  # here, because importing torch takes seconds
+    from lit_video.inference.predict import load  # here, because importing torch takes seconds
+    from lit_video.inference.videos import find_videos
+    from lit_video.video.trained_on import said
 
     _check(arguments)
     records, options = find_videos(arguments.videos, arguments.fps), evaluation(arguments)
     predict = _predict_streams if arguments.stream else _predict_timelines if arguments.every else _predict_videos
-    broken = predict(arguments, records, options)
+    broken = predict(arguments, trained := load(arguments.ckpt), records, options)
+    if how_many := said(trained.saw(records)):
+        tested = settings_of(arguments.ckpt).with_name(MISTAKES)
+        advice = f"; mistakes of its test: {tested}" if tested.is_file() else ""
+        print(printable(f"{how_many}: right answers there say nothing about new videos{advice}"), file=sys.stderr)
     for line in broken:
         print(printable(line), file=sys.stderr)
     if broken:
@@ -96,7 +104,9 @@ def _check(arguments: Namespace) -> None:
         raise UserError(f"--output {arguments.output}: --stream and --every write lines: give a file .csv")
 
 
-def _predict_videos(arguments: Namespace, records: list[VideoRecord], options: Evaluation) -> list[str]:
+def _predict_videos(
+    arguments: Namespace, trained: TrainedModel, records: list[VideoRecord], options: Evaluation
+) -> list[str]:
     """Print a table, write the files of the other flags; gives the reasons of videos that cannot be read."""
     from lit_video.inference.overlay import drawn
     from lit_video.inference.predict import predict
@@ -107,7 +117,7 @@ def _predict_videos(arguments: Namespace, records: list[VideoRecord], options: E
         raise UserError(f"--draw {arguments.draw}: {len(records)} videos do not fit into one file; give one")
     if arguments.draw and arguments.draw.resolve() == records[0].path.resolve():
         raise UserError(f"--draw {arguments.draw}: would write over the video; give another place")
-    outputs = predict(arguments.ckpt, records, arguments.top or 5, options)
+    outputs = predict(trained, records, arguments.top or 5, options)
     broken = dict(outputs.broken)
     if arguments.output:
         with writing("--output", arguments.output):
@@ -130,12 +140,12 @@ def _predict_videos(arguments: Namespace, records: list[VideoRecord], options: E
     return [f"{path}: {reason}" for path, reason in broken.items()]
 
 
-def _predict_timelines(arguments: Namespace, records: list[VideoRecord], options: Evaluation) -> list[str]:
+def _predict_timelines(
+    arguments: Namespace, trained: TrainedModel, records: list[VideoRecord], options: Evaluation
+) -> list[str]:
     """Print the segments of every video, write timelines."""
-    from lit_video.inference.predict import load
     from lit_video.inference.timeline import table_of, timeline, write_timelines
 
-    trained = load(arguments.ckpt)
     steps = arguments.every, arguments.window, arguments.top or 5
     lines = [timeline(trained, record, options, *steps) for record in records]
     if any(line.windows for line in lines):
@@ -148,22 +158,23 @@ def _predict_timelines(arguments: Namespace, records: list[VideoRecord], options
     return [f"{line.path}: {line.broken}{until}" for line, until in read if line.broken]
 
 
-def _predict_streams(arguments: Namespace, records: list[VideoRecord], options: Evaluation) -> list[str]:
+def _predict_streams(
+    arguments: Namespace, trained: TrainedModel, records: list[VideoRecord], options: Evaluation
+) -> list[str]:
     """Write a line per frame and class as they come, to the file or the terminal."""
-    from lit_video.inference.predict import load
-    from lit_video.inference.ranking import rank_rows
+    from lit_video.inference.ranking import YES, rank_rows
     from lit_video.inference.streaming import stream_predictor
     from lit_video.video.decoding import DecodeError
 
-    predictor = stream_predictor(load(arguments.ckpt), options, arguments.top or 1, arguments.rate)
+    predictor = stream_predictor(trained, options, arguments.top or 1, arguments.rate)
     broken, shown = [], str if arguments.output or not sys.stdout.isatty() else printable
     with _lines(arguments.output) as file:
         rows = csv.writer(file)
         rows.writerow(COLUMNS)
-        for record in records:
+        for record, known in zip(records, trained.saw(records), strict=True):
             try:
                 for seconds, ranked in predictor(record):
-                    lines = ((record.path, f"{seconds:.3f}", *row) for row in rank_rows(ranked))
+                    lines = ((record.path, f"{seconds:.3f}", *row, YES[known]) for row in rank_rows(ranked))
                     rows.writerows([shown(str(cell)) for cell in line] for line in lines)
                     file.flush()
             except DecodeError as error:

@@ -28,6 +28,7 @@ def run(arguments: Namespace) -> int:
     from lit_video.inference.checkpoints import no_larger_than, read_checkpoint
     from lit_video.training.callbacks.finite import refuse_not_finite
     from lit_video.training.cli import VideoCLI, refuse_ignored, user_errors
+    from lit_video.video.trained_on import said, seen
 
     flags, checkpoint = _lightning_arguments(arguments)
     stored = read_checkpoint(checkpoint)["state_dict"] if checkpoint else {}
@@ -42,10 +43,11 @@ def run(arguments: Namespace) -> int:
     metrics = {key: float(value) for key, value in cli.trainer.callback_metrics.items()}
     refuse_not_finite(metrics, f"test of {checkpoint or 'these weights'}")
     if cli.trainer.is_global_zero:
+        known = said(seen(cli.model.trained_on, cli.datamodule.records("test")))
         print(f"{int(metrics.pop('test/videos', 0))} videos, their frames {cli.datamodule.order}")
         for key, value in metrics.items():
             if not (cli.model.few_classes and key.endswith("_top5")):
-                print(f"  {key} {value:.2f}")  # as the papers print
+                print(", ".join(filter(None, [f"  {key} {value:.2f}", known])))  # as the papers print
     return 0
 
 

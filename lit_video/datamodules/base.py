@@ -30,6 +30,7 @@ from lit_video.video.loading import EvaluationSampler, TimedLoader, TrainingSamp
 from lit_video.video.recipes import Recipe, recipe
 from lit_video.video.sampling import Dense, Sampling, positive
 from lit_video.video.settings import check_storable
+from lit_video.video.trained_on import trained_on
 
 Split = Literal["train", "val", "test"]
 SPLITS: tuple[Split, ...] = ("train", "val", "test")
@@ -156,6 +157,7 @@ class VideoDataModule(LightningDataModule):
         self.found_broken = BrokenVideos(broken, broken_percent, self.suspicious)
         # by split, how many videos annotations list and how many of them are used; where a data set counts them
         self.video_counts: dict[str, dict[str, int]] = {}
+        self.trained_on = ""  # training videos, once the first process of a Trainer has begun with them
         self._resume = (0, 0)
 
     @property
@@ -215,6 +217,8 @@ class VideoDataModule(LightningDataModule):
         """Load one random clip of every video, shuffled; the last, smaller step is left out."""
         view = TrainingView(self.augmentation, self.image_size)
         dataset = self._dataset(self._expected("train"), view)
+        if self.trainer and self.trainer.is_global_zero and not self.trained_on:
+            self.trained_on = trained_on(dataset.records)
         accumulate = self.trainer.accumulate_grad_batches if self.trainer else 1
         sampler = TrainingSampler(len(dataset), self.seed, self.batch_size, self._ranks(), accumulate)
         if not sampler.steps:

@@ -106,7 +106,9 @@ def attention_maps(
     folder, names = own_folder(record.path), trained.class_names
     label = folder if isinstance(names, list) and folder in names else None
     data = video_list(trained, [record], Evaluation(1, 1, 1, 0, device))
-    return maps_of(trained.model.to(choose_device(device)), names, data, record, label, heads)
+    maps = maps_of(trained.model.to(choose_device(device)), names, data, record, label, heads)
+    (known,) = trained.saw([record])
+    return replace(maps, lines=[*maps.lines, "the model was trained on this video"]) if known else maps
 
 
 def maps_of(

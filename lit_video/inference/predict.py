@@ -1,7 +1,7 @@
 """Trained models, and videos through the evaluation of their data set: logits, features, class names."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from typing import Any, Literal
@@ -30,6 +30,7 @@ from lit_video.video.batch import normalise
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import forget_tables
 from lit_video.video.settings import SETTINGS, restored_settings, stored_settings
+from lit_video.video.trained_on import joined, seen
 from lit_video.weights.hub import PREFIX, find, weights_path
 from lit_video.weights.reading import CHECKPOINT_KEY, read_weights
 from lit_video.weights.settings import BIASES, channel_pixels, fold_pixels, number_of_classes, refuse_other_pixels
@@ -114,7 +115,7 @@ class VideoPredictions:
         features: ``(videos, d)``, what enters the linear head.
         class_names: by class number, of each task if there are several.
         broken: why the others could not be read.
-        ranked: the most probable classes of each of ``paths``.
+        ranked: the most probable classes of each of ``paths``, and whether the model was trained on it.
     """
 
     paths: list[Path]
@@ -133,11 +134,17 @@ class TrainedModel:
         model: on the CPU, in eval mode.
         class_names: by class number, of each task if there are several.
         settings: arguments of a data set, see :func:`~lit_video.video.settings.stored_settings`.
+        trained_on: videos, see :mod:`~lit_video.video.trained_on`; empty of published weights, where nobody knows.
     """
 
     model: VideoClassifier
     class_names: list[str] | dict[str, list[str]]
     settings: dict[str, Any]
+    trained_on: str = ""
+
+    def saw(self, videos: Sequence[VideoRecord]) -> list[bool | None]:
+        """Return whether the model was trained on each video, by path or content; ``None`` where nobody knows."""
+        return [*seen(self.trained_on, videos)] if self.trained_on else [None] * len(videos)
 
     def predict(self, videos: Paths, top: int = 5, evaluation: Evaluation | None = None) -> VideoPredictions:
         """Classify videos: see :func:`predict`."""
@@ -177,9 +184,10 @@ def load(source: str | Path | TrainedModel) -> TrainedModel:
     try:
         settings = restored_settings(stored["data"])
         VideoList([], **settings)
+        known = joined(str(stored.get("trained_on") or ""))
     except Exception as error:  # of whatever stands there instead
         raise OptionError("ckpt", f"{path} has settings of no data set: {one_line(error)}") from error
-    return TrainedModel(model, stored["class_names"], settings)
+    return TrainedModel(model, stored["class_names"], settings, known)
 
 
 def _released(name: str) -> TrainedModel:
@@ -233,6 +241,8 @@ def predict(
     paths, logits = [records[i].path for i in read], torch.stack(each)[read]
     broken = {record.path: reason for record, reason in zip(records, reasons, strict=True) if reason}
     ranked = ranked_videos(paths, logits, trained.class_names, top, trained.model.several_labels)
+    known = trained.saw([records[i] for i in read])
+    ranked = [replace(one, trained_on=each) for one, each in zip(ranked, known, strict=True)]
     return VideoPredictions(paths, logits, torch.stack(features)[read], trained.class_names, broken, ranked)
 
 

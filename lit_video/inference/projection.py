@@ -111,21 +111,30 @@ MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">")  # 8 colours and 9 marke
 NAMED = 20  # classes in the legend
 
 
-def scatter(places: NDArray[np.float64], classes: Sequence[str], title: str, ending: str) -> bytes:
+def scatter(
+    places: NDArray[np.float64], classes: Sequence[str], title: str, ending: str, hollow: Sequence[bool] = ()
+) -> bytes:
     """Draw points ``(n, 2)`` by class; beyond the ``NAMED`` classes with most videos they are grey.
 
-    ``ending`` is png, svg or pdf.
+    ``ending`` is png, svg or pdf; ``hollow`` says which points are drawn so.
     """
     counts, of = Counter(classes), np.array(classes)
     named = sorted(sorted(counts, key=lambda name: (-counts[name], name))[:NAMED])
     figure = Figure(figsize=(8.5, 6), layout="constrained")
     axes = figure.subplots()
-    style: dict[str, Any] = {"s": float(np.clip(8000 / len(places), 16, 60)), "linewidths": 0.25, "edgecolors": "white"}
+    area, filled = float(np.clip(8000 / len(places), 16, 60)), ~np.array(hollow or [False] * len(places))
+
+    def points(chosen: NDArray[np.bool_], color: str, label: str, marker: str = "o") -> None:
+        fill = [(color, "white", 0.25) if inside else ("none", color, 1.0) for inside in filled[chosen]]
+        faces, edges, widths = zip(*fill, strict=True)
+        style: dict[str, Any] = {"s": area, "facecolors": faces, "edgecolors": edges, "linewidths": widths}
+        axes.scatter(*places[chosen].T, marker=marker, label=label, **style)
+
     if (others := ~np.isin(of, named)).any():
-        axes.scatter(*places[others].T, color="#bbbbbb", label=f"{len(counts) - len(named)} other classes", **style)
+        points(others, color="#bbbbbb", label=f"{len(counts) - len(named)} other classes")
     for number, name in enumerate(named):
         colour, marker = LIGHT[SERIES[number % len(SERIES)]], MARKERS[number % len(MARKERS)]
-        axes.scatter(*places[of == name].T, color=colour, marker=marker, label=short(name), **style)
+        points(of == name, color=colour, marker=marker, label=short(name))
     axes.set(xticks=[], yticks=[])
     axes.set_aspect("equal", adjustable="datalim")
     axes.set_title(title, fontsize=10)

@@ -18,6 +18,7 @@ from lit_video.utils.text import escaped, text_table
 
 ClassNames = list[str] | dict[str, list[str]]
 ONLY_TASK = "class"
+YES = {True: "yes", False: "no", None: ""}  # of a table: whether the model was trained on a video
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class RankedVideo:
     # the most probable first, of each task; a single task is called class. For several tasks their combinations as
     # well: action, where the tasks are verb and noun, else all
     ranked: dict[str, list[Ranked]]
+    trained_on: bool | None = None  # None where nobody knows
 
     def lines(self) -> list[str]:
         """Return lines to draw: the classes, or combinations of the tasks' classes, with aligned figures."""
@@ -93,13 +95,14 @@ def combined(tasks: Sequence[list[Ranked]], top: int) -> list[Ranked]:
 
 def table_of(videos: Sequence[RankedVideo]) -> str:
     """Return a table of all videos, ranks below each other."""
-    tasks = list(videos[0].ranked)
+    tasks, marked = list(videos[0].ranked), any(video.trained_on for video in videos)
     body = []
     for video in videos:
         for rank, ranked in enumerate(zip_longest(*video.ranked.values())):
             cells = [(one.name, f"{100 * one.probability:.1f}") if one else ("", "") for one in ranked]
-            body.append(["" if rank else str(video.path), *chain(*cells)])
-    return text_table("", ["video", *chain(*((task, "%") for task in tasks))], body)
+            mark = ["trained on" if video.trained_on and not rank else ""] if marked else []
+            body.append(["" if rank else str(video.path), *chain(*cells), *mark])
+    return text_table("", ["video", *chain(*((task, "%") for task in tasks)), *([""] if marked else [])], body)
 
 
 def write_ranking(path: Path, videos: Sequence[RankedVideo], broken: Mapping[Path, str]) -> None:
@@ -110,16 +113,18 @@ def write_ranking(path: Path, videos: Sequence[RankedVideo], broken: Mapping[Pat
     """
     if path.suffix.lower() == ".json":
         predicted = [
-            {"path": str(one.path)} | {task: [asdict(r) for r in ranked] for task, ranked in one.ranked.items()}
+            {"path": str(one.path), "trained_on": one.trained_on}
+            | {task: [asdict(r) for r in ranked] for task, ranked in one.ranked.items()}
             for one in videos
         ]
         unread = [{"path": str(video), "reason": reason} for video, reason in broken.items()]
         text = json.dumps({"videos": predicted, "broken": unread}, indent=2, ensure_ascii=False)
         write_atomically(path, escaped(text) + "\n")
     else:
-        rows = [(video.path, *row, "") for video in videos for row in rank_rows(video.ranked)]
-        unread_rows = [(video, "", "", "", "", reason) for video, reason in broken.items()]
-        write_table(path, [("path", "task", "rank", "name", "probability", "broken"), *rows, *unread_rows])
+        rows = [(video.path, *row, YES[video.trained_on], "") for video in videos for row in rank_rows(video.ranked)]
+        unread_rows = [(video, "", "", "", "", "", reason) for video, reason in broken.items()]
+        header = ("path", "task", "rank", "name", "probability", "trained_on", "broken")
+        write_table(path, [header, *rows, *unread_rows])
 
 
 def rank_rows(ranked: Mapping[str, Sequence[Ranked]]) -> Iterator[tuple[str, int, str, float]]:

@@ -10,7 +10,7 @@ import torch
 
 from lit_video.errors import OptionError
 from lit_video.inference.predict import Evaluation, TrainedModel, outputs_of, video_list
-from lit_video.inference.ranking import Ranked, best, rank_rows, ranked_videos
+from lit_video.inference.ranking import YES, Ranked, best, rank_rows, ranked_videos
 from lit_video.utils.files import write_table
 from lit_video.utils.text import clock, text_table
 from lit_video.video.clips import VideoRecord
@@ -39,12 +39,13 @@ class Segment:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Windows of a video that could be read, first to last; ``broken`` says why there are no more of them, if so."""
+    """Windows of a video that could be read, first to last; ``broken`` says why there are no more of them."""
 
     path: Path
     seconds: float
     windows: list[Window]
     broken: str = ""
+    trained_on: bool | None = None
 
     def segments(self) -> list[Segment]:
         """Neighbouring windows with one best class as one; they follow each other without gaps.
@@ -101,7 +102,7 @@ def timeline(
     several = trained.model.several_labels
     ranked = ranked_videos([record.path] * len(logits), torch.stack(logits), trained.class_names, top, several)
     windows = [Window(*span, of.ranked) for span, of in zip(spans, ranked, strict=False)]
-    return Timeline(record.path, seconds, windows, broken)
+    return Timeline(record.path, seconds, windows, broken, *trained.saw([record]))
 
 
 def window_spans(seconds: float, window: float, every: float) -> list[tuple[float, float]]:
@@ -127,14 +128,15 @@ def table_of(timelines: Sequence[Timeline]) -> str:
 def write_timelines(path: Path, timelines: Sequence[Timeline]) -> list[Path]:
     """Write a ``.csv`` of windows, and one of segments beside it, times in seconds from the first frame."""
     segments = path.with_name(f"{path.stem}_segments.csv")
-    windows: list[Sequence[object]] = [("path", "start", "end", "task", "rank", "name", "probability", "broken")]
+    header = ("path", "start", "end", "task", "rank", "name", "probability", "trained_on", "broken")
+    windows: list[Sequence[object]] = [header]
     merged: list[Sequence[object]] = [("path", "start", "end", "name", "probability", "windows")]
     for line in timelines:
         for window in line.windows:
             part = line.path, f"{window.start:.3f}", f"{window.end:.3f}"
-            windows += [(*part, *row, "") for row in rank_rows(window.ranked)]
+            windows += [(*part, *row, YES[line.trained_on], "") for row in rank_rows(window.ranked)]
         if line.broken:
-            windows.append((line.path, "", "", "", "", "", "", line.broken))
+            windows.append((line.path, *[""] * 7, line.broken))
         for one in line.segments():
             part = line.path, f"{one.start:.3f}", f"{one.end:.3f}"
             merged.append((*part, one.name, f"{one.probability:.6f}", one.windows))

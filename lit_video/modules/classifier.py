@@ -33,6 +33,7 @@ from lit_video.utils.classes import Classes, class_numbers, outputs, per_task
 from lit_video.utils.settings import model_names
 from lit_video.video.batch import Batch, as_batch, check_classes, labelled
 from lit_video.video.settings import SETTINGS, stored_settings
+from lit_video.video.trained_on import noted
 from lit_video.weights.image_vit import TubeletInit
 from lit_video.weights.loading import SourceName
 from lit_video.weights.reading import CHECKPOINT_KEY, COMPILED, MODEL_KEY
@@ -190,6 +191,11 @@ class VideoClassifier(LightningModule):
     def check_image_weights(self) -> None:
         """Refuse image weights that do not fit this model, which is on the meta device, before anything is trained."""
         self._start.check_image()
+
+    @property
+    def trained_on(self) -> str:
+        """Videos that the model was trained on, see :mod:`lit_video.video.trained_on`; empty where nobody knows."""
+        return noted(self._plain_network)
 
     @property
     def _settings(self) -> dict[str, Any]:
@@ -375,11 +381,12 @@ class VideoClassifier(LightningModule):
         self._start.refuse_checkpoint(checkpoint)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Add the settings of the model; the names of the classes, and how clips are made, if the data set has them."""
+        """Add the model's settings and, if there is a data set, its classes, the settings of clips and the videos."""
         checkpoint[MODEL_KEY] = {name: self._settings[name] for name in CHECKED if name in self._settings}
         if data := self._videos:
             own = {"model": class_path(type(self)), "data": stored_settings(data), "class_names": data.class_names}
-            checkpoint[CHECKPOINT_KEY] = own
+            known = noted(self._plain_network, getattr(data, "trained_on", ""))
+            checkpoint[CHECKPOINT_KEY] = own | {"trained_on": known}
 
     def configure_optimizers(self) -> Any:
         """Optimizer, and a rate that follows the step; Lightning asks for it once a checkpoint is restored."""

@@ -12,6 +12,7 @@ from lit_video.errors import UserError
 from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.settings import Effect
 from lit_video.video.settings import stored_settings
+from lit_video.video.trained_on import noted
 from lit_video.weights.hub import weights_path
 from lit_video.weights.hugging_face import check_config, check_labels
 from lit_video.weights.image_vit import TubeletInit, load_image_vit, read_image_vit
@@ -77,10 +78,11 @@ class StartingWeights:
         Raises:
             UserError: with the flags that correct it.
         """
-        if self.weights_settings == "ignore":
-            return
         stored = of_our_own(checkpoint)
         try:
+            noted(self.network, stored.trained_on)
+            if self.weights_settings == "ignore":
+                return
             self._refuse_what_differs(stored, IGNORE, "function", "shape")
             refuse_another_grid(self.network, stored, IGNORE)
             self._check_labels(stored)
@@ -91,12 +93,14 @@ class StartingWeights:
         assert isinstance(self.network, VideoTransformer)
         with _naming("image_weights", given):
             stored = read_image_vit(given, self.network, self.weights_ema)
+            noted(self.network, stored.trained_on)
             grid = known_grid(self.network, stored)
             taken = load_image_vit(self.network, stored.tensors, self.tubelet_init, grid)
             return stored, "; ".join(filter(None, (taken, line_on_grid(self.network, stored, image=True))))
 
     def _start_from(self, path: str, fresh_head: bool) -> None:
         stored = read_weights(weights_path(path), self.weights_ema, self.weights_source)
+        noted(self.network, stored.trained_on)
         if self.weights_settings != "ignore":
             check_config(stored.config, self.network)
             self._refuse_what_differs(stored, OTHERWISE)

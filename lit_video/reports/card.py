@@ -8,6 +8,7 @@ import numpy as np
 import yaml
 
 from lit_video.errors import UserError
+from lit_video.runs.files import MISTAKES
 from lit_video.runs.predictions import Predictions, TaskPredictions, most_confused, read_predictions
 from lit_video.runs.results import read_result
 from lit_video.tables.statistics import share_interval
@@ -104,6 +105,7 @@ def _accuracy(result: dict[str, Any], predictions: Predictions | None) -> str:
     if predictions is None:
         return "\n".join(["## Accuracy", "", *(lines or ["- not tested"])])
     facts = [f"- {as_markdown(fact)}" for fact in accuracy_facts(result, predictions)]
+    lines += [f"- the {int((~predictions.hits()).sum())} mistakes by file: `{MISTAKES}` of the run"]
     parts = [part for name, task in predictions.tasks.items() for part in _of_task(name, task)]
     return "\n".join(["## Accuracy", "", *facts, *lines, *parts])
 
@@ -114,7 +116,10 @@ def accuracy_facts(result: dict[str, Any], predictions: Predictions) -> list[str
     low, high = share_interval(int(right.sum()), len(right))
     what = f" in {' and '.join(predictions.tasks)}" if len(predictions.tasks) > 1 else ""
     share = f"{100 * right.mean():.1f} % of {len(right)} test videos are right{what}"
-    facts = [f"{share} (95 % interval {low:.0f} to {high:.0f} %)"]
+    known = result.get("test_seen", 0)
+    facts = [
+        f"{share} (95 % interval {low:.0f} to {high:.0f} %)" + (f"; {known} of them were trained on" if known else "")
+    ]
     if folds := result.get("folds"):
         each = ", ".join(f"{value:.0f}" for value in folds.values())
         facts += [

@@ -22,6 +22,9 @@ from lit_video.utils.files import read_whole, write_atomically
 from lit_video.utils.limits import UNPACKED, within
 
 RUN = "run.json"
+MISTAKES, THUMBNAILS = "mistakes.csv", "mistakes.jpg"  # of a run's test
+MISTAKE = ("file", "true", "predicted", "probability", "fold")  # columns
+WIDTH, HEIGHT, DRAWN = 160, 120, 12  # pixels of a thumbnail; how many of the surest have one, below each other
 ENDING = ".tar.xz"
 AGAIN = "delete it, the run measures again"
 

@@ -4,18 +4,21 @@ A run's folder keeps ``logits``, ``target`` and ``classes``; several tasks ``log
 has ``predicted``, ``rank`` and ``confidence`` in place of the logits, which tables need no more of.
 """
 
+import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lit_video.runs.files import RUN, run_file
+from lit_video.runs.files import DRAWN, MISTAKE, MISTAKES, RUN, THUMBNAILS, run_file
 from lit_video.utils.files import read_whole, write_bytes
 from lit_video.utils.limits import MOST_CLASSES, UNPACKED, within
+from lit_video.utils.text import printable, to_text
 
 FILE = "predictions.npz"
 
@@ -130,6 +133,22 @@ def read_predictions(run_dir: Path, videos: int | None = None) -> Predictions | 
     """
     then = f"delete {RUN} beside it, the run measures again"
     return read_whole(run_dir / FILE, lambda: _predictions(run_file(run_dir, FILE), videos), then)
+
+
+def read_mistakes(run_dir: Path) -> tuple[list[dict[str, str]], bytes] | None:
+    """Return the surest mistakes of a run's test, with a strip of their thumbnails; ``None`` where it kept none.
+
+    Raises:
+        UserError: the table is damaged.
+    """
+    then = "delete it, the page is made without"
+
+    def read() -> tuple[list[dict[str, str]], bytes]:
+        rows = csv.DictReader(io.StringIO(to_text((run_dir / MISTAKES).read_bytes()), newline=""))
+        shown = [{key: printable(row[key]) for key in MISTAKE} for row in islice(rows, DRAWN)]
+        return shown, (run_dir / THUMBNAILS).read_bytes()
+
+    return read_whole(run_dir / MISTAKES, read, then)
 
 
 def read_logits(run_dir: Path) -> Logits:

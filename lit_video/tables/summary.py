@@ -74,9 +74,10 @@ def row_summary(row: Row, of_seeds: Sequence[dict[str, Any]]) -> dict[str, Any]:
     metrics = sorted({key for result in of_seeds for key in result["metrics"]} | row.paper.keys())
     ours = {key: [result["metrics"][key] for result in of_seeds if key in result["metrics"]] for key in metrics}
     first = of_seeds[0] if of_seeds else {}
+    known = max((result.get("test_seen", 0) for result in of_seeds), default=0)
     return {
         "name": row.name,
-        "label": row.label,
+        "label": f"{row.label} ({known} of {first['test_videos']} test videos trained on)" if known else row.label,
         **{key: first.get(key) for key in FACTS},
         "seconds": mean(result["seconds"] for result in of_seeds) if of_seeds else None,
         "seeds": [result["seed"] for result in of_seeds],

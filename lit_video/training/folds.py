@@ -10,6 +10,7 @@ from lit_video.runs.files import read_run, update_run
 from lit_video.runs.predictions import Logits, TaskPredictions, read_logits, save_logits
 from lit_video.tables.statistics import calibration
 from lit_video.training.checkpoint_file import PREVIOUS, peek, write_checkpoint
+from lit_video.training.mistakes import join_mistakes
 from lit_video.weights.reading import CHECKPOINT_KEY
 
 LEAST, MOST = 0.2, 20.0  # of a temperature: where all are right the best is 0
@@ -31,9 +32,11 @@ def take_tests(run_dir: Path, folds: Mapping[str, Path]) -> None:
     logits, target = _joined(list(read.values()))
     (classes,) = {tuple(tested[2]) for tested in read.values()}
     predicted = save_logits(run_dir, np.arange(len(target)), {"": (np.concatenate(cooled), target, [*classes])})
+    join_mistakes(run_dir, folds)
     result, found = read_run(run_dir)["result"], temperature(logits, target)
     result |= {"metrics": _metrics(predicted.tasks[""]), "test_videos": len(target), "temperature": found}
     result |= {"folds": {name: 100 * float((x.argmax(1) == y).mean()) for name, (x, y, _) in read.items()}}
+    result |= {"test_seen": sum(read_run(folder)["result"]["test_seen"] for folder in folds.values())}
     path = run_dir / result["weights"]["file"]
     content = peek(path)
     if content[CHECKPOINT_KEY].get("temperature") != found:

@@ -22,6 +22,7 @@ from lit_video.training.identity import weights_digest
 from lit_video.training.run_cli import RunCLI
 from lit_video.utils.command_line import recorded_command
 from lit_video.utils.environment import device_name
+from lit_video.video.trained_on import said, seen
 
 
 def measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
@@ -91,12 +92,14 @@ def write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], secon
     videos, broken = int(metrics.pop("test/videos", 0)), len(cli.datamodule.found_broken.reasons["test"])
     if cli.logger:
         cli.logger.finish(metrics, {"best": checkpoint, "last": cli.run_dir / LAST}.get(cli.config.wandb_artifact))
+    known = seen(cli.model.trained_on, cli.datamodule.records("test"))
     facts = cli.facts | _of_drawn_videos(cli.model, cli.datamodule)
     del facts["commit"]  # the identity has it
     result = facts | {
         "metrics": metrics,
         "test_videos": videos,
         "test_broken": broken,
+        "test_seen": known.count(True),
         "video_counts": cli.datamodule.video_counts,
         "steps": steps,
         "global_batch": cli.global_batch.clips,
@@ -110,8 +113,9 @@ def write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], secon
     }
     update_run(cli.run_dir, state=None, result=result)
     scores = ", ".join(f"{key} {value:.1f}" for key, value in metrics.items())
-    ended = f"{scores} on {videos} videos, {seconds:.0f} s, {peak_memory(cli.trainer.strategy.root_device)}"
-    print(f"{cli.run.label}: {ended}", flush=True)
+    ended = [f"{scores} on {videos} videos", said(known), f"{seconds:.0f} s"]
+    memory = peak_memory(cli.trainer.strategy.root_device)
+    print(f"{cli.run.label}: {', '.join(filter(None, [*ended, memory]))}", flush=True)
 
 
 def peak_memory(device: torch.device) -> str:

@@ -48,6 +48,7 @@ class StoredWeights:
     clips: dict[str, Any] = field(default_factory=dict)  # settings of its clips, likewise
     named: str | None = None  # the source that the user names, where names do not show it
     class_names: Any = None  # likewise, by class number, of each task if there are several
+    trained_on: str = ""  # videos, see lit_video.video.trained_on; empty where nothing is known
 
     @property
     def labels(self) -> dict[str, int]:
@@ -102,7 +103,8 @@ def of_our_own(content: Any) -> StoredWeights:
     clips = _mapping(ours, "data")
     known = clips or {"num_classes", "frames", "image_size"} <= theirs.keys()
     model = _mapping(content, MODEL_KEY) or (theirs if known else {})
-    return StoredWeights({}, model=model, clips=clips, class_names=ours.get("class_names"))
+    videos = str(ours.get("trained_on") or "")
+    return StoredWeights({}, model=model, clips=clips, class_names=ours.get("class_names"), trained_on=videos)
 
 
 def _mapping(content: Mapping[str, Any], key: str) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """From a folder of videos to a trained model, and to schemes side by side."""
 
+import csv
 import json
 import re
 import shlex
@@ -98,7 +99,12 @@ def test_a_folder_becomes_a_tested_model(videos, capsys, rows_in_this_process):
     # goes on, and predicts
     assert main(["finetune", "rooms", *SMALL]) == 0
     assert "going on with own/rooms/rooms.yaml as it is" in capsys.readouterr().out
+    capsys.readouterr()
     assert main(["predict", "--ckpt", str(run), str(videos / "sit")]) == 0
+    assert (
+        f"10 of 10 trained on: right answers there say nothing about new videos; mistakes of its test: {run}/mis"
+        in (capsys.readouterr().err)
+    )
     assert main(["finetune", "rooms", "--minutes", "3"]) == 2
     assert "--minutes 3.0: own/rooms/rooms.yaml is planned already, with 0.01; delete it" in capsys.readouterr().err
     assert main(["finetune", "rooms", "--scheme", "joint"]) == 2
@@ -117,6 +123,11 @@ def _check_folds(run):
     assert len(right) == result["test_videos"] == 30
     assert result["metrics"]["test/video_top1"] == pytest.approx(100 * right.mean())
     assert [read_result(fold)["test_videos"] for fold in folds] == [len(logits) for logits, _, _ in read]
+    mistakes = list(csv.DictReader((run / "mistakes.csv").read_text().splitlines()))
+    assert {*(row["fold"] for row in mistakes)} <= {*result["folds"]} and len(mistakes) == 30 - right.sum()
+    of_folds = [csv.DictReader((fold / "mistakes.csv").read_text().splitlines()) for fold in folds]
+    assert sorted(row["file"] for row in mistakes) == sorted(row["file"] for rows in of_folds for row in rows)
+    assert result["test_seen"] == 0
     checkpoint = torch.load(run / "last.ckpt", weights_only=True)
     assert checkpoint["lit_video"]["temperature"] == result["temperature"]
     trained = checkpoint["state_dict"].values()

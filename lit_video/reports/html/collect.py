@@ -8,6 +8,7 @@ from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.runs.files import RUN, run_folders, seed_of
+from lit_video.runs.predictions import read_mistakes
 from lit_video.runs.results import Point, read_curves
 from lit_video.tables.reading import read_origin, table_at
 from lit_video.tables.results import read_throughput
@@ -23,6 +24,7 @@ class Section:
     data: dict[str, Any]  # their summary, as ``table`` prints it
     curves: Mapping[str, Sequence[Sequence[Point]]]  # of each row, by seed
     throughput: dict[str, Any] | None  # where it was measured
+    mistakes: Mapping[str, tuple[list[dict[str, str]], bytes]]  # of each row's first seed: the surest, with thumbnails
 
     @property
     def table(self) -> Table:
@@ -77,11 +79,13 @@ def _run_folders(place: Path, damaged: list[UserError] | None) -> list[Path]:
 def _section(scale_dir: Path, experiments: Path) -> Section:
     runs, table = scale_dir.parents[1], _table(scale_dir, experiments)
     found = read_runs(table, runs)
-    curves = {}
+    curves, mistakes = {}, {}
     for row in table.rows:
         folders = [table.run_dir(runs, row, result["seed"]) for result in found.results[row.name]]
         curves[row.name] = [curve for folder in folders if (curve := read_curves(folder))]
-    return Section(found, summarise(found), curves, read_throughput(scale_dir))
+        if folders and (shown := read_mistakes(folders[0])):
+            mistakes[row.name] = shown
+    return Section(found, summarise(found), curves, read_throughput(scale_dir), mistakes)
 
 
 def _table(scale_dir: Path, experiments: Path) -> Table:

@@ -115,6 +115,7 @@ def _content(section: Section, verdicts: Sequence[Sequence[Verdict]]) -> dict[st
         "groups": views.groups(section),
         "curves": views.learning_curves(section),
         "confusions": views.confusions(section),
+        "mistakes": views.mistakes(section),
         "calibrations": views.calibrations(section),
         "classes": views.classes(section),
         "without": _without(section),

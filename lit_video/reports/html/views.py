@@ -1,6 +1,7 @@
 """Contents of the page: verdicts of claims; a table's rows, pairs, curves, skills, confusions, calibration, classes."""
 
 import re
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from itertools import count
 from math import ceil, copysign, floor, sqrt
@@ -188,6 +189,19 @@ def confusions(section: Section) -> list[dict[str, Any]]:
             worst = most_confused(counts, classes, MISTAKES)
             matrices.append({"label": label, "task": task, "picture": picture, "worst": worst})
     return matrices
+
+
+def mistakes(section: Section) -> list[dict[str, Any]]:
+    """Return each row's surest mistakes, and their thumbnails as the address of a picture; of folds those joined."""
+    found = {row: shown for row, shown in section.mistakes.items() if row not in folds(section) and shown[0]}
+    return [
+        {
+            "label": section.labels[row],
+            "rows": [one | {"probability": f"{100 * float(one['probability']):.0f} %"} for one in rows],
+            "picture": f"data:image/jpeg;base64,{b64encode(picture).decode()}",
+        }
+        for row, (rows, picture) in found.items()
+    ]
 
 
 def calibrations(section: Section) -> list[dict[str, Any]]:

@@ -15,15 +15,17 @@ from lit_video.inference.attention_maps import label_name, maps_of, picture
 from lit_video.modules import VideoClassifier
 from lit_video.modules.metrics import average_precision
 from lit_video.network.transformer import VideoTransformer
+from lit_video.runs.files import MISTAKES
 from lit_video.runs.predictions import Predictions, TaskPredictions, save_logits
 from lit_video.tables.statistics import calibration
+from lit_video.training.mistakes import write_mistakes
 from lit_video.utils.clip_shape import height_and_width
 from lit_video.utils.files import write_bytes, write_table
 from lit_video.video.decoding import DecodeError
 
 
 class SavePredictions(Callback):
-    """Writes ``predictions.npz``, ``classes.csv``, ``confusion.png`` and ``calibration.png`` after a run's first test.
+    """Writes predictions, accuracy by class, mistakes, confusion and calibration of a run's first test into its folder.
 
     Each of several tasks has its own figures, with its name in the file's. Of further tests of a run, with the frames
     in other orders, nothing is written. With several labels per video only ``classes.csv``, with each class's average
@@ -61,6 +63,7 @@ class SavePredictions(Callback):
         if not first:
             return
         save_logits(self.run_dir, self.predictions.video, tasks)
+        write_mistakes(self.run_dir / MISTAKES, self.predictions, data)
         rows = [row for name, task in self.predictions.tasks.items() for row in class_rows(name, task)]
         write_table(self.run_dir / "classes.csv", [("task", "class", "videos", "top1", "top5"), *rows])
         self._draw(self.predictions)

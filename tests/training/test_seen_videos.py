@@ -1,0 +1,99 @@
+"""Test videos that a run was trained on are named in the line of every accuracy; mistakes are named by file."""
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from lit_video.__main__ import main
+from lit_video.inference.predict import load
+from lit_video.inference.videos import find_videos
+from lit_video.reports.card import headline
+from lit_video.runs.results import read_result
+from tests.conftest import SMALL_TABLE, TINY, draw_nothing, listed_videos
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The folder of a run tested on four videos, of which two are copies of training videos."""
+    folder = tmp_path_factory.mktemp("copied")
+    names = [f"{split}/{label}/{i}.mp4" for split in ("train", "val", "test") for label in "ab" for i in range(2)]
+    root = listed_videos(folder / "videos", "path", [(name,) for name in names], (4, 16, 16))
+    for label in "ab":
+        shutil.copy(root / f"train/{label}/1.mp4", root / f"test/{label}/1.mp4")
+    (folder / "own.yaml").write_text(f"""\
+data: {{class_path: VideoFolder, init_args: {{root: {root}}}}}
+model: {SMALL_TABLE}/model.yaml
+table: {{title: Own, source: a test, rows: {{first: {{}}}}}}
+""")
+    flags = [*(flag for flag in TINY if "pairs" not in flag), "--trainer.logger=false", "--runs", str(folder / "runs")]
+    with pytest.MonkeyPatch.context() as patch:
+        draw_nothing(patch)
+        assert main(["fit", "--config", str(folder / "own.yaml"), *flags]) == 0
+    return folder
+
+
+@pytest.fixture
+def copied(trained, monkeypatch):
+    monkeypatch.chdir(trained)
+    return trained / "runs/own/default/first/seed0"
+
+
+def test_no_accuracy_is_printed_without_what_was_seen(copied, capsys):
+    assert read_result(copied)["test_seen"] == 2
+    assert "2 of them were trained on" in headline(copied)
+    assert main(["table", "--config", "own.yaml"]) == 0
+    assert "first (2 of 4 test videos trained on)" in capsys.readouterr().out
+    assert main(["test", "--ckpt", str(copied)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert all(line.endswith(", 2 of 4 trained on") for line in lines if "test/" in line)
+    rows = list(csv.DictReader((copied / "mistakes.csv").read_text().splitlines()))
+    assert {row["file"].split("/")[0] for row in rows} <= {"test"} and len(rows) == 4 - round(
+        read_result(copied)["metrics"]["test/video_top1"] / 25
+    )
+    assert main(["report", "runs", "-o", "page.html"]) == 0
+    page = Path("page.html").read_text()
+    assert all(row["file"] in page for row in rows) and page.count('class="thumbnail"') == len(rows)
+
+
+def test_every_command_says_of_each_video_whether_it_was_seen(copied, capsys):
+    assert main(["predict", "--ckpt", str(copied), "videos/train", "videos/test", "-o", "p.json"]) == 0
+    found = json.loads(Path("p.json").read_text())["videos"]
+    assert [one["trained_on"] for one in found] == [True] * 4 + [False, True] * 2
+    said = capsys.readouterr()
+    assert said.out.count("trained on") == 6 and "6 of 8 trained on: right answers there say nothing" in said.err
+    assert (
+        main(["predict", "--ckpt", str(copied), "videos/test/a", "--every", "0.1", "--window", "0.1", "-o", "t.csv"])
+        == 0
+    )
+    marks = {row["path"]: row["trained_on"] for row in csv.DictReader(Path("t.csv").read_text().splitlines())}
+    assert marks == {"videos/test/a/0.mp4": "no", "videos/test/a/1.mp4": "yes"}
+    assert main(["attention", "videos/test/a/1.mp4", "--ckpt", str(copied)]) == 0
+    assert "the model was trained on this video" in capsys.readouterr().err
+    assert main(["embed", "--ckpt", str(copied), "videos/train", "videos/test", "--knn", "1"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if " % of 8 videos" in line]
+    assert len(lines) == 2 and all(line.endswith(", 6 of 8 trained on") for line in lines)
+
+
+def test_a_run_that_starts_from_another_has_seen_its_videos_too(copied):
+    shutil.copytree("videos", "others")
+    for number, file in enumerate(sorted(Path("others").glob("*/*/*.mp4"))):
+        listed_videos(file.parent, "path", [(file.name,)], (4, 16, 18 + 2 * number))
+    flags = [
+        "--data.root=others",
+        f"--model.weights={copied / 'last.ckpt'}",
+        "--runs",
+        "again",
+        "--trainer.logger=false",
+    ]
+    settings = json.loads((copied / "run.json").read_text())["identity"]["settings"]
+    size = [f"--model.size.{key}={settings['model']['init_args']['size'][key]}" for key in ("width", "depth", "heads")]
+    clips = ["--data.frames=4", "--data.image_size=16", "--data.batch_size=4", "--trainer.max_epochs=1"]
+    assert main(["fit", "--config", "own.yaml", *flags, *size, *clips, "--data.num_workers=0"]) == 0
+    trained = load(next(Path("again").rglob("last.ckpt")))
+    assert all(trained.saw(find_videos(["videos/train", "others/train"])))
+    assert not any(trained.saw(find_videos("others/val")))
+    assert main(["export", "--to", "safetensors", "--ckpt", str(copied), "-o", "out"]) == 0
+    assert load("out").saw(find_videos("videos/test/a")) == [False, True]
