@@ -28,7 +28,7 @@ INTRODUCTION = """\
 Written by `python -m benchmarks.performance` from [stored measurements](../benchmarks/results), each with the command
 that made it, at its commit; no measurement is typed in. Ratios ("x") are medians over rounds in which all models take
 turns, so that they hold where times depend on the machine. "Of peak" is the share of the rate of large matrix products
-in the same rounds. Nothing here was trained: accuracies are in [REPRODUCE.md](../REPRODUCE.md), plans for many GPUs in
+in the same rounds. Nothing here was trained: accuracies are in [results](results/xvit.md), plans for many GPUs in
 [scaling.md](scaling.md).
 """
 GPU = """\

@@ -36,9 +36,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, f"api/{name}.md", content=api(module)))
     content = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else NO_RESULTS
     files.append(File.generated(config, "results.html", content=content))
-    pages = [ROOT / path for path in PAGES] + [*ROOT.glob("docs/*.md"), *ROOT.glob("notebooks/*.ipynb")]
+    pages = [ROOT / path for path in PAGES] + [*ROOT.glob("docs/**/*.md"), *ROOT.glob("notebooks/*.ipynb")]
     for path in sorted({path for page in pages for path in linked(page)} - {ROOT / path for path in PAGES}):
-        if path.parent != ROOT / "docs":
+        if not path.is_relative_to(ROOT / "docs"):
             files.append(File.generated(config, place_of(path), content=shown(path)))
     return files
 
@@ -77,8 +77,8 @@ def linked(page: Path) -> Iterator[Path]:
 def place_of(path: Path) -> str:
     """The page of a file or a folder in the site, or the file itself in ``docs``."""
     name = path.relative_to(ROOT).as_posix()
-    if path.parent == ROOT / "docs":
-        return path.name
+    if path.is_relative_to(ROOT / "docs"):
+        return path.relative_to(ROOT / "docs").as_posix()
     return PAGES.get(name, f"files/{name}.md")
 
 

@@ -27,6 +27,7 @@ def run(arguments: Namespace) -> int:
     try:
         from lit_video.reports.html.collect import collect
         from lit_video.reports.html.page import render_page
+        from lit_video.reports.verdicts import judged, measured, tally
         from lit_video.tables.claims import read_claims
     except ImportError as error:
         raise UserError(f"report: {error.name} is not installed; pip install 'lit_video[report]'") from None
@@ -35,12 +36,16 @@ def run(arguments: Namespace) -> int:
     if damaged and not sections:
         raise damaged[0]
     claims = read_claims(arguments.experiments)
-    page = to_bytes(render_page(sections, claims, f"{PROGRAM} {shlex.join(arguments.words)}"))
+    runs = measured([(section.read, section.data) for section in sections])
+    found = judged([claim for claim in claims if claim.table.name in runs], runs)
+    page = to_bytes(render_page(sections, claims, found, f"{PROGRAM} {shlex.join(arguments.words)}"))
     with writing("--output", arguments.output):
         write_bytes(arguments.output, page)
-    runs = sum(len(each) for section in sections for each in section.read.results.values())
+    number = sum(len(each) for section in sections for each in section.read.results.values())
     tables = "1 table" if len(sections) == 1 else f"{len(sections)} tables"
-    print(f"wrote {arguments.output}: {tables}, {runs} runs, {len(page) / 1e6:.1f} MB", file=sys.stderr)
+    print(f"wrote {arguments.output}: {tables}, {number} runs, {len(page) / 1e6:.1f} MB", file=sys.stderr)
+    if found:
+        print(tally(found), file=sys.stderr)
     for line in dict.fromkeys(map(str, damaged)):
         print(f"error: left out: {printable(line)}", file=sys.stderr)
     return FAILED if damaged else DONE

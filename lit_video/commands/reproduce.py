@@ -1,4 +1,4 @@
-"""The ``reproduce`` command: ``REPRODUCE.md``."""
+"""The ``reproduce`` command: REPRODUCE.md and docs/results."""
 
 from argparse import Namespace
 from pathlib import Path
@@ -16,21 +16,24 @@ def add(parser: Parser) -> None:
     parser.add_argument("--results", type=Path, default=Path("benchmarks/results"), metavar="DIR", help=text)
     add_shared(parser, "--experiments")
     add_output(parser, "FILE", default="REPRODUCE.md")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the page is not up to date")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a page is not up to date")
 
 
 def run(arguments: Namespace) -> int:
-    """Write REPRODUCE.md from the results: what was reproduced, at which scale."""
-    from lit_video.reports.markdown import page
+    """Write REPRODUCE.md and docs/results from the results: which claims hold, and every table that was run."""
+    from lit_video.reports.markdown import pages
 
     if not arguments.results.is_dir():
         raise UserError(f"--results {arguments.results}: no such folder")
-    text = page(arguments.experiments, arguments.results)
+    texts = pages(arguments.experiments, arguments.results)
+    files = {arguments.output.parent / path if path.name else arguments.output: text for path, text in texts.items()}
     if arguments.check:
-        same = arguments.output.exists() and arguments.output.read_text(encoding="utf-8") == text
-        print(f"{arguments.output}: {'up to date' if same else 'out of date; run python -m lit_video reproduce'}")
-        return 0 if same else 1
-    with writing("--output", arguments.output):
-        write_atomically(arguments.output, text)
-    print(f"wrote {arguments.output}")
+        old = [str(path) for path, text in files.items() if not path.exists() or path.read_text("utf-8") != text]
+        print(f"{', '.join(old)}: out of date; run python -m lit_video reproduce" if old else "up to date")
+        return int(bool(old))
+    for path, text in files.items():
+        with writing("--output", path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, text)
+    print(f"wrote {', '.join(map(str, files))}")
     return 0

@@ -26,13 +26,17 @@ def add(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Print a table as it stands, beside the paper's numbers."""
+    from lit_video.reports.verdicts import of_table
     from lit_video.tables.rendering import measured_groups, render
-    from lit_video.tables.summary import summary
+    from lit_video.tables.summary import read_runs, summarise
 
     pairs = arguments.pairs or arguments.format == "json"
     table = read_table(arguments.config, arguments.recipe)
-    data = summary(table, arguments.runs, arguments.seeds, pairs)
+    read = read_runs(table, arguments.runs, arguments.seeds)
+    data = summarise(read, pairs)
     print(render(data, arguments.format, arguments.pairs))
+    if arguments.format in ("text", "markdown") and (lines := of_table(read, data)):
+        print("", *lines, sep="\n")
     if path := arguments.plot:
         from lit_video.inference.result_pictures import heat_map
         from lit_video.utils.figures import content_of

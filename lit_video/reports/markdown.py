@@ -1,4 +1,4 @@
-"""``REPRODUCE.md``: what is reproduced at which scale, from results."""
+"""REPRODUCE.md: the verdicts of the papers' claims; docs/results: every table that was run; both from results."""
 
 import json
 import re
@@ -10,7 +10,18 @@ from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.network.cost import CONVENTION, HEADER, cells
-from lit_video.reports.verdicts import EXPLANATION, by_paper, judged, link_to, measured, tally, verdict_lines
+from lit_video.reports.verdicts import (
+    EXPLANATION,
+    OTHERS,
+    Verdict,
+    by_paper,
+    judged,
+    link_to,
+    measured,
+    tally,
+    verdict_lines,
+    verdict_list,
+)
 from lit_video.runs.files import run_folders
 from lit_video.tables.agreement import sentences
 from lit_video.tables.claims import Claim, read_claims
@@ -40,23 +51,34 @@ COLUMNS = (
     "status",
 )
 
-INTRODUCTION = """\
+SUMMARY = """\
 # What is reproduced
 
-Never run: a GPU, the authors' released weights, the papers' data sets. Every run below is of small models on small data
-sets, on a CPU.
+{tally}
+
+Never run: a GPU, the authors' released weights, the papers' data sets. Every run is of small models on small data sets,
+on a CPU: it shows what holds there, not what holds on the paper's data.
+
+`{command}` writes this page and the tables from the runs in `{results}`; nothing is edited.
+The tables, with the command, commit and machine of each:
+
+{links}"""
+VERDICTS = "## How to read the verdicts\n\n" + EXPLANATION
+TABLES = """\
+# {name}: tables
 
 Written by `{command}` from the runs in `{results}`, and not edited: every number
 called "ours" was measured by the command beside it. Numbers called "paper" are the papers', on their own data sets.
 Ours are of the scale that is named (`embedded`: small models on the synthetic data set TemporalSkills), so compare the
-order of rows, not values.
+order of rows, not values. [REPRODUCE.md](../../REPRODUCE.md) says how to read the verdicts.
 
 Orderings: the pairs of rows that were run and differ in the paper. Our runs support, contradict or leave undecided each
-pair, by its 95 % interval over test videos and seeds; with one seed the interval covers test videos only, not the
-variance of training. Orderings without support stand below their table, and `python -m lit_video table --pairs` prints
-the differences of all rows. Reach: the largest distance between two frames that a scheme can compare. Blind: the
-scheme's output does not depend on the order of frames. Seconds of training are no benchmark: the machine was shared.
-"""
+pair, by its 95 % interval over test videos and seeds; with one seed over test videos only. Orderings without support
+stand below their table, and `python -m lit_video table --pairs` prints the differences of all rows. Reach: the largest
+distance between two frames that a scheme can compare. Blind: the scheme's output does not depend on the order of
+frames. Seconds of training are no benchmark: the machine was shared."""
+COMMAND = "python -m lit_video reproduce"
+FOLDER = Path("docs/results")  # of the tables
 
 # what one run of many has, or a person chooses for it
 OWN = ("--row", "--seeds", "--runs", "--jobs", "--reuse", "--trainer.logger", "--trainer.enable_progress_bar")
@@ -65,8 +87,8 @@ FILES = ("--config", "-c")
 COSTS = "cost.json"  # what the command below prints, in the folder of a table and scale
 
 
-def page(experiments: Path, runs: Path) -> str:
-    """The page's text.
+def pages(experiments: Path, runs: Path) -> dict[Path, str]:
+    """Return REPRODUCE.md as the path ``.``, and the tables of each paper by their path from its folder.
 
     Raises:
         UserError: there are no experiments, one of their files is wrong, or a run's is damaged.
@@ -78,32 +100,55 @@ def page(experiments: Path, runs: Path) -> str:
     every = [(read, summarise(read, pairs=False)) for table in tables for read in _at_scales(table, runs)]
     claims = read_claims(experiments)
     found = judged(claims, measured(every))
-    command = "python -m lit_video reproduce"
-    parts = [INTRODUCTION.format(command=command, results=runs.as_posix())]
-    if found:
-        parts += [EXPLANATION, tally(found)]
     run = {read.table.name for read, _ in every}
     shown = [(read.table, (read, data)) for read, data in every] + [(t, None) for t in tables if t.name not in run]
+    texts, links, parts = {}, [], [VERDICTS] if found else []
     for paper, (of_paper, of_tables) in by_paper(shown, claims).items():
-        parts.append(f"## {paper}")
-        if of_paper:
-            parts.append(verdict_lines([each for each in found if each[0].claim in of_paper]))
-        lines, below = ["| " + " | ".join(COLUMNS) + " |", "| --- | --- | --- | ---: | --- | ---: | ---: | --- |"], []
-        for scales in of_tables:
-            table = scales[0][0]
-            costs = list(_counted_costs(table, runs))
-            for at, read in scales:
-                lines.append(_line(*read) if read else _not_run(table, bool(costs)))
-                if read:
-                    below.append(_section(*read) if at is table else _folded(at, _section(*read), of_paper))
-            below += [*_throughput(table, runs), *costs]
-        parts += ["\n".join(lines), *below]
-    parts.append(ceilings(data for _, data in every))
+        path, verdicts = file_of(paper), [each for each in found if each[0].claim in of_paper]
+        texts[path] = _written(_tables(paper, of_tables, verdicts, runs))
+        links.append(f"- [{paper}]({path.as_posix()})")
+        if verdicts:
+            parts.append(f"## {paper}\n\n{verdict_list(verdicts, path.as_posix())}")
     used = {part for read, _ in every for part in re.split(r"[+-]", read.table.scale)}
     if unused := [path.stem for path in sorted((experiments / "scale").glob("*.yaml")) if path.stem not in used]:
         parts.append(f"Not run at all: the scales {', '.join(unused)}.")
-    text = "\n\n".join(part.strip() for part in parts if part) + "\n"
+    head = SUMMARY.format(
+        tally=tally(found) if found else "", command=COMMAND, results=runs.as_posix(), links="\n".join(links)
+    )
+    return {Path(): _written([head, *parts]), **texts}
+
+
+def file_of(paper: str) -> Path:
+    """Return the path of a paper's tables."""
+    name = "ours" if paper == OTHERS else paper.partition(",")[0]
+    return FOLDER / f"{re.sub(r'[^a-z0-9]', '', name.lower())}.md"
+
+
+def _written(parts: Iterable[str]) -> str:
+    text = "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
     return re.sub(r"^\| | \| | \|$", "|", text, flags=re.MULTILINE)  # cells without spaces: a seventh of the page
+
+
+def _tables(
+    paper: str,
+    of_tables: Sequence[Sequence[tuple[Table, tuple[TableRuns, dict[str, Any]] | None]]],
+    verdicts: Sequence[Sequence[Verdict]],
+    runs: Path,
+) -> list[str]:
+    """Return the parts of a page: the verdicts in full, a list of the tables, and each table at its scales."""
+    lines, below = ["| " + " | ".join(COLUMNS) + " |", "| --- | --- | --- | ---: | --- | ---: | ---: | --- |"], []
+    for scales in of_tables:
+        table = scales[0][0]
+        costs = list(_counted_costs(table, runs))
+        for at, read in scales:
+            lines.append(_line(*read) if read else _not_run(table, bool(costs)))
+            if read:
+                claims = [main.claim for main, *_ in verdicts]
+                below.append(_section(*read) if at is table else _folded(at, _section(*read), claims))
+        below += [*_throughput(table, runs), *costs]
+    head = TABLES.format(name=paper, command=COMMAND, results=runs.as_posix())
+    summaries = [read[1] for scales in of_tables for _, read in scales if read]
+    return [head, verdict_lines(verdicts) if verdicts else "", "\n".join(lines), *below, ceilings(summaries)]
 
 
 def _at_scales(table: Table, runs: Path) -> Iterator[TableRuns]:
@@ -155,7 +200,7 @@ def _section(read: TableRuns, data: dict[str, Any]) -> str:
             f"`{table_command(table, of_seeds)}`; commits {_listed(of_seeds, 'commit')}; "
             f"on {_listed(of_seeds, 'device')}. {_tested(of_seeds)}",
             *tables,
-            *sentences(data)[1:],  # the first is in the table of tables
+            *sentences(data)[1:],  # the first is in the list of tables
         ]
     )
 
@@ -215,7 +260,7 @@ def _read_costs(folder: Path) -> list[list[str]] | None:
 
 
 def ceilings(summaries: Iterable[dict[str, Any]]) -> str:
-    """The rows of summarised tables that ended there though they see order, and those above though they are blind."""
+    """List rows that ended at their ceiling though they see order, and blind rows above it; empty without a ceiling."""
     stuck, impossible, unknown, judged = [], [], 0, 0
     for data in summaries:
         for row in data["rows"]:
@@ -232,11 +277,11 @@ def ceilings(summaries: Iterable[dict[str, Any]]) -> str:
                 stuck.append(text)
             if not row["sees_order"] and ours["ours"] > ceiling + NEAR:
                 impossible.append(text)
-    lines = []
-    if judged:
-        lines.append(f"{len(stuck)} of {judged} rows see order and have not learned{':' if stuck else '.'}\n")
-        lines += [f"- {text}" for text in stuck]
-        lines.append(f"\nBlind rows above their ceiling: {'; '.join(impossible) or 'none'}.")
+    if not judged:
+        return ""
+    lines = [f"{len(stuck)} of {judged} rows see order and have not learned{':' if stuck else '.'}\n"]
+    lines += [f"- {text}" for text in stuck]
+    lines.append(f"\nBlind rows above their ceiling: {'; '.join(impossible) or 'none'}.")
     if unknown:
         lines.append(f"{unknown} more rows have no ceiling: other data, or results that do not record it.")
     return CEILINGS + "\n\n" + "\n".join(lines)

@@ -1,11 +1,12 @@
 """The papers' claims and what our runs say of them, paper by paper; their verdicts as Markdown."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, get_args
 
-from lit_video.tables.claims import Claim, Judgement, Measured, judge
+from lit_video.tables.claims import Claim, Judgement, Measured, judge, read_claims
 from lit_video.tables.reading import read_table
 from lit_video.tables.statistics import Interval
 from lit_video.tables.summary import TableRuns
@@ -20,8 +21,8 @@ NUMBER = re.compile(r"(Table|Fig\.|section) ([\d.]+)(\w?)")
 
 EXPLANATION = """\
 A claim stands for pairs of rows, and has one verdict: that of the runs on its own data set, else of those at the
-table's own scale. "paper" has the paper's numbers of each pair, "ours" the difference of ours with its 95 % interval
-over test videos and seeds. The pairs of a claim are corrected for their number (Holm).
+table's own scale, by the 95 % intervals of their differences over test videos and seeds. The pairs of a claim are
+corrected for their number (Holm). `table` and `report` print the same verdicts.
 
 | verdict | intervals |
 | --- | --- |
@@ -30,10 +31,10 @@ over test videos and seeds. The pairs of a claim are corrected for their number 
 | contradicted | one below 0; of rows within N points outside -N to N |
 | undecided | neither |
 | too few videos to tell | of rows within N points: neither, and one is wider than from -N to N |
-| of one seed | a row was trained once: the interval covers test videos only, not the variance of training |
+| ... in one seed | a row was trained once: the verdict is of these trained models, not of the methods |
 
-A small model on a small data set shows what holds there, not what holds on the paper's data. Follow-ups name why they
-were run; they change no verdict."""
+Follow-ups are the same rows at another scale (`avletters` and `utd_mhad`: real videos; `embedded_...`: the synthetic
+ones under other settings). The paper's page of tables says why each was run; it changes no verdict."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +48,23 @@ class Verdict:
     seeds: int
 
     @property
+    def words(self) -> str:
+        """The judgement, and the one seed that it rests on."""
+        one_seed = self.seeds == 1 and not self.judgement.startswith("not ")
+        return f"{self.judgement} in one seed" if one_seed else self.judgement
+
+    @property
     def text(self) -> str:
-        """The judgement, with why it cannot be made, and whether it rests on one seed."""
-        if self.judgement == "not testable here":
-            return f"{self.judgement}: {self.claim.why_untestable(self.scale)}"
-        return self.judgement + (", of one seed" if self.seeds == 1 and self.judgement != "not run" else "")
+        """The judgement in words, with the reason why it cannot be made."""
+        why = self.claim.why_untestable(self.scale) if self.judgement == "not testable here" else ""
+        return self.words + (f": {why}" if why else "")
+
+    @property
+    def link(self) -> str:
+        """The claim in Markdown, linked to its table if one was run."""
+        if not any(self.differences):
+            return self.claim.text
+        return link_to(self.claim.table.name, self.scale, self.claim.text)
 
 
 def judged(claims: Sequence[Claim], measured: Mapping[str, Mapping[str, Measured]]) -> list[list[Verdict]]:
@@ -126,31 +139,54 @@ def _place(table: Table, papers: Sequence[str]) -> tuple[Any, ...]:
     return paper == OTHERS, known, paper, order, at, letter, table.name, *(not each for each in first), table.scale
 
 
+def counts(verdicts: Sequence[Verdict]) -> dict[str, int]:
+    """Return how often each verdict was given, by its words."""
+    order = get_args(Judgement)
+    found = sorted(verdicts, key=lambda one: (order.index(one.judgement), one.seeds == 1))
+    return dict(Counter(one.words for one in found))
+
+
 def counted(verdicts: Sequence[Verdict]) -> str:
-    """Number of each judgement, in words."""
-    found = [one.judgement for one in verdicts]
-    return ", ".join(f"{each} {number}" for each in get_args(Judgement) if (number := found.count(each)))
+    """Return the number of each verdict, in words."""
+    return ", ".join(f"{words} {number}" for words, number in counts(verdicts).items())
+
+
+def opening(verdicts: Sequence[Verdict]) -> str:
+    """Say how many claims were judged, and by what kind of runs."""
+    claims = "1 claim" if len(verdicts) == 1 else f"{len(verdicts)} claims"
+    on_papers_data = any(one.claim.decides(one.scale) for one in verdicts)
+    return f"{claims} of the papers" + ("" if on_papers_data else ", tried by small models on other data than theirs")
 
 
 def tally(found: Sequence[Sequence[Verdict]]) -> str:
-    """How many claims and follow-ups have each verdict."""
-    follow_ups: dict[str, list[Verdict]] = {}
-    for one in (one for of_claim in found for one in of_claim[1:]):
-        follow_ups.setdefault(one.scale, []).append(one)
-    lines = [f"Of {len(found)} claims: {counted([main for main, *_ in found])}."]
-    return " ".join(
-        [*lines, *(f"Follow-ups at {scale}: {counted(follow_ups[scale])}." for scale in sorted(follow_ups))]
-    )
+    """Say how many claims have each verdict."""
+    verdicts = [main for main, *_ in found]
+    return f"{opening(verdicts)}: {counted(verdicts)}."
+
+
+def of_table(read: TableRuns, data: Mapping[str, Any]) -> list[str]:
+    """Return a line for each claim about a table, judged by its runs at their scale; beginning with their number."""
+    claims = [claim for claim in read_claims(read.table.path.parent) if claim.table.name == read.table.name]
+    found = judged(claims, measured([(read, data)]))
+    verdicts = [one for each in found for one in each if one.scale == read.table.scale and any(one.differences)]
+    lines = [f"- {one.text}: {one.claim.text} ({_pairs(one.claim)}: {_ours(one)})" for one in verdicts]
+    return [tally([[one] for one in verdicts]), *lines] if verdicts else []
+
+
+def verdict_list(found: Sequence[Sequence[Verdict]], page: str) -> str:
+    """Return a short table in Markdown: a line per claim, linked to its table on a page, with its follow-ups."""
+    body = []
+    for main, *follow_ups in found:
+        more = "; ".join(f"{one.scale}: {one.words}" for one in follow_ups)
+        body.append([main.link.replace("](#", f"]({page}#"), main.text, more])
+    return markdown_lines(["claim", "verdict", "follow-ups"], body, numbers=False)
 
 
 def verdict_lines(found: Sequence[Sequence[Verdict]]) -> str:
     """A table in Markdown: a line per claim, linked to its table, and its follow-ups below it."""
     body = []
     for main, *follow_ups in found:
-        linked = main.claim.text
-        if any(main.differences):
-            linked = link_to(main.claim.table.name, main.scale, linked)
-        body.append([linked, *_cells(main)])
+        body.append([main.link, *_cells(main)])
         for one in follow_ups:
             why = one.claim.follow_ups.get(one.scale, "")
             body.append([f"follow-up{why and f': {why}'}", *_cells(one)])
@@ -158,15 +194,22 @@ def verdict_lines(found: Sequence[Sequence[Verdict]]) -> str:
 
 
 def _cells(one: Verdict) -> Iterator[str]:
-    claim = one.claim
-    pairs = "; ".join(f"{first} - {second}" for first, second in claim.pairs)
-    yield f"{claim.table.name}: {pairs}" + (
-        f"; within {claim.margin:g} point{'s' * (claim.margin != 1)}" if claim.margin is not None else ""
-    )
-    yield "; ".join(f"{a:.1f} - {b:.1f}" for a, b in claim.paper()) or "figure, no numbers printed"
-    ours = "; ".join(f"{d.value:+.1f} [{d.low:+.1f}, {d.high:+.1f}]" for d in one.differences if d)
+    yield f"{one.claim.table.name}: {_pairs(one.claim)}"
+    yield "; ".join(f"{a:.1f} - {b:.1f}" for a, b in one.claim.paper()) or "figure, no numbers printed"
+    ours = _ours(one)
     yield f"{one.scale}: {ours}" if ours else ""
     yield one.text
+
+
+def _pairs(claim: Claim) -> str:
+    pairs = "; ".join(f"{first} - {second}" for first, second in claim.pairs)
+    if claim.margin is None:
+        return pairs
+    return f"{pairs}; within {claim.margin:g} point{'s' * (claim.margin != 1)}"
+
+
+def _ours(one: Verdict) -> str:
+    return "; ".join(f"{d.value:+.1f} [{d.low:+.1f}, {d.high:+.1f}]" for d in one.differences if d)
 
 
 def link_to(table: str, scale: str, text: str = "") -> str:

@@ -100,11 +100,12 @@ def sentences(data: Mapping[str, Any]) -> list[str]:
     if not result["orderings"]:
         return []
     labels = {row["name"]: row["label"] for row in data["rows"]}
-    tau = "none" if result["tau"] is None else f"{result['tau']:+.2f}"
+    tau = "undefined" if result["tau"] is None else f"{result['tau']:+.2f}"
+    models = "our models of one seed" if _one_seed(data) else "our runs"
     lines = [
-        f"Order of {result['rows']} rows against the paper: Kendall's tau {tau}; of its {len(result['orderings'])} "
-        f"orderings our runs support {result['supported']}, contradict {result['contradicted']}, cannot decide "
-        f"{result['undecided']} ({certainty(data)})."
+        f"Order of {result['rows']} rows against the paper: Kendall's tau {tau}. Of its {len(result['orderings'])} "
+        f"orderings of two rows {models} support {result['supported']}, contradict {result['contradicted']} and leave "
+        f"{result['undecided']} undecided, by {certainty(data)}."
     ]
     for verdict in ("contradicted", "undecided"):
         some = [o for o in result["orderings"] if o["verdict"] == verdict]
@@ -114,10 +115,14 @@ def sentences(data: Mapping[str, Any]) -> list[str]:
 
 
 def certainty(data: Mapping[str, Any]) -> str:
-    """Sentence on what the intervals cover."""
-    if any(len(row["seeds"]) == 1 for row in data["rows"]):
-        return "95 % intervals over test videos; rows of one seed: of these trained models, not of the methods"
+    """Say what the intervals cover, and what one seed cannot tell."""
+    if _one_seed(data):
+        return "95 % intervals over test videos. One seed compares these models, not the methods: add --seeds 0,1,2"
     return "95 % intervals over test videos and seeds"
+
+
+def _one_seed(data: Mapping[str, Any]) -> bool:
+    return any(len(row["seeds"]) == 1 for row in data["rows"])
 
 
 def _ordering(ordering: Mapping[str, Any], labels: Mapping[str, str]) -> str:

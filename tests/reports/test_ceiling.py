@@ -47,6 +47,6 @@ def test_a_row_of_which_one_seed_has_not_learned_and_a_blind_one_above_are_named
 
 
 def test_rows_that_do_not_say_are_not_judged():
-    found = text(row("old", 80.0, None, None))
-    assert "have not learned" not in found
-    assert "1 more rows have no ceiling: other data" in found
+    old = row("old", 80.0, None, None)
+    assert text(old) == ""
+    assert "1 more rows have no ceiling: other data" in text(old, row("new", 80.0, 20.0, True))

@@ -1,4 +1,4 @@
-"""REPRODUCE.md holds the results, nothing else, and is up to date."""
+"""REPRODUCE.md and docs/results hold the results, nothing else, and are up to date."""
 
 import json
 
@@ -30,7 +30,8 @@ def write(experiments, runs):
         keep(folder, np.arange(100) < share)
         change_result(folder, device="a machine")
     page = experiments.parent / "page.md"
-    return ["reproduce", "--experiments", str(experiments), "--results", str(runs), "-o", str(page)], page
+    command = ["reproduce", "--experiments", str(experiments), "--results", str(runs), "-o", str(page)]
+    return command, experiments.parent / "docs/results/ours.md"
 
 
 def test_the_page_says_what_was_run_and_what_was_not(experiments, tmp_path):
@@ -39,7 +40,7 @@ def test_the_page_says_what_was_run_and_what_was_not(experiments, tmp_path):
     text = page.read_text()
     assert "|[two (default)](#two-default)|a test|default|2 of 2|seed 0|+1.00|1 / 0 / 0|run|" in text
     assert "|other|a test|default|0 of 2||||not run|" in text
-    assert "Not run at all: the scales ssv2." in text
+    assert "Not run at all: the scales ssv2." in (experiments.parent / "page.md").read_text()
     assert "### two (default)" in text
     assert "commits abc; on a machine. Tested on 100 videos." in text
     assert "<details>" not in text and "of its 1 orderings" not in text
@@ -54,7 +55,7 @@ def test_a_scale_that_was_run_with_another_or_by_a_recipe_was_run(experiments, t
     write_result(tmp_path / f"runs/two/{scale}/first/seed0", 0, 20.0)
     assert main(command) == 0
     assert f"|[two ({scale})](#two-{scale.replace('+', '')})|" in page.read_text()
-    assert "Not run at all" not in page.read_text()
+    assert "Not run at all" not in (experiments.parent / "page.md").read_text()
 
 
 def test_the_page_compares_throughput_where_the_paper_prints_it(experiments, tmp_path):
@@ -96,9 +97,10 @@ def test_a_folder_without_experiments_is_reported(tmp_path, capsys):
     assert "no YAML files there" in capsys.readouterr().err
 
 
-def test_the_repositorys_page_is_up_to_date(monkeypatch, capsys):
+def test_the_repositorys_pages_are_up_to_date_and_the_first_is_short(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     assert main(["reproduce", "--check"]) == 0, capsys.readouterr().out
+    assert (ROOT / "REPRODUCE.md").stat().st_size <= 15_000
 
 
 def test_costs_stand_beside_the_papers_where_nothing_is_trained(experiments, tmp_path, capsys):

@@ -1,6 +1,7 @@
 """Results are grouped by paper: verdicts of its claims, its tables in its order, follow-ups folded under theirs."""
 
 import re
+from html import unescape
 from html.parser import HTMLParser
 
 import pytest
@@ -11,6 +12,8 @@ from lit_video.tables.claims import read_claims
 from lit_video.tables.reading import read_table, table_at
 from tests.conftest import ROOT
 from tests.fake_runs import EXPERIMENTS, write_table_runs
+
+FOLDED = r"<summary>(\w+) at scale (\w+).*?\n\n### (\w+) \((\w+)\)"
 
 
 class Page(HTMLParser):
@@ -68,7 +71,14 @@ def test_the_page_has_each_papers_verdicts_and_then_its_tables_in_its_order(html
     claims = [place.start() for place in re.finditer("What the paper claims", html)]
     places = [html.index(f'id="{anchor}"') for anchor in anchors]
     assert places[0] < claims[0] < places[1] and places[4] < claims[1] < places[5]
-    assert page.pills and set(page.pills) <= {"supported", "contradicted", "undecided", "untested", "not-run"}
+    assert page.pills and set(page.pills) <= {
+        "supported",
+        "contradicted",
+        "undecided",
+        "untested",
+        "not-run",
+        "one-seed",
+    }
 
 
 def test_follow_ups_are_folded_under_their_table(html):
@@ -83,6 +93,24 @@ def test_no_two_links_have_one_name(html):
     page = Page()
     page.feed(html)
     assert len(page.links) > 10 and len(page.links) == len(set(page.links))
+
+
+def test_terminal_and_page_give_one_verdict_that_says_that_it_rests_on_one_seed(tmp_path, capsys):
+    write_table_runs(tmp_path, "ablation_tw", "embedded", seeds=1, classes=2, videos=200, throughput=False)
+    page = tmp_path / "page.html"
+    assert main(["report", str(tmp_path), "-o", str(page), "--experiments", str(EXPERIMENTS)]) == 0
+    tally = capsys.readouterr().err.splitlines()[1]
+    opening, _, counts = tally.rstrip(".").partition(": ")
+    assert opening == "3 claims of the papers, tried by small models on other data than theirs"
+    assert "in one seed" in counts
+    assert main(["table", "--config", str(EXPERIMENTS / "ablation_tw.yaml"), "--runs", str(tmp_path)]) == 0
+    printed, shown = capsys.readouterr().out, unescape(page.read_text())
+    assert tally in printed and opening in shown
+    for words, number in (each.rsplit(" ", 1) for each in counts.split(", ")):
+        assert f">{number} {words}</span>" in shown
+        assert printed.count(f"\n- {words}: ") == int(number)
+    (order,) = (line for line in printed.splitlines() if line.startswith("Order of"))
+    assert "our models of one seed support" in order and order in shown
 
 
 def test_pictures_of_many_tables_are_text_until_they_are_opened(html):
@@ -104,11 +132,17 @@ def test_tables_are_sorted_by_the_papers_numbers_and_scales_by_who_decides():
     assert [scale for _, scale in ours[2]] == ["ssv2", "embedded", "avletters"]
 
 
-def test_the_markdown_page_has_the_same_order():
+def test_the_markdown_pages_have_the_same_order_and_their_links_lead_to_tables():
     text = (ROOT / "REPRODUCE.md").read_text()
-    heads = re.findall(r"^## (.*)", text, re.MULTILINE)
-    assert heads[:4] == [*dict.fromkeys(claim.source for claim in read_claims(EXPERIMENTS)), OTHERS]
-    folded = re.findall(r"<summary>(\w+) at scale (\w+).*?\n\n### (\w+) \((\w+)\)", text)
+    sources = [*dict.fromkeys(claim.source for claim in read_claims(EXPERIMENTS))]
+    assert re.findall(r"^- \[(.*?)\]", text, re.MULTILINE) == [*sources, OTHERS]
+    pages = {name: (ROOT / name).read_text() for name in re.findall(r"^- .*\((.*)\)", text, re.MULTILINE)}
+    folded = [each for page in pages.values() for each in re.findall(FOLDED, page)]
     assert folded and all(one[:2] == one[2:] for one in folded)
-    links = re.findall(r"\[([^]]+)\]\(#", text)
-    assert len(links) == len(set(links))
+    pages[""] = text
+    for name, page in pages.items():
+        links = re.findall(r"\[([^]]+)\]\(([\w/.]*)#([\w-]+)\)", page)
+        assert links and len({link for link, _, _ in links}) == len(links)
+        for _, target, anchor in links:
+            table, _, scale = anchor.partition("-")
+            assert f"\n### {table} ({scale})\n" in pages[target or name]

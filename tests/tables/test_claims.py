@@ -12,6 +12,7 @@ from lit_video.tables.claims import Measured, judge, read_claims
 from tests.fake_runs import EXPERIMENTS
 
 CLAIMS = read_claims(EXPERIMENTS)
+OPENING = "1 claim of the papers, tried by small models on other data than theirs"
 TABLE = """\
 trainer: parts/t.yaml
 table:
@@ -157,7 +158,7 @@ def test_the_tables_own_scale_decides_and_follow_ups_are_counted_apart(claims):
     claim = replace(claim, follow_ups={"gpu": "it was late"})
     better, worse = runs(a=0.7, b=0.5), runs(a=0.5, b=0.7)
     found = judged([claim], {"t": {"gpu": worse, "own": better}})
-    assert tally(found) == "Of 1 claims: supported 1. Follow-ups at gpu: contradicted 1."
+    assert tally(found) == f"{OPENING}: supported 1."
     text = verdict_lines(found)
     first, second = text.splitlines()[-2:]
     assert first.startswith("| [A beats b.](#t-own) | t: a - b | 60.0 - 50.0 | own: +20.0 [")
@@ -165,9 +166,9 @@ def test_the_tables_own_scale_decides_and_follow_ups_are_counted_apart(claims):
     assert second.startswith("| follow-up: it was late | t: a - b |")
     assert second.endswith("| contradicted |")
     part = judged([claim], {"t": {"other": runs(a=0.7), "own": better}})
-    assert tally(part) == "Of 1 claims: supported 1."
+    assert tally(part) == f"{OPENING}: supported 1."
     assert [len(of_claim) for of_claim in part] == [1], "not all of its rows were run there"
-    assert tally(judged([claim], {"t": {"other": runs(a=0.7)}})) == "Of 1 claims: not run 1."
+    assert tally(judged([claim], {"t": {"other": runs(a=0.7)}})) == f"{OPENING}: not run 1."
 
 
 def test_a_claim_may_be_untestable_at_some_scales_alone(claims):
@@ -181,7 +182,7 @@ def test_a_claim_may_be_untestable_at_some_scales_alone(claims):
 def test_a_verdict_of_one_seed_says_so(claims):
     given = claims("{claim: A beats b., table: t, better: [[a, b]]}")
     line = verdict_lines(judged(given, {"t": {"own": runs(a=0.7, b=hits(0.5, seeds=1))}})).splitlines()[-1]
-    assert line.endswith("| supported, of one seed |")
+    assert line.endswith("| supported in one seed |")
 
 
 def test_a_claim_is_judged_by_runs_on_its_own_data_set_or_else_on_ours():

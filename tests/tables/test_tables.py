@@ -277,8 +277,8 @@ def test_a_table_says_how_far_it_agrees_with_the_paper(table, tmp_path):
     assert (pair["first"], pair["second"], pair["difference"]) == ("second", "first", 80.0)
     assert 65 < pair["low"] < 80 < pair["high"] < 95
     text = render(data, "text", pairs=True)
-    assert "Kendall's tau +1.00; of its 1 orderings our runs support 1, contradict 0, cannot decide 0" in text
-    assert "rows of one seed: of these trained models, not of the methods" in text
+    assert "Kendall's tau +1.00. Of its 1 orderings of two rows our models of one seed support 1, contradict 0" in text
+    assert "One seed compares these models, not the methods: add --seeds 0,1,2" in text
     assert f"+80.0 [+{pair['low']:.1f}, +{pair['high']:.1f}]" in text
 
 

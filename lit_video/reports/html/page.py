@@ -4,14 +4,15 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, get_args
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from lit_video.reports.html import views
 from lit_video.reports.html.collect import Section
-from lit_video.reports.verdicts import Verdict, by_paper, counted, judged, measured, number_of
-from lit_video.tables.claims import Claim, Judgement
+from lit_video.reports.verdicts import Verdict, by_paper, counted, number_of, opening
+from lit_video.tables.agreement import certainty, sentences
+from lit_video.tables.claims import Claim
 from lit_video.tables.rendering import main_table
 from lit_video.tables.table import Table
 from lit_video.utils.colours import DARK, LIGHT
@@ -26,8 +27,10 @@ class Cell:
     kind: str
 
 
-def render_page(sections: Sequence[Section], claims: Sequence[Claim], command: str) -> str:
-    """The whole page as HTML, with the command that makes it; claims of tables without a section are left out."""
+def render_page(
+    sections: Sequence[Section], claims: Sequence[Claim], found: Sequence[Sequence[Verdict]], command: str
+) -> str:
+    """Return the whole page as HTML, with the verdicts that were ``found`` and the command that makes it."""
     environment = Environment(
         loader=PackageLoader("lit_video.reports.html"),
         autoescape=True,
@@ -36,8 +39,11 @@ def render_page(sections: Sequence[Section], claims: Sequence[Claim], command: s
         lstrip_blocks=True,
     )
     results = [result for section in sections for row in section.read.results.values() for result in row]
-    papers = list(_papers(sections, claims))
-    judgements = [each["main"]["verdict"].judgement for paper in papers for each in paper["claims"]]
+    papers = list(_papers(sections, claims, found))
+    tally: dict[tuple[str, str], int] = {}
+    for main in (each["main"] for paper in papers for each in paper["claims"]):
+        key = main["verdict"].words, main["kind"]
+        tally[key] = tally.get(key, 0) + 1
     return environment.get_template("page.html").render(
         light=LIGHT,
         dark=DARK,
@@ -47,18 +53,19 @@ def render_page(sections: Sequence[Section], claims: Sequence[Claim], command: s
         devices=sorted({str(result.get("device", "not recorded")) for result in results}),
         runs=len(results),
         papers=papers,
-        kinds=views.KINDS,
         tables=sum(len(paper["tables"]) for paper in papers),
-        tally={name: number for name in get_args(Judgement) if (number := judgements.count(name))},
+        opening=opening([main for main, *_ in found]),
+        tally=tally,
         ticks=[(tick, views.place(tick)) for tick in views.TICKS],
         of_papers=any(row.paper for each in sections for row in (*each.table.rows, *each.table.reported)),
     )
 
 
-def _papers(sections: Sequence[Section], claims: Sequence[Claim]) -> Iterator[dict[str, Any]]:
-    """Variables of each paper: its claims, judged, and its tables, each with its sections at several scales."""
+def _papers(
+    sections: Sequence[Section], claims: Sequence[Claim], found: Sequence[Sequence[Verdict]]
+) -> Iterator[dict[str, Any]]:
+    """Yield the variables of each paper: its verdicts, and its tables, each with its sections at several scales."""
     names = {section.table.name: anchor(section.table) for section in reversed(sections)}
-    found = judged([c for c in claims if c.table.name in names], measured([(s.read, s.data) for s in sections]))
     seen: set[str] = set()
     for paper, (_, tables) in by_paper([(section.table, section) for section in sections], claims).items():
         first = [scales[0][1] for scales in tables]
@@ -110,8 +117,9 @@ def _content(section: Section, verdicts: Sequence[Sequence[Verdict]]) -> dict[st
         "header": header,
         "body": body,
         "agreement": section.data["agreement"],
+        "sentences": sentences(section.data)[:1],
+        "certainty": certainty(section.data),
         "pairs": pairs,
-        "single": any(len(results) == 1 for results in section.read.results.values()),
         "groups": views.groups(section),
         "curves": views.learning_curves(section),
         "confusions": views.confusions(section),

@@ -65,6 +65,7 @@ def verdict(one: Verdict, labels: Mapping[str, str]) -> dict[str, Any]:
         line = {"name": name, "paper": paper, "paper_at": None if paper is None else place(paper), "found": found}
         lines.append(line | ({key: place(getattr(found, key)) for key in ("low", "value", "high")} if found else {}))
     kind, margin = KINDS.get(one.judgement, one.judgement.replace(" ", "-")), one.claim.margin
+    kind += " one-seed" if one.words != one.judgement else ""
     return {
         "kind": kind,
         "verdict": one,
