@@ -12,9 +12,11 @@ import torch
 import torch.distributed as dist
 from lightning import LightningDataModule
 from lightning.fabric.utilities import move_data_to_device
+from torch import Tensor
 from torch.utils.data import DataLoader, default_collate
 
 from lit_video.datamodules.broken import BrokenVideos, OnBroken
+from lit_video.datamodules.features import FeatureDataset, Features, ViewsOfVideo
 from lit_video.datamodules.manifest import Tables, load_tables
 from lit_video.datamodules.records import Records
 from lit_video.errors import UserError
@@ -23,13 +25,23 @@ from lit_video.utils.clip_shape import ImageSize, PerChannel, as_setting, height
 from lit_video.utils.limits import MOST_PIXELS, within
 from lit_video.utils.processes import ignore_stops
 from lit_video.video.augmentation import VIEWS, Augmentation, EvaluationViews, TrainingView
-from lit_video.video.batch import Batch, BatchDraws, Channels, RawBatch, draw, evaluation_batch, training_batch
+from lit_video.video.batch import (
+    Batch,
+    BatchDraws,
+    Channels,
+    RawBatch,
+    draw,
+    evaluation_batch,
+    normalise,
+    training_batch,
+)
 from lit_video.video.clips import ClipDataset, Order, Sample, Short, Suspicious, VideoRecord, share_of
 from lit_video.video.decoding import KeptVideos, decode
 from lit_video.video.loading import EvaluationSampler, TimedLoader, TrainingSampler
 from lit_video.video.recipes import Recipe, recipe
 from lit_video.video.sampling import Dense, Sampling, positive
-from lit_video.video.settings import check_storable
+from lit_video.video.seeding import digest
+from lit_video.video.settings import check_storable, stored_settings
 from lit_video.video.trained_on import trained_on
 
 Split = Literal["train", "val", "test"]
@@ -82,6 +94,8 @@ class VideoDataModule(LightningDataModule):
         suspicious: effect of a video in which something is odd, but no frame is known to be damaged: ``report``
             (``None``) prints their number at the start, if a manifest knows it; ``fail`` and ``skip``: see ``broken``.
         train_share: share of every class's training videos that is used, above 0 and at most 1.
+        features: folder for what a frozen backbone (``model.freeze: backbone``) makes of the clips: every video goes
+            through it once, see :mod:`~lit_video.datamodules.features`; ``None`` for clips.
     """
 
     #: True if a video may have several labels: a record's label then is a one or zero for each class
@@ -113,6 +127,7 @@ class VideoDataModule(LightningDataModule):
         suspicious: Suspicious | None = None,
         short_side: int | None = None,
         test_image_size: ImageSize | None = None,
+        features: str | None = None,
     ) -> None:
         super().__init__()
         if not 0 < train_share <= 1:
@@ -137,7 +152,7 @@ class VideoDataModule(LightningDataModule):
             raise ValueError(f"augmentation.crop is {self.augmentation.crop}, views is {views}: whole is for both")
         self.short_side = short_side
         self.test_image_size = as_setting(test_image_size or image_size)
-        TrainingView(self.augmentation, self.image_size)  # refuses a short side below the clip's
+        self._training_view()  # refuses a short side below the clip's
         self.view(test_crops)  # refuses a number of crops that it does not have
         self.mean = per_channel("mean", mean)
         self.std = per_channel("std", std, LEAST_STD)
@@ -152,6 +167,14 @@ class VideoDataModule(LightningDataModule):
         self._decode = KeptVideos(decode, keep_gb) if keep_gb else decode
         self.manifest = manifest
         self.train_share = train_share
+        if features and (test_orders or order != "forward" or broken != "fail" or suspicious not in (None, "report")):
+            raise ValueError("features are of videos as they are: leave out order, test_orders, broken and suspicious")
+        if features and (self.augmentation.erasing or self.augmentation.cutmix):
+            raise ValueError(
+                "features have no pixels to erase or cut: set augmentation.erasing 0, augmentation.cutmix 0"
+            )
+        self.features = features
+        self._features: Features | None = None
         self.short: Short = short
         self.suspicious: Suspicious = suspicious or "report"
         self.found_broken = BrokenVideos(broken, broken_percent, self.suspicious)
@@ -215,8 +238,7 @@ class VideoDataModule(LightningDataModule):
 
     def train_dataloader(self) -> DataLoader[Sample]:
         """Load one random clip of every video, shuffled; the last, smaller step is left out."""
-        view = TrainingView(self.augmentation, self.image_size)
-        dataset = self._dataset(self._expected("train"), view)
+        dataset = self._kept(self._dataset(self._expected("train"), self._training_view()))
         if self.trainer and self.trainer.is_global_zero and not self.trained_on:
             self.trained_on = trained_on(dataset.records)
         accumulate = self.trainer.accumulate_grad_batches if self.trainer else 1
@@ -244,6 +266,33 @@ class VideoDataModule(LightningDataModule):
     def predict_dataloader(self) -> Any:
         """Load the centre view of every test video."""
         return self._views("test", clips=1, crops=1)
+
+    def keep_features(self, compute: Callable[[Tensor], Tensor], device: torch.device, backbone: int) -> None:
+        """Let loaders give features in place of clips; those that are not in :attr:`features` yet are computed.
+
+        Args:
+            compute: normalised clips, on the device, to features, see
+                :meth:`~lit_video.network.transformer.VideoTransformer.features`.
+            device: that of the network.
+            backbone: number that depends on its weights and settings.
+        """
+        evaluation = [self._dataset([], self.view(crops), clips) for clips, crops in self._evaluations()]
+        views = ViewsOfVideo(self._dataset([], self._training_view()), evaluation)
+        folder = Path(str(self.features)) / f"{digest(backbone, stored_settings(self), self.augmentation):016x}"
+        pixels = partial(normalise, mean=self.mean, std=self.std, channels=self.channels)
+        self._features = Features(folder, views)
+        every = [record for split in SPLITS for record in self.records(split)]
+        self._features.complete(every, lambda clips: compute(pixels(clips[None].to(device))))
+
+    def _evaluations(self) -> list[tuple[int, int]]:
+        """Return clips and crops of a video in validation, and in the test where they are others."""
+        return list(dict.fromkeys([(1, 1), (self.test_clips, self.test_crops)]))
+
+    def _kept(self, dataset: ClipDataset) -> ClipDataset | FeatureDataset:
+        return self._features.of(dataset) if self._features else dataset
+
+    def _training_view(self) -> TrainingView:
+        return TrainingView(self.augmentation, self.image_size)
 
     def centre_view(self, record: VideoRecord) -> tuple[RawBatch, list[int]]:
         """Return a video's centre view as a batch of one, and its frame numbers; a broken video has none."""
@@ -305,7 +354,7 @@ class VideoDataModule(LightningDataModule):
             self.found_broken.reasons["train"] = {i: reason for i, reason in broken.items() if i < count}
 
     def _views(self, split: Split, clips: int, crops: int) -> Any:
-        dataset = self._dataset(self._expected(split), self.view(crops), clips, self.order)
+        dataset = self._kept(self._dataset(self._expected(split), self.view(crops), clips, self.order))
         if not len(dataset):
             return []  # Lightning leaves out what has no loader
         # a clip that two ranks get counts once: metrics count by video and view
@@ -336,7 +385,9 @@ class VideoDataModule(LightningDataModule):
             return None
         return partial(load_tables, Path(self.manifest).expanduser(), self.data_root())
 
-    def _loader(self, dataset: ClipDataset, sampler: TrainingSampler | EvaluationSampler) -> DataLoader[Sample]:
+    def _loader(
+        self, dataset: ClipDataset | FeatureDataset, sampler: TrainingSampler | EvaluationSampler
+    ) -> DataLoader[Sample]:
         return TimedLoader(
             dataset,
             batch_size=self.batch_size,

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, is_dataclass, replace
 from functools import partial
+from inspect import getsource
 from typing import Any, Literal
 
 import torch
@@ -25,18 +26,19 @@ from lit_video.modules.optimization import Optimization, make_optimizer, optimiz
 from lit_video.modules.starting_weights import StartingWeights, is_loaded, mark_when_loaded
 from lit_video.network.aggregation import AttentiveProbe
 from lit_video.network.block import Checkpointing, checkpoint_layers
-from lit_video.network.transformer import VideoTransformer, all_tokens
+from lit_video.network.transformer import VideoTransformer, all_tokens, frame_means
 from lit_video.network.transformer import freeze as freeze_layers
 from lit_video.network.vit import ViTSize
 from lit_video.utils.class_paths import class_path
 from lit_video.utils.classes import Classes, class_numbers, outputs, per_task
 from lit_video.utils.settings import model_names
 from lit_video.video.batch import Batch, as_batch, check_classes, labelled
+from lit_video.video.seeding import digest
 from lit_video.video.settings import SETTINGS, stored_settings
 from lit_video.video.trained_on import noted
 from lit_video.weights.image_vit import TubeletInit
 from lit_video.weights.loading import SourceName
-from lit_video.weights.reading import CHECKPOINT_KEY, COMPILED, MODEL_KEY
+from lit_video.weights.reading import CHECKPOINT_KEY, COMPILED, MODEL_KEY, tensors_digest
 from lit_video.weights.settings import WeightsSettings
 
 START = model_names("start")
@@ -74,7 +76,7 @@ class VideoClassifier(LightningModule):
         image_pixels: image weights that are known to have seen pixels of another mean or deviation have the difference
             folded into the patches; ``ignore`` leaves them as they are (TimeSformer's release).
         probe: classifier in place of the family's: ``attentive``, a learned query that reads all tokens, for a frozen
-            backbone (V-JEPA, arXiv:2404.08471).
+            backbone (V-JEPA, arXiv:2404.08471); ``frames``, one that reads the mean of each frame's tokens.
         freeze: patches, positions and so many blocks, or the whole ``backbone``, stay as they are in training.
         activation_checkpointing: part of a layer that is recomputed in the backward pass: ``attention``, or
             each ``block`` but for its input; the gradients are the same. ``true`` is ``block``, ``false`` ``none``.
@@ -102,7 +104,7 @@ class VideoClassifier(LightningModule):
         weights_source: SourceName | None = None,
         weights_ema: bool | None = None,
         image_pixels: Literal["ignore"] | None = None,
-        probe: Literal["attentive"] | None = None,
+        probe: Literal["attentive", "frames"] | None = None,
         freeze: int | Literal["backbone"] | None = None,
         activation_checkpointing: Checkpointing = "none",
         task_loss: Literal["sum", "mean"] = "sum",
@@ -125,9 +127,10 @@ class VideoClassifier(LightningModule):
         self.save_hyperparameters({name: _plain(value) for name, value in self.hparams.items()})
         if probe:
             if num_classes is None or not isinstance(network, VideoTransformer):
-                raise ValueError("probe is attentive, but the network has no tokens, or there are no num_classes")
-            head = AttentiveProbe(network.size.width, outputs(num_classes), network.size.heads)
-            network.readout, network.aggregate = all_tokens, head
+                raise ValueError(f"probe is {probe}, but the network has no tokens, or there are no num_classes")
+            frames = network.embed.grid.t if probe == "frames" else None
+            network.readout = frame_means if frames else all_tokens
+            network.aggregate = AttentiveProbe(network.size.width, outputs(num_classes), network.size.heads, frames)
         self.network = network
         self.weights = weights
         self.weights_settings = weights_settings
@@ -181,7 +184,26 @@ class VideoClassifier(LightningModule):
 
     def on_fit_start(self) -> None:
         """Load the weights to start from, where a subclass has other optimizers."""
+        self._start_training()
+
+    def _start_training(self) -> None:
+        """Load the weights to start from, and let a data set with features keep those of this backbone."""
         self._start.load("fit")
+        if data := self._videos if getattr(self._videos, "features", None) else None:
+            if self.frozen != "backbone":
+                raise UserError("data.features: are of a frozen backbone; set model.freeze: backbone")
+            network, training = self._plain_network.eval(), self.training
+            data.keep_features(network.features, self.device, self._backbone_digest())
+            network.train(training)
+
+    def _backbone_digest(self) -> int:
+        """Return a number that depends on everything that decides a clip's features."""
+        state = self._plain_network.state_dict()
+        weights = {name: value for name, value in state.items() if not name.startswith("aggregate.")}
+        kinds = {type(part) for part in self._plain_network.modules()}
+        own = [kind for kind in kinds if not kind.__module__.startswith(("torch.", "lit_video.", "timm."))]
+        settings = sorted((name, repr(self._settings[name])) for name in CHECKED if name in self._settings)
+        return digest(tensors_digest(weights), settings, sorted(map(getsource, own)))
 
     @property
     def _start(self) -> StartingWeights:
@@ -288,7 +310,7 @@ class VideoClassifier(LightningModule):
         return batch
 
     def _batch(self, batch: Any, numbers: Callable[[Tensor], Tensor] = torch.clone, training: bool = True) -> Batch:
-        taken = as_batch(batch, numbers)
+        taken = as_batch(batch, numbers, features=self.frozen == "backbone")
         return labelled(taken, self.num_classes, self.several_labels, training) if self.num_classes else taken
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
@@ -368,7 +390,7 @@ class VideoClassifier(LightningModule):
 
     def predict_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> Tensor:
         """Logits ``(b, classes)``, of clips with classes or without; NaN where a video could not be read."""
-        taken = as_batch(batch, torch.clone, labelled=False)
+        taken = as_batch(batch, torch.clone, labelled=False, features=self.frozen == "backbone")
         return self(taken["clip"]).masked_fill((taken["video"] < 0)[:, None], torch.nan)
 
     @property
@@ -390,7 +412,7 @@ class VideoClassifier(LightningModule):
 
     def configure_optimizers(self) -> Any:
         """Optimizer, and a rate that follows the step; Lightning asks for it once a checkpoint is restored."""
-        self._start.load("fit")
+        self._start_training()
         optimizer = make_optimizer(self.optimization, self._plain_network)
         steps = self.trainer.estimated_stepping_batches
         if not 0 < steps < math.inf:  # -1 of a loader without a length, 0 of an empty one

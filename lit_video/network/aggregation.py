@@ -49,13 +49,16 @@ class HiddenHead(LinearHead):
 class AttentiveProbe(LinearHead):
     """Attentive probe: one learned query reads all tokens by cross-attention. Shape: ``(b, n, d) -> (b, classes)``.
 
+    Of means of ``frames``, ``n = frames``, it learns the positions too, which start at zero.
+
         u' = u + MCA(LN(u), LN(z)),   u'' = u' + MLP(LN(u')),   then a linear classifier
 
     Source: V-JEPA, arXiv:2404.08471, whose released probe has one such layer; the encoder stays frozen there.
     """
 
-    def __init__(self, width: int, classes: int, heads: int) -> None:
+    def __init__(self, width: int, classes: int, heads: int, frames: int | None = None) -> None:
         super().__init__(width, classes)
+        self.pos_embed = nn.Parameter(torch.zeros(1, frames, width)) if frames else None
         self.query_token = nn.Parameter(torch.empty(1, 1, width))
         nn.init.trunc_normal_(self.query_token, std=0.02)
         self.read = Bottleneck(width, heads).apply(init_backbone)
@@ -63,6 +66,7 @@ class AttentiveProbe(LinearHead):
 
     def forward(self, x: Tensor) -> Tensor:
         """Classify what the query has read."""
+        x = x if self.pos_embed is None else x + resize_time(self.pos_embed, x.shape[1])
         u = self.read(self.query_token.expand(x.shape[0], -1, -1), x)
         return super().forward((u + self.mlp(u))[:, 0])
 

@@ -47,8 +47,8 @@ class VideoTransformer(nn.Module):
         return self.readout(x, grid, self.norm)
 
     def forward(self, clip: Tensor) -> Tensor:
-        """Return the logits of a clip."""
-        return self.aggregate(self.features(clip))
+        """Return the logits of a clip, or of its :meth:`features`, which have fewer axes."""
+        return self.aggregate(self.features(clip) if clip.ndim == 5 else clip)
 
 
 def freeze(network: nn.Module, layers: int | Literal["backbone"]) -> None:
@@ -72,8 +72,11 @@ def frame_tokens(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
 
 
 def frame_means(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
-    """Mean token of every frame: ``(b, t * s, d) -> (b, t, d)``. ViViT's model 2 without class tokens."""
-    return reduce(norm(x), "b (t s) d -> b t d", "mean", t=grid.t)
+    """Mean token of every frame: ``(b, t * s, d) -> (b, t, d)``. ViViT's model 2 without class tokens; probes.
+
+    Tokens of the whole clip, which come first, are left out.
+    """
+    return reduce(norm(x)[:, x.shape[1] % grid.t :], "b (t s) d -> b t d", "mean", t=grid.t)
 
 
 def mean_frame_token(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:

@@ -8,8 +8,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from lit_video.datamodules import TemporalSkills
 from lit_video.datamodules.inspection import data_digest
 from lit_video.errors import UserError
@@ -21,7 +19,7 @@ from lit_video.training.checkpoint_file import LAST, PREVIOUS, RUN_KEY, peek
 from lit_video.training.cli import VideoCLI
 from lit_video.utils.environment import commit, versions
 from lit_video.weights.hub import weights_path
-from lit_video.weights.reading import read_weights
+from lit_video.weights.reading import read_weights, tensors_digest
 
 
 @dataclass(frozen=True)
@@ -130,9 +128,4 @@ def weights_digest(path: Path, average: bool | None = None) -> str:
 
 @lru_cache(maxsize=64)
 def _digest_of(path: Path, average: bool | None, states: tuple[tuple[str, int, int], ...]) -> str:
-    digest = blake2b(digest_size=8)
-    for name, value in sorted(read_weights(path, average).tensors.items()):
-        value = value.detach().contiguous()
-        digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
-        digest.update(value.reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()
+    return tensors_digest(read_weights(path, average).tensors)

@@ -43,7 +43,7 @@ DATA: dict[DataEffect, tuple[str, ...]] = {
     "pixels": ("mean", "std", "channels"),
     "views": ("sampling", "test_clips", "test_crops", "views", "short", "short_side", "test_image_size"),
     "test": ("order", "test_orders"),
-    "training": ("batch_size", "augmentation", "seed", "train_share"),
+    "training": ("batch_size", "augmentation", "seed", "train_share", "features"),
     "machine": ("num_workers", "keep_gb", "manifest"),
     "videos": (
         *("root", "fps", "missing", "classes", "groups", "least_videos", "split", "test_answers", "source"),

@@ -33,7 +33,7 @@ class Batch(TypedDict):
     view: Tensor
 
 
-def as_batch(given: Any, numbers: Callable[[Tensor], Tensor], labelled: bool = True) -> Batch:
+def as_batch(given: Any, numbers: Callable[[Tensor], Tensor], labelled: bool = True, features: bool = False) -> Batch:
     """Batch of any loader: ``(clip, class)``, or a mapping with ``clip`` and ``target``; clips float and normalised.
 
     Clips without ``video`` are a video each; those without ``view`` are different views.
@@ -42,6 +42,7 @@ def as_batch(given: Any, numbers: Callable[[Tensor], Tensor], labelled: bool = T
         given: the batch, on its device.
         numbers: from a clip's index in the batch to its number among all clips.
         labelled: whether it needs classes; without them ``target`` is -100, and clips may come alone.
+        features: whether a clip may be its features, of any axes.
 
     Raises:
         UserError: it is neither.
@@ -55,7 +56,7 @@ def as_batch(given: Any, numbers: Callable[[Tensor], Tensor], labelled: bool = T
             expected = "a batch is (clip, class), or a mapping of tensors with clip and target"
             raise UserError(f"{expected}, and video and view if clips share videos; {name} {kind}")
     clip = found["clip"]
-    if clip.ndim != 5 or not clip.is_floating_point():
+    if (clip.ndim != 5 and not features) or not clip.is_floating_point():
         raise UserError(f"clip is {_kind(clip)}, expected normalised float values (b, 3, t, height, width)")
     index = torch.arange(len(clip), device=clip.device)
     each = index if {"video", "view"} <= found.keys() else numbers(index)
@@ -195,8 +196,11 @@ def _beside(of_clips: Tensor, x: Tensor) -> Tensor:
 def normalise(clip: Tensor, mean: PerChannel, std: PerChannel, channels: Channels = "rgb") -> Tensor:
     """Normalise by (x / 255 - mean) / std: uint8 ``(b, v, t, 3, height, width)`` -> ``(b * v, 3, t, height, width)``.
 
-    The channels are red, green, blue; with ``bgr`` they come out the other way round.
+    The channels are red, green, blue; with ``bgr`` they come out the other way round. Features ``(b, v, ...)`` have no
+    pixels: float ``(b * v, ...)``, as they are.
     """
+    if clip.is_floating_point():
+        return clip.flatten(0, 1).float()
     x = rearrange(clip, "b v t c height width -> (b v) c t height width").float()
     for channel, m, s in zip(x.unbind(1), of_channels(mean), of_channels(std), strict=True):
         channel.sub_(255 * m).div_(255 * s)

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -87,6 +88,16 @@ def read_weights(path: Path, average: bool | None = None, named: str | None = No
     ours = _json(file.parent, EXPORTED) if file.suffix == ".safetensors" else content
     stored = replace(of_our_own(ours), tensors=tensors, choice=choice, named=named)
     return replace(stored, config=config, preprocessor=preprocessor)
+
+
+def tensors_digest(tensors: Mapping[str, Tensor]) -> str:
+    """Return 16 hexadecimal digits of the names and values of tensors."""
+    digest = blake2b(digest_size=8)
+    for name, value in sorted(tensors.items()):
+        value = value.detach().cpu().contiguous()
+        digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
+        digest.update(value.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def held(tensors: Iterable[Tensor]) -> int:

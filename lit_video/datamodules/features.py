@@ -1,0 +1,132 @@
+"""Features of a frozen backbone in place of clips: a few views of every video go through it once, and are kept."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from hashlib import file_digest
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import torch
+from filelock import FileLock
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from lit_video.datamodules.records import Records
+from lit_video.errors import UserError
+from lit_video.utils.files import files_below, write_bytes
+from lit_video.utils.parallel import with_progress
+from lit_video.video.augmentation import TrainingView
+from lit_video.video.clips import ClipDataset, Key, Sample, VideoRecord
+from lit_video.video.decoding import KeptVideos, decode
+from lit_video.video.seeding import digest, seeded
+
+RANDOM = 3  # views of training beside the centre one
+TOGETHER = 8  # views that go through the backbone at once
+GIGABYTES = 0.5  # of a decoded video that is kept for its other views
+
+
+@dataclass(frozen=True)
+class ViewsOfVideo:
+    """Views of a video, in the order of their features: the centre one, random ones, those of a larger test.
+
+    The first and the random ones train; the first validates. Both members are data sets without records.
+    """
+
+    random: ClipDataset
+    evaluation: Sequence[ClipDataset]
+
+    def __call__(self, record: VideoRecord, seed: int) -> Tensor:
+        """Decode all views of a video: uint8 ``(views, t, 3, height, width)``; random ones depend on the seed alone."""
+        kept = KeptVideos(decode, GIGABYTES)  # all views are of one video
+        given = (replace(each, records=[record], seed=seed, decode=kept) for each in (self.random, *self.evaluation))
+        random, centre, *test = given
+        samples = [centre[0], *(random[epoch, 0] for epoch in range(RANDOM))]
+        samples += [sample for larger in test for sample in larger.__getitems__([*range(len(larger))])]
+        return torch.cat([sample["clip"] for sample in samples])
+
+
+class Features:
+    """Features in a folder: float16, a file for each video, ``(views, ...)``.
+
+    The folder is of one backbone and one kind of clips; a file's name is the digest of its video.
+    """
+
+    def __init__(self, folder: Path, views: ViewsOfVideo) -> None:
+        self.folder = folder
+        self.views = views
+        self._digest = cache(_digest)
+
+    def file(self, record: VideoRecord) -> Path:
+        """Return the file of a video's features."""
+        return self.folder / f"{digest(self._digest(record.path), record.start, record.end, record.fps):016x}.npy"
+
+    def complete(self, records: Sequence[VideoRecord], compute: Callable[[Tensor], Tensor]) -> None:
+        """Compute what is missing, ``compute`` taking ``(b, t, 3, height, width)`` in uint8; other processes wait."""
+        files = {self.file(record): record for record in records}
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(self.folder / "lock"), torch.no_grad():
+            missing = [file for file in files if not file.exists()]
+            if missing:
+                print(f"{len(missing)} videos go once through the frozen backbone, into {self.folder}", flush=True)
+            for file in with_progress(missing, len(missing), "features"):
+                self._write(file, files[file], compute)
+
+    def _write(self, file: Path, record: VideoRecord, compute: Callable[[Tensor], Tensor]) -> None:
+        views = torch.split(self.views(record, seed=int(file.stem, 16)), TOGETHER)
+        features = torch.cat([compute(part).half().cpu() for part in views])
+        if not features.isfinite().all():
+            raise UserError(f"{record.path}: its features are not finite in float16; leave out data.features")
+        content = BytesIO()
+        np.save(content, features.numpy())
+        write_bytes(file, content.getvalue())
+
+    def of(self, clips: ClipDataset) -> "FeatureDataset":
+        """Return the features of the same videos and views as these clips."""
+        return FeatureDataset(clips, [self.file(record) for record in Records.of(clips.records)])
+
+
+@dataclass(eq=False, repr=False)
+class FeatureDataset(Dataset[Sample]):
+    """Samples of a :class:`~lit_video.video.clips.ClipDataset` whose clips are features, ``(views, ...)``."""
+
+    clips: ClipDataset
+    files: Sequence[Path]
+
+    @property
+    def records(self) -> Sequence[VideoRecord]:
+        """Videos of the features."""
+        return self.clips.records
+
+    def __len__(self) -> int:
+        """Return the number of items per epoch."""
+        return len(self.clips)
+
+    def __getitem__(self, item: Key) -> Sample:
+        """Read one clip's views; a training clip is one of its views at random."""
+        epoch, index = item
+        video, clip = divmod(index, self.clips.clips or 1)
+        crops, views = self.clips.view.crops, np.load(self.files[video], mmap_mode="r")
+        if isinstance(self.clips.view, TrainingView):
+            with seeded(self.clips.seed, epoch, index):
+                first = int(torch.randint(1 + RANDOM, ()))
+        else:
+            first = 0 if len(self) * crops == len(self.files) else 1 + RANDOM + clip * crops
+        return Sample(
+            clip=torch.from_numpy(np.array(views[first : first + crops])),
+            label=torch.tensor(self.clips.records[video].label),
+            video=video,
+            first_view=clip * crops,
+            key=torch.tensor(item),
+            broken="",
+        )
+
+
+def _digest(path: Path) -> str:
+    """Return the digest of a video's content, or of all pictures of a folder."""
+    digests = []
+    for file in files_below(path) if path.is_dir() else [path]:
+        with file.open("rb") as content:
+            digests.append(file_digest(content, "blake2b").hexdigest())
+    return ",".join(digests)

@@ -1,0 +1,125 @@
+"""Features of a frozen backbone in place of clips: computed once, the same numbers, shared by folds, and resumed."""
+
+import numpy as np
+import pytest
+import torch
+from lightning import Trainer
+
+from lit_video.datamodules import VideoCSV
+from lit_video.datamodules.features import RANDOM, Features
+from lit_video.errors import UserError
+from lit_video.inference.predict import load
+from lit_video.modules import XViT
+from lit_video.modules.optimization import Optimization
+from lit_video.network.vit import ViTSize
+from lit_video.video.augmentation import Augmentation
+from lit_video.video.sampling import Segments
+
+CLIPS = dict(frames=4, image_size=16)
+MODEL = CLIPS | dict(size=ViTSize(16, 2, 2), patch=8)
+PLAIN = Augmentation(crop="whole", flip=0.5, policy="none", erasing=0.0, smoothing=0.1)
+CROPPED = Augmentation(flip=0.5, policy="none", erasing=0.0, smoothing=0.1)
+VIDEOS = 16  # of which 8 train
+
+
+@pytest.fixture
+def data(letters, tmp_path):
+    """Videos of two letters, of which the given repetition trains and the other validates and tests."""
+
+    def make(train=1, **changes):
+        split = dict(train="labels.csv", split_column="repetition", train_values=[train], val_values=[3 - train])
+        given = dict(batch_size=4, num_workers=0, test_crops=1, views="whole", augmentation=PLAIN) | split | CLIPS
+        return VideoCSV(root=str(letters), **given | {"features": str(tmp_path / "features")} | changes)
+
+    return make
+
+
+@pytest.fixture
+def model(tmp_path):
+    torch.manual_seed(0)
+    torch.save(XViT(2, **MODEL).network.state_dict(), tmp_path / "start.pth")
+
+    def make(**changes):
+        torch.manual_seed(1)
+        given = dict(weights=str(tmp_path / "start.pth"), freeze="backbone", probe="attentive") | changes
+        built = XViT(2, **MODEL, **given, optimization=Optimization("adamw", lr=1e-3))
+        built.clips = []
+        built.network.embed.register_forward_hook(lambda _, clips, out: built.clips.append(len(clips[0])))
+        return built
+
+    return make
+
+
+def trainer(epochs=1):
+    quiet = dict.fromkeys(("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary"), False)
+    return Trainer(max_epochs=epochs, **quiet)
+
+
+def fit(model, data, epochs=1):
+    run = trainer(epochs)
+    run.fit(model, data)
+    return run
+
+
+@pytest.mark.parametrize(
+    ("probe", "views", "passes"),
+    [("attentive", {}, 4), ("frames", {}, 4), (None, dict(views="even", augmentation=CROPPED, test_clips=2), 6)],
+)
+def test_a_video_goes_through_the_backbone_once_and_the_test_is_that_of_its_clips(
+    probe, views, passes, data, model, tmp_path
+):
+    probed, kept = model(probe=probe), data(**views)
+    run = fit(probed, kept, epochs=2)
+    run.test(probed, kept, verbose=False)
+    assert sum(probed.clips) == VIDEOS * passes
+    run.save_checkpoint(tmp_path / "probed.ckpt")
+    whole = load(tmp_path / "probed.ckpt").model
+    trainer().test(whole, data(**views, features=None), verbose=False)
+    (logits, target), (again, same) = (each.test_accuracy.per_task()[""] for each in (probed, whole))
+    torch.testing.assert_close(again, logits, atol=2e-3, rtol=2e-3)
+    assert torch.equal(target, same) and len(logits) == 8
+    start = model().network.state_dict() | torch.load(tmp_path / "start.pth")
+    assert all(torch.equal(v, start[k]) for k, v in whole.network.state_dict().items() if not k.startswith("aggregate"))
+
+
+def test_folds_and_later_runs_share_them_and_a_stopped_pass_goes_on(data, model, tmp_path, monkeypatch):
+    first, write = model(), Features._write
+    done = []
+
+    def stopped(*given):
+        if len(done) == 5:
+            raise OSError("stopped")
+        done.append(write(*given))
+
+    monkeypatch.setattr(Features, "_write", stopped)
+    with pytest.raises(OSError, match="stopped"):
+        fit(first, data())
+    monkeypatch.undo()
+    passes = []
+    for train in (1, 2):
+        passes += [model()]
+        fit(passes[-1], data(train))
+    counts = [sum(each.clips) // (1 + RANDOM) for each in (first, *passes)]
+    assert counts == [5, VIDEOS - 5, 0]
+    views = [np.load(path) for path in (tmp_path / "features").rglob("*.npy")]
+    assert {(each.dtype, each.shape) for each in views} == {(np.dtype(np.float16), (1 + RANDOM, 20, 16))}
+
+
+def test_other_clips_or_weights_are_other_features(data, model, tmp_path):
+    fit(model(), data())
+    torch.save(XViT(2, **MODEL).network.state_dict(), tmp_path / "other.pth")
+    changes = [{"mean": 0.4}, {"sampling": Segments()}, {"augmentation": CROPPED, "views": "even"}]
+    for weights, change in [({}, each) for each in changes] + [({"weights": str(tmp_path / "other.pth")}, {})]:
+        other = model(**weights)
+        fit(other, data(**change))
+        assert sum(other.clips) == VIDEOS * (1 + RANDOM)
+
+
+def test_what_features_cannot_do_is_refused(data, model):
+    with pytest.raises(UserError, match=r"data\.features: are of a frozen backbone; set model\.freeze: backbone"):
+        fit(model(freeze=None), data())
+    for change in ({"test_orders": ("reversed",)}, {"broken": "skip"}):
+        with pytest.raises(ValueError, match="features are of videos as they are"):
+            data(**change)
+    with pytest.raises(ValueError, match=r"no pixels to erase or cut: set augmentation\.erasing 0"):
+        data(augmentation=Augmentation(crop="whole", erasing=0.5))
