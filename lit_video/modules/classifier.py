@@ -41,7 +41,7 @@ from lit_video.weights.loading import SourceName
 from lit_video.weights.reading import CHECKPOINT_KEY, COMPILED, MODEL_KEY, tensors_digest
 from lit_video.weights.settings import WeightsSettings
 
-START = model_names("start")
+START = model_names("files", "start")
 # in a checkpoint beside the hyper-parameters, which ``load_from_checkpoint`` overwrites by what it is given
 CHECKED = ("family", "size", *model_names("function", "shape", "clip", "classes"))
 

@@ -1,42 +1,49 @@
-"""Identity of a run, and the differences of two: settings that change numbers, data, weights, commit, versions."""
+"""Is it the same run? What a run is, and what of it may change.
+
+A run is its settings, its videos and labels, the weights that it starts from, and its code. It stays the same run if
+
+- settings change that no number depends on (``FREE``), or the folder of the videos (``FOLDERS``);
+- other devices share the batch of a step (``SPREAD``), or other code goes on with it: its ``changes`` tell;
+- training becomes longer, unless weights are averaged, or the run is packed without a checkpoint;
+- its videos are listed anew while it is in training.
+
+With another setting, video, label or starting weight it is another run. Runs of one training, of which ``fit --reuse``
+takes the weights, have the same code and videos too, and differ in settings of the test alone (``TESTS``). Rows of a
+table are compared if they differ in the seed and in what the rows set otherwise, and in nothing else.
+"""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
-# settings that change neither the model nor the numbers, by the start of their key
+from lit_video.errors import UserError
+from lit_video.runs.files import packed_files
+from lit_video.utils.settings import data_keys, model_keys
+
+# beginnings of settings that change neither the model nor the numbers
 FREE = (
     *("trainer.logger", "trainer.callbacks", "trainer.accelerator", "trainer.enable_", "trainer.log_every"),
     *("trainer.profiler", "trainer.default_root_dir", "trainer.max_time"),
-    *("data.init_args.num_workers", "data.init_args.keep_gb", "data.init_args.source"),
-    *("model.init_args.activation_checkpointing", "checkpoint_every", "compile", "nan", "wandb_artifact"),
+    *("checkpoint_every", "compile", "nan", "wandb_artifact", *data_keys("machine"), *model_keys("machine")),
 )
-# callbacks of Lightning that leave the average, at the end, in place of the weights that training would go on with
+# Lightning's callbacks that leave the average in place of the weights that training would go on with
 AVERAGING = {"EMAWeightAveraging", "StochasticWeightAveraging", "WeightAveraging"}
-# those that change results: besides these, ends of training and changes of what is trained
+# callbacks that change results
 COUNTING = AVERAGING | {
-    "BackboneFinetuning",
-    "EarlyStopping",
-    "GradientAccumulationScheduler",
-    "ModelCheckpoint",
-    "ModelPruning",
+    *("BackboneFinetuning", "EarlyStopping", "GradientAccumulationScheduler", "ModelCheckpoint", "ModelPruning")
 }
 CALLBACKS = "counting callbacks"  # these, among the flat settings
 # settings whose product is the batch of a step
 BATCH = ("trainer.devices", "trainer.num_nodes", "data.init_args.batch_size", "trainer.accumulate_grad_batches")
 SPREAD = (*BATCH, "trainer.strategy", "global_batch")
 LONGER = ("trainer.max_epochs", "trainer.max_steps")
-# where the videos are: equal listings may have other pixels, as after ``data prepare``
-PLACES = ("data.init_args.root", "data.init_args.manifest")
-# settings of the test alone; the first two are also in a checkpoint's facts, by their last name
-VIEWS = ("data.init_args.test_clips", "data.init_args.test_crops")
-TESTS = (*VIEWS, "data.init_args.test_orders", "data.init_args.groups")
+FOLDERS = data_keys("folders")
+TESTS = data_keys("counts", "test")
 
 Plain = str | int | float | bool
-# code; data as listed; place of the videos; spread of a step over devices; a longer training; a setting of the test
-# alone; any other setting of the training
-Kind = Literal["code", "data", "place", "spread", "longer", "test", "training"]
+Kind = Literal["code", "data", "folder", "spread", "longer", "test", "training"]
 
 
 @dataclass(frozen=True)
@@ -85,8 +92,8 @@ def _kind(key: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Kind:
         return "code"
     if key == "data":
         return "data"
-    if key.startswith(PLACES):
-        return "place"
+    if key.startswith(FOLDERS):
+        return "folder"
     if key.startswith(TESTS):
         return "test"
     batches = global_batch(was), global_batch(now)
@@ -96,14 +103,50 @@ def _kind(key: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Kind:
     return "longer" if key in LONGER and limits[1] > limits[0] else "training"
 
 
-def is_longer(found: Sequence[Difference]) -> bool:
-    """Whether training goes on beyond where it ended before."""
-    return any(each.kind == "longer" for each in found)
+@dataclass(frozen=True)
+class Record:
+    """Identity and changes of a run, kept in its checkpoints and its result."""
+
+    identity: Identity  # of its last attempt
+    changes: list[dict[str, Any]] = field(default_factory=list)  # since the run began: key, from, to
+    finished: bool = False  # whether there is a result
+
+    def going_on(self, run_dir: Path, now: Identity) -> "Record":
+        """Return the record of the run in a folder that goes on as ``now``; prints and adds the changes."""
+        found = [each for each in differences(self.identity, now) if each.kind != "folder"]
+        for each in found:
+            print(f"{run_dir}: {each}", flush=True)
+        return Record(now, [*self.changes, *({"key": one.key, "from": one.was, "to": one.now} for one in found)])
+
+    def content(self) -> dict[str, Any]:
+        """Return identity and changes for a file."""
+        return {"identity": asdict(self.identity), "changes": self.changes}
+
+    def refuse_other(self, run_dir: Path, now: Identity, where: str) -> list[Difference]:
+        """Refuse another run than the one in the folder; returns the differences.
+
+        ``where`` names the origin of the settings in the message.
+
+        Raises:
+            UserError: names the first difference that makes another run.
+        """
+        reasons: dict[Kind, str] = {"training": "", "test": ""}
+        if self.finished:
+            reasons["data"] = " (other videos or labels)"
+        if averages(now.settings):
+            reasons["longer"] = " (averaged weights cannot be trained longer)"
+        if packed_files(run_dir):
+            reasons["longer"] = " (packed, without a checkpoint to go on from)"
+        found = differences(self.identity, now)
+        if other := next((each for each in found if each.kind in reasons), None):
+            why = f"{run_dir} is another run: {other}{reasons[other.kind]}"
+            raise UserError(f"{where}: {why}; give another --runs, or delete that folder")
+        return found
 
 
 def lasting_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The flat settings that a run keeps for life."""
-    changing = (*FREE, *PLACES, *SPREAD, *LONGER)
+    changing = (*FREE, *FOLDERS, *SPREAD, *LONGER)
     return {key: value for key, value in flatten(settings).items() if not key.startswith(changing)}
 
 

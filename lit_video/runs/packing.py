@@ -12,6 +12,7 @@ from lit_video.runs.files import RUN, Files, pack_of, packed_runs, read_run, run
 from lit_video.runs.predictions import FILE, packed_predictions, read_predictions
 from lit_video.runs.results import CURVES, read_result
 from lit_video.utils.files import write_bytes
+from lit_video.utils.settings import data_names
 
 
 def pack_runs(places: Sequence[Path], output: Path) -> dict[Path, int]:
@@ -45,7 +46,7 @@ def _files(run_dir: Path) -> Files:
     result = read_result(run_dir)
     record = {name: part for name, part in read_run(run_dir).items() if name != "state"}
     settings = record.get("identity", {}).get("settings", {}).get("data", {}).get("init_args", {})
-    settings |= {name: "DIR" for name in ("root", "manifest") if Path(settings.get(name) or "").is_absolute()}
+    settings |= {name: "DIR" for name in data_names("folders") if Path(settings.get(name) or "").is_absolute()}
     files = {RUN: f"{json.dumps(record, indent=1)}\n".encode()}
     with suppress(FileNotFoundError):
         files[CURVES] = run_file(run_dir, CURVES)

@@ -1,8 +1,8 @@
-"""Identity of the run that is asked for, beside that of its folder: resume, skip or refuse."""
+"""Identity of a run that is asked for, and the record of the one in its folder."""
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -11,35 +11,41 @@ from typing import Any
 from lit_video.datamodules import TemporalSkills
 from lit_video.datamodules.inspection import data_digest
 from lit_video.errors import UserError
-from lit_video.runs.files import packed_files
-from lit_video.runs.identity import Difference, Identity, Kind, averages, differences
+from lit_video.runs.identity import Difference, Identity, Record
 from lit_video.runs.results import read_result
 from lit_video.schemes.loading import source_file
 from lit_video.training.checkpoint_file import LAST, PREVIOUS, RUN_KEY, peek
 from lit_video.training.cli import VideoCLI
+from lit_video.training.request import Run
 from lit_video.utils.environment import commit, versions
+from lit_video.utils.settings import model_names
 from lit_video.weights.hub import weights_path
 from lit_video.weights.reading import read_weights, tensors_digest
 
 
 @dataclass(frozen=True)
-class Record:
-    """Identity and changes of a run, as its checkpoints and its result keep them."""
+class Asked:
+    """A run that is asked for, beside the one in its folder."""
 
-    identity: Identity  # of its last attempt
-    changes: list[dict[str, Any]] = field(default_factory=list)  # since the run began: key, from, to
-    finished: bool = False  # whether there is a result
+    now: Identity
+    before: Record | None
+    differences: list[Difference]
 
-    def going_on(self, run_dir: Path, now: Identity) -> "Record":
-        """The record of the run in a folder that goes on as ``now``; prints and adds what has changed."""
-        found = [each for each in differences(self.identity, now) if each.kind != "place"]
-        for each in found:
-            print(f"{run_dir}: {each}", flush=True)
-        return Record(now, [*self.changes, *({"key": one.key, "from": one.was, "to": one.now} for one in found)])
+    @property
+    def done(self) -> bool:
+        """Whether there is a result, and no longer training is asked for."""
+        longer = any(each.kind == "longer" for each in self.differences)
+        return self.before is not None and self.before.finished and not longer
 
-    def content(self) -> dict[str, Any]:
-        """As a file keeps it."""
-        return {"identity": asdict(self.identity), "changes": self.changes}
+
+def ask(run: Run, cli: VideoCLI) -> Asked:
+    """Compare a run, built from its settings, with the one in its folder.
+
+    Raises:
+        UserError: the folder holds another run.
+    """
+    before, now = read_record(run.folder), run_identity(cli)
+    return Asked(now, before, before.refuse_other(run.folder, now, run.place()) if before else [])
 
 
 def run_identity(cli: VideoCLI) -> Identity:
@@ -54,13 +60,10 @@ def run_identity(cli: VideoCLI) -> Identity:
 
 
 def read_record(run_dir: Path) -> Record | None:
-    """Read the record of a folder's run from its result or last readable checkpoint; ``None`` without either.
-
-    Raises:
-        UserError: the result is damaged.
-    """
-    if result := read_result(run_dir):
-        return Record(Identity(**result["identity"]), result["changes"], finished=True)
+    """Read the record of a folder's run from its result, or else its last checkpoint that can be read."""
+    with suppress(UserError):  # a damaged result is measured again
+        if result := read_result(run_dir):
+            return Record(Identity(**result["identity"]), result["changes"], finished=True)
     for path in (run_dir / LAST, run_dir / PREVIOUS):
         with suppress(Exception):  # a damaged file can raise anything; training says that it is
             return checkpoint_record(path)
@@ -73,32 +76,6 @@ def checkpoint_record(path: Path) -> Record:
     return Record(Identity(**content["identity"]), content["changes"])
 
 
-def refuse_other_run(run_dir: Path, before: Record, now: Identity, where: str) -> list[Difference]:
-    """Refuse to take a folder for another run than the one that it holds.
-
-    Training may become longer, unless weights are averaged, and be spread over other devices with the same batch of a
-    step, by other code. A run in training may go on with another listing of its data.
-
-    Returns the differences; ``where`` the settings come from is for the message.
-
-    Raises:
-        UserError: the folder's run is another; names the first difference.
-    """
-    reasons: dict[Kind, str] = {"training": "", "test": ""}
-    if before.finished:
-        reasons["data"] = " (other videos or labels)"
-    if averages(now.settings):
-        reasons["longer"] = " (averaged weights cannot be trained longer)"
-    if packed_files(run_dir):
-        reasons["longer"] = " (packed, without a checkpoint to go on from)"
-    found = differences(before.identity, now)
-    for each in found:
-        if each.kind in reasons:
-            why = f"{each}{reasons[each.kind]}"
-            raise UserError(f"{where}: {run_dir} is another run: {why}; give another --runs, or delete that folder")
-    return found
-
-
 def _weights(model: Mapping[str, Any]) -> dict[str, str]:
     """Digests of the files that a model is made of: an own scheme's code, and the values that training starts from.
 
@@ -107,7 +84,7 @@ def _weights(model: Mapping[str, Any]) -> dict[str, str]:
     found = {}
     if code := source_file(model.get("attention") or ""):
         found["model.init_args.attention"] = blake2b(code.read_bytes(), digest_size=8).hexdigest()
-    for name in ("weights", "image_weights"):
+    for name in model_names("files"):
         if given := model.get(name):
             with suppress(UserError):
                 path = weights_path(given)

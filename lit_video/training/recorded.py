@@ -18,6 +18,7 @@ from lit_video.schemes.loading import is_known
 from lit_video.training.cli import ReadCLI, user_errors
 from lit_video.training.request import setting_flags
 from lit_video.utils.processes import usable_cores
+from lit_video.utils.settings import model_names
 
 TAKEN = ("seed_everything", "data", "model")
 
@@ -57,7 +58,7 @@ def run_flags(record: Path, given: Sequence[str] = ()) -> list[str]:
     module, _, name = data["class_path"].rpartition(".")
     if getattr(sys.modules[module], name).prepare_data is not VideoDataModule.prepare_data:  # its own one writes videos
         data["init_args"].pop("root", None)
-    for name in ("weights", "image_weights"):  # a checkpoint needs the files of its start no more
+    for name in model_names("files"):  # a checkpoint needs the files of its start no more
         model.pop(name, None)
     scheme = model.get("attention") or ""
     if {"--model.attention", "--model.init_args.attention"} & {*words}:

@@ -10,13 +10,14 @@ from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.runs.files import RUN
-from lit_video.runs.identity import VIEWS, Difference, Identity, differences
+from lit_video.runs.identity import Difference, Identity, differences
 from lit_video.runs.results import read_result
 from lit_video.training.checkpoint_file import FOLDER as BEST
 from lit_video.training.checkpoint_file import LAST, RUN_KEY, peek, write_checkpoint
 from lit_video.training.identity import checkpoint_record
 from lit_video.training.request import Run
 from lit_video.utils.processes import started_together
+from lit_video.utils.settings import data_names
 from lit_video.weights.reading import CHECKPOINT_KEY
 
 
@@ -67,7 +68,7 @@ def _take_weights(source: Path, run_dir: Path, now: Identity) -> None:
     """Copy the last checkpoint and curve of a finished run to one of the same training, as if they were its own."""
     content = peek(source / LAST)
     content[RUN_KEY] = checkpoint_record(source / LAST).going_on(run_dir, now).content()
-    seen, settings = content[CHECKPOINT_KEY]["data"], now.flat
-    seen |= {name: settings[key] for key in VIEWS if (name := key.rpartition(".")[2]) in seen}
+    data = now.settings["data"]["init_args"]
+    content[CHECKPOINT_KEY]["data"] |= {name: data[name] for name in data_names("counts")}
     shutil.copy2(source / "curves.csv", run_dir)
     write_checkpoint(content, run_dir / LAST)

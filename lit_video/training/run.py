@@ -10,7 +10,7 @@ from torch import nn
 from lit_video.errors import RunFailed, UserError
 from lit_video.runs.files import RUN, update_run
 from lit_video.runs.folder import disk_errors, locked, set_aside, set_result_aside, writable
-from lit_video.runs.identity import Identity, is_longer
+from lit_video.runs.identity import Identity, Record
 from lit_video.runs.status import Status, write_status
 from lit_video.tables.reading import write_origin
 from lit_video.tables.results import refuse_apart
@@ -18,7 +18,7 @@ from lit_video.training.callbacks.checkpoints import Stopped
 from lit_video.training.checkpoint_file import LAST, PREVIOUS, best_checkpoint, peek, usable_checkpoint
 from lit_video.training.cli import CheckCLI, refuse_ignored, user_errors
 from lit_video.training.global_batch import check_scaling
-from lit_video.training.identity import Record, checkpoint_record, read_record, refuse_other_run, run_identity
+from lit_video.training.identity import ask, checkpoint_record
 from lit_video.training.request import Run
 from lit_video.training.result import measure, write_result
 from lit_video.training.reuse import take_trained
@@ -35,15 +35,7 @@ def is_done(run: Run) -> bool:
     Raises:
         UserError: a setting is wrong, or the run's folder was made with others.
     """
-    cli = checked_row(run)
-    try:
-        before = read_record(run.folder)
-    except UserError:
-        return False  # damaged: the run measures again
-    if before is None:
-        return False
-    found = refuse_other_run(run.folder, before, run_identity(cli), run.place())
-    return before.finished and not is_longer(found)
+    return ask(run, checked_row(run)).done
 
 
 def run_row(run: Run, stops: StopSignals) -> int:
@@ -56,20 +48,19 @@ def run_row(run: Run, stops: StopSignals) -> int:
     with disk_errors(run_dir), locked(run_dir, run.name):
         set_aside(run_dir)
         write_origin(run_dir.parents[1], run.request.configs, run.request.recipe)
-        before, now = read_record(run_dir), run_identity(cli)
-        found = refuse_other_run(run_dir, before, now, run.place()) if before else []
-        if before and before.finished and not is_longer(found):
-            code = "".join(f"; {each}" for each in found if each.kind == "code")
+        asked = ask(run, cli)
+        if asked.done:
+            code = "".join(f"; {each}" for each in asked.differences if each.kind == "code")
             print(f"{run.label}: finished, skipped (see {run_dir / RUN}{code})")
             return DONE
-        refuse_apart(run.request.table, run.request.folder, run.row.name, now, run.place())
-        if before and before.finished:
+        refuse_apart(run.request.table, run.request.folder, run.row.name, asked.now, run.place())
+        if asked.before and asked.before.finished:
             set_result_aside(run_dir)
         elif run.request.reuse:
-            take_trained(run, now)
+            take_trained(run, asked.now)
         stops.last_words = lambda stop, line: leave(run_dir, STATUS[stop], line)
         write_status(run_dir, Status("starting"))
-        return _guarded(run, stops, now)
+        return _guarded(run, stops, asked.now)
 
 
 def build_row(run: Run, build: type[CheckCLI] = CheckCLI) -> CheckCLI:

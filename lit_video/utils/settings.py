@@ -6,10 +6,10 @@ from typing import Literal
 #   another one would take without an error)
 # shape: names or shapes of the weights
 # clip, classes: what the data set decides, and the model follows
-# start: values before training
+# files, start: values before training
 # training, machine: values after training; time and memory
 # test: numbers of a test
-Effect = Literal["function", "shape", "clip", "classes", "start", "training", "machine", "test"]
+Effect = Literal["function", "shape", "clip", "classes", "files", "start", "training", "machine", "test"]
 
 MODEL: dict[Effect, tuple[str, ...]] = {
     "function": (
@@ -25,8 +25,9 @@ MODEL: dict[Effect, tuple[str, ...]] = {
     ),
     "clip": ("frames", "image_size"),
     "classes": ("num_classes", "several_labels"),
+    "files": ("weights", "image_weights"),
     "start": (
-        *("weights", "weights_settings", "weights_source", "weights_ema", "image_pixels", "image_weights"),
+        *("weights_settings", "weights_source", "weights_ema", "image_pixels"),
         *("tubelet_init", "position_std", "zero_head"),
     ),
     "training": ("optimization", "freeze", "dropout", "drop_path", "task_loss"),
@@ -34,23 +35,28 @@ MODEL: dict[Effect, tuple[str, ...]] = {
     "test": ("view_average",),
 }
 
-# clip: shape of what a model sees; pixels: their values; views: frames and crops that a test takes of a video
-# test: what else a test does; videos: which there are, and their labels; broken: those that cannot be read
-DataEffect = Literal["clip", "pixels", "views", "test", "training", "machine", "videos", "broken"]
+# clip: shape of a clip; pixels: values of its pixels; views: frames and crops of a video; counts: how many a test takes
+# test: other settings of the test alone; videos: the list of them and their labels; folds: those of each split
+# folders: their location; broken: those that cannot be read
+DataEffect = Literal[
+    "clip", "pixels", "views", "counts", "test", "training", "machine", "folders", "videos", "folds", "broken"
+]
 
 DATA: dict[DataEffect, tuple[str, ...]] = {
     "clip": ("frames", "image_size"),
     "pixels": ("mean", "std", "channels"),
-    "views": ("sampling", "test_clips", "test_crops", "views", "short", "short_side", "test_image_size"),
-    "test": ("order", "test_orders"),
-    "training": ("batch_size", "augmentation", "seed", "train_share", "features"),
-    "machine": ("num_workers", "keep_gb", "manifest"),
+    "views": ("sampling", "views", "short", "short_side", "test_image_size"),
+    "counts": ("test_clips", "test_crops"),
+    "test": ("test_orders", "groups"),
+    "training": ("batch_size", "augmentation", "seed", "train_share", "features", "order"),
+    "machine": ("num_workers", "keep_gb", "source"),
+    "folders": ("root", "manifest"),
     "videos": (
-        *("root", "fps", "missing", "classes", "groups", "least_videos", "split", "test_answers", "source"),
-        *("train", "val", "test", "path_column", "label_column", "columns", "label_separator"),
-        *("split_column", "train_values", "val_values", "test_values"),
+        *("fps", "missing", "classes", "least_videos", "split", "test_answers"),
+        *("train", "val", "test", "path_column", "label_column", "columns", "label_separator", "split_column"),
         *("skills", "length", "frames_per_step", "side", "difficulty", "test_difficulty", "pairs"),
     ),
+    "folds": ("train_values", "val_values", "test_values"),
     "broken": ("broken", "broken_percent", "suspicious"),
 }
 
@@ -63,3 +69,13 @@ def model_names(*effects: Effect) -> tuple[str, ...]:
 def data_names(*effects: DataEffect) -> tuple[str, ...]:
     """Return the settings of data sets with these effects."""
     return sum((DATA[effect] for effect in effects), ())
+
+
+def model_keys(*effects: Effect) -> tuple[str, ...]:
+    """Return the settings of models with these effects by their keys in a resolved configuration."""
+    return tuple(f"model.init_args.{name}" for name in model_names(*effects))
+
+
+def data_keys(*effects: DataEffect) -> tuple[str, ...]:
+    """Return the settings of data sets with these effects by their keys in a resolved configuration."""
+    return tuple(f"data.init_args.{name}" for name in data_names(*effects))

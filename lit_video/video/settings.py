@@ -10,7 +10,7 @@ from lit_video.video import released_sampling  # noqa: F401  # a checkpoint may 
 from lit_video.video.sampling import Sampling
 
 # the arguments of a data set that decide what a model sees of a video in the test
-SETTINGS = data_names("clip", "views", "pixels")
+SETTINGS = data_names("clip", "views", "counts", "pixels")
 
 
 def check_storable(sampling: object) -> None:

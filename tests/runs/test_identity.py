@@ -33,7 +33,7 @@ def found(now, before=RUN):
     [
         (RUN, {}),
         (changed(num_workers=7, compile="full", activation_checkpointing="block"), {}),
-        (changed(root="elsewhere"), {"root": "place"}),
+        (changed(root="elsewhere"), {"root": "folder"}),
         (
             changed(devices=2, batch_size=2, strategy="ddp"),
             dict.fromkeys(("devices", "batch_size", "strategy"), "spread"),

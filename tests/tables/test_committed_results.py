@@ -56,7 +56,7 @@ def test_results_were_made_with_the_settings_of_their_experiment(folder):
         assert ceiling is None or ceiling in ceilings
         now = settings | {"seed_everything": int(run.name.removeprefix("seed"))}
         found = differences(Identity(result["identity"]["settings"]), Identity(now))
-        assert {each.kind for each in found} <= {"place"}, run
+        assert {each.kind for each in found} <= {"folder"}, run
 
 
 def possible_ceilings(data, settings):

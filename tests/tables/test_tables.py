@@ -385,7 +385,7 @@ def test_a_run_without_its_rows_own_settings_is_no_run_of_the_row(table, tmp_pat
     write_result(folder := tmp_path / "two/default/second/seed0", 0, 50.0)
     change_result(folder, identity={"settings": {"model": wrong}})
     with pytest.raises(
-        UserError, match=rf"second/seed0: {flag} is .*(3|ViViT), row second sets (1|XViT): move it away"
+        UserError, match=rf"second/seed0: {flag} is .*(3|ViViT), row second sets (1|XViT); move it away"
     ):
         summary(read_table([path]), tmp_path)
     change_result(folder, identity={"settings": {"model": right}})

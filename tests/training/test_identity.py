@@ -13,7 +13,7 @@ from lit_video.runs.identity import Identity
 from lit_video.runs.packing import pack_runs
 from lit_video.runs.results import read_result
 from lit_video.training.checkpoint_file import RUN_KEY, peek
-from lit_video.training.identity import read_record, refuse_other_run, weights_digest
+from lit_video.training.identity import read_record, weights_digest
 from lit_video.training.request import build_request
 from lit_video.training.reuse import take_trained
 from tests.conftest import ROOT
@@ -183,18 +183,21 @@ def test_a_packed_run_is_finished_and_cannot_become_longer(finished, tmp_path):
     pack_runs([finished], tmp_path / "packs")
     packed = tmp_path / "packs/two/default/second/seed0"
     record = read_record(packed)
-    assert record.finished and refuse_other_run(packed, record, record.identity, "here") == []
+    assert record.finished and record.refuse_other(packed, record.identity, "here") == []
     record.identity.settings["trainer"]["max_epochs"] = 100
-    assert refuse_other_run(finished, read_record(finished), record.identity, "here"), "one in a folder can"
+    assert read_record(finished).refuse_other(finished, record.identity, "here"), "one in a folder can"
     with pytest.raises(UserError, match=r"max_epochs was 2, now it is 100 \(packed, without a checkpoint to go on"):
-        refuse_other_run(packed, read_record(packed), record.identity, "here")
+        read_record(packed).refuse_other(packed, record.identity, "here")
 
 
 def test_a_row_is_not_trained_otherwise_than_the_rows_that_it_is_compared_with(finished, table, tiny, capsys, tmp_path):
     packed = tmp_path / "packs/two/default/first/seed0"
     assert fit(table[0], finished, [*tiny, "--model.ratio=0.25"], "first") == 2
     said = capsys.readouterr().err
-    assert f"row first: model.init_args.ratio is 0.25, in {finished} 0.5: rows are compared" in said
+    assert (
+        f"row first: model.init_args.ratio is 0.25, in {finished} 0.5: they do not belong together; rows are compared"
+        in said
+    )
     assert not finished.parents[1].joinpath("first/seed0/last.ckpt").exists()
     assert fit(table[0], finished, [*tiny, "--model.window=2"], "first") == 2
     assert "row first: model.window is 2, row first sets 0; rows are compared" in capsys.readouterr().err
