@@ -1,16 +1,16 @@
 """X-ViT's space-time mixing attention."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from einops import rearrange, reduce, repeat
 from torch import Tensor
-from torch.autograd.forward_ad import unpack_dual
 
 from lit_video.attention.heads import Grid, Heads, Scheme
+from lit_video.attention.in_place import shifted_in_place
 
 Target = Literal["x", "key", "value", "query"]
 Scope = Literal["per_head", "full"]
@@ -93,62 +93,18 @@ class MixingPlan:
         return fold
 
 
-def shift_channels(x: Tensor, offsets: Iterable[int], fold: int) -> Tensor:
-    """Read ``fold`` channels of ``x (b, t, ..., c)`` per offset ``k`` from frame ``t + k``, zeros beyond the ends.
-
-    In place: frame by frame on a CPU, where a copy of the range costs more than the calls.
-    """
-    t = x.shape[1]
-    for i, k in enumerate(offsets):
-        moved = x[..., i * fold : (i + 1) * fold]
-        start, stop = min(max(-k, 0), t), max(t - max(k, 0), 0)
-        if x.is_cpu and not torch.compiler.is_compiling():  # in this order nothing is overwritten before it is read
-            for frame in range(start, stop)[:: 1 if k > 0 else -1]:
-                moved[:, frame] = moved[:, frame + k]
-        elif start < stop:
-            moved[:, start:stop] = moved[:, start + k : stop + k].clone()
-        moved[:, :start] = 0
-        moved[:, stop:] = 0
-    return x
+def shift_channels(x: Tensor, offsets: Sequence[int], fold: int) -> Tensor:
+    """Read ``fold`` channels of ``x (b, t, ..., c)`` per offset ``k`` from frame ``t + k``, zeros beyond the ends."""
+    *ranges, own = torch.split(x, [*[fold] * len(offsets), x.shape[-1] - fold * len(offsets)], dim=-1)
+    moved = [from_frame(channels, k) for channels, k in zip(ranges, offsets, strict=True)]
+    return torch.cat((*moved, own), dim=-1)
 
 
-class _Shifted(torch.autograd.Function):
-    """Parts of a tensor ``(..., parts * d)`` after ``shift(tensor, 1)``, in place: autograd keeps no second copy.
-
-    The shift is linear and ``shift(gradient, -1)`` its transpose. The parts' gradients are joined, which autograd does
-    for parts that nothing shifts as well, and shifted where they are. Autograd wants the overwritten tensor among the
-    outputs; nothing reads it there.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, parts: int, shift: Callable[[Tensor, int], Tensor]) -> tuple[Tensor, ...]:
-        ctx.mark_dirty(x)
-        ctx.set_materialize_grads(False)
-        ctx.shift = shift
-        return shift(x, 1), *x.chunk(parts, dim=-1)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None, None]:
-        known = next((grad for grad in grads if grad is not None), None)
-        if known is None:
-            return None, None, None
-        joined = torch.cat([torch.zeros_like(known) if grad is None else grad for grad in grads[1:]], dim=-1)
-        return ctx.shift(joined, -1), None, None
-
-
-def _owned(x: Tensor) -> Tensor | None:
-    """Tensor that may be overwritten in place of ``x``, a layer's output; ``None`` where autograd could not follow.
-
-    It is ``x``, or what ``x`` is another shape of: linear layers of PyTorch 2.11 return a view ``(b, n, d)`` of a
-    product ``(b * n, d)``, and a function that overwrites a view may have no more than one output.
-    """
-    traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
-    if traced or torch._C._are_functorch_transforms_active():
-        return None
-    whole = x if (base := x._base) is None else base
-    same = (whole.numel(), whole.shape[-1], whole.dtype) == (x.numel(), x.shape[-1], x.dtype)
-    dual = unpack_dual(x).tangent is not None  # type: ignore[no-untyped-call]
-    return whole if same and not dual and whole.is_contiguous() and x.is_contiguous() else None
+def from_frame(x: Tensor, k: int) -> Tensor:
+    """Put frame ``t + k`` of ``x (b, t, ...)`` at frame ``t``, zeros beyond the ends."""
+    k = max(-x.shape[1], min(k, x.shape[1]))
+    zeros = torch.zeros_like(x[:, : abs(k)])
+    return torch.cat((zeros, x[:, : x.shape[1] + k]) if k < 0 else (x[:, k:], zeros), dim=1)
 
 
 class Mixing(Scheme):
@@ -185,29 +141,23 @@ class Mixing(Scheme):
         self.fold = plan.fold(width // self.groups)
 
     def shift(self, names: tuple[Target, ...], x: Tensor, t: int) -> Sequence[Tensor]:
-        """Parts of ``x (b, t * m, parts * d)``, by name: channels of those that are mixed move within each segment.
+        """Return the parts of ``x (b, t * m, parts * d)``: channels of those that are mixed move within each segment.
 
-        Parts are views of ``x``, which is overwritten where autograd can follow (:func:`_owned`).
+        ``x`` is overwritten where autograd can follow: see :mod:`lit_video.attention.in_place`.
         """
-        mixed = [i for i, name in enumerate(names) if name in self.plan.mixed]
-        if not (self.offsets and mixed):
+        mixed = [name in self.plan.mixed for name in names]
+        if not (self.offsets and any(mixed)):
             return x.chunk(len(names), dim=-1)
         segment = self.plan.segment or t
         if t % segment:
             raise ValueError(f"{t} frames are not divisible into segments of {segment}")
-        together = slice(mixed[0], mixed[-1] + 1, 2 if mixed == [0, 2] else 1)  # of query, key and value
-        m, d = x.shape[1] // t, x.shape[2] // len(names)
-        shape = (x.shape[0] * (t // segment), segment, m, len(names), self.groups, d // self.groups)
-
-        def move(y: Tensor, sign: int) -> Tensor:
-            moved = y.view(shape) if len(mixed) == len(names) else y.view(shape)[:, :, :, together]
-            shift_channels(moved, [sign * k for k in self.offsets], self.fold)
-            return y
-
-        whole = _owned(x)
-        if whole is None:
-            return move(x.clone(memory_format=torch.contiguous_format), 1).chunk(len(names), dim=-1)
-        return [part.view(*x.shape[:2], d) for part in _Shifted.apply(whole, len(names), move)[1:]]
+        d = x.shape[2] // len(names)
+        shape = (x.shape[0] * (t // segment), segment, x.shape[1] // t, len(names), self.groups, d // self.groups)
+        parts = shifted_in_place(x, shape, mixed, self.offsets, self.fold)
+        if parts is None:
+            each = zip(x.reshape(shape).unbind(3), mixed, strict=True)
+            parts = [shift_channels(y, self.offsets, self.fold) if moves else y for y, moves in each]
+        return [part.reshape(*x.shape[:2], d) for part in parts]
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend within frames, over keys and values that hold channels of the neighbouring frames."""
