@@ -41,14 +41,7 @@ The synthetic videos are made so that a model that is blind to the order of fram
 on a table's skills and clips. A row that sees order (computed from its layers) has not learned if one of its seeds ends
 less than a point above the ceiling. A blind row above the ceiling would be a bug."""
 COLUMNS = (
-    "table",
-    "source",
-    "scale",
-    "rows run",
-    "seeds",
-    "Kendall's tau",
-    "supported / contradicted / undecided",
-    "status",
+    "| table | source | scale | rows run | seeds | Kendall's tau | supported / contradicted / undecided | status |"
 )
 
 SUMMARY = """\
@@ -103,8 +96,8 @@ def pages(experiments: Path, runs: Path) -> dict[Path, str]:
     run = {read.table.name for read, _ in every}
     shown = [(read.table, (read, data)) for read, data in every] + [(t, None) for t in tables if t.name not in run]
     texts, links, parts = {}, [], [VERDICTS] if found else []
-    for paper, (of_paper, of_tables) in by_paper(shown, claims).items():
-        path, verdicts = file_of(paper), [each for each in found if each[0].claim in of_paper]
+    for paper, of_tables in by_paper(shown, claims).items():
+        path, verdicts = file_of(paper), [each for each in found if each[0].claim.source == paper]
         texts[path] = _written(_tables(paper, of_tables, verdicts, runs))
         links.append(f"- [{paper}]({path.as_posix()})")
         if verdicts:
@@ -136,7 +129,7 @@ def _tables(
     runs: Path,
 ) -> list[str]:
     """Return the parts of a page: the verdicts in full, a list of the tables, and each table at its scales."""
-    lines, below = ["| " + " | ".join(COLUMNS) + " |", "| --- | --- | --- | ---: | --- | ---: | ---: | --- |"], []
+    lines, below = [COLUMNS, "| --- | --- | --- | ---: | --- | ---: | ---: | --- |"], []
     for scales in of_tables:
         table = scales[0][0]
         costs = list(_counted_costs(table, runs))
@@ -227,12 +220,9 @@ def _throughput(table: Table, runs: Path) -> Iterator[str]:
             if row.name in rates
         ]
         lines = markdown_lines(["row", "clips/s", f"over {first.label}", "paper"], body)
-        where = (
-            f"commit {as_markdown(str(measured['commit']))}; on {as_markdown(str(measured['device']))}; "
-            f"medians of {measured['repeats']} rounds, and of "
-        )
-        where += "the rounds' ratios"
-        yield f"**{table.title} - {table.source}**\n\n`{as_markdown(measured['command'])}`; {where}.\n\n{lines}"
+        where = f"commit {as_markdown(str(measured['commit']))}; on {as_markdown(str(measured['device']))}"
+        how = f"{where}; medians of {measured['repeats']} rounds, and of the rounds' ratios"
+        yield f"**{table.title} - {table.source}**\n\n`{as_markdown(measured['command'])}`; {how}.\n\n{lines}"
 
 
 def _listed(of_seeds: Sequence[dict[str, Any]], key: str) -> str:

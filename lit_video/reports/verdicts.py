@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, TypeVar, get_args
 
 from lit_video.tables.claims import Claim, Judgement, Measured, judge, read_claims
@@ -11,13 +12,13 @@ from lit_video.tables.reading import read_table
 from lit_video.tables.statistics import Interval
 from lit_video.tables.summary import TableRuns
 from lit_video.tables.table import Table
-from lit_video.utils.text import markdown_lines
+from lit_video.utils.text import markdown_lines, natural
 
 T = TypeVar("T")
 HEADER = ["claim", "rows", "paper", "ours", "verdict"]
 OTHERS = "Other tables"  # that no paper printed
 PAPER = re.compile(r".*?arXiv:[\d.]+")
-NUMBER = re.compile(r"(Table|Fig\.|section) ([\d.]+)(\w?)")
+NUMBER = re.compile(r"(Table|Fig\.|section) [\d.]+\w?")
 
 EXPLANATION = """\
 A claim stands for pairs of rows, and has one verdict: that of the runs on its own data set, else of those at the
@@ -34,7 +35,11 @@ corrected for their number (Holm). `table` and `report` print the same verdicts.
 | ... in one seed | a row was trained once: the verdict is of these trained models, not of the methods |
 
 Follow-ups are the same rows at another scale (`avletters` and `utd_mhad`: real videos; `embedded_...`: the synthetic
-ones under other settings). The paper's page of tables says why each was run; it changes no verdict."""
+ones under other settings). The paper's page of tables says why each was run; it changes no verdict.
+
+± is a test's power: the smallest difference in points that its test videos and seeds can show, half of its widest
+interval. Scales differ where one supports and another contradicts the claim, or a pair's intervals are on both sides of
+0; they are alike where three data sets support it, or contradict it. Tests of one seed are left out."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +65,33 @@ class Verdict:
         return self.words + (f": {why}" if why else "")
 
     @property
+    def power(self) -> str:
+        """The smallest difference in points that the test can show, half of its widest interval; empty if untested."""
+        widths = [each.high - each.low for each in self.differences if each]
+        return f" ± {max(widths) / 2:.1f}" if widths and not self.judgement.startswith("not ") else ""
+
+    @property
     def link(self) -> str:
         """The claim in Markdown, linked to its table if one was run."""
         if not any(self.differences):
             return self.claim.text
         return link_to(self.claim.table.name, self.scale, self.claim.text)
+
+
+def across(found: Sequence[Verdict]) -> str:
+    """Say which scales answer a claim differently and why, or that three data sets or more answer it alike."""
+    tested = [one for one in found if one.seeds > 1 and not one.judgement.startswith("not ")]
+    if apart := [f"{one.scale} and {other.scale}" for one, other in combinations(tested, 2) if _apart(one, other)]:
+        return f"; {', '.join(apart)} differ: {found[0].claim.differs or 'no explanation yet'}"
+    scales = [one.scale for one in tested if one.judgement.startswith(("supported", "contradicted"))]
+    data = {scale.partition("_")[0] for scale in scales}  # embedded_longer has the data of embedded
+    return f"; alike at {', '.join(scales)}" if len(data) > 2 else ""
+
+
+def _apart(one: Verdict, other: Verdict) -> bool:
+    pairs = zip(one.differences, other.differences, strict=True)
+    opposite = any(a and b and a.sign * b.sign < 0 for a, b in pairs)
+    return opposite or {each.judgement.split()[0] for each in (one, other)} == {"supported", "contradicted"}
 
 
 def judged(claims: Sequence[Claim], measured: Mapping[str, Mapping[str, Measured]]) -> list[list[Verdict]]:
@@ -101,10 +128,8 @@ def measured(runs: Sequence[tuple[TableRuns, Mapping[str, Any]]]) -> dict[str, d
     return found
 
 
-def by_paper(
-    tables: Sequence[tuple[Table, T]], claims: Sequence[Claim]
-) -> dict[str, tuple[list[Claim], list[list[tuple[Table, T]]]]]:
-    """A paper's claims, and what belongs to its tables: in its order, a table's scales together, its own one first.
+def by_paper(tables: Sequence[tuple[Table, T]], claims: Sequence[Claim]) -> dict[str, list[list[tuple[Table, T]]]]:
+    """Return what belongs to each paper's tables: in its order, a table's scales together, its own one first.
 
     The papers are in the order of the claims, others behind them; last the tables of none, as :data:`OTHERS`.
     """
@@ -112,9 +137,7 @@ def by_paper(
     papers: dict[str, dict[str, list[tuple[Table, T]]]] = {}
     for table, what in sorted(tables, key=lambda one: _place(one[0], first)):
         papers.setdefault(paper_of(table), {}).setdefault(table.name, []).append((table, what))
-    return {
-        paper: ([claim for claim in claims if claim.source == paper], list(of.values())) for paper, of in papers.items()
-    }
+    return {paper: list(of.values()) for paper, of in papers.items()}
 
 
 def paper_of(table: Table) -> str:
@@ -131,12 +154,11 @@ def number_of(table: Table) -> str:
 
 def _place(table: Table, papers: Sequence[str]) -> tuple[Any, ...]:
     """What tables are sorted by."""
-    paper, number = paper_of(table), NUMBER.search(table.source)
+    paper, number = paper_of(table), number_of(table)
     known = papers.index(paper) if paper in papers else len(papers)
-    kind, at, letter = (number[1], float(number[2]), number[3]) if number else ("", 0.0, "")
-    order = ("Table", "Fig.", "section", "").index(kind)
+    kind = ("Table", "Fig.", "section", "").index(number.partition(" ")[0])
     first = table.on_papers_data, table.scale == read_table([table.path]).scale
-    return paper == OTHERS, known, paper, order, at, letter, table.name, *(not each for each in first), table.scale
+    return paper == OTHERS, known, paper, kind, natural(number), table.name, *(not each for each in first), table.scale
 
 
 def counts(verdicts: Sequence[Verdict]) -> dict[str, int]:
@@ -177,8 +199,9 @@ def verdict_list(found: Sequence[Sequence[Verdict]], page: str) -> str:
     """Return a short table in Markdown: a line per claim, linked to its table on a page, with its follow-ups."""
     body = []
     for main, *follow_ups in found:
-        more = "; ".join(f"{one.scale}: {one.words}" for one in follow_ups)
-        body.append([main.link.replace("](#", f"]({page}#"), main.text, more])
+        verdict = main.text + main.power + across([main, *follow_ups])
+        more = "; ".join(f"{one.scale}: {one.words}{one.power}" for one in follow_ups)
+        body.append([main.link.replace("](#", f"]({page}#"), verdict, more])
     return markdown_lines(["claim", "verdict", "follow-ups"], body, numbers=False)
 
 

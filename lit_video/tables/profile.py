@@ -1,6 +1,6 @@
 """Accuracy of a row in each skill, beside the rows most like it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,12 +16,8 @@ def with_first(groups: Groups, name: str) -> Groups:
     """The groups with a row first; then the others, those nearest to it in the mean distance over groups first."""
     own = next(each for each in groups.rows if each[0]["name"] == name)
     others = [each for each in groups.rows if each is not own]
-    return replace(groups, rows=[own, *sorted(others, key=lambda each: _distance(own[1], each[1]))])
-
-
-def _distance(one: Sequence[float | None], other: Sequence[float | None]) -> float:
-    """Mean distance in points."""
-    return sum(abs((a or 0) - (b or 0)) for a, b in zip(one, other, strict=True)) / len(one)
+    others.sort(key=lambda each: sum(abs((a or 0) - (b or 0)) for a, b in zip(own[1], each[1], strict=True)))
+    return replace(groups, rows=[own, *others])
 
 
 def skills_table(groups: Groups) -> tuple[str, list[str], list[list[str]]]:

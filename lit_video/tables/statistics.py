@@ -90,14 +90,12 @@ def holm(chances: Sequence[float], level: float = (1 - CONFIDENCE) / 2) -> list[
 
 
 def kendall_tau(paper: Sequence[float], ours: Sequence[float]) -> float | None:
-    """Kendall's tau-b, ties allowed; ``None`` of fewer than two rows, or where one side is all ties.
+    """Return Kendall's tau-b, ``None`` for fewer than two rows or where one side is all ties."""
+    if min(len(set(paper)), len(set(ours))) < 2:
+        return None
+    from scipy.stats import kendalltau  # takes a second
 
-    Pairs of the same order less pairs of opposite order, over the root of the pairs without a tie on each side
-    (Kendall, 1945). SciPy's is the same, but its statistics take a second to import.
-    """
-    signs = [np.sign(np.subtract.outer(values, values)) for values in (paper, ours)]
-    untied = np.sqrt(np.prod([(sign**2).sum() for sign in signs]))
-    return float((signs[0] * signs[1]).sum() / untied) if untied else None
+    return float(kendalltau(paper, ours).statistic)
 
 
 @dataclass(frozen=True)

@@ -26,29 +26,23 @@ class TableRuns:
 
 
 def read_runs(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> TableRuns:
-    """Read the results and predictions of a table; the arguments are those of :func:`summary`."""
+    """Read the results and predictions of a table, of some seeds or all.
+
+    Raises:
+        UserError: a file is damaged, or two results do not belong together.
+    """
     results = measured_rows(table, runs, seeds)
     predictions = row_predictions(table, runs, results)
     return TableRuns(table, results, predictions, comparable(predictions, table.metric))
 
 
 def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None, pairs: bool = True) -> dict[str, Any]:
-    """A table as plain data: the paper's numbers, and ours from results alone.
-
-    Args:
-        table: the paper's.
-        runs: folder of the runs.
-        seeds: seeds of the runs; ``None`` for all.
-        pairs: whether to compare all rows in pairs, each of which takes 20 ms.
-
-    Raises:
-        UserError: a file is damaged, or two results do not belong together.
-    """
+    """Read a table's runs, of some seeds or all, and summarise them."""
     return summarise(read_runs(table, runs, seeds), pairs)
 
 
 def summarise(read: TableRuns, pairs: bool = True) -> dict[str, Any]:
-    """As :func:`summary`, of runs that have been read."""
+    """Return a table as plain data: the paper's numbers beside ours; ``pairs`` compares all rows, 20 ms each pair."""
     table = read.table
     rows = [row_summary(row, read.results[row.name]) for row in table.rows]
     papers = {row.name: row.paper[table.metric] for row in table.rows if table.metric in row.paper}

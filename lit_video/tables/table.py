@@ -49,7 +49,7 @@ class Row:
         parts = short_key(key).split(".")
         wholes = [
             ".".join(parts[:n]) for n in range(min(2, len(parts)), len(parts) + 1)
-        ]  # from model.x, or model alone
+        ]  # model.x or model, and longer
         return any(self.settings.get(each) != other.settings.get(each) for each in wholes)
 
 

@@ -67,7 +67,7 @@ def _papers(
     """Yield the variables of each paper: its verdicts, and its tables, each with its sections at several scales."""
     names = {section.table.name: anchor(section.table) for section in reversed(sections)}
     seen: set[str] = set()
-    for paper, (_, tables) in by_paper([(section.table, section) for section in sections], claims).items():
+    for paper, tables in by_paper([(section.table, section) for section in sections], claims).items():
         first = [scales[0][1] for scales in tables]
         of_paper = [each for each in found if each[0].claim.source == paper]
         names |= {section.table.name: anchor(section.table) for section in first}
