@@ -22,6 +22,7 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev]" -c constraints.txt
 	touch $@
+	@echo "Installed. For the commands of the pages, first: source $(BIN)/activate"
 
 demo: setup  ## X-ViT's Table 1 on the embedded data set: train, test, print (minutes; SEEDS=0,1,2 for three seeds)
 	$(BIN)/python -m lit_video fit --config $(TABLE) --seeds $(SEEDS) --jobs $(JOBS)

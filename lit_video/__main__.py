@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
+from pathlib import Path
 
 from lit_video.commands.parser import parse, tree
 from lit_video.errors import RunFailed, UserError
@@ -25,6 +26,11 @@ def main(words: Sequence[str]) -> int:
     except UserError as error:
         print(f"error: {printable(error.on_command_line)}", file=sys.stderr)
         return FAILED if isinstance(error, RunFailed) else MISTAKE
+    except ModuleNotFoundError as error:
+        if (error.name or "lit_video").startswith("lit_video"):
+            raise
+        print(f"error: no module {error.name} in {sys.executable}; {_activation()}", file=sys.stderr)
+        return MISTAKE
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -33,6 +39,14 @@ def main(words: Sequence[str]) -> int:
         return FAILED
     except BrokenPipeError:
         return CLOSED
+
+
+def _activation() -> str:
+    """Say how the Python that has the package's libraries is taken."""
+    environment = Path(__file__).parents[1] / ".venv"
+    if (environment / "bin/activate").is_file() and environment != Path(sys.prefix):
+        return f"lit_video is installed in another: source {environment}/bin/activate"
+    return "install lit_video there: pip install -e . -c constraints.txt, or make setup, in its folder"
 
 
 def run() -> None:

@@ -47,7 +47,7 @@ def check(arguments: Namespace) -> int:
 
 
 def prepare(arguments: Namespace) -> int:
-    """Re-encode every video of SRC for fast training, and list them in DST/videos.csv.
+    """Re-encode every video of SRC for fast training, copy its annotations, and list the videos in DST/videos.csv.
 
     Videos that cannot be read are listed, and the exit status is 1.
     """

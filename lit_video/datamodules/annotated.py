@@ -91,7 +91,7 @@ class AnnotatedVideos(VideoDataModule):
             print_once(f"{type(self).__name__}: {what}; {len(self.records(split)):,} are used")
 
     def _used(self, split: Split) -> Records:
-        listed = self._listed[split] = Records.of(self.annotated(split))
+        listed = self._listed[split] = Records.of(self.annotated(split)).renamed(self.folders.there)
         absent = self._absent(listed) if self.missing == "skip" else []
         if absent:
             print_once(f"{type(self).__name__}: {_counts(absent, listed, split)} and left out")
@@ -131,9 +131,12 @@ class Folders:
         folder, name = os.path.split(path)
         return name in self.names(folder)
 
-    def find(self, folder: Path, name: str) -> Path:
-        """Video of a name without extension: what is there, or else ``NAME.mp4``."""
-        return folder / (self._named(folder, name) or f"{name}.mp4")
+    def there(self, path: str) -> str:
+        """Return a video's path with the ending of the file that is there: downloads and ``data prepare`` differ."""
+        folder, name = os.path.split(path)
+        if name in self.names(folder) or not is_video(name):
+            return path
+        return os.path.join(folder, self._named(folder, os.path.splitext(name)[0]) or name)
 
     def completed(self, path: str) -> str:
         """Return a path if it exists, else the video of this name with another ending, or of ``v_NAME``."""

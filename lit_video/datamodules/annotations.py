@@ -242,7 +242,8 @@ def exactly(count: int, names: Collection[str], path: Path) -> list[str]:
         UserError: there are not as many as expected.
     """
     if len(names) != count:
-        raise UserError(f"data.root: {path} has {len(names)} classes, expected {count}; is it another data set's?")
+        part = "to try a part of the data set keep the released files whole, and set data.missing: skip"
+        raise UserError(f"data.root: {path} has {len(names)} classes, expected {count}; {part}")
     return list(names)
 
 

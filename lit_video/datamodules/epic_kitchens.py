@@ -47,7 +47,7 @@ class EpicKitchens100(AnnotatedVideos):
         for frames in folders:
             if video in self.folders.names(frames):
                 return VideoRecord(frames / video, label, start, end, self._rate(video, row))
-        path = self.folders.find(self.root / person / "videos", video)
+        path = Path(self.folders.there(str(self.root / person / "videos" / f"{video}.mp4")))
         for frames in folders:
             if f"{video}.tar" in self.folders.names(frames) and not self.folders.contains(path):
                 raise row.error("video_id", f"{frames}/{video}.tar holds its frames; extract it into {frames / video}/")

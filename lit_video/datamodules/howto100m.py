@@ -50,7 +50,7 @@ class HowTo100MTasks(AnnotatedVideos):
         """Return the videos of the classes that fall to a split."""
         folder = self.root / "videos"
         return [
-            VideoRecord(self.folders.find(folder, video), self._numbers[task])
+            VideoRecord(folder / f"{video}.mp4", self._numbers[task])
             for video, task in self._tasks.items()
             if task in self._numbers and (split == "train") == in_training(video)
         ]

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -25,6 +26,8 @@ from lit_video.video.decoding.frame_table import check_sound
 from lit_video.video.decoding.orientation import orientation
 from lit_video.video.decoding.pyav import frames_in_order
 
+LIST = "videos.csv"
+ANNOTATIONS = {".csv", ".json", ".tsv", ".txt", ".yaml", ".yml"}
 _TURNS = ("transpose", "vflip", "hflip")  # a transpose alone mirrors at the main diagonal
 
 
@@ -49,7 +52,7 @@ _FAST = {"tune": "fastdecode", "x264-params": "b-pyramid=none"}
 
 
 def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
-    """Encode every video under ``src`` to the same place under ``dst``; list them in ``videos.csv``.
+    """Encode every video under ``src`` to the same path under ``dst``, copy annotations; list them in ``videos.csv``.
 
     Unreadable videos are named, and the rest goes on: the exit status, which is returned, then is 1. Videos that are
     done, and not older than their source, are left as they are.
@@ -69,18 +72,32 @@ def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
             results = zip(jobs, in_parallel(partial(_prepare, encoding), jobs, "data prepare"), strict=False)
             broken = {str(source.relative_to(src)): reason for (source, _), reason in results if reason}
             done = [target.relative_to(dst) for source, target in jobs if str(source.relative_to(src)) not in broken]
-            labels = all(path.parent.name for path in done)  # each the folder that a video lies in
-            rows = [["path", "label"], *([path.as_posix(), path.parent.name] for path in done)]
-            write_table(dst / "videos.csv", [row[: 1 + labels] for row in rows])
+            copied = _copy_annotations(src, dst)
+            if dst / LIST not in copied:
+                labels = len({path.parent.name for path in done} - {""}) > 1  # one folder of videos is no class
+                rows = [["path", "label"], *([path.as_posix(), path.parent.name] for path in done)]
+                write_table(dst / LIST, [row[: 1 + labels] for row in rows])
     except Timeout:
         raise UserError(f"DST: another process is writing to {dst}; wait or stop it") from None
     except OSError as error:
         raise UserError(f"DST: cannot write {dst} ({error.strerror}); give another folder") from error
-    print(f"{len(jobs) - len(broken)} videos in {dst}, listed in {dst / 'videos.csv'}")
+    beside = f", with {len(copied)} files of annotations from {src}" if copied else ""
+    print(f"{len(jobs) - len(broken)} videos in {dst}, listed in {dst / LIST}{beside}")
     if broken:
         lines = [printable(f"  {name}: {reason}") for name, reason in broken.items()]
         print(f"broken ({len(broken)}):", *lines, sep="\n")
     return int(bool(broken))
+
+
+def _copy_annotations(src: Path, dst: Path) -> list[Path]:
+    """Copy files that may list the videos to the same paths; return the copies."""
+    copies = []
+    for file in files_below(src):
+        if file.suffix.lower() in ANNOTATIONS and not file.name.startswith("."):
+            copies.append(dst / file.relative_to(src))
+            copies[-1].parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(file, copies[-1])
+    return copies
 
 
 def _prepare(encoding: Encoding, job: tuple[Path, Path]) -> str:

@@ -6,7 +6,8 @@ import math
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from functools import cache
 from pathlib import Path
 
@@ -53,6 +54,15 @@ class Records(Sequence[VideoRecord]):
     def paths(self) -> list[str]:
         """Paths of all videos."""
         return [to_text(path) for path in self._paths.tolist()]
+
+    def renamed(self, name: Callable[[str], str]) -> Records:
+        """Return the same records with paths that ``name`` gives for theirs."""
+        paths = self.paths
+        if (new := [*map(name, paths)]) == paths:
+            return self
+        changed = copy(self)
+        changed._paths = np.array([*map(to_bytes, new)], np.bytes_)
+        return changed
 
     def __len__(self) -> int:
         return len(self._paths)

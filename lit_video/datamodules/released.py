@@ -68,7 +68,7 @@ class Kinetics(AnnotatedVideos):
 
     def _path(self, row: Row, folder: Path) -> Path:
         name = f"{row.text('youtube_id')}_{row.whole('time_start'):06d}_{row.whole('time_end'):06d}"
-        return self.folders.find(folder, name)
+        return folder / f"{name}.mp4"
 
     def _by_label(self, split: Split) -> dict[str, Path]:
         """Folder of the videos of each label; downloaders put them into one folder, or into folders by label."""
@@ -215,9 +215,7 @@ class Diving48(AnnotatedVideos):
         rows = read_entries("data.root", path, ("vid_name", "label"))
         refuse_repeats(rows, lambda row: row.cells["vid_name"], "vid_name")
         videos = self.root / "rgb"
-        return [
-            VideoRecord(self.folders.find(videos, row.text("vid_name")), row.whole("label", below=48)) for row in rows
-        ]
+        return [VideoRecord(videos / f"{row.text('vid_name')}.mp4", row.whole("label", below=48)) for row in rows]
 
 
 class MomentsInTime(AnnotatedVideos):
@@ -291,4 +289,4 @@ class Charades(AnnotatedVideos):
 
         small = self.root / "Charades_v1_480"
         videos = small if small.is_dir() else self.root / "Charades_v1"
-        return [VideoRecord(self.folders.find(videos, row.text("id")), labels(row)) for row in rows]
+        return [VideoRecord(videos / f"{row.text('id')}.mp4", labels(row)) for row in rows]

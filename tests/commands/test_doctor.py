@@ -3,6 +3,8 @@
 import errno
 import os
 import shutil
+import subprocess
+import sys
 from collections import namedtuple
 from contextlib import nullcontext
 
@@ -12,6 +14,7 @@ import torch
 from lit_video.__main__ import main
 from lit_video.commands import doctor
 from lit_video.commands.doctor import Finding
+from tests.conftest import ROOT
 
 Disk, Library = namedtuple("Disk", "free"), namedtuple("Library", "name version requires")
 
@@ -55,6 +58,15 @@ def test_the_doctor_looks_at_this_machine(tmp_path, monkeypatch, capsys):
     assert levels.keys() >= names and levels["pyav"] == levels["locks"] == "ok"
     assert status == ("problem" in levels.values())
     assert not list(tmp_path.iterdir()), "nothing is left behind"
+
+
+@pytest.mark.parametrize("command", ["doctor", "--help"])
+def test_a_python_without_the_libraries_is_told_which_one_to_take(command):
+    given = [sys.executable, "-S", "-m", "lit_video", command]  # without site-packages
+    done = subprocess.run(given, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 2 and not done.stdout
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: no module ") and f" in {sys.executable}; " in line
 
 
 def test_libraries_that_are_missing_or_too_old_are_problems(monkeypatch):

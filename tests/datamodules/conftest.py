@@ -1,10 +1,14 @@
 """Small real videos in the places where the released data sets have them."""
 
 import shutil
+from copy import copy
 
 import pytest
 import torch
 
+from lit_video.__main__ import main
+from lit_video.datamodules import preparation
+from lit_video.datamodules.annotated import Folders
 from lit_video.datamodules.records import print_once
 from lit_video.video.decoding import decode, frame_table
 from lit_video.video.sampling import Dense
@@ -41,11 +45,37 @@ def small():
     return dict(frames=4, image_size=16, batch_size=2, num_workers=0, sampling=Dense(seconds=0.5), test_crops=1)
 
 
-@pytest.fixture(scope="session")
-def load():
+def copy_file(source, target, _):
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(source, target)
+
+
+def read_when_prepared(data, patch):
+    """A copy of a data set by ``data prepare``, its encoder left out, is read by the same class, to the same labels."""
+    root = data.data_root()
+    dst = root.with_name(f"{root.name} prepared")
+    patch.setattr(
+        preparation,
+        "encode",
+        lambda old, new, _: (new.parent.mkdir(parents=True, exist_ok=True), shutil.copy(old, new)),
+    )
+    assert main(["data", "prepare", str(root), str(dst)]) == 0
+    again = copy(data)
+    again.root, again.folders, again._listed, again._records = dst, Folders(), {}, {}
+    for split in ("train", "test"):
+        old, new = data.records(split), again.records(split)
+        assert [one.path.relative_to(dst).with_suffix("") for one in new] == [
+            one.path.relative_to(root).with_suffix("") for one in old
+        ]
+        assert [one.label for one in new] == [one.label for one in old] and all(one.path.is_file() for one in new)
+
+
+@pytest.fixture
+def load(monkeypatch):
     """Function that gives one batch of the training loader and one of the test loader, checked for sense."""
 
     def batches(data):
+        read_when_prepared(data, monkeypatch)
         pair = [next(iter(data.train_dataloader())), next(iter(data.test_dataloader()))]
         for batch in pair:
             assert batch["clip"].shape == (2, 1, 4, 3, 16, 16)

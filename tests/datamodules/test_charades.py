@@ -4,6 +4,7 @@ import pytest
 
 from lit_video.datamodules import Charades
 from lit_video.errors import UserError
+from tests.datamodules.conftest import read_when_prepared
 
 HEADER = "id,subject,scene,quality,relevance,verified,script,objects,descriptions,actions,length"
 TRAIN = ['46GP8,HR43,Kitchen,6,7,Yes,"A person, cooking.",food;stove,"A, B",c092 11.90 21.20;c147 0.00 12.60,24.83']
@@ -19,7 +20,7 @@ def charades(root, small, train=TRAIN, test=TEST):
     return Charades(root=str(root), missing="skip", **small)
 
 
-def test_actions_of_any_time_are_the_labels_and_some_videos_have_none(tmp_path, video, small):
+def test_actions_of_any_time_are_the_labels_and_some_videos_have_none(tmp_path, video, small, monkeypatch):
     for name in ("46GP8", "YSKX3", "N11GT"):
         video(tmp_path / "Charades_v1_480" / f"{name}.mp4")
     data = charades(tmp_path, small)
@@ -30,6 +31,7 @@ def test_actions_of_any_time_are_the_labels_and_some_videos_have_none(tmp_path, 
     assert labels == {"46GP8": [92, 147], "YSKX3": [0], "N11GT": []}
     assert data.class_names[147] == "Doing 147 things"
     assert next(iter(data.test_dataloader()))["label"].shape == (2, 157)
+    read_when_prepared(data, monkeypatch)
 
 
 def test_an_unknown_action_is_reported(tmp_path, small):
