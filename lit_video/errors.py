@@ -1,4 +1,8 @@
-"""The errors that users see: what is wrong, where, what to do."""
+"""The errors that users see: what is wrong, where, what to do.
+
+Values that do not fit are a ``ValueError``, files and settings a :class:`UserError`, with the reason in the message.
+Docstrings list errors in the public API, for decoding, and where they are of another kind.
+"""
 
 
 class UserError(Exception):

@@ -119,11 +119,7 @@ def maps_of(
     label: str | None,
     heads: bool = False,
 ) -> AttentionMaps:
-    """Compute :func:`attention_maps` for a transformer on its device; ``label`` is the true class, if known.
-
-    Raises:
-        UserError: the video cannot be read, or the network holds a layer that the rollout does not support.
-    """
+    """Compute :func:`attention_maps` for a transformer on its device; ``label`` is the true class, if known."""
     network = model.network.eval()
     assert isinstance(network, VideoTransformer)
     clip, seen = see(network, data, record)
@@ -150,9 +146,6 @@ def see(network: VideoTransformer, data: VideoDataModule, record: VideoRecord) -
 
     Returns:
         The clip, ``(1, 3, t, height, width)``, on the network's device; the frames, scaled down if large.
-
-    Raises:
-        UserError: the video cannot be read.
     """
     raw, numbers = data.centre_view(record)
     if raw["broken"][0]:

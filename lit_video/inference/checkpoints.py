@@ -22,11 +22,7 @@ LARGER = "size is larger than that of the weights in the checkpoint"
 
 
 def read_checkpoint(path: Path, option: str = "ckpt") -> dict[str, Any]:
-    """Read a checkpoint, given by ``option``; code in it is not run.
-
-    Raises:
-        UserError: the file does not exist, is damaged, or another program's.
-    """
+    """Read a checkpoint, given by ``option``; code in it is not run."""
     if not path.is_file():
         raise OptionError(option, f"{path}: no such file; runs keep theirs as last.ckpt")
     if path.suffix == ".safetensors":
@@ -54,11 +50,7 @@ def _exported(path: Path, option: str) -> dict[str, Any]:
 
 
 def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], path: Path) -> VideoClassifier:
-    """Build a checkpoint's model with its weights, calibrated; nothing that it names is imported.
-
-    Raises:
-        UserError: it is no model of this family, or its weights do not fit.
-    """
+    """Build a checkpoint's model with its weights, calibrated; nothing that it names is imported."""
     settings, stored = checkpoint["hyper_parameters"], checkpoint.get(CHECKPOINT_KEY)
     try:
         kind = known_class(family, stored["model"]) if stored else family

@@ -250,9 +250,6 @@ def video_list(trained: TrainedModel, records: Sequence[VideoRecord], evaluation
     """Build the data set of videos to evaluate, with the views of ``evaluation`` or the model's own.
 
     Videos are probed anew: in a long process a path may hold another video than before.
-
-    Raises:
-        UserError: the sampling cannot give these views.
     """
     views = {"test_clips": evaluation.clips, "test_crops": evaluation.crops}
     settings = trained.settings | {name: count for name, count in views.items() if count}

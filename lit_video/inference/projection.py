@@ -59,9 +59,6 @@ def probe(
     """Find which of ``features (n, d)`` kNN (cosine) and a linear probe (logistic regression) classify right.
 
     Each is tested once, in one of five folds; all of a group are in the same fold.
-
-    Raises:
-        UserError: a class has one group, or there are fewer features than neighbours.
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict
@@ -94,9 +91,6 @@ def project(features: NDArray[Any], seed: int = 0) -> NDArray[np.float64]:
     """Project ``features (n, d)``, five or more, to points of the plane, ``(n, 2)``, neighbours near each other.
 
     Source: t-SNE, JMLR 9 (2008), van der Maaten and Hinton.
-
-    Raises:
-        UserError: all features are equal, for which scikit-learn's t-SNE crashes.
     """
     from sklearn.manifold import TSNE
 

@@ -56,9 +56,6 @@ def ranked_videos(
     """Rank the classes of every video: logits ``(videos, classes)``, the tasks' side by side.
 
     The probabilities of a task's classes add up to one; those of ``several_labels`` are independent.
-
-    Raises:
-        UserError: logits are not finite, and so no prediction.
     """
     for path, finite in zip(paths, logits.isfinite().all(1).tolist(), strict=True):
         if not finite:  # softmax and rank would still give a class

@@ -109,11 +109,7 @@ def routing_parameters(module: nn.Module) -> dict[str, Tensor]:
 
 
 def heads_of(network: VideoTransformer) -> int:
-    """Return the number of heads of the last layer.
-
-    Raises:
-        ValueError: its tokens are latents, whose heads do not read patches.
-    """
+    """Return the number of heads of the last layer."""
     return _steps(network)[-1].heads
 
 
@@ -152,9 +148,6 @@ def rollout(network: VideoTransformer, clip: Tensor, last_layer: bool = False, h
         clip: one clip, normalised, ``(1, 3, t, height, width)``.
         last_layer: follow the last layer of the encoder only (and temporal layers after it).
         head: head of the last layer's last attention step, counted from 0, instead of the mean over its heads.
-
-    Raises:
-        ValueError: the last layer has no patches; the network holds a layer that this rollout does not support.
     """
     outputs: dict[str, Any] = {}
     steps = [] if head is None else _steps(network)

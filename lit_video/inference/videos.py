@@ -18,9 +18,6 @@ def find_videos(videos: Paths, fps: float | None = None) -> list[VideoRecord]:
     """Find videos by path, folder (all below it, by their ending) and pattern, each once; labels mean nothing.
 
     Folders of pictures count as videos if their frame rate ``fps`` is given.
-
-    Raises:
-        UserError: there is none, or a picture is named as a video.
     """
     given = [videos] if isinstance(videos, str | Path) else videos
     if records := [one for one in given if isinstance(one, VideoRecord)]:

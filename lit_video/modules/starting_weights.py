@@ -73,11 +73,7 @@ class StartingWeights:
             self._take_image(self.image_weights)
 
     def refuse_checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
-        """Refuse a checkpoint of another scheme, other pixels or other classes.
-
-        Raises:
-            UserError: with the flags that correct it.
-        """
+        """Refuse a checkpoint of another scheme, other pixels or other classes."""
         stored = of_our_own(checkpoint)
         try:
             noted(self.network, stored.trained_on)

@@ -185,9 +185,6 @@ def linear_head(network: nn.Module) -> nn.Linear:
 
     Video transformers end in their ``aggregate``, which calls it ``head``; PyTorchVideo's CNNs in a block with ``proj``
     (of places).
-
-    Raises:
-        ValueError: the network ends in neither.
     """
     if isinstance(network, VideoTransformer):
         last = getattr(network.aggregate, "head", None)

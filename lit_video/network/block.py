@@ -84,9 +84,6 @@ def checkpoint_layers(network: nn.Module, part: Checkpointing) -> None:
 
     ``attention``, the scheme with its norms and projections, is about half of the activations, for about a tenth more
     time; ``block``, the whole layer, all but its input, for about a third more.
-
-    Raises:
-        ValueError: the network has no transformer blocks.
     """
     layers = [module for module in network.modules() if isinstance(module, Layer)]
     if not layers and part != "none":

@@ -42,11 +42,7 @@ class TwoPathways(nn.Module):
 
 
 def slow_frames(frames: int, alpha: int) -> Tensor:
-    """Return the slow pathway's frames ``(frames // alpha,)``, as a tensor so that the network can be exported.
-
-    Raises:
-        ValueError: ``frames`` is no multiple of ``alpha``.
-    """
+    """Return the slow pathway's frames ``(frames // alpha,)``, as a tensor so that the network can be exported."""
     if alpha < 1 or frames % alpha:
         raise ValueError(f"frames {frames} is not divisible by alpha {alpha}, the fast pathway's frames per slow one")
     return torch.linspace(0, frames - 1, frames // alpha, device="cpu").long()
@@ -68,9 +64,6 @@ def convnet(
     PyTorchVideo pools over a fixed window, which is the same for a model's own clip, and averages the windows of a
     larger one; it puts a softmax after R(2+1)D and X3D, but cross entropy wants logits. The arguments are those of
     :class:`lit_video.modules.ConvNet`.
-
-    Raises:
-        ValueError: an unknown architecture or depth, or a width that the architecture cannot have.
     """
     # here, because the import takes a second, and warns
     from pytorchvideo.models import create_csn, create_resnet, create_slowfast

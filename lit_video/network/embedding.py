@@ -57,9 +57,6 @@ class Embedding(nn.Module):
         """Add what a size has beyond the original ViT: register tokens after the class token, a norm of all tokens.
 
         Register tokens have no positions (arXiv:2309.16588's models).
-
-        Raises:
-            ValueError: register tokens without a class token.
         """
         if size.registers and self.cls_token is None:
             raise ValueError(f"registers is {size.registers}, but this network has no class token for them to stand by")

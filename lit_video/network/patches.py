@@ -35,9 +35,6 @@ class Patches(nn.Module):
 
     Shape: ``(b, 3, t * tubelet, height, width) -> (b, t, h, w, d)``.
     Source: ViT, arXiv:2010.11929, Eq. 1; ViViT, arXiv:2103.15691, section 3.2.
-
-    Raises:
-        ValueError: the clip does not divide into tubelets.
     """
 
     def __init__(self, width: int, patch: int, tubelet: int = 1, sampled_frames: int | None = None) -> None:

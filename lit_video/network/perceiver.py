@@ -17,9 +17,6 @@ class Latents(Layer):
 
     Shape: tokens ``(b, n, d) -> (b, latents, d)``.
     Source: Perceiver, arXiv:2103.03206, section 3.1 (weights are not shared between reads).
-
-    Raises:
-        ValueError: the depth is no multiple of ``reads``.
     """
 
     def __init__(self, size: ViTSize, latents: int, reads: int = 1, drop_path: float = 0.0) -> None:

@@ -28,11 +28,7 @@ NEAREST = Resizing("nearest", "nearest")
 
 @dataclass(frozen=True)
 class Positions:
-    """Learned positions that a network adds to its tokens.
-
-    Raises:
-        ValueError: an unknown kind.
-    """
+    """Learned positions that a network adds to its tokens."""
 
     kind: PositionKind = "space-time"  # none, space or space-time. Spatial positions have a slot for the class token
     # spread of the initial positions in space and time. None: 0.02 in space and zeros in time, so that training starts
@@ -66,11 +62,7 @@ def resize_space(table: Tensor, source: tuple[int, int], target: tuple[int, int]
 
 
 def resize_time(table: Tensor, frames: int, mode: str = "linear") -> Tensor:
-    """Resize positions ``(r, t, d)`` to a clip of ``frames``: ``(r, frames, d)``.
-
-    Raises:
-        ValueError: ``repeat``, and the clip is no multiple of the table.
-    """
+    """Resize positions ``(r, t, d)`` to a clip of ``frames``: ``(r, frames, d)``."""
     stored = table.shape[1]
     if isinstance(frames, int) and frames == stored:  # in torch.export the number of frames is a symbol
         return table

@@ -31,9 +31,6 @@ class Stream:
 
     Args:
         network: in eval mode when frames come, on their device.
-
-    Raises:
-        ValueError: it is no causal X-ViT; the message says what stands against it.
     """
 
     def __init__(self, network: VideoTransformer) -> None:
@@ -53,12 +50,7 @@ class Stream:
         self._whole = True
 
     def __call__(self, frames: Tensor) -> Tensor:
-        """Return the logits after each of the next frames.
-
-        Raises:
-            ValueError: a part of the network is in training mode; the frames are not as many or as large as those
-                before; or a call before broke off inside the network.
-        """
+        """Return the logits after each of the next frames."""
         self._check(frames)
         with torch.no_grad():
             x, grid = self.network.embed(frames)

@@ -57,9 +57,6 @@ def timesformer(
 
     ``space`` has no temporal positions, and averages the frames' class tokens before the final norm, as in the released
     code.
-
-    Raises:
-        ValueError: an unknown attention, or one that cannot serve this grid; ``cls_in_time`` of another than divided.
     """
     kind = scheme_class(attention)
     if cls_in_time and not issubclass(kind, Divided):
@@ -79,22 +76,14 @@ def timesformer(
 
 
 def scheme_class(attention: str) -> type[Scheme]:
-    """Return a scheme by its name in Table 1, or the user's own by ``MODULE.CLASS``.
-
-    Raises:
-        ValueError: there is none.
-    """
+    """Return a scheme by its name in Table 1, or the user's own by ``MODULE.CLASS``."""
     if attention not in SCHEMES and "." not in attention:
         raise ValueError(f"attention is {attention!r}, expected {', '.join(SCHEMES)}, or MODULE.CLASS of your own")
     return SCHEMES[attention] if attention in SCHEMES else own_scheme(attention)
 
 
 def own_scheme(name: str) -> type[Scheme]:
-    """Return a scheme by ``MODULE.CLASS``, whose module has been imported; one of this package is imported here.
-
-    Raises:
-        ValueError: there is none; nothing else is imported, since a name may come from anybody's checkpoint.
-    """
+    """Return a scheme by ``MODULE.CLASS``, whose module has been imported; one of this package is imported here."""
     if name.startswith(PACKAGE):
         with suppress(ImportError, ValueError):
             import_module(name.rpartition(".")[0])

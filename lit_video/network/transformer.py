@@ -52,11 +52,7 @@ class VideoTransformer(nn.Module):
 
 
 def freeze(network: nn.Module, layers: int | Literal["backbone"]) -> None:
-    """Freeze patches, positions and the first so many blocks in training, or all before the classifier.
-
-    Raises:
-        ValueError: it is another network, or has fewer blocks.
-    """
+    """Freeze patches, positions and the first so many blocks in training, or all before the classifier."""
     if not isinstance(network, VideoTransformer):
         raise ValueError(f"freeze is {layers}, but the network has no transformer blocks")
     if isinstance(layers, int) and not 0 <= layers <= len(network.blocks):

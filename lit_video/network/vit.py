@@ -27,9 +27,6 @@ class ViTSize:
         gelu: see :class:`~lit_video.network.block.MLP`; ``None`` for the family's.
         norm_pre: whether a norm stands before the first layer (CLIP, arXiv:2103.00020).
         registers: register tokens beside the class token (arXiv:2309.16588).
-
-    Raises:
-        ValueError: the width is no multiple of the heads.
     """
 
     width: int
@@ -57,11 +54,7 @@ SIZES: dict[SizeName, ViTSize] = {
 
 
 def vit_size(given: str | ViTSize | Mapping[str, Any]) -> ViTSize:
-    """Size by its name, or by its fields as a checkpoint stores them.
-
-    Raises:
-        ValueError: no size has this name, or the fields are none of a size.
-    """
+    """Size by its name, or by its fields as a checkpoint stores them."""
     if isinstance(given, str):
         for name, size in SIZES.items():
             if given == name:
@@ -75,9 +68,6 @@ def encoder(size: ViTSize, scheme: Callable[[int], Scheme], drop_path: float = 0
 
     ``drop_path`` is the stochastic depth of the last layer, rising linearly from 0 in the first; ``gelu`` that of the
     family, where the size names none.
-
-    Raises:
-        ValueError: a rate that is none, or register tokens for a scheme that takes none.
     """
     if not 0 <= drop_path < 1:
         raise ValueError(f"drop_path is {drop_path}, expected 0 to less than 1")

@@ -42,9 +42,6 @@ def vivit(
     """Build a ViViT (arXiv:2103.15691), GELU and norms as in the released code, for these clips and tubelets.
 
     The other arguments are those of :class:`lit_video.modules.ViViT`.
-
-    Raises:
-        ValueError: values that do not fit together.
     """
     if variant not in (1, 2, 3, 4):
         raise ValueError(f"variant is {variant}, expected 1, 2, 3 or 4")

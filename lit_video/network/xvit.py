@@ -19,11 +19,7 @@ LayerChoice = Literal["all", "first_half", "second_half", "odd"]
 
 
 def chosen_layers(choice: LayerChoice | Sequence[int], depth: int, name: str = "layers") -> frozenset[int]:
-    """Return the indices (from 0) of the layers that mix, Table 2a of X-ViT, or of another setting ``name``.
-
-    Raises:
-        ValueError: an unknown choice, or an index that is no layer of a network of this depth.
-    """
+    """Return the indices (from 0) of the layers that mix, Table 2a of X-ViT, or of another setting ``name``."""
     if isinstance(choice, str):
         ranges = {
             "all": range(depth),

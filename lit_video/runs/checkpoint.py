@@ -16,9 +16,6 @@ def find_checkpoint(text: str) -> Path:
     Args:
         text: the file; the folder of a run, of which it is the checkpoint that was tested; ``TABLE/ROW`` of ``runs/``,
             its first seed.
-
-    Raises:
-        UserError: there is none, or several.
     """
     path = Path(text)
     if path.is_dir():

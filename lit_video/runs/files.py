@@ -36,11 +36,7 @@ Files = Mapping[str, bytes]  # of a run, by name
 
 
 def run_folders(place: Path, damaged: list[UserError] | None = None) -> list[Path]:
-    """List finished runs by their folders, of a folder of runs, of a table, scale, row or seed in it, or of a pack.
-
-    Raises:
-        UserError: a pack is damaged; with a list ``damaged`` the error is added to it, and the other runs are listed.
-    """
+    """List finished runs by their folders, of a folder of runs, of a table, scale, row or seed in it, or of a pack."""
     whole = place.absolute()
     if whole.is_file():
         return sorted(packed_runs(whole))
@@ -65,20 +61,12 @@ def seed_of(run_dir: Path) -> int | None:
 
 
 def read_run(run_dir: Path) -> dict[str, Any]:
-    """The record of a run; empty where there is none.
-
-    Raises:
-        UserError: it is damaged.
-    """
+    """The record of a run; empty where there is none."""
     return read_whole(run_dir / RUN, lambda: dict(json.loads(run_file(run_dir, RUN))), AGAIN) or {}
 
 
 def update_run(run_dir: Path, **parts: Any) -> None:
-    """Write parts of a run's record in place of those before, whole or not at all; ``None`` takes a part out.
-
-    Raises:
-        UserError: what is there is damaged.
-    """
+    """Write parts of a run's record in place of those before, whole or not at all; ``None`` takes a part out."""
     content = {name: part for name, part in (read_run(run_dir) | parts).items() if part is not None}
     write_atomically(run_dir / RUN, json.dumps(content, indent=2, allow_nan=False) + "\n")
 
@@ -106,11 +94,7 @@ def run_file(run_dir: Path, name: str) -> bytes:
 
 
 def packed_files(run_dir: Path) -> Files:
-    """Files of a run that is packed and has no result in its folder; none for any other.
-
-    Raises:
-        UserError: the pack is damaged.
-    """
+    """Files of a run that is packed and has no result in its folder; none for any other."""
     folder = run_dir.absolute()
     if len(folder.parents) < 4 or not (pack := pack_of(folder.parents[2])).is_file() or has_result(run_dir):
         return {}
@@ -123,11 +107,7 @@ def pack_of(table_dir: Path) -> Path:
 
 
 def packed_runs(pack: Path) -> Mapping[Path, Files]:
-    """Runs of a pack by their folders, which lie beside it in name only.
-
-    Raises:
-        UserError: it is damaged.
-    """
+    """Runs of a pack by their folders, which lie beside it in name only."""
     found = pack.stat()
     read = partial(_unpacked, pack, found.st_mtime_ns, found.st_size)
     return read_whole(pack, read, "pack its runs again; its name is TABLE.tar.xz") or {}

@@ -17,11 +17,7 @@ REFUSALS = {ENOLCK, ENOSPC, EDQUOT, EFBIG, EROFS, EACCES, EPERM, EEXIST, ENOTDIR
 
 
 def writable(run_dir: Path) -> None:
-    """Make the folder and try to write to it.
-
-    Raises:
-        UserError: it cannot be written: read-only, full, or a file is in the way.
-    """
+    """Make the folder and try to write to it."""
     try:
         run_dir.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=run_dir) as file:
@@ -52,11 +48,7 @@ def _refused(error: OSError, place: Path) -> str:
 
 @contextmanager
 def locked(run_dir: Path, name: str) -> Iterator[None]:
-    """Lock the folder for this process alone; the lock ends with the process.
-
-    Raises:
-        UserError: another process holds it.
-    """
+    """Lock the folder for this process alone; the lock ends with the process."""
     try:
         with FileLock(run_dir / "lock", timeout=1):  # sweep --status touches it for an instant
             yield

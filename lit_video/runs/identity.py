@@ -126,9 +126,6 @@ class Record:
         """Refuse another run than the one in the folder; returns the differences.
 
         ``where`` names the origin of the settings in the message.
-
-        Raises:
-            UserError: names the first difference that makes another run.
         """
         reasons: dict[Kind, str] = {"training": "", "test": ""}
         if self.finished:

@@ -23,9 +23,6 @@ def pack_runs(places: Sequence[Path], output: Path) -> dict[Path, int]:
 
     Returns:
         The packs that were written, with the number of runs in each.
-
-    Raises:
-        UserError: there is no finished run, or a file of one is damaged.
     """
     folders = [folder.absolute() for place in places for folder in run_folders(place)]
     if not folders:

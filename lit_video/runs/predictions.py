@@ -127,20 +127,13 @@ def read_predictions(run_dir: Path, videos: int | None = None) -> Predictions | 
     """The predictions of a run's test, by the videos' numbers; ``None`` for a run that kept none.
 
     ``videos`` is how many its result was measured on.
-
-    Raises:
-        UserError: the file is damaged, or of another number of videos.
     """
     then = f"delete {RUN} beside it, the run measures again"
     return read_whole(run_dir / FILE, lambda: _predictions(run_file(run_dir, FILE), videos), then)
 
 
 def read_mistakes(run_dir: Path) -> tuple[list[dict[str, str]], bytes] | None:
-    """Return the surest mistakes of a run's test, with a strip of their thumbnails; ``None`` where it kept none.
-
-    Raises:
-        UserError: the table is damaged.
-    """
+    """Return the surest mistakes of a run's test, with a strip of their thumbnails; ``None`` where it kept none."""
     then = "delete it, the page is made without"
 
     def read() -> tuple[list[dict[str, str]], bytes]:

@@ -22,9 +22,6 @@ def read_result(run_dir: Path, anywhere: bool = False) -> dict[str, Any] | None:
     """The result of a finished run, with its identity and changes; ``None`` for a run that is not finished.
 
     With ``anywhere`` its path may have other names than those of table, scale, row and seed, as a copy has.
-
-    Raises:
-        UserError: the record is damaged, or of another run.
     """
     path = run_dir / RUN
     return read_whole(path, lambda: _checked(path, json.loads(run_file(run_dir, RUN)), anywhere), AGAIN)
@@ -53,11 +50,7 @@ def write_curves(run_dir: Path, points: Sequence[Point]) -> None:
 
 
 def read_curves(run_dir: Path) -> list[Point]:
-    """The curve's points; none where the run kept none.
-
-    Raises:
-        UserError: the file is damaged.
-    """
+    """The curve's points; none where the run kept none."""
     then = "delete it, the run's results are in other files"
     return read_whole(run_dir / CURVES, lambda: _parse_curves(run_file(run_dir, CURVES).decode()), then) or []
 

@@ -18,9 +18,6 @@ def import_scheme(text: str) -> str:
 
     Args:
         text: ``FILE.py:CLASS``; ``FILE.py`` that holds one scheme; ``MODULE.CLASS`` of a module that Python finds.
-
-    Raises:
-        ValueError: there is no such file, module or scheme, or another module has the file's name.
     """
     path, _, name = text.rpartition(":") if ".py:" in text else (text, "", "")
     if path.endswith(".py"):

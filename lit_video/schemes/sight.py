@@ -89,11 +89,7 @@ class Sight:
 
 
 def sight(make: Make, grid: Grid, depth: int, width: int = 8) -> Sight:
-    """Measure which tokens see which in each layer; weights are random, so that nothing cancels.
-
-    Raises:
-        ValueError: the scheme cannot serve this grid.
-    """
+    """Measure which tokens see which in each layer; weights are random, so that nothing cancels."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
         schemes = [make(i) for i in range(depth)]

@@ -144,11 +144,7 @@ FOLDER = "best"  # in the run's
 
 
 def keep_in_run(callbacks: Iterable[Callback], run_dir: Path) -> None:
-    """Let ModelCheckpoints save in the run's folder.
-
-    Raises:
-        UserError: one names another folder.
-    """
+    """Let ModelCheckpoints save in the run's folder."""
     for callback in callbacks:
         if isinstance(callback, ModelCheckpoint):
             if callback.dirpath is not None:

@@ -158,11 +158,7 @@ def user_errors(where: Callable[[str], str]) -> Iterator[None]:
 
 
 def refuse_ignored(args: list[str], where: str) -> None:
-    """Refuse values that the parser would ignore silently.
-
-    Raises:
-        UserError: a flag or a file sets what the data set decides, or changes a part of a recipe that has a name.
-    """
+    """Refuse values that the parser would ignore silently."""
     from_data = "is taken from the data set"
     messages = {link: f"{from_data}; set it there, as data.{link}" for link in LINKS}
     messages["num_classes"] = f"{from_data}: its classes are counted; leave it out"

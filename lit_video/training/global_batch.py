@@ -20,9 +20,6 @@ def accumulation(global_batch: int | None, devices: int, batch_size: int, accumu
         devices: number of devices on all nodes.
         batch_size: clips per batch and device.
         accumulate: Lightning's own setting, 1 where ``global_batch`` is given.
-
-    Raises:
-        UserError: no number of batches makes this global batch.
     """
     if global_batch is None:
         return accumulate
@@ -41,11 +38,7 @@ def accumulation(global_batch: int | None, devices: int, batch_size: int, accumu
 
 
 def check_scaling(trainer: Namespace, global_batch: int | None, batch_size: int) -> None:
-    """Refuse, before anything is trained, what a trainer with these settings would refuse, or train wrongly.
-
-    Raises:
-        UserError: it names the setting.
-    """
+    """Refuse, before anything is trained, what a trainer with these settings would refuse, or train wrongly."""
     strategy = getattr(trainer.strategy, "class_path", trainer.strategy)
     if SHARDED.search(str(strategy)):
         raise UserError(f"trainer.strategy: {strategy} shards the model, and does not resume exactly; use ddp")
@@ -78,11 +71,7 @@ class GlobalBatch(Callback):
         return {"clips": self.clips, "batches": self.batches}
 
     def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        """Translate the counts before Lightning's loops take them.
-
-        Raises:
-            UserError: steps took another number of clips: training would be another.
-        """
+        """Translate the counts before Lightning's loops take them."""
         if trainer.state.fn != "fit":
             return
         progress = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]

@@ -39,11 +39,7 @@ class Asked:
 
 
 def ask(run: Run, cli: VideoCLI) -> Asked:
-    """Compare a run, built from its settings, with the one in its folder.
-
-    Raises:
-        UserError: the folder holds another run.
-    """
+    """Compare a run, built from its settings, with the one in its folder."""
     before, now = read_record(run.folder), run_identity(cli)
     return Asked(now, before, before.refuse_other(run.folder, now, run.place()) if before else [])
 
@@ -93,11 +89,7 @@ def _weights(model: Mapping[str, Any]) -> dict[str, str]:
 
 
 def weights_digest(path: Path, average: bool | None = None) -> str:
-    """16 hexadecimal digits of the names and values of the tensors that :func:`read_weights` reads.
-
-    Raises:
-        UserError: there are no weights.
-    """
+    """16 hexadecimal digits of the names and values of the tensors that :func:`read_weights` reads."""
     files = sorted(path.iterdir()) if path.is_dir() else [path] if path.exists() else []
     states = tuple((file.name, (found := file.stat()).st_mtime_ns, found.st_size) for file in files)
     return _digest_of(path, average, states)

@@ -35,9 +35,6 @@ def run_flags(record: Path, given: Sequence[str] = ()) -> list[str]:
 
     Only classes of this package are taken, and those in the packages that the user's ``given`` flags name. No folder
     that the record names is written to, and no callback, logger, plugin or other class of a trainer is taken.
-
-    Raises:
-        UserError: the record is damaged, has no settings yet, or names another class.
     """
     words = [word for flag in given for word in flag.split("=", 1)]
     try:

@@ -103,11 +103,7 @@ class Run:
         return self.request.folder / named[len(OF_RUN) :] / f"seed{self.seed}" if named.startswith(OF_RUN) else None
 
     def refuse_unfinished_start(self, weights: str | None) -> None:
-        """Refuse to start from the weights of a run that is not finished.
-
-        Raises:
-            UserError: names the command that runs it.
-        """
+        """Refuse to start from the weights of a run that is not finished."""
         if self.start and weights == str(self.start) and not has_result(self.start):
             table, scale, row = self.start.parts[-4:-1]
             before = f"fit --config {table} --config scale/{scale} --row {row} --seeds {self.seed}"
@@ -138,9 +134,6 @@ def build_request(
 
     Rows are named, or numbered, also several with commas; ``None`` is all of them. Without a recipe of the scale each
     family takes its first. Flags are other settings, as ``--data.X=Y``.
-
-    Raises:
-        UserError: a file or the table is wrong, or has no such row or recipe.
     """
     table = read_table(list(configs), recipe)
     named = {(row := table.row(name)).name: row for text in rows or () for name in text.split(",")}

@@ -22,11 +22,7 @@ from lit_video.weights.reading import CHECKPOINT_KEY
 
 
 def take_trained(run: Run, now: Identity) -> None:
-    """Take the last checkpoint and curve of a finished run that was trained alike, which leaves the test.
-
-    Raises:
-        UserError: the code has no commit of its own, or this process is one of several that look by themselves.
-    """
+    """Take the last checkpoint and curve of a finished run that was trained alike, which leaves the test."""
     if started_together():
         raise UserError("--reuse: not for a run whose processes torchrun or srun starts; leave it out")
     if now.commit == "unknown" or "+" in now.commit:

@@ -30,11 +30,7 @@ from lit_video.utils.stop_signals import DONE, FAILED, STATUS, StopSignals
 
 
 def is_done(run: Run) -> bool:
-    """Whether there is a result, and no longer training is asked for.
-
-    Raises:
-        UserError: a setting is wrong, or the run's folder was made with others.
-    """
+    """Whether there is a result, and no longer training is asked for."""
     return ask(run, checked_row(run)).done
 
 
@@ -64,22 +60,14 @@ def run_row(run: Run, stops: StopSignals) -> int:
 
 
 def build_row(run: Run, build: type[CheckCLI] = CheckCLI) -> CheckCLI:
-    """Data set and model of a row, on the meta device unless built otherwise.
-
-    Raises:
-        UserError: a setting is wrong; the message names it.
-    """
+    """Data set and model of a row, on the meta device unless built otherwise."""
     refuse_ignored(run.flags, run.place())
     with user_errors(run.place):
         return build(run.flags)
 
 
 def checked_row(run: Run) -> CheckCLI:
-    """Data set and model of a row whose data and trainer fit too.
-
-    Raises:
-        UserError: a setting is wrong, or the data is not there.
-    """
+    """Data set and model of a row whose data and trainer fit too."""
     cli = build_row(run)
     with user_errors(run.place):
         if not (run.folder / RUN).exists():  # a run that goes on reads them no more

@@ -84,11 +84,7 @@ class RunCLI(VideoCLI):
 
 
 def refuse_searches(callbacks: Any) -> None:
-    """Refuse callbacks that search for a setting: at every start of a run, which records another one.
-
-    Raises:
-        UserError: there is one.
-    """
+    """Refuse callbacks that search for a setting: at every start of a run, which records another one."""
     for callback in as_list(callbacks):
         for kind, setting in ((LearningRateFinder, "model.optimization.lr"), (BatchSizeFinder, "data.batch_size")):
             if isinstance(callback, kind):

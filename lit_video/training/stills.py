@@ -33,9 +33,6 @@ def start_from_stills(model: VideoClassifier, data: VideoDataModule) -> None:
 
     It holds an image ViT of the model's size and patches, in timm's names, trained on N pictures at its first use, by
     whichever process comes first; it is the same for all rows and seeds, and lies beside the embedded data sets.
-
-    Raises:
-        UserError: N is no number of pictures, or the file cannot be written.
     """
     given = model.image_weights or ""
     if not given.startswith("stills:"):

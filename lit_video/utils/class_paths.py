@@ -11,11 +11,7 @@ def class_path(kind: type) -> str:
 
 
 def known_class(base: type[Base], path: str) -> type[Base]:
-    """Return the class that a file names, ``base`` or one derived from it, if it is imported already.
-
-    Raises:
-        ValueError: there is none.
-    """
+    """Return the class that a file names, ``base`` or one derived from it, if it is imported already."""
     classes = [base]
     for kind in classes:  # the list grows meanwhile
         if class_path(kind) == path:

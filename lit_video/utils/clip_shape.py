@@ -8,11 +8,7 @@ PerChannel = float | tuple[float, float, float]  # one for all channels, or red,
 
 
 def height_and_width(size: int | Sequence[int]) -> tuple[int, int]:
-    """Height and width in pixels, of a list as well, which is what files make of a tuple.
-
-    Raises:
-        ValueError: there are not two, or one is below 1.
-    """
+    """Height and width in pixels, of a list as well, which is what files make of a tuple."""
     sides = (size, size) if isinstance(size, int) else tuple(size)
     if len(sides) != 2 or min(sides) < 1:
         raise ValueError(f"image_size is {size}, expected at least 1, or height and width of at least 1")
@@ -25,11 +21,7 @@ def as_setting(size: int | Sequence[int]) -> ImageSize:
 
 
 def per_channel(name: str, value: float | Sequence[float], least: float = 0.0) -> PerChannel:
-    """Return one number where all channels have the same, else those of red, green and blue.
-
-    Raises:
-        ValueError: there are neither one nor three, or one is not from ``least`` to 1.
-    """
+    """Return one number where all channels have the same, else those of red, green and blue."""
     numbers = tuple(value) if isinstance(value, Sequence) else (value,)
     if len(numbers) not in (1, 3) or not all(least <= number <= 1 for number in numbers):
         expected = f"expected one number from {least:g} to 1, or three, of red, green and blue"

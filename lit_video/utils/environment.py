@@ -32,11 +32,7 @@ def commit() -> str:
 
 
 def choose_device(name: str | None) -> torch.device:
-    """Return the device that is asked for, else the best there is.
-
-    Raises:
-        UserError: there is no GPU.
-    """
+    """Return the device that is asked for, else the best there is."""
     if name == "cuda" and not torch.cuda.is_available():
         raise OptionError("device cuda", "PyTorch finds no GPU here; leave the flag out")
     return torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))

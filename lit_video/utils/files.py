@@ -47,9 +47,6 @@ def read_whole(path: Path, read: Callable[[], T], then: str) -> T | None:
     """Read one of our own files by ``read``; ``None`` if there is no such file.
 
     ``read`` opens and parses the file. Any error in it is damage of the file, for which ``then`` is the advice.
-
-    Raises:
-        UserError: the file is damaged.
     """
     try:
         return read()

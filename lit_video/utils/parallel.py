@@ -40,9 +40,6 @@ def in_parallel(work: Callable[[Item], Result], items: Sequence[Item], name: str
 
     ``work`` is a function of a module, for it is pickled; the first value of an item that is a tuple
     names it; ``chunk`` items are handed over at a time, more than one where an item takes milliseconds.
-
-    Raises:
-        UserError: a process died: no memory, or a crash.
     """
     if not items:
         return

@@ -21,11 +21,7 @@ EXPERIMENTS = (Path(__file__).parents[1] / "experiments").resolve()
 
 
 def find_config(given: str | Path) -> Path:
-    """Return the settings file at a path, or this package's by name: ``ablation_tw``, ``experiments/scale/ssv2.yaml``.
-
-    Raises:
-        UserError: there is neither.
-    """
+    """Return the settings file at a path, or this package's by name, such as ``ablation_tw``."""
     path = Path(given)
     if path.exists() and not path.is_dir():
         return path
@@ -39,11 +35,7 @@ def find_config(given: str | Path) -> Path:
 
 
 def find_experiments(given: str | Path = "experiments") -> Path:
-    """Return a folder of tables; ``experiments`` is this package's if the working directory has none.
-
-    Raises:
-        UserError: there is no such folder.
-    """
+    """Return a folder of tables; ``experiments`` is this package's if the working directory has none."""
     path = Path(given)
     default = path == Path("experiments")
     if not default and not path.is_dir():
@@ -73,11 +65,7 @@ def _parse(text: str) -> Any:
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """Return the mapping in a YAML file, parsed once per process; the caller may change it.
-
-    Raises:
-        UserError: the file does not exist, is no YAML, or no mapping.
-    """
+    """Return the mapping in a YAML file, parsed once per process; the caller may change it."""
     try:
         content = _parse(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, IsADirectoryError):

@@ -195,11 +195,7 @@ class Augmentation:
 
 
 class TrainingView:
-    """Crop and scaling in one resize, flip, policy, colours: ``(t, height, width, 3)`` -> ``(1, t, 3, height, width)``.
-
-    Raises:
-        ValueError: the frames are scaled to a short side below that of the crop.
-    """
+    """Crop and scale in one resize, flip, change colours: ``(t, height, width, 3)`` -> ``(1, t, 3, height, width)``."""
 
     crops = 1
 
@@ -257,9 +253,6 @@ class EvaluationViews:
         crops: their number.
         size: side of a crop in pixels, or its height and width.
         short_side: short side to which frames are scaled first, in pixels; ``None`` for that of the crop.
-
-    Raises:
-        ValueError: ``short_side`` is below the crop's.
     """
 
     def __init__(self, crops: int, size: ImageSize, short_side: int | None = None) -> None:
@@ -279,11 +272,7 @@ class EvaluationViews:
 
 
 class WholeViews(EvaluationViews):
-    """The whole frame, squeezed into the clip's shape: where what matters reaches from side to side, as a mouth does.
-
-    Raises:
-        ValueError: other numbers of crops than 1, or a ``short_side``.
-    """
+    """The whole frame in the clip's shape, for videos in which the subject fills the width, such as a mouth."""
 
     def __init__(self, crops: int, size: ImageSize, short_side: int | None = None) -> None:
         if crops != 1 or short_side:
@@ -300,9 +289,6 @@ class ReleasedViews(EvaluationViews):
     """The crops of PySlowFast and of X-ViT's and ViViT's releases: frames are resized, then whole pixels are cropped.
 
     Positions are the release's; the resize is antialiased, as everywhere here (X-ViT's, on SSv2, is not).
-
-    Raises:
-        ValueError: other numbers of crops than 1 and 3, or a clip that is no square.
     """
 
     def __init__(self, crops: int, size: ImageSize, short_side: int | None = None) -> None:

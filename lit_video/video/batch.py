@@ -43,9 +43,6 @@ def as_batch(given: Any, numbers: Callable[[Tensor], Tensor], labelled: bool = T
         numbers: from a clip's index in the batch to its number among all clips.
         labelled: whether it needs classes; without them ``target`` is -100, and clips may come alone.
         features: whether a clip may be its features, of any axes.
-
-    Raises:
-        UserError: it is neither.
     """
     found = _named(given)
     needed = {"clip", "target"} if labelled else {"clip"}
@@ -82,11 +79,7 @@ def _axes(target: Tensor, classes: Classes, several_labels: bool) -> tuple[int, 
 
 
 def labelled(batch: Batch, classes: Classes, several_labels: bool, training: bool) -> Batch:
-    """Class numbers of any integer type as int64; a clip whose class is -100 counts as one that could not be read.
-
-    Raises:
-        UserError: targets of another kind; the device is not asked for their values.
-    """
+    """Class numbers of any integer type as int64; a clip whose class is -100 counts as one that could not be read."""
     target, soft = batch["target"], batch["target"].is_floating_point()
     if target.shape[1:] != _axes(target, classes, several_labels) or soft > (training or several_labels):
         axes = "".join(f" {size}" for size in _axes(target.long(), classes, several_labels))
@@ -99,11 +92,7 @@ def labelled(batch: Batch, classes: Classes, several_labels: bool, training: boo
 
 
 def check_classes(given: Any, classes: Classes, several_labels: bool) -> None:
-    """Refuse a batch, while it is on the CPU, with a class that the model does not have, or no share of 0 to 1.
-
-    Raises:
-        UserError: there is one; the message names the clip.
-    """
+    """Refuse a batch, while it is on the CPU, with a class that the model does not have, or no share of 0 to 1."""
     target = _named(given).get("target")
     if not isinstance(target, Tensor) or target.device.type != "cpu" or not target.ndim:
         return

@@ -59,11 +59,7 @@ RECIPES: dict[Recipe, Augmentation] = {
 
 
 def recipe(augmentation: Recipe | Augmentation | None, size: ImageSize = SIZE) -> Augmentation:
-    """Return an augmentation by its name, as it is, or ``none``, for clips of a size.
-
-    Raises:
-        ValueError: no recipe of this name, or one whose short sides are those of clips of another size.
-    """
+    """Return an augmentation by its name, as it is, or ``none``, for clips of a size."""
     if isinstance(augmentation, Augmentation):
         return augmentation
     name = augmentation or "none"

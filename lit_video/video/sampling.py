@@ -45,9 +45,6 @@ class Sampling(ABC):
         """Frame numbers of a video that is played to a model as a stream, at the rate of the ``frames`` in a clip.
 
         They are those of one clip as long as the video: ascending, repeated where the rate is higher than the video's.
-
-        Raises:
-            ValueError: the frames of a clip have no rate of their own, as where they spread over the whole video.
         """
         raise ValueError(f"{type(self).__name__}, the sampling of its clips, sets no rate for the frames of a stream")
 
@@ -59,11 +56,7 @@ class Sampling(ABC):
         return table if seconds is None else looped(table, seconds)
 
     def check(self, frames: int, clips: int) -> None:  # noqa: B027  # most samplings cut any clip
-        """Check that clips of so many frames, and so many clips, can be cut.
-
-        Raises:
-            ValueError: they cannot.
-        """
+        """Check that clips of so many frames, and so many clips, can be cut."""
 
 
 @dataclass(frozen=True)
@@ -228,11 +221,7 @@ def _dense(table: FrameTable, length: Fraction, frames: int, clip: int, clips: i
 
 
 def positive(**values: float | None) -> None:
-    """Refuse an argument that is zero, less, or no number.
-
-    Raises:
-        ValueError: one is.
-    """
+    """Refuse an argument that is zero, less, or no number."""
     for name, value in values.items():
         if value is not None and not 0 < value < inf:
             raise ValueError(f"{name} is {value}, expected more than 0")

@@ -14,11 +14,7 @@ SETTINGS = data_names("clip", "views", "counts", "pixels")
 
 
 def check_storable(sampling: object) -> None:
-    """Refuse a sampling whose arguments :func:`stored_settings` cannot tell.
-
-    Raises:
-        ValueError: it is no dataclass.
-    """
+    """Refuse a sampling whose arguments :func:`stored_settings` cannot tell."""
     if not is_dataclass(sampling):
         name = type(sampling).__name__
         raise ValueError(f"sampling: {name} is no dataclass, so a checkpoint cannot keep its settings; make it one")
@@ -30,11 +26,7 @@ def stored_settings(data: object) -> dict[str, Any]:
 
 
 def restored_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments of a :class:`VideoDataModule` from the result of :func:`stored_settings`.
-
-    Raises:
-        ValueError: the sampling is of no known class, or its arguments are wrong.
-    """
+    """Return arguments of a :class:`VideoDataModule` from the result of :func:`stored_settings`."""
     given = dict(stored)
     if sampling := given.get("sampling"):
         kind = known_class(Sampling, sampling["class_path"])  # type: ignore[type-abstract]

@@ -27,31 +27,19 @@ def trained_on(records: Sequence[VideoRecord]) -> str:
 
 
 def joined(*texts: str) -> str:
-    """Return all videos of several such texts, each once.
-
-    Raises:
-        ValueError: one is damaged.
-    """
+    """Return all videos of several such texts, each once."""
     given = [text for text in texts if text]
     return _text(np.unique(np.concatenate([*map(_array, given)]), axis=0)) if given else ""
 
 
 def noted(network: Any, text: str = "") -> str:
-    """Add videos to those that a network was trained on, an attribute of it; returns all.
-
-    Raises:
-        ValueError: the text is damaged.
-    """
+    """Add videos to those that a network was trained on, an attribute of it; returns all."""
     network.trained_on = joined(getattr(network, "trained_on", ""), text)
     return str(network.trained_on)
 
 
 def seen(text: str, records: Sequence[VideoRecord]) -> list[bool]:
-    """Return whether some time of each video was trained on: its path or its content is that of a training video.
-
-    Raises:
-        ValueError: the text is damaged.
-    """
+    """Return whether some time of each video was trained on: its path or its content is that of a training video."""
     known, asked = _array(text), _rows(records)
     spans: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for path, content, start, end in known[np.isin(known[:, :2], asked[:, :2]).any(1)].tolist():

@@ -94,11 +94,7 @@ def scenic_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def refuse_other_heads(state_dict: Mapping[str, Tensor], heads: int) -> None:
-    """Refuse weights of another number of heads, which flax's layouts show and ours do not.
-
-    Raises:
-        ValueError: names the first kernel or bias.
-    """
+    """Refuse weights of another number of heads, which flax's layouts show and ours do not."""
     for key, value in state_dict.items():
         kernel = re.search("/(query|key|value)/(kernel|bias)$", key)
         if kernel and value.shape[:-1] != ((value.shape[0], heads) if kernel[2] == "kernel" else (heads,)):

@@ -72,11 +72,7 @@ def hf_vivit_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def export_hf_timesformer(network: VideoTransformer) -> dict[str, Tensor]:
-    """Our TimeSformer (space, joint, divided) under the names of ``TimesformerForVideoClassification``.
-
-    Raises:
-        ValueError: the class cannot hold this network; the message says why.
-    """
+    """Our TimeSformer (space, joint, divided) under the names of ``TimesformerForVideoClassification``."""
     target = "TimesformerForVideoClassification"
     exported = _exported(network.state_dict(), HF_TIMESFORMER, target)
     if has_cls_in_time(network):
@@ -88,11 +84,7 @@ def export_hf_timesformer(network: VideoTransformer) -> dict[str, Tensor]:
 
 
 def export_hf_vivit(network: VideoTransformer) -> dict[str, Tensor]:
-    """Our ViViT model 1 with a class token under the names of ``VivitForVideoClassification``.
-
-    Raises:
-        ValueError: the class cannot hold this network; the message says why.
-    """
+    """Our ViViT model 1 with a class token under the names of ``VivitForVideoClassification``."""
     target = "VivitForVideoClassification"
     ours = network.state_dict()
     for key in [key for key in ours if ".attn.qkv." in key]:
@@ -130,11 +122,7 @@ def gelus_of(network: nn.Module) -> set[str]:
 
 
 def check_config(config: Mapping[str, Any], network: nn.Module) -> None:
-    """Refuse a network that computes something else than the model that the configuration describes.
-
-    Raises:
-        ValueError: activation, epsilon or number of heads differ; what the configuration does not say is not checked.
-    """
+    """Refuse a network that computes something else than the model that the configuration describes."""
     theirs = config.get("hidden_act")
     gelus = gelus_of(network)
     if theirs is not None and gelus and gelus != {_GELUS.get(theirs)}:
@@ -153,9 +141,6 @@ def check_labels(labels: Mapping[str, int], class_names: Sequence[str]) -> None:
     """Refuse weights whose classifier has the data's classes in another order.
 
     Names are compared without case and what stands between words; of names that only one of both has, nothing is known.
-
-    Raises:
-        ValueError: names the first class that is elsewhere.
     """
     labels = {_plain(name): number for name, number in labels.items()}
     for number, name in enumerate(class_names):

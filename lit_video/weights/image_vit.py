@@ -44,10 +44,6 @@ def read_image_vit(given: str, network: VideoTransformer, average: bool | None =
             :func:`~lit_video.weights.reading.read_weights` reads, ``average`` or not.
         network: the video transformer that starts from them.
         average: see there.
-
-    Raises:
-        UserError: the file does not exist, or cannot be read.
-        ValueError: timm has no such weights, or its model computes what this network does not.
     """
     if not given.startswith(PREFIX):
         stored = read_weights(weights_path(given), average)
@@ -95,10 +91,6 @@ def load_image_vit(
 
     Returns:
         A line: how many tensors were taken, and what is new.
-
-    Raises:
-        ValueError: a parameter of the backbone is missing, has another shape, or has no place in the network. Nothing
-            has been changed then.
     """
     image = {new_name(key, TIMM) or key: value for key, value in folded(state_dict).items()}
     if "cls_token" not in state_dict and network.embed.cls_token is not None:
@@ -191,11 +183,7 @@ def _positions(embed: Embedding, table: Tensor, slots: int, known: Grid | None) 
 
 
 def on_meta(name: str) -> Any:
-    """Build a model of timm without memory, so that nothing is downloaded.
-
-    Raises:
-        ValueError: timm has no such model.
-    """
+    """Build a model of timm without memory, so that nothing is downloaded."""
     if not timm.is_model(name):
         raise ValueError(f"timm {timm.__version__} has no model of this name")
     with torch.device("meta"):
@@ -206,9 +194,6 @@ def structure(vit: Any) -> ViTSize:
     """Return the size of our network whose blocks compute the same as a model of timm.
 
     Every part of the model is looked at; a part that is neither the same nor folded exactly is refused.
-
-    Raises:
-        ValueError: the first part that these networks do not have.
     """
     for name, why in _WHY.items():
         if getattr(vit, name, None) is not None or (name == "rel_pos_bias" and hasattr(vit, name)):
@@ -256,9 +241,6 @@ def refuse_other_structure(vit: Any, network: VideoTransformer) -> None:
 
     The GELU and its approximation by tanh count as one: they differ by less than 5e-4, and timm itself takes one for
     the other in weights that were trained in JAX.
-
-    Raises:
-        ValueError: a part of the size or the patches differ.
     """
     size, patch = structure(vit), vit.patch_embed.patch_size[0]
     theirs = asdict(size) | {"patch": patch}

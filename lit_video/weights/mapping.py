@@ -48,11 +48,7 @@ def new_name(key: str, names: Mapping[str, str]) -> str | None:
 
 
 def rename(state_dict: Mapping[str, Tensor], names: Mapping[str, str]) -> dict[str, Tensor]:
-    """Return the state dict under our names.
-
-    Raises:
-        ValueError: a key has no place; all of them are named.
-    """
+    """Return the state dict under our names."""
     return rename_by(state_dict, lambda key: new_name(key, names))
 
 
@@ -61,11 +57,7 @@ def rename_by(
     name_of: Callable[[str], str | None],
     refusal: str = "unknown keys in the state dict:",
 ) -> dict[str, Tensor]:
-    """Return the state dict under other names, each made of the old one.
-
-    Raises:
-        ValueError: a key has no other name; the refusal, and all such keys.
-    """
+    """Return the state dict under other names, each made of the old one."""
     names = {key: name_of(key) for key in state_dict}
     if unknown := sorted(key for key, name in names.items() if name is None):
         raise ValueError(f"{refusal} {', '.join(unknown)}")
@@ -73,11 +65,7 @@ def rename_by(
 
 
 def take(renamed: Mapping[str, Tensor], key: str, axes: int) -> Tensor:
-    """Return a tensor of a known number of axes.
-
-    Raises:
-        ValueError: it is missing, or has another number of axes.
-    """
+    """Return a tensor of a known number of axes."""
     if key not in renamed:
         raise ValueError(f"the state dict lacks what becomes {key}")
     if renamed[key].ndim != axes:
@@ -86,11 +74,7 @@ def take(renamed: Mapping[str, Tensor], key: str, axes: int) -> Tensor:
 
 
 def fuse(renamed: dict[str, Tensor], names: tuple[str, str, str]) -> None:
-    """Join the projections to query, key and value, called ``names``, to ``qkv``, in place.
-
-    Raises:
-        ValueError: one of the three is missing, or of another shape.
-    """
+    """Join the projections to query, key and value, called ``names``, to ``qkv``, in place."""
     for first in [key for key in renamed if f".{names[0]}." in key]:
         keys = [first.replace(f".{names[0]}.", f".{name}.") for name in names]
         parts = [take(renamed, key, renamed[first].ndim) for key in keys]
@@ -106,9 +90,6 @@ def stored_grid(cells: int, here: Grid, square: bool = False) -> tuple[int, int]
 
     Those of a network of as many patches, else the square of their number. The square comes first for releases of
     ``square`` images: an image of another shape may have as many patches.
-
-    Raises:
-        ValueError: they are neither.
     """
     side = round(cells**0.5)
     if side**2 == cells > 0 and (square or cells != here.h * here.w):
@@ -119,11 +100,7 @@ def stored_grid(cells: int, here: Grid, square: bool = False) -> tuple[int, int]
 
 
 def refuse_other_names(ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> None:
-    """Refuse weights that lack a parameter of a network, or have one more.
-
-    Raises:
-        ValueError: names the first five of each.
-    """
+    """Refuse weights that lack a parameter of a network, or have one more."""
     missing, extra = sorted(ours.keys() - theirs.keys()), sorted(theirs.keys() - ours.keys())
     faults = {"lacks": missing, "has no place for": extra}
     if missing or extra:
@@ -131,11 +108,7 @@ def refuse_other_names(ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor])
 
 
 def refuse_other_shapes(ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> None:
-    """Refuse weights of other shapes than those of a network's parameters.
-
-    Raises:
-        ValueError: names the first five.
-    """
+    """Refuse weights of other shapes than those of a network's parameters."""
     wrong = [key for key in theirs if theirs[key].shape != ours[key].shape]
     if wrong:
         shapes = [f"{key} is {tuple(ours[key].shape)} here, {tuple(theirs[key].shape)} in the file" for key in wrong]

@@ -165,9 +165,6 @@ def model_of(content: Any, average: bool | None = None) -> tuple[Tensors, str]:
     """The tensors of the model in a file's content, and a line on what was chosen, empty where there was no choice.
 
     ``average`` is as in :func:`read_weights`; timm too takes the average where there is one.
-
-    Raises:
-        ValueError: there are no tensors, or not those that were asked for.
     """
     averaged, place = _first(content, AVERAGES)
     others = [key for key in content if key not in AVERAGES] if isinstance(content, Mapping) else []

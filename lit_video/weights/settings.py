@@ -121,11 +121,7 @@ def fold_pixels(embed: Embedding, mean: Sequence[float], std: Sequence[float], d
 
 
 def refuse_other_pixels(data: Mapping[str, Any], stored: StoredWeights, otherwise: str = OTHERWISE) -> None:
-    """Refuse weights for the settings of a data set whose pixels are not scaled as those that the weights saw.
-
-    Raises:
-        ValueError: with the flags that correct it.
-    """
+    """Refuse weights for the settings of a data set whose pixels are not scaled as those that the weights saw."""
     settings = pixel_settings(stored).items()
     if other := {name: value for name, value in settings if data[name] != value}:
         raise ValueError(f"it was trained on other pixels: set {flags(other, 'data')}, {otherwise}")
@@ -187,9 +183,6 @@ def refuse_other_settings(
 
     ``ours`` are the model's settings and family, ``otherwise`` is advice, for the message, ``effects`` are those of
     :func:`model_settings`; where they are given, the classes must be the same, too.
-
-    Raises:
-        ValueError: with the flags that correct it.
     """
     source, family = source_of(stored), ours.get("family", BASE)
     kind = stored.model.get("family", SOURCES[source].family if source else BASE)
@@ -248,11 +241,7 @@ def other_grid(network: nn.Module, stored: StoredWeights, image: bool = False) -
 
 
 def refuse_another_grid(network: nn.Module, stored: StoredWeights, otherwise: str = OTHERWISE) -> None:
-    """Refuse a checkpoint of our own whose positions are of another grid, which may have as many patches.
-
-    Raises:
-        ValueError: with the flags that correct it.
-    """
+    """Refuse a checkpoint of our own whose positions are of another grid, which may have as many patches."""
     if said := other_grid(network, stored):
         clip = stored.model | stored.clips
         clip = {"frames": clip["frames"], "image_size": as_setting(clip["image_size"])}
