@@ -33,7 +33,7 @@ from lit_video.video.settings import SETTINGS, restored_settings, stored_setting
 from lit_video.video.trained_on import joined, seen
 from lit_video.weights.hub import PREFIX, find, weights_path
 from lit_video.weights.reading import CHECKPOINT_KEY, read_weights
-from lit_video.weights.settings import BIASES, channel_pixels, fold_pixels, number_of_classes, refuse_other_pixels
+from lit_video.weights.settings import channel_pixels, fold_pixels, number_of_classes, refuse_other_pixels
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def load(source: str | Path | TrainedModel) -> TrainedModel:
 
 def _released(name: str) -> TrainedModel:
     given, stored = find(name).settings, read_weights(weights_path(name))
-    count = number_of_classes(stored.tensors, *BIASES) or 0
+    count = number_of_classes(stored.tensors) or 0
     classes: Classes = CLASSES if count == outputs(CLASSES) else count
     clips = {key: given[f"data.{key}"] for key in SETTINGS if f"data.{key}" in given}
     if sampling := clips.get("sampling"):

@@ -46,7 +46,9 @@ def releases() -> dict[str, Release]:
     content = read_yaml(TABLE)
     found = {}
     for name, given in content["weights"].items():
-        settings = content["recipes"][given["recipe"]] | given["set"]
+        recipe = content["recipes"][given["recipe"]]
+        settings = content["sources"][recipe["source"]]["settings"] | recipe | given["set"]
+        del settings["source"]
         places = given.get("address"), given.get("repository")
         found[name] = Release(name, settings, *places, given.get("published", {}))
     return found

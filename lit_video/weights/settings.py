@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from functools import cache
 from typing import Any, Literal
 
 import torch
@@ -16,6 +17,8 @@ from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SIZES, ViTSize
 from lit_video.utils.clip_shape import as_setting, height_and_width, of_channels
 from lit_video.utils.settings import Effect, data_names, model_names
+from lit_video.utils.yaml_files import read_yaml
+from lit_video.weights.hub import TABLE
 from lit_video.weights.loading import SOURCES, source_of
 from lit_video.weights.reading import StoredWeights
 
@@ -24,37 +27,26 @@ IGNORE = "or --model.weights_settings ignore, to use the weights as they are"
 OTHERWISE = "or --model.weights_settings apply (ignore, to use the weights as they are)"
 
 BASE = "VideoClassifier"  # in place of a family: a network of the user's own
-_KINETICS, _SSV2 = (400, 600), 174
-# ratio and segments by the classes of X-ViT's three recipes (SHIFT_DIV 8 and NUM_SEGMENTS 8; SHIFT_DIV 4)
-XVIT_BY_CLASSES: dict[int, dict[str, Any]] = {
-    **{classes: {"ratio": 0.25, "segments": 8} for classes in _KINETICS},
-    _SSV2: {"ratio": 0.5, "segments": None},
-}
 XVIT_HEADS = ("mlp_head.4.bias", "new_fc.bias")
-BIASES = (*XVIT_HEADS, "head.bias", "classifier.bias", "output_projection/bias")  # of all releases' classifiers
-XVIT: dict[str, Any] = {
-    "exact": False,
-    "window": 1,
-    "boundary": False,
-    "mixed": ("key", "value"),
-    "layers": "all",
-    "scope": "full",
-    "summary": False,
-    "causal": False,
-}
-TIMESFORMERS = ("timesformer", "hf-timesformer")  # with attention in time before that in space, if any
-# settings of other releases that neither names nor shapes show
-RELEASED: dict[str, dict[str, Any]] = {
-    "videomae": {"variant": 1, "pool": "fc_norm"},
-    **{name: {"cls_in_time": False} for name in TIMESFORMERS},
-}
+BIASES = ("head.bias", "classifier.bias", "output_projection/bias")  # classifiers of other releases
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-
-# mean and deviation, of all channels alike, of the pixels that releases saw
-PIXELS = {"xvit": (0.5, 0.5), "timesformer": (0.45, 0.225), "scenic-vivit": (0.5, 0.5)}
 
 # in this order in scenic's classifier
 SCENIC_EPIC = {"noun": 300, "verb": 97}
+
+
+@cache
+def sources() -> dict[str, dict[str, dict[Any, Any]]]:
+    """Return what the files of each program were trained with, as far as neither names nor shapes show it."""
+    return read_yaml(TABLE)["sources"]
+
+
+def _known(stored: StoredWeights, part: Literal["model", "data"]) -> dict[str, Any]:
+    """Return the settings of a release that neither names nor shapes show, by flag."""
+    source = sources().get(source_of(stored) or "", {})
+    of_classes = source.get("classes", {}).get(number_of_classes(stored.tensors), {})
+    flat = source.get("settings", {}) | of_classes
+    return {key.removeprefix(f"{part}."): _plain(value) for key, value in flat.items() if key.startswith(f"{part}.")}
 
 
 def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
@@ -66,12 +58,8 @@ def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
     if stored.clips:
         known = {key: stored.clips[key] for key in data_names("pixels") if key in stored.clips}
         return {key: tuple(value) if isinstance(value, list) else value for key, value in known.items()}
-    source = source_of(stored)
-    if source in PIXELS:
-        mean, std = PIXELS[source]
-        classes = number_of_classes(stored.tensors, "model.head.bias", "head.bias") if source == "timesformer" else None
-        channels = {_SSV2: "bgr"} | dict.fromkeys(_KINETICS, "rgb")  # TimeSformer's for SSv2 saw blue first
-        return {"mean": mean, "std": std} | ({"channels": channels[classes]} if classes in channels else {})
+    if known := _known(stored, "data"):
+        return known
     means, stds = channel_pixels(stored) or ((), ())
     return {"mean": means[0], "std": stds[0]} if len({*means}) == len({*stds}) == 1 else {}
 
@@ -127,10 +115,12 @@ def refuse_other_pixels(data: Mapping[str, Any], stored: StoredWeights, otherwis
         raise ValueError(f"it was trained on other pixels: set {flags(other, 'data')}, {otherwise}")
 
 
-def number_of_classes(state_dict: Mapping[str, Tensor], *ends: str) -> int | None:
-    """Outputs of the classifier, whose bias ends with one of the names; ``None`` without one."""
-    heads = [value for key, value in state_dict.items() if key.endswith(ends)]
-    return heads[-1].shape[0] if heads else None
+def number_of_classes(state_dict: Mapping[str, Tensor]) -> int | None:
+    """Return the outputs of a release's classifier; ``None`` without one."""
+    for ends in (XVIT_HEADS, BIASES):
+        if heads := [value for key, value in state_dict.items() if key.endswith(ends)]:
+            return heads[-1].shape[0]
+    return None
 
 
 def tasks_in_order(state_dict: Mapping[str, Tensor], tasks: Mapping[str, int]) -> dict[str, Tensor]:
@@ -169,11 +159,9 @@ def model_settings(stored: StoredWeights, *effects: Effect) -> dict[str, Any]:
     if stored.model:
         model = _parts_of_size(stored.model) | stored.model
         return {key: _plain(model[key]) for key in model_names(*effects or ("function",)) if key in model}
-    source = source_of(stored)
-    if source == "xvit":
-        return XVIT | XVIT_BY_CLASSES.get(number_of_classes(stored.tensors, *XVIT_HEADS) or 0, {})
-    divided = source in TIMESFORMERS and any("temporal_" in key for key in stored.tensors)
-    return RELEASED.get(source or "", {}) | ({"attention": "divided"} if divided else {})
+    known = _known(stored, "model")
+    in_time = "cls_in_time" in known and any("temporal_" in key for key in stored.tensors)
+    return known | ({"attention": "divided"} if in_time else {})
 
 
 def refuse_other_settings(
@@ -199,11 +187,10 @@ def refuse_other_settings(
     if other := {key: value for key, value in theirs.items() if given.get(key, value) != value}:
         raise ValueError(f"it was trained with other settings: set {flags(other)}, {otherwise}")
     if "scope" in theirs and "ratio" not in theirs:
-        known, classes = ", ".join(map(str, sorted(XVIT_BY_CLASSES))), number_of_classes(stored.tensors, *XVIT_HEADS)
-        raise ValueError(
-            f"X-ViT's releases have {known} classes, these weights {classes}: their ratio and segments are not known; "
-            "set them as in training, with --model.weights_settings ignore"
-        )
+        known = ", ".join(map(str, sorted(sources()["xvit"]["classes"])))
+        unknown = f"X-ViT's releases have {known} classes, these weights {number_of_classes(stored.tensors)}"
+        advice = "set them as in training, with --model.weights_settings ignore"
+        raise ValueError(f"{unknown}: their ratio and segments are not known; {advice}")
 
 
 def _tasks(classes: object) -> OrderedDict[str, int]:

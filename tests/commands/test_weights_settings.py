@@ -14,12 +14,12 @@ from lit_video.weights.hub import releases
 from lit_video.weights.mapping import new_name
 from lit_video.weights.reading import StoredWeights, read_weights
 from lit_video.weights.settings import (
-    XVIT_BY_CLASSES,
     channel_pixels,
     model_settings,
     pixel_settings,
     refuse_other_pixels,
     refuse_other_settings,
+    sources,
 )
 from tests.conftest import FOUR_SKILLS
 
@@ -158,7 +158,7 @@ def test_every_release_of_the_list_sees_what_it_saw():
 @pytest.fixture
 def flags(tiny, tmp_path, monkeypatch):
     """A model of the release's shape with the paper's scope, and a file of the release, for as many classes."""
-    monkeypatch.setitem(XVIT_BY_CLASSES, 8, XVIT_BY_CLASSES[174])
+    monkeypatch.setitem(known := sources()["xvit"]["classes"], 8, known[174])
     weights = release(8)
     torch.save({"model_state": weights}, tmp_path / "release.pyth")
     size = "--model.size={width: 16, depth: 2, heads: 4}"

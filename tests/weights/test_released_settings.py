@@ -11,7 +11,7 @@ from lit_video.training.request import setting_flags
 from lit_video.utils.files import data_folder
 from lit_video.weights.hub import Release, releases
 from lit_video.weights.reading import StoredWeights
-from lit_video.weights.settings import XVIT_BY_CLASSES, refuse_other_settings
+from lit_video.weights.settings import refuse_other_settings, sources
 from tests.commands.test_weights_settings import release as xvit_release
 
 CLASSES = {"Kinetics400": 400, "Kinetics600": 600, "SomethingV2": 174, "HowTo100MTasks": 1059}
@@ -23,7 +23,7 @@ def holds(config, key, value):
     part, _, setting = key.partition(".")
     built = config[part].init_args[setting] if setting else config[part]
     if not hasattr(built, "class_path"):
-        return built == value
+        return built == (tuple(value) if isinstance(value, list) else value)
     given = value if isinstance(value, dict) else {"class_path": value}
     arguments = given.get("init_args", {})
     return built.class_path.endswith(f".{given['class_path']}") and all(
@@ -65,7 +65,7 @@ def known(tiny, tmp_path, monkeypatch):
     settings |= {"data.skills": ["drift", "zoom", "rotation", "meeting"], "model.scope": "full"}
     settings = {key: value for key, value in settings.items() if not key.startswith(("trainer", "model.size."))}
     monkeypatch.setenv("LIT_VIDEO_DATA", str(tmp_path))
-    monkeypatch.setitem(XVIT_BY_CLASSES, 8, XVIT_BY_CLASSES[174])
+    monkeypatch.setitem(known := sources()["xvit"]["classes"], 8, known[174])
     release = Release("tiny", settings, "https://nowhere.invalid/tiny.pyth", None, {"top1": 50.0})
     monkeypatch.setattr("lit_video.weights.hub.releases", lambda: {"tiny": release})
     release.place.parent.mkdir(parents=True)
