@@ -209,11 +209,7 @@ def evaluation(arguments: Namespace) -> "Evaluation":
 
 
 def request_of(arguments: Namespace) -> "Request":
-    """The rows of a table that the arguments name, with the settings.
-
-    Raises:
-        UserError: a file or the table is wrong.
-    """
+    """The rows of a table that the arguments name, with the settings."""
     from lit_video.training.request import build_request
 
     given = {name: getattr(arguments, name) for name in ("seeds", "runs", "reuse") if name in arguments}

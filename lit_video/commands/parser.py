@@ -126,11 +126,7 @@ def tree(command: str = "") -> Parser:
 
 
 def parse(words: Sequence[str]) -> Namespace:
-    """The arguments of a command line, with the words themselves as ``words``.
-
-    Raises:
-        UserError: a word is wrong.
-    """
+    """The arguments of a command line, with the words themselves as ``words``."""
     parser, left = tree(next(iter(words), "")), list(words)
     while left and left[0] in parser.commands:
         parser, left = parser.commands[left[0]], left[1:]
@@ -140,11 +136,7 @@ def parse(words: Sequence[str]) -> Namespace:
 
 
 def run_command(words: Sequence[str]) -> int:
-    """Run a command as its line does; returns the exit status.
-
-    Raises:
-        UserError: it is a mistake, or found one.
-    """
+    """Run a command as its line does; returns the exit status."""
     arguments = parse(words)
     status: int = arguments.run(arguments)
     return status

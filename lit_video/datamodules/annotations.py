@@ -139,9 +139,6 @@ def read_segments(key: str, path: Path, columns: tuple[str, str, str]) -> list[R
 
     ``{"database": {ID: {"subset": "training", "annotations": [{"segment": [12.5, 20], "label": "Archery"}]}}}``: a row
     has the ID, the label and the subset in the given columns, and ``start`` and ``end`` in seconds.
-
-    Raises:
-        UserError: the file is absent, or of another form.
     """
     content, rows = read_json(key, path), []
     try:
@@ -217,11 +214,7 @@ def like_times(names: Iterable[str]) -> list[str]:
 
 
 def refuse_repeats(rows: Iterable[Row], identity: Callable[[Row], object], column: str) -> None:
-    """Refuse repeated rows.
-
-    Raises:
-        UserError: two are; both are named.
-    """
+    """Refuse repeated rows."""
     seen: dict[object, Row] = {}
     for row in rows:
         other = seen.setdefault(identity(row), row)
@@ -236,11 +229,7 @@ def multi_hot(numbers: Collection[int], classes: int) -> tuple[int, ...]:
 
 
 def exactly(count: int, names: Collection[str], path: Path) -> list[str]:
-    """Return the names of a data set's classes if there are as many as expected.
-
-    Raises:
-        UserError: there are not as many as expected.
-    """
+    """Return the names of a data set's classes if there are as many as expected."""
     if len(names) != count:
         part = "to try a part of the data set keep the released files whole, and set data.missing: skip"
         raise UserError(f"data.root: {path} has {len(names)} classes, expected {count}; {part}")

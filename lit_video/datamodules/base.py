@@ -202,18 +202,10 @@ class VideoDataModule(LightningDataModule):
         return SPLITS
 
     def check(self) -> None:
-        """Check that the data is there, before anything is trained.
-
-        Raises:
-            UserError: it is not; the message says what is wrong and what to do.
-        """
+        """Check that the data is there, before anything is trained."""
 
     def refuse_choice(self, callbacks: Iterable[object]) -> None:
-        """Refuse a test on the videos that choose its checkpoint or the end of training.
-
-        Raises:
-            UserError: a callback monitors the validation, and some of its videos are tested.
-        """
+        """Refuse a test on the videos that choose its checkpoint or the end of training."""
         metrics = {type(one).__name__: getattr(one, "monitor", None) or "train" for one in callbacks}
         chosen = [f"{name} chooses by {key}" for name, key in metrics.items() if not key.startswith("train")]
         both = Records.of(self.records("test")).shared(Records.of(self.records("val")), links=True) if chosen else []

@@ -32,11 +32,7 @@ class BrokenVideos:
         self._records[split] = records
 
     def apply_manifest(self, split: str, tables: Tables) -> None:
-        """Refuse what a manifest calls broken, damaged or suspicious, or say what is done, before anything is read.
-
-        Raises:
-            UserError: none may be, or there are too many.
-        """
+        """Refuse what a manifest calls broken, damaged or suspicious, or say what is done, before anything is read."""
         records = self._records[split]
         rows, skipped = tables.faults(records.paths), self.on_suspicious == "skip"
         some = "left out, of the damaged those clips that need damaged frames"
@@ -55,22 +51,14 @@ class BrokenVideos:
         self.add(split, list(paths), [f"{path}: {rows[path].reason}" for path in paths.values()])
 
     def add(self, split: str, videos: Sequence[int], reasons: Sequence[str]) -> None:
-        """Take a batch's numbers of videos, and why each could not be read: empty for one that could.
-
-        Raises:
-            UserError: there are too many.
-        """
+        """Take a batch's numbers of videos, and why each could not be read: empty for one that could."""
         new = {video: reason for video, reason in zip(videos, reasons, strict=True) if reason}
         self.reasons[split] = new | self.reasons[split]
         if new:
             self._check(split)
 
     def gather(self) -> None:
-        """Share what every process has met; all processes must call it.
-
-        Raises:
-            UserError: together there are too many.
-        """
+        """Share what every process has met; all processes must call it."""
         if not dist.is_available() or not dist.is_initialized() or dist.get_world_size() == 1:
             return
         of_ranks: list[dict[str, dict[int, str]]] = [{} for _ in range(dist.get_world_size())]

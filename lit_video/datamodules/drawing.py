@@ -140,11 +140,7 @@ _SKILLS = (
 
 
 def skill(name: str) -> Skill:
-    """Return a skill by name: one of ``_SKILLS``, or orderN, two events N frames apart.
-
-    Raises:
-        ValueError: there is none of this name.
-    """
+    """Return a skill by name: one of ``_SKILLS``, or orderN, two events N frames apart."""
     if found := re.fullmatch(r"order([1-9]\d?)", name):
         apart = int(found[1])
         return Skill(name, lambda rng, frames: order(rng, frames, apart), "dark first", "bright first", apart + 1)

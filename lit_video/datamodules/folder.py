@@ -37,9 +37,6 @@ def folder_records(root: Path, split: Split, class_names: list[str], fps: float 
     """Return the videos of ``root/split/CLASS/``, by class, then by name; folders of frames too if ``fps`` is given.
 
     Files that are left out are printed, counted, with the reason.
-
-    Raises:
-        UserError: the split holds no video, or a class that training does not have.
     """
     folder, found = root / split, dict[str, list[str]]()
     others: dict[str, list[str]] = defaultdict(list)

@@ -30,11 +30,7 @@ COLUMNS = ["split", "videos", *VERDICTS, "min s", "median s", "max s", "GB", "us
 
 
 def open_dataset(name: str, root: Path, flags: Sequence[str]) -> VideoDataModule:
-    """Build a data set by its class's name, its folder and flags ``--data.X=Y`` for other arguments.
-
-    Raises:
-        UserError: there is no such data set, root or argument.
-    """
+    """Build a data set by its class's name, its folder and flags ``--data.X=Y`` for other arguments."""
     if name not in DATASETS:
         raise UserError(
             f"--dataset: no data set {name!r}; data sets: {', '.join(sorted(DATASETS))}{did_you_mean(name, DATASETS)}"

@@ -108,9 +108,6 @@ def scan(videos: Mapping[str, Video], file: Path, every_frame: bool = False) -> 
     Rows go to a part file beside it at once, so that a killed scan goes on where it was. A video that was intact is not
     read again while its size and time of change are the same; another is: its disk may work again. Only the first frame
     is decoded, or ``every_frame``.
-
-    Raises:
-        UserError: the manifest cannot be written, or is being written by another process.
     """
     part = file.with_name(f".{file.name}.part{VERSION}")
     try:
@@ -196,11 +193,7 @@ tables = cache(Tables)  # opened once; each process that is forked reads it by a
 
 
 def load_tables(file: Path, root: Path) -> Tables:
-    """Take verdicts and frame tables from a manifest of the videos under ``root``; what it lists is not scanned.
-
-    Raises:
-        UserError: there is no such file, or it is no manifest.
-    """
+    """Take verdicts and frame tables from a manifest of the videos under ``root``; what it lists is not scanned."""
     if not file.is_file():
         raise UserError(f"data.manifest: {file} does not exist; data check writes it")
     add_source(source := tables(file, root))

@@ -56,9 +56,6 @@ def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
 
     Unreadable videos are named, and the rest goes on: the exit status, which is returned, then is 1. Videos that are
     done, and not older than their source, are left as they are.
-
-    Raises:
-        UserError: a folder is wrong, or holds videos of another encoding.
     """
     if not src.is_dir():
         raise UserError(f"SRC: the folder {src} does not exist")

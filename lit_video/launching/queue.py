@@ -32,11 +32,7 @@ HERE = Place("", {})
 
 
 def places(jobs: int | None, gpus_per_run: int | None) -> list[Place]:
-    """Share out the GPUs: a place for each ``gpus_per_run`` of them (1), at most ``jobs``; without a GPU, ``jobs`` (1).
-
-    Raises:
-        UserError: there are not enough GPUs for a run.
-    """
+    """Share out the GPUs: a place for each ``gpus_per_run`` (1) of them, at most ``jobs``; else ``jobs`` (1)."""
     found, each = gpus(), gpus_per_run or 1
     if gpus_per_run and len(found) < gpus_per_run:
         raise UserError(f"--gpus-per-run {gpus_per_run}: this machine has {len(found)} GPUs; give --jobs N on a CPU")

@@ -53,11 +53,7 @@ class Resources:
 
 
 def submit(runs: Sequence[Run], resources: Resources, say: Callable[[str], None]) -> None:
-    """Submit one array per table, and write the number of its job into every run's folder.
-
-    Raises:
-        UserError: there is no Slurm here, or it refuses an array; what was submitted before stays submitted.
-    """
+    """Submit one array per table, and write the number of its job into every run's folder."""
     from filelock import FileLock, Timeout
 
     for name, group in groupby(runs, lambda run: run.request.table.name):

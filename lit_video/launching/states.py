@@ -84,20 +84,12 @@ def lock_held(folder: Path) -> bool:
 
 
 def jobs_of(folders: Iterable[Path]) -> dict[str, str]:
-    """Return Slurm's queue, if any of the runs was submitted to Slurm.
-
-    Raises:
-        UserError: Slurm does not answer.
-    """
+    """Return Slurm's queue, if any of the runs was submitted to Slurm."""
     return queued_jobs() if any((status := read_status(folder)) and status.job for folder in folders) else {}
 
 
 def queued_jobs() -> dict[str, str]:
-    """Return why each of this user's jobs waits, by number: empty if it runs. No jobs without Slurm.
-
-    Raises:
-        UserError: Slurm does not answer.
-    """
+    """Return why each of this user's jobs waits, by number: empty if it runs. No jobs without Slurm."""
     command = ["squeue", "--me", "--array", "--noheader", "--format=%i|%T|%r"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)

@@ -23,9 +23,6 @@ def run_here(command: str, runs: Sequence[Run], places: Sequence[Place], reuse: 
 
     ``command`` is its name, for messages; ``runs`` are all, the finished ones too; with ``reuse`` those that take over
     what others have trained come last.
-
-    Raises:
-        UserError: there is a mistake in any run, or some were given to Slurm, which does not answer.
     """
     left = unfinished(runs)
     queue, mine, told = Queue(places, say), free(left), time.monotonic()
@@ -54,11 +51,7 @@ def run_here(command: str, runs: Sequence[Run], places: Sequence[Place], reuse: 
 
 
 def unfinished(runs: Sequence[Run]) -> list[Run]:
-    """Return the runs without a result of the whole training, after a check for mistakes of all of them.
-
-    Raises:
-        UserError: the first mistake in any run, with file, row and key.
-    """
+    """Return the runs without a result of the whole training, after a check for mistakes of all of them."""
     from lit_video.runs.folder import writable
     from lit_video.training.run import is_done  # here, because importing torch takes seconds
 
@@ -81,11 +74,7 @@ def rounds(runs: Sequence[Run]) -> list[list[Run]]:
 
 
 def free(runs: Sequence[Run]) -> list[Run]:
-    """Return the runs that neither a process nor Slurm has; print a line for each of the others.
-
-    Raises:
-        UserError: some were given to Slurm, which does not answer.
-    """
+    """Return the runs that neither a process nor Slurm has; print a line for each of the others."""
     jobs = jobs_of(run.folder for run in runs)
     observed = [observe(run.folder, jobs) for run in runs]
     for run, each in zip(runs, observed, strict=True):

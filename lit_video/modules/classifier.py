@@ -162,11 +162,7 @@ class VideoClassifier(LightningModule):
         return type(self).__name__
 
     def forward(self, clip: Tensor) -> Tensor:
-        """Logits of normalised clips, computed in the type of the weights.
-
-        Raises:
-            UserError: the weights that training is to start from have not been loaded yet.
-        """
+        """Logits of normalised clips, computed in the type of the weights."""
         given = self.weights or self.image_weights
         if self.weights and self._run and not self._run.training:
             self._start.load("test")
@@ -339,11 +335,7 @@ class VideoClassifier(LightningModule):
         accuracy.update(self(taken["clip"]), taken["target"], taken["video"], taken["view"])
 
     def _numbers(self, loader: int, accuracy: VideoAccuracy, index: Tensor) -> Tensor:
-        """Numbers of a batch's clips that have none: where they stand in the loader's order.
-
-        Raises:
-            UserError: several processes share an order that is not known, and may count a video twice.
-        """
+        """Numbers of a batch's clips that have none: where they stand in the loader's order."""
         number, run = sum(map(len, accuracy.video)) + index, self._run
         if run is None or run.world_size == 1:
             return number

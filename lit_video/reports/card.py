@@ -23,11 +23,7 @@ both before you pass this on. `lit_video` itself is under Apache-2.0."""
 
 
 def model_card(run_dir: Path) -> str:
-    """The card of a finished run.
-
-    Raises:
-        UserError: the run is not finished, or one of its files is damaged.
-    """
+    """The card of a finished run."""
     result, predictions = _tested(run_dir)
     config = result["identity"]["settings"]
     parts = [
@@ -49,11 +45,7 @@ def _tested(run_dir: Path) -> tuple[dict[str, Any], Predictions | None]:
 
 
 def headline(run_dir: Path) -> str:
-    """The accuracy of a finished run in a line, with its interval and that of the most frequent class.
-
-    Raises:
-        UserError: as :func:`model_card`.
-    """
+    """The accuracy of a finished run in a line, with its interval and that of the most frequent class."""
     result, predictions = _tested(run_dir)
     if predictions is None:
         return "not tested"

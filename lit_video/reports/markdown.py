@@ -81,11 +81,7 @@ COSTS = "cost.json"  # what the command below prints, in the folder of a table a
 
 
 def pages(experiments: Path, runs: Path) -> dict[Path, str]:
-    """Return REPRODUCE.md as the path ``.``, and the tables of each paper by their path from its folder.
-
-    Raises:
-        UserError: there are no experiments, one of their files is wrong, or a run's is damaged.
-    """
+    """Return REPRODUCE.md as the path ``.``, and the tables of each paper by their path from its folder."""
     paths = sorted(experiments.glob("*.yaml"))
     if not paths:
         raise UserError(f"--experiments {experiments}: no YAML files there; give the folder of the tables")

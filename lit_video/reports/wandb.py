@@ -24,11 +24,7 @@ INTRODUCTION = (
 
 
 def save(tables: Sequence[Table], entity: str | None, project: str) -> None:
-    """Save a new workspace and a new report at W&B, and print their addresses.
-
-    Raises:
-        UserError: W&B cannot be reached, refuses, or has no such project.
-    """
+    """Save a new workspace and a new report at W&B, and print their addresses."""
     try:
         owner = entity or wandb.Api().default_entity or ""
         print(f"workspace: {workspace(tables, owner, project).save().url}", flush=True)

@@ -17,11 +17,7 @@ VERDICTS: dict[int, Verdict] = {1: "supported", -1: "contradicted", 0: "undecide
 def row_predictions(
     table: Table, runs: Path, measured: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> dict[str, list[Predictions]]:
-    """The predictions of each row's tests, by seed; of rows that kept all of them, for the same videos as the first.
-
-    Raises:
-        UserError: a file is damaged.
-    """
+    """The predictions of each row's tests, by seed; of rows that kept all of them, for the same videos as the first."""
     by_row: dict[str, list[Predictions]] = {}
     first: Predictions | None = None
     for row in table.rows:

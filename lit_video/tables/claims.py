@@ -68,12 +68,7 @@ class Claim:
 
 
 def read_claims(experiments: Path) -> list[Claim]:
-    """The claims of all files under ``claims/``, beside the tables.
-
-    Raises:
-        UserError: a file is wrong, names a table or a row that is not there, or the paper's own numbers contradict a
-            claim.
-    """
+    """The claims of all files under ``claims/``, beside the tables."""
     claims = []
     for path in sorted((experiments / "claims").glob("*.yaml")):
         content = read_yaml(path)

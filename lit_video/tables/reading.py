@@ -222,11 +222,7 @@ def folder_name(text: str) -> str:
 
 
 def check_folder_name(path: Path, where: str, name: str) -> None:
-    """Refuse a name of a folder of runs that would leave the runs folder or trip a shell.
-
-    Raises:
-        UserError: it names file and key: ``where`` is ``table.scale: ``, ``table.rows.``.
-    """
+    """Refuse a name of a folder of runs that would leave the runs folder or trip a shell."""
     if not re.fullmatch(NAME, name):
         raise UserError(
             f"{path}: {where}{name!r} becomes a folder: expected letters, digits and _ - . + only (at most 100), "
@@ -241,11 +237,7 @@ def write_origin(scale_dir: Path, configs: Sequence[Path], recipe: str | None) -
 
 
 def read_origin(scale_dir: Path) -> Table | None:
-    """The table as it stands now in the files that it was run from; ``None`` where these are not there any more.
-
-    Raises:
-        UserError: one of them is wrong.
-    """
+    """The table as it stands now in the files that it was run from; ``None`` where these are not there any more."""
     try:
         content = read_yaml(scale_dir / ORIGIN)
         configs = [Path(path) for path in content["configs"]]

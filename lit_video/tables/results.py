@@ -27,12 +27,7 @@ VALUES = tuple(f"data.{name}" for name in data_names("folds"))
 
 
 def measured_rows(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dict[str, list[dict[str, Any]]]:
-    """Return the results of every row by seed: of all seeds, or of the given ones.
-
-    Raises:
-        UserError: a result is damaged, lacks its row's settings, or is another run than the first of its row, or of
-            another row, but for the seed and what the rows set otherwise.
-    """
+    """Return the results of every row by seed: of all seeds, or of the given ones."""
     measured: list[tuple[Path, dict[str, Any]]] = []
     firsts: dict[str, tuple[Path, dict[str, Any]]] = {}
     for folder in _folders(table, runs):
@@ -49,9 +44,6 @@ def refuse_apart(table: Table, runs: Path, row: str, now: Identity, where: str) 
 
     It may train longer, because the others can follow, unless they are packed without a checkpoint. ``where`` names the
     origin of its settings in the message.
-
-    Raises:
-        UserError: names the first setting that is not the row's, or not that of a finished row.
     """
     beside = []
     for folder in _folders(table, runs):
@@ -112,10 +104,6 @@ def _apart(table: Table, other: Mapping[str, Any], one: Mapping[str, Any]) -> li
 
 
 def read_throughput(folder: Path) -> dict[str, Any] | None:
-    """Read the throughput that ``benchmark table`` measured at a table's scale; ``None`` where it was not run.
-
-    Raises:
-        UserError: the file is damaged.
-    """
+    """Read the throughput that ``benchmark table`` measured at a table's scale; ``None`` where it was not run."""
     path, again = folder / THROUGHPUT, "delete it and measure again: python -m lit_video benchmark table"
     return read_whole(path, lambda: dict(json.loads(path.read_text(encoding="utf-8"))), again)

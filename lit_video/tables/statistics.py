@@ -53,9 +53,6 @@ def paired_difference(first: Hits, second: Hits) -> Interval:
     Args:
         first: correctness of each test video by seed, ``(videos,)``.
         second: the same for the other row: the same videos in the same order.
-
-    Raises:
-        ValueError: the rows were not tested on equally many videos.
     """
     from scipy.special import stdtrit
 

@@ -26,11 +26,7 @@ class TableRuns:
 
 
 def read_runs(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> TableRuns:
-    """Read the results and predictions of a table, of some seeds or all.
-
-    Raises:
-        UserError: a file is damaged, or two results do not belong together.
-    """
+    """Read the results and predictions of a table, of some seeds or all."""
     results = measured_rows(table, runs, seeds)
     predictions = row_predictions(table, runs, results)
     return TableRuns(table, results, predictions, comparable(predictions, table.metric))

@@ -85,11 +85,7 @@ class Table:
         return bool(self.data_set) and self.data_set in data_sets(self.scale)
 
     def row(self, name_or_index: str) -> Row:
-        """A row by name, or by its index from 0 (a Slurm array's task id).
-
-        Raises:
-            UserError: there is none.
-        """
+        """A row by name, or by its index from 0 (a Slurm array's task id)."""
         names = [row.name for row in self.rows]
         if name_or_index in names:
             return self.rows[names.index(name_or_index)]

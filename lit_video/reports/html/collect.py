@@ -41,10 +41,6 @@ def collect(places: Sequence[Path], experiments: Path, damaged: list[UserError] 
     """Read every table and scale with a finished run in some folders, ordered by name.
 
     A folder is one of runs, or lies in one: the whole table and scale is read then.
-
-    Raises:
-        UserError: there are no runs, or one table lies in two folders; or a file is damaged: with a list ``damaged``
-            the error is added to it, and what else can be read is read.
     """
     scales = sorted({folder.parents[1] for place in places for folder in _run_folders(place, damaged)})
     sections: dict[tuple[str, str], Section] = {}
