@@ -1,23 +1,22 @@
 """The ``doctor`` command: what works on this machine, what does not, and what to do."""
 
 import os
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from argparse import Namespace
-from collections.abc import Iterator
-from importlib.metadata import distributions
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from importlib.metadata import requires, version
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from lit_video.commands.arguments import add_shared
 from lit_video.commands.parser import Parser
 from lit_video.utils.files import data_folder, write_bytes
-from lit_video.utils.wandb_login import server, why_offline
+from lit_video.utils.wandb_login import first_line, server, why_offline
 
-OWN_PROCESS = 90.0  # seconds of a check that imports PyTorch: from a cold network disk that takes a minute
 GB = 2**30
 
 
@@ -51,57 +50,39 @@ def run(arguments: Namespace) -> int:
 
 def findings(runs: Path) -> Iterator[Finding]:
     """Yield the findings of all checks."""
-    yield from check_software()
-    yield in_own_process("gpu", "check_gpus", "another process may hold it, or the driver is too old: nvidia-smi")
-    yield in_own_process("pyav", "check_decoding", "pip install --force-reinstall av; its wheel includes FFmpeg")
+    yield Finding("ok", "python", f"{sys.version.split()[0]}, {sys.executable}")
+    yield tried("problem", "libraries", libraries, "pip install lit_video")
+    yield tried("problem", "gpu", gpus, "another process may hold it, or the driver is too old: nvidia-smi")
+    yield tried("problem", "pyav", decoding, "pip install --force-reinstall av; its wheel includes FFmpeg")
     offline = "disabled, nothing is recorded" if os.environ.get("WANDB_MODE") == "disabled" else why_offline()
     yield Finding("ok", "wandb", f"offline: {offline}" if offline else f"online: a key is set, {server()} answers")
-    yield from check_slurm()
-    yield check_folder("runs", runs, 20, "give another --runs: ViT-B keeps 2 GB of checkpoints per row and seed")
-    yield check_folder("data", data_folder(), 0.25, "set LIT_VIDEO_DATA to another folder")
-    yield check_folder("/dev/shm", Path("/dev/shm"), 1, "take fewer --data.num_workers (docker: --shm-size)")
-    yield check_locks(runs)
+    yield tried("warning", "slurm", slurm, "ask the cluster's admins; without it use --launcher local")
+    yield tried("warning", "slurm job", slurm_job, "start runs with srun, or unset SLURM_NTASKS")
+    advice = "free some, or give another --runs: ViT-B keeps 2 GB of checkpoints per row and seed"
+    yield tried("warning", "runs", lambda: space(runs, 20), advice)
+    yield tried("warning", "data", lambda: space(data_folder(), 0.25), "set LIT_VIDEO_DATA to another folder")
+    advice = "take fewer --data.num_workers (docker: --shm-size)"
+    yield tried("warning", "/dev/shm", lambda: space(Path("/dev/shm"), 1), advice)
+    advice = "give a --runs on a file system with locks and renames (mount NFS with them)"
+    yield tried("problem", "locks", lambda: locks(existing(runs)), advice)
 
 
-def check_software() -> Iterator[Finding]:
-    """Compare the libraries that are installed with those that the package needs."""
-    yield Finding("ok", "python", f"{sys.version.split()[0]}, {sys.executable}")
-    installed = {found.name.lower().replace("_", "-"): found for found in distributions()}
-    own, shown = installed.get("lit-video"), []
-    for need in own.requires or () if own else ():
-        name, _, least = re.sub(r"\[.*\]| ", "", need).partition(">=")  # pyproject.toml has no other bound
-        library = installed.get(name.lower().replace("_", "-"))
-        found = library.version if library else ""
-        if ";" not in need:  # else a library of an extra
-            shown.append(f"{name} {found}")
-            if _numbers(found) < _numbers(least):
-                yield Finding("problem", name, f"{found or 'not'} installed, needed >={least}", f"pip install '{need}'")
-    yield Finding("ok", "libraries", ", ".join(shown))
-
-
-def _numbers(version: str) -> list[int]:
-    return [int(digits) for digits in re.findall(r"\d+", version)]
-
-
-def in_own_process(name: str, check: str, advice: str) -> Finding:
-    """Run a function of this file that could crash or hang in a process of its own; it returns what works."""
-    code = f"from lit_video.commands import doctor; print(doctor.{check}())"
+def tried(level: Literal["warning", "problem"], name: str, check: Callable[[], str], advice: str) -> Finding:
+    """Run a check, which returns what works or raises what does not."""
     try:
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=OWN_PROCESS)
-    except subprocess.TimeoutExpired:
-        return Finding("problem", name, f"no answer within {OWN_PROCESS:g} s", advice)
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or [f"ended with {done.returncode} and no message"]
-        return Finding("problem", name, lines[-1][:200], advice)
-    return Finding("ok", name, done.stdout.strip().splitlines()[-1])
+        return Finding("ok", name, check())
+    except Exception as error:
+        return Finding(level, name, first_line(error), advice)
 
 
-def check_gpus() -> str:
-    """Multiply two matrices on every GPU that PyTorch finds.
+def libraries() -> str:
+    """Return the versions of the libraries that the package needs."""
+    names = [need.partition(">=")[0].partition("[")[0] for need in requires("lit_video") or () if ";" not in need]
+    return ", ".join(f"{name} {version(name)}" for name in names)
 
-    Raises:
-        RuntimeError: a GPU does not work, or PyTorch does not find the one that has a driver.
-    """
+
+def gpus() -> str:
+    """Multiply two matrices on every GPU that PyTorch finds."""
     import torch
 
     names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
@@ -114,12 +95,8 @@ def check_gpus() -> str:
     return f"{', '.join(names)}: multiply" if names else "none; runs train on the CPU"
 
 
-def check_decoding() -> str:
-    """Decode a clip of four black and four white frames.
-
-    Raises:
-        RuntimeError: the pixels are others than were written.
-    """
+def decoding() -> str:
+    """Decode a clip of four black and four white frames."""
     import numpy as np
 
     from lit_video.datamodules.drawing import encode
@@ -136,30 +113,30 @@ def check_decoding() -> str:
     return "decodes a clip"
 
 
-def check_slurm() -> Iterator[Finding]:
-    """Ask Slurm's controller, and look for variables that Lightning would take for a job's."""
+def slurm() -> str:
+    """Ask Slurm's controller for its nodes."""
     if not shutil.which("sbatch"):
-        yield Finding("ok", "slurm", "not on this machine")
-    else:
-        try:
-            done = subprocess.run(["sinfo", "-h", "-o", "%D %t"], capture_output=True, text=True, timeout=5, check=True)
-            yield Finding("ok", "slurm", f"nodes: {' '.join(done.stdout.split())}")
-        except (OSError, subprocess.SubprocessError) as error:
-            advice = "is slurmctld up? ask the cluster's admins; without it use --launcher local"
-            yield Finding("warning", "slurm", str(error), advice)
+        return "not on this machine"
+    done = subprocess.run(["sinfo", "-h", "-o", "%D %t"], capture_output=True, text=True, timeout=5, check=True)
+    return f"nodes: {' '.join(done.stdout.split())}"
+
+
+def slurm_job() -> str:
+    """Look for variables that make Lightning wait for other tasks of a job."""
     job, tasks = os.environ.get("SLURM_JOB_ID"), os.environ.get("SLURM_NTASKS", "1")
     if job and tasks != "1" and not {"SLURM_STEP_ID", "SLURM_PROCID"} <= os.environ.keys():
-        advice = "start runs with srun, or unset SLURM_NTASKS: Lightning would wait for the other tasks"
-        yield Finding("warning", "slurm job", f"in job {job} of {tasks} tasks, and not under srun", advice)
+        raise RuntimeError(f"in job {job} of {tasks} tasks, and not under srun: Lightning would wait for the others")
+    return f"in job {job}" if job else "not in one"
 
 
-def check_folder(name: str, path: Path, low: float, advice: str) -> Finding:
-    """Check that a folder, or the nearest above it, can be written, and has space for as many gigabytes."""
+def space(path: Path, low: float) -> str:
+    """Measure the space in a folder, or the nearest above it, in gigabytes; refuse less than ``low``."""
     if not os.access(existing(path), os.W_OK):
-        return Finding("problem", name, f"{path} cannot be written", advice)
-    space = shutil.disk_usage(existing(path)).free / GB
-    few = space < low
-    return Finding("warning" if few else "ok", name, f"{path}: {space:.2f} GB free", f"free some, or {advice}" * few)
+        raise PermissionError(f"{path} cannot be written")
+    free = shutil.disk_usage(existing(path)).free / GB
+    if free < low:
+        raise OSError(f"{path}: {free:.2f} GB free, too few")
+    return f"{path}: {free:.2f} GB free"
 
 
 def existing(path: Path) -> Path:
@@ -168,18 +145,13 @@ def existing(path: Path) -> Path:
     return next(folder for folder in (path, *path.parents) if folder.is_dir())
 
 
-def check_locks(runs: Path) -> Finding:
-    """Check that a lock in the folder of the runs keeps others out, and that files can be synced and renamed."""
+def locks(folder: Path) -> str:
+    """Lock, sync and rename files in a folder."""
     from filelock import FileLock, Timeout
 
-    folder, advice = existing(runs), "give a --runs on a file system with locks and renames (mount NFS with them)"
-    try:
-        with tempfile.TemporaryDirectory(prefix=".doctor-", dir=folder) as inside:
-            write_bytes(Path(inside) / "file", b"new")
-            with FileLock(Path(inside) / "lock", timeout=0), FileLock(Path(inside) / "lock", timeout=0):
-                return Finding("problem", "locks", f"in {folder} a lock does not keep others out", advice)
-    except (OSError, RuntimeError) as error:
-        # newer versions see a second lock of the same process
-        if isinstance(error, Timeout) or type(error) is RuntimeError:
-            return Finding("ok", "locks", f"and renames work in {folder}")
-        return Finding("problem", "locks", f"or renames fail in {folder} ({error})", advice)
+    with tempfile.TemporaryDirectory(prefix=".doctor-", dir=folder) as inside:
+        write_bytes(Path(inside) / "file", b"new")
+        first, second = (FileLock(Path(inside) / "lock", timeout=0, is_singleton=False) for _ in range(2))
+        with first, suppress(Timeout, RuntimeError), second:  # newer versions see a second lock of the same process
+            raise OSError(f"in {folder} a lock does not keep others out")
+    return f"and renames work in {folder}"

@@ -16,7 +16,7 @@ from lit_video.commands import doctor
 from lit_video.commands.doctor import Finding
 from tests.conftest import ROOT
 
-Disk, Library = namedtuple("Disk", "free"), namedtuple("Library", "name version requires")
+Disk = namedtuple("Disk", "free")
 
 
 def raising(error):
@@ -30,12 +30,6 @@ def program(folder, name, text):
     """A command for PATH."""
     (folder / name).write_text(f"#!/bin/sh\n{text}\n")
     (folder / name).chmod(0o755)
-
-
-def only(found):
-    (one,) = found
-    assert one.advice or one.level == "ok"
-    return one
 
 
 def test_the_status_is_that_of_the_worst_line_and_lines_are_aligned(monkeypatch, capsys):
@@ -69,22 +63,19 @@ def test_a_python_without_the_libraries_is_told_which_one_to_take(command):
     assert line.startswith("error: no module ") and f" in {sys.executable}; " in line
 
 
-def test_libraries_that_are_missing_or_too_old_are_problems(monkeypatch):
-    needs = ["torch>=99", "no-such-lib[x]>=1", "numpy>=1", "x>=1; extra == 'dev'"]
-    found = [Library("lit_video", "0", needs), Library("torch", "2", None), Library("numpy", "2.1", None)]
-    monkeypatch.setattr(doctor, "distributions", lambda: found)
-    old, none = [each for each in doctor.check_software() if each.level != "ok"]
-    assert (old.text, old.advice) == ("2 installed, needed >=99", "pip install 'torch>=99'")
-    assert (none.name, none.text) == ("no-such-lib", "not installed, needed >=1")
+def test_a_library_that_is_missing_is_a_problem(monkeypatch):
+    monkeypatch.setattr(doctor, "requires", lambda name: ["numpy>=1", "no-such-lib[x]>=1", "x>=1; extra == 'dev'"])
+    found = doctor.tried("problem", "libraries", doctor.libraries, "install")
+    assert (found.level, found.advice) == ("problem", "install") and "no-such-lib" in found.text
 
 
 def test_a_driver_without_a_gpu_is_a_problem_and_none_is_not(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    assert doctor.check_gpus() == "none; runs train on the CPU"
+    assert doctor.gpus() == "none; runs train on the CPU"
     monkeypatch.setattr(shutil, "which", lambda name: "/usr/bin/nvidia-smi")
     with pytest.raises(RuntimeError, match="finds no GPU"):
-        doctor.check_gpus()
+        doctor.gpus()
 
 
 def test_a_gpu_has_to_multiply(monkeypatch):
@@ -92,56 +83,52 @@ def test_a_gpu_has_to_multiply(monkeypatch):
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda i: "FAKE")
     ones = torch.ones
     monkeypatch.setattr(torch, "ones", lambda *shape, device: ones(*shape))
-    assert doctor.check_gpus() == "FAKE: multiply"
+    assert doctor.gpus() == "FAKE: multiply"
     monkeypatch.setattr(torch, "ones", lambda *shape, device: 2 * ones(*shape))
     with pytest.raises(RuntimeError, match="FAKE multiplies wrongly"):
-        doctor.check_gpus()
-
-
-def test_a_check_that_dies_or_hangs_in_its_process_is_a_problem(monkeypatch, tmp_path):
-    monkeypatch.setattr(doctor.sys, "executable", str(tmp_path / "python"))
-    program(tmp_path, "python", "kill -SEGV $$")
-    found = doctor.in_own_process("gpu", "check_gpus", "install")
-    assert (found.level, found.text) == ("problem", "ended with -11 and no message")
-    program(tmp_path, "python", "echo 'ImportError: libx.so: not found' >&2; exit 1")
-    assert "libx.so" in doctor.in_own_process("gpu", "check_gpus", "install").text
-    program(tmp_path, "python", "exec sleep 60")
-    monkeypatch.setattr(doctor, "OWN_PROCESS", 0.2)
-    assert doctor.in_own_process("gpu", "check_gpus", "install").text == "no answer within 0.2 s"
+        doctor.gpus()
 
 
 def test_a_decoder_that_gives_other_pixels(monkeypatch):
     monkeypatch.setattr("lit_video.video.decoding.decode", lambda path, numbers: torch.ones(2, 4, 4, 3))
     with pytest.raises(RuntimeError, match="other pixels than were written"):
-        doctor.check_decoding()
+        doctor.decoding()
 
 
 def test_slurm(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert only(doctor.check_slurm()).text == "not on this machine"
+    assert doctor.slurm() == "not on this machine"
     program(tmp_path, "sbatch", "")
-    assert "sinfo" in only(doctor.check_slurm()).text
     program(tmp_path, "sinfo", "echo '4 idle'; echo '2 mix'")
-    assert only(doctor.check_slurm()).text == "nodes: 4 idle 2 mix"
+    assert doctor.slurm() == "nodes: 4 idle 2 mix"
     program(tmp_path, "sinfo", "exit 1")
-    assert only(doctor.check_slurm()).level == "warning"
-    monkeypatch.setenv("SLURM_JOB_ID", "7")
-    monkeypatch.setenv("SLURM_NTASKS", "4")
-    assert [*doctor.check_slurm()][1].text == "in job 7 of 4 tasks, and not under srun"
+    assert "sinfo" in doctor.tried("warning", "slurm", doctor.slurm, "ask").text
+    for name, value in {"JOB_ID": "7", "NTASKS": "4"}.items():
+        monkeypatch.setenv(f"SLURM_{name}", value)
+    with pytest.raises(RuntimeError, match="in job 7 of 4 tasks, and not under srun"):
+        doctor.slurm_job()
+    monkeypatch.setenv("SLURM_NTASKS", "1")
+    assert doctor.slurm_job() == "in job 7"
 
 
-@pytest.mark.parametrize(("gigabytes", "level"), [(5, "warning"), (500, "ok")])
-def test_space(monkeypatch, tmp_path, gigabytes, level):
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: Disk(gigabytes * doctor.GB))
-    assert doctor.check_folder("runs", tmp_path / "not/there/yet", 20, "give another").level == level
+def test_space(monkeypatch, tmp_path):
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: Disk(5 * doctor.GB))
+    assert doctor.space(tmp_path / "not/there/yet", 1).endswith("yet: 5.00 GB free")
+    with pytest.raises(OSError, match="too few"):
+        doctor.space(tmp_path, 20)
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    assert doctor.check_folder("runs", tmp_path, 20, "").text == f"{tmp_path} cannot be written"
+    with pytest.raises(OSError, match="cannot be written"):
+        doctor.space(tmp_path, 1)
 
 
-def test_a_folder_that_refuses_locks_or_renames(monkeypatch, tmp_path):
-    monkeypatch.setattr("filelock.FileLock", lambda path, timeout: nullcontext())
-    assert "does not keep others out" in doctor.check_locks(tmp_path).text
-    monkeypatch.setattr("filelock.FileLock", raising(NotImplementedError("no flock")))
-    assert "no flock" in doctor.check_locks(tmp_path).text
-    monkeypatch.setattr(os, "fsync", raising(OSError(errno.EIO, "Input/output error")))
-    assert "Input/output error" in doctor.check_locks(tmp_path).text
+@pytest.mark.parametrize(
+    ("name", "replacement", "said"),
+    [
+        ("filelock.FileLock", lambda *a, **k: nullcontext(), "does not keep others out"),
+        ("filelock.FileLock", raising(NotImplementedError("no flock")), "no flock"),
+        ("os.fsync", raising(OSError(errno.EIO, "Input/output error")), "Input/output error"),
+    ],
+)
+def test_a_folder_that_refuses_locks_or_renames(monkeypatch, tmp_path, name, replacement, said):
+    monkeypatch.setattr(name, replacement)
+    assert said in doctor.tried("problem", "locks", lambda: doctor.locks(tmp_path), "").text
