@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -17,14 +16,10 @@ from lit_video.tables.rendering import main_table
 from lit_video.tables.table import Table
 from lit_video.utils.colours import DARK, LIGHT
 
-
-@dataclass(frozen=True)
-class Cell:
-    """Text of a cell, its sort key (``None``: last), and a CSS class."""
-
-    text: str
-    value: float | None
-    kind: str
+VIEWS = (
+    *(views.accuracy, views.calibrations, views.classes, views.confusions, views.curves, views.dots, views.groups),
+    *(views.mistakes, views.pairs, views.without),
+)
 
 
 def render_page(
@@ -99,59 +94,21 @@ def _anchor(text: str) -> str:
 
 
 def _content(section: Section, verdicts: Sequence[Sequence[Verdict]]) -> dict[str, Any]:
-    """Variables of a section's template."""
-    why = (main.claim.follow_ups.get(section.table.scale) for main, *_ in verdicts)
-    follow_ups = [one for _, *more in verdicts for one in more]
-    here = [one for one in follow_ups if (one.claim.table.name, one.scale) == (section.table.name, section.table.scale)]
-    table, pairs = section.table, views.pairs(section)
-    header, body = cells(section.data)
+    """Return the variables of a section's template."""
+    table, name = section.table, (section.table.name, section.table.scale)
+    here = [one for _, *follow_ups in verdicts for one in follow_ups if (one.claim.table.name, one.scale) == name]
+    _, header, body = main_table(section.data)
     return {
         "anchor": anchor(table),
         "number": number_of(table).capitalize(),
-        "why": next(filter(None, why), ""),
+        "why": next(filter(None, (main.claim.follow_ups.get(table.scale) for main, *_ in verdicts)), ""),
         "verdicts": counted(here),
-        "dots": views.dots(section),
         "section": section,
         "table": table,
-        "accuracy": views.accuracy(section),
         "header": header,
         "body": body,
-        "agreement": section.data["agreement"],
+        "ordered": bool(section.data["agreement"]["orderings"]),
         "sentences": sentences(section.data)[:1],
         "certainty": certainty(section.data),
-        "pairs": pairs,
-        "groups": views.groups(section),
-        "curves": views.learning_curves(section),
-        "confusions": views.confusions(section),
-        "mistakes": views.mistakes(section),
-        "calibrations": views.calibrations(section),
-        "classes": views.classes(section),
-        "without": _without(section),
+        **{view.__name__: view(section) for view in VIEWS},
     }
-
-
-def cells(data: dict[str, Any]) -> tuple[list[str], list[list[Cell]]]:
-    """Header and body of the table as ``table`` prints it; cells are sorted by the number that they begin with."""
-    _, header, body = main_table(data)
-    return header, [[_cell(text, name) for text, name in zip(line, header, strict=True)] for line in body]
-
-
-def _cell(text: str, header: str) -> Cell:
-    number = re.match(r"[+-]?\d[\d.]*(e[+-]\d+)?", text)
-    kind = "paper" if header.endswith(" paper") else "ours" if header.endswith(" ours") else ""
-    return Cell(text, float(number[0]) if number else None, "missing" if kind == "ours" and not number else kind)
-
-
-def _without(section: Section) -> dict[str, list[str]]:
-    """Labels of rows that lack a file in some run, by what it holds."""
-    results, folds = section.read.results, views.folds(section)
-    kept = {"predictions": section.read.predictions, "curves": section.curves}
-    without = {
-        what: [
-            label
-            for row, label in section.labels.items()
-            if row not in folds and len(of_rows.get(row, ())) < len(results[row])
-        ]
-        for what, of_rows in kept.items()
-    }
-    return {what: ["all rows"] if len(rows) == len(section.labels) else rows for what, rows in without.items() if rows}

@@ -141,7 +141,7 @@ def groups(section: Section) -> dict[str, Any] | None:
     return {"title": found.title, "picture": drawn(heat_map(found), found.title)}
 
 
-def learning_curves(section: Section) -> dict[str, Any]:
+def curves(section: Section) -> dict[str, Any]:
     """Draw each quantity that runs recorded: the mean over seeds, and of validation each seed."""
     from lit_video.inference.result_pictures import CURVE_MARKS, curves_figure, series
 
@@ -149,8 +149,8 @@ def learning_curves(section: Section) -> dict[str, Any]:
     for key, label in QUANTITIES:
         lines = {}
         for row, name in section.labels.items():
-            if curves := [points for curve in section.curves[row] if (points := _points(curve, key))]:
-                lines[name] = (average(curves), curves if len(curves) > 1 and key.startswith("val/") else [])
+            if seeds := [points for curve in section.curves[row] if (points := _points(curve, key))]:
+                lines[name] = (average(seeds), seeds if len(seeds) > 1 and key.startswith("val/") else [])
         if lines:
             description = f"{label} over epochs, {section.table.title}: {', '.join(lines)}"
             panels.append(drawn(curves_figure(label, lines, names), description))
@@ -240,6 +240,18 @@ def classes(section: Section) -> list[dict[str, Any]]:
         }
         views.append({"task": task, "data": data, "first": best, "second": worst})
     return views
+
+
+def without(section: Section) -> dict[str, list[str]]:
+    """Return the labels of rows that lack a file in some run, by what it holds."""
+    kept = {"predictions": section.read.predictions, "curves": section.curves}
+    labels = {row: label for row, label in section.labels.items() if row not in folds(section)}
+    found = {}
+    for what, of_rows in kept.items():
+        rows = [label for row, label in labels.items() if len(of_rows.get(row, ())) < len(section.read.results[row])]
+        if rows:
+            found[what] = ["all rows"] if len(rows) == len(section.labels) else rows
+    return found
 
 
 def class_accuracy(seeds: list[TaskPredictions]) -> list[float | None]:

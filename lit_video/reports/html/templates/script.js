@@ -5,9 +5,10 @@ const NEXT = { none: "ascending", ascending: "descending", descending: "none" };
 
 function key(row, column) {
   const cell = row.cells[column];
-  if (cell.dataset.value !== undefined) return Number(cell.dataset.value);
   const words = cell.textContent.trim();
-  return cell.matches("th, .words") && words ? words : null;
+  if (cell.matches("th, .words")) return words || null;
+  const number = parseFloat(words);
+  return Number.isNaN(number) ? null : number;
 }
 
 function compare(a, b) {
