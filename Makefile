@@ -57,7 +57,7 @@ docs: $(VENV)/docs_ready build/results.html  ## README, docs/, API, results, not
 	@echo "wrote site/; with search: $(BIN)/python -m http.server -d site"
 
 pictures: setup  ## run the notebooks for the pictures that docs shows in them (minutes)
-	$(BIN)/python docs/run_notebooks.py
+	$(BIN)/python docs/scripts/run_notebooks.py
 
 build/results.html: $(wildcard benchmarks/results/*.tar.xz) | $(VENV)/ready
 	mkdir -p build

@@ -174,15 +174,15 @@ def test_a_quick_command_runs(command, tmp_path, monkeypatch):
 
 def test_the_page_of_settings_is_of_the_experiments_and_explains_every_difference():
     done = subprocess.run(
-        [sys.executable, "docs/settings_page.py", "--check"], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "docs/scripts/settings_page.py", "--check"], cwd=ROOT, capture_output=True, text=True
     )
-    assert done.returncode == 0, f"{done.stderr}python docs/settings_page.py writes it"
+    assert done.returncode == 0, f"{done.stderr}python docs/scripts/settings_page.py writes it"
 
 
 @pytest.mark.slow
 def test_the_page_of_image_models_is_of_timm_s():
-    done = subprocess.run([sys.executable, "docs/image_weights_page.py", "--check"], cwd=ROOT)
-    assert done.returncode == 0, "python docs/image_weights_page.py writes it"
+    done = subprocess.run([sys.executable, "docs/scripts/image_weights_page.py", "--check"], cwd=ROOT)
+    assert done.returncode == 0, "python docs/scripts/image_weights_page.py writes it"
 
 
 @pytest.mark.parametrize("command", some(r"^table .* --plot docs/"))

@@ -16,8 +16,9 @@ except ImportError:  # PyYAML was built without it
     from yaml import SafeLoader  # type: ignore[assignment]
 
 
-# beside the package in a clone, in which a link leads there, and inside it in a wheel
-EXPERIMENTS = (Path(__file__).parents[1] / "experiments").resolve()
+_PACKAGE = Path(__file__).parents[1].resolve()
+# inside the package in a wheel (setup.py), beside it in a clone
+EXPERIMENTS = (_PACKAGE if (_PACKAGE / "experiments").is_dir() else _PACKAGE.parent) / "experiments"
 
 
 def find_config(given: str | Path) -> Path:

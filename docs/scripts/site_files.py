@@ -9,12 +9,13 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGES = {"README.md": "index.md", "REPRODUCE.md": "REPRODUCE.md"}
 API = {
     "lit_video": "lit_video",
@@ -37,9 +38,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     content = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else NO_RESULTS
     files.append(File.generated(config, "results.html", content=content))
     pages = [ROOT / path for path in PAGES] + [*ROOT.glob("docs/**/*.md"), *ROOT.glob("notebooks/*.ipynb")]
-    for path in sorted({path for page in pages for path in linked(page)} - {ROOT / path for path in PAGES}):
-        if not path.is_relative_to(ROOT / "docs"):
-            files.append(File.generated(config, place_of(path), content=shown(path)))
+    for file in sorted({file for page in pages for file in linked(page)} - {ROOT / path for path in PAGES}):
+        if not file.is_relative_to(ROOT / "docs"):
+            files.append(File.generated(config, place_of(file), content=shown(file)))
     return files
 
 
@@ -107,7 +108,7 @@ def shown(path: Path) -> str:
     return f"{title}````{path.suffix[1:]}\n{text}\n````\n"
 
 
-def _cell(cell: dict) -> str:
+def _cell(cell: dict[str, Any]) -> str:
     source = "".join(cell["source"])
     if cell["cell_type"] == "markdown":
         return source
@@ -115,7 +116,7 @@ def _cell(cell: dict) -> str:
     return "\n\n".join([f"````python\n{source}\n````", *filter(None, outputs)])
 
 
-def _output(output: dict) -> str:
+def _output(output: dict[str, Any]) -> str:
     """A picture inside the page, else the text; progress is left out."""
     data = output.get("data", {})
     for kind in ("image/png", "image/jpeg", "image/gif"):

@@ -1,6 +1,6 @@
 """Write docs/settings.md: what every row of the papers' tables trains with, beside the papers' and the releases' words.
 
-python docs/settings_page.py [--check]
+python docs/scripts/settings_page.py [--check]
 """
 
 import sys
@@ -18,16 +18,16 @@ from lit_video.utils.yaml_files import read_yaml
 from lit_video.video.augmentation import Augmentation
 from lit_video.video.recipes import RECIPES
 
-HERE = Path(__file__).parent
-PAGE, FACTS, EXPERIMENTS = HERE / "settings.md", HERE / "facts", HERE.parent / "experiments"
+DOCS = Path(__file__).parents[1]
+PAGE, FACTS, EXPERIMENTS = DOCS / "settings.md", DOCS / "facts", DOCS.parent / "experiments"
 SCALES = ("ssv2", "k400", "k600", "epic100", "diving48", "howto100m", "moments")
 INTRODUCTION = """\
 # Settings at the papers' scale
 
-Written by `python docs/settings_page.py` from [experiments/](../experiments) and [facts/](facts), a file of facts per
-paper, and checked against them by a test. For each data set: how each family is trained, beside the values in its paper
-and in its released code, with the section, table or file that gives each, and the reason of each deviation; then the
-settings of each row of a table. Views are temporal clips x spatial crops, short sides are in pixels.
+Written by `python docs/scripts/settings_page.py` from [experiments/](../experiments) and [facts/](facts), a file of
+facts per paper, and checked against them by a test. For each data set: how each family is trained, beside the values in
+its paper and in its released code, with the section, table or file that gives each, and the reason of each deviation;
+then the settings of each row of a table. Views are temporal clips x spatial crops, short sides are in pixels.
 `fit --config TABLE --config SCALE --row ROW --print_config` prints all settings of a row. No row has been trained at
 these scales.
 """
@@ -213,8 +213,10 @@ def _pixels(settings: Settings) -> str:
 
 
 def _scheme(settings: Settings) -> str:
-    keys = ("attention", "variant", "tubelet", "temporal_depth", "ratio", "scope", "segments", "positions", "zero_head")
-    keys += ("cls_in_time", "hidden_head", "task_loss")
+    keys = [
+        *("attention", "variant", "tubelet", "temporal_depth", "ratio", "scope", "segments", "positions"),
+        *("zero_head", "cls_in_time", "hidden_head", "task_loss"),
+    ]
     return ", ".join(f"{key} {_text(settings[f'model.{key}'])}" for key in keys if f"model.{key}" in settings) or "-"
 
 

@@ -1,6 +1,6 @@
 """Write docs/image_weights.md: image ViTs of timm by name, and which network takes them, tried on the meta device.
 
-python docs/image_weights_page.py [--check]
+python docs/scripts/image_weights_page.py [--check]
 """
 
 import re
@@ -18,7 +18,7 @@ from lit_video.network.xvit import xvit
 from lit_video.utils.text import markdown_lines
 from lit_video.weights.image_vit import load_image_vit, on_meta, read_image_vit, spec, structure
 
-PAGE = Path(__file__).with_name("image_weights.md")
+PAGE = Path(__file__).parents[1] / "image_weights.md"
 NAMES = [
     "vit_tiny_patch16_224.augreg_in21k",
     "vit_small_patch16_224.augreg_in21k",
@@ -68,9 +68,9 @@ NAMES = [
 INTRODUCTION = """\
 # Image models of timm
 
-Written by `python docs/image_weights_page.py` and checked by a test: each model is built on the meta device, without
-its weights, and given to the networks. `--model.image_weights timm:NAME` takes it where the settings are those of its
-line; an error names them where they are not. Every other name of timm is judged by the same rule
+Written by `python docs/scripts/image_weights_page.py` and checked by a test: each model is built on the meta device,
+without its weights, and given to the networks. `--model.image_weights timm:NAME` takes it where the settings are those
+of its line; an error names them where they are not. Every other name of timm is judged by the same rule
 ([weights.md](weights.md)): a part that is not known to be the same, or to be folded exactly, is refused.
 
 - "class token": X-ViT, TimeSformer and ViViT with a class token. "mean": ViViT with `--model.pool mean`.
