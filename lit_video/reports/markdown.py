@@ -71,13 +71,13 @@ stand below their table, and `python -m lit_video table --pairs` prints the diff
 distance between two frames that a scheme can compare. Blind: the scheme's output does not depend on the order of
 frames. Seconds of training are no benchmark: the machine was shared."""
 COMMAND = "python -m lit_video reproduce"
-FOLDER = Path("docs/results")  # of the tables
+FOLDER = Path("docs/results")  # has the tables
 
-# what one run of many has, or a person chooses for it
+# flags of one run of many, or of a person's choice
 OWN = ("--row", "--seeds", "--runs", "--jobs", "--reuse", "--trainer.logger", "--trainer.enable_progress_bar")
 FILES = ("--config", "-c")
 
-COSTS = "cost.json"  # what the command below prints, in the folder of a table and scale
+COSTS = "cost.json"  # printed by the command below, in the folder of a table and scale
 
 
 def pages(experiments: Path, runs: Path) -> dict[Path, str]:
@@ -141,7 +141,7 @@ def _tables(
 
 
 def _at_scales(table: Table, runs: Path) -> Iterator[TableRuns]:
-    """The table's runs at every scale that has results."""
+    """Read the table's runs at every scale that has results."""
     for scale in sorted({folder.parents[1].name for folder in run_folders(runs / table.name)}):
         read = read_runs(table_at(table.path, scale), runs)
         if any(read.results.values()):
@@ -149,7 +149,7 @@ def _at_scales(table: Table, runs: Path) -> Iterator[TableRuns]:
 
 
 def _folded(table: Table, section: str, claims: Sequence[Claim]) -> str:
-    """A table's section at a scale beside its own, which readers open."""
+    """Fold a table's section at a scale beside its own; readers open it."""
     why = next((claim.follow_ups[table.scale] for claim in claims if table.scale in claim.follow_ups), "")
     summary = f"{table.name} at scale {table.scale}{why and f', a follow-up: {why}'}"
     return f'<details markdown="1"><summary>{summary}</summary>\n\n{section}\n\n</details>'
@@ -176,7 +176,7 @@ def _not_run(table: Table, costs: bool) -> str:
 
 
 def _section(read: TableRuns, data: dict[str, Any]) -> str:
-    """Heading, command, table, and the orderings that our runs do not support."""
+    """Return heading, command, table, and the orderings that our runs do not support."""
     table, of_seeds = read.table, [result for row in read.results.values() for result in row]
     title, header, body = main_table(data)
     tables = [f"**{title}**", markdown_lines(header, body)]
@@ -195,7 +195,7 @@ def _section(read: TableRuns, data: dict[str, Any]) -> str:
 
 
 def _throughput(table: Table, runs: Path) -> Iterator[str]:
-    """Throughput of a table that prints rates: ours at every measured scale, relative to the first row if measured."""
+    """Yield the throughput of a table that prints rates, at every measured scale, relative to a measured first row."""
     if not all(PAPERS in row.paper for row in table.rows):
         return
     for folder in sorted((runs / table.name).glob("*")):
@@ -231,7 +231,7 @@ def _tested(of_seeds: Sequence[dict[str, Any]]) -> str:
 
 
 def _counted_costs(table: Table, runs: Path) -> Iterator[str]:
-    """A section for each scale at which the table's costs are kept."""
+    """Yield a section for each scale at which the table's costs are kept."""
     for folder in sorted((runs / table.name).glob("*")):
         if body := _read_costs(folder):
             scale = table.path.parent / "scale" / f"{folder.name}.yaml"
@@ -274,7 +274,7 @@ def ceilings(summaries: Iterable[dict[str, Any]]) -> str:
 
 
 def table_command(table: Table, results: Sequence[Mapping[str, Any]]) -> str:
-    """All rows and seeds of a table at the scale of its results, with every further setting that some of them had.
+    """Return the command of all rows and seeds of a table at a scale, with every further setting that some of them had.
 
     A result that was taken from another table's run has that table's command, but for its first file.
     """
@@ -285,7 +285,7 @@ def table_command(table: Table, results: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _further(command: str) -> Iterator[str]:
-    """Flags of a recorded command, each with its value, without the table's file and those of one run."""
+    """Yield flags of a recorded command, each with its value, without the table's file and those of one run."""
     words, tables = shlex.split(command), 0
     for word, value in pairwise([*words, "--"]):
         name = word.partition("=")[0]

@@ -16,7 +16,7 @@ from lit_video.utils.text import markdown_lines, natural
 
 T = TypeVar("T")
 HEADER = ["claim", "rows", "paper", "ours", "verdict"]
-OTHERS = "Other tables"  # that no paper printed
+OTHERS = "Other tables"  # no paper's
 PAPER = re.compile(r".*?arXiv:[\d.]+")
 NUMBER = re.compile(r"(Table|Fig\.|section) [\d.]+\w?")
 
@@ -95,7 +95,7 @@ def _apart(one: Verdict, other: Verdict) -> bool:
 
 
 def judged(claims: Sequence[Claim], measured: Mapping[str, Mapping[str, Measured]]) -> list[list[Verdict]]:
-    """The verdict of each claim, and after it those of its follow-ups.
+    """Return the verdict of each claim, and after it those of its follow-ups.
 
     ``measured`` holds the runs by table and scale.
     """
@@ -117,9 +117,9 @@ def _judge(claim: Claim, of_table: Mapping[str, Measured], scale: str) -> Verdic
 
 
 def measured(runs: Sequence[tuple[TableRuns, Mapping[str, Any]]]) -> dict[str, dict[str, Measured]]:
-    """Runs to judge claims by, by table and scale, from those and their summaries.
+    """Return the runs to judge claims by, by table and scale, from runs and their summaries.
 
-    Blind rows are those of a data set with a ceiling for them.
+    Rows count as blind on a data set that has a ceiling for them.
     """
     found: dict[str, dict[str, Measured]] = {}
     for read, data in runs:
@@ -141,19 +141,19 @@ def by_paper(tables: Sequence[tuple[Table, T]], claims: Sequence[Claim]) -> dict
 
 
 def paper_of(table: Table) -> str:
-    """Name and number of the paper that printed a table, else :data:`OTHERS`."""
+    """Return name and number of the paper that printed a table, else :data:`OTHERS`."""
     found = PAPER.match(table.source)
     return found[0] if found else OTHERS
 
 
 def number_of(table: Table) -> str:
-    """What the paper calls its table, such as ``Table 2a``; empty for none."""
+    """Return the paper's name of its table, such as ``Table 2a``; empty for none."""
     found = NUMBER.search(table.source)
     return found[0] if found else ""
 
 
 def _place(table: Table, papers: Sequence[str]) -> tuple[Any, ...]:
-    """What tables are sorted by."""
+    """Return the key that sorts tables."""
     paper, number = paper_of(table), number_of(table)
     known = papers.index(paper) if paper in papers else len(papers)
     kind = ("Table", "Fig.", "section", "").index(number.partition(" ")[0])
@@ -206,7 +206,7 @@ def verdict_list(found: Sequence[Sequence[Verdict]], page: str) -> str:
 
 
 def verdict_lines(found: Sequence[Sequence[Verdict]]) -> str:
-    """A table in Markdown: a line per claim, linked to its table, and its follow-ups below it."""
+    """Return a table in Markdown: a line per claim, linked to its table, and its follow-ups below it."""
     body = []
     for main, *follow_ups in found:
         body.append([main.link, *_cells(main)])
@@ -236,6 +236,6 @@ def _ours(one: Verdict) -> str:
 
 
 def link_to(table: str, scale: str, text: str = "") -> str:
-    """A link to the heading ``TABLE (SCALE)``, by the anchor that GitHub gives it."""
+    """Return a link to the heading ``TABLE (SCALE)``, by the anchor that GitHub gives it."""
     heading = f"{table} ({scale})".lower().replace(" ", "-")
     return f"[{text or f'{table} ({scale})'}](#{''.join(c for c in heading if c.isalnum() or c in '-_')})"

@@ -17,7 +17,7 @@ VERDICTS: dict[int, Verdict] = {1: "supported", -1: "contradicted", 0: "undecide
 def row_predictions(
     table: Table, runs: Path, measured: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> dict[str, list[Predictions]]:
-    """The predictions of each row's tests, by seed; of rows that kept all of them, for the same videos as the first."""
+    """Return the predictions of each row by seed, of rows that kept all of them, for the same videos as the first."""
     by_row: dict[str, list[Predictions]] = {}
     first: Predictions | None = None
     for row in table.rows:
@@ -32,9 +32,9 @@ def row_predictions(
 
 
 def comparable(by_row: Mapping[str, Sequence[Predictions]], metric: str) -> dict[str, Hits]:
-    """Correctness of each video in the table's metric, by row and seed.
+    """Return whether each video is right in the table's metric, by row and seed.
 
-    All are left out for a metric that is no top-1 accuracy over the whole test, since it counts something else.
+    Nothing for a metric that is no top-1 accuracy over the whole test, since it counts something else.
     """
     if not (metric.startswith("test/") and metric.endswith("_top1")):
         return {}
@@ -42,7 +42,7 @@ def comparable(by_row: Mapping[str, Sequence[Predictions]], metric: str) -> dict
 
 
 def _same_test(one: Predictions, other: Predictions) -> bool:
-    """Whether the same videos were tested, with the same labels: numbers alone do not tell lists of equal length."""
+    """Return whether the same videos were tested with the same labels; lists may be equally long and differ."""
     same = one.tasks.keys() == other.tasks.keys() and np.array_equal(one.video, other.video)
     return same and all(np.array_equal(task.target, other.tasks[name].target) for name, task in one.tasks.items())
 
@@ -50,7 +50,7 @@ def _same_test(one: Predictions, other: Predictions) -> bool:
 def row_pairs(
     paper: Mapping[str, float], ours: Mapping[str, float], hits: Mapping[str, Hits], unordered: bool = True
 ) -> list[dict[str, Any]]:
-    """Pairs of the rows that were run, as plain data: first the one that the paper puts higher, else our mean.
+    """Return pairs of the rows that were run, as plain data: first the row with the paper's higher number, else ours.
 
     Each has our paired ``difference`` with its interval, ``None`` without predictions of both rows, and that of the
     ``paper``. The paper's order is supported or contradicted where the interval excludes zero, else undecided.
@@ -78,7 +78,7 @@ def row_pairs(
 def agreement_summary(
     paper: Mapping[str, float], ours: Mapping[str, float], pairs: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Agreement of our runs with a paper on the order of rows, as plain data.
+    """Return how far our runs agree with a paper on the order of rows, as plain data.
 
     ``tau`` is Kendall's over the ``rows`` that were run; ``orderings`` are the :func:`row_pairs` that the paper has an
     order of, whose verdicts are counted.
@@ -91,7 +91,7 @@ def agreement_summary(
 
 
 def sentences(data: Mapping[str, Any]) -> list[str]:
-    """Agreement with the paper in words; nothing for a table that the paper gives no order of."""
+    """Say how far our runs agree with the paper; nothing for a table without an order of the paper's."""
     result = data["agreement"]
     if not result["orderings"]:
         return []
@@ -129,5 +129,5 @@ def _ordering(ordering: Mapping[str, Any], labels: Mapping[str, str]) -> str:
 
 
 def interval_text(pair: Mapping[str, Any]) -> str:
-    """A difference in points with its interval, such as ``+1.2 [-0.3, +2.7]``."""
+    """Return a difference in points with its interval, such as ``+1.2 [-0.3, +2.7]``."""
     return f"{pair['difference']:+.1f} [{pair['low']:+.1f}, {pair['high']:+.1f}]"

@@ -42,7 +42,7 @@ class Claim:
     pairs: list[tuple[str, str]]  # names of rows, better first
     margin: float | None  # points within which both are as good; None where the first must be better
     untestable: Mapping[str, str]  # why our data cannot decide it, by the beginning of a scale's name
-    scale: str  # whose runs decide where those of the paper's data set are missing
+    scale: str  # the table's own: its runs decide where there are none on the paper's data set
     follow_ups: Mapping[str, str] = field(default_factory=dict)  # further scales, and why they were run
     differs: str = ""  # why scales answer it differently
 
@@ -52,23 +52,23 @@ class Claim:
         return [(a.paper[self.table.metric], b.paper[self.table.metric]) for a, b in rows if a.paper and b.paper]
 
     def about(self, scale: str) -> bool:
-        """Whether runs at a scale are of the claim's data set, or of none of the paper's."""
+        """Return whether runs at a scale are on the claim's data set, or on none of the paper's."""
         named = [key for row in self.table.rows for key in row.paper if papers_own(key)]
         return not data_sets(scale) & {key.split()[0].lower() for key in named}
 
     def decides(self, scale: str) -> bool:
-        """Whether runs at a scale are of the claim's own data set."""
+        """Return whether runs at a scale are on the claim's own data set."""
         return bool(self.table.data_set) and self.table.data_set in data_sets(scale)
 
     def why_untestable(self, scale: str) -> str | None:
-        """Why runs at a scale cannot decide it; ``None`` where they can, as those of its own data set."""
+        """Return why runs at a scale cannot decide the claim; ``None`` where they can, as on its own data set."""
         if self.decides(scale):
             return None
         return next((why for name, why in self.untestable.items() if scale.startswith(name)), None)
 
 
 def read_claims(experiments: Path) -> list[Claim]:
-    """The claims of all files under ``claims/``, beside the tables."""
+    """Read the claims of all files under ``claims/``, beside the tables."""
     claims = []
     for path in sorted((experiments / "claims").glob("*.yaml")):
         content = read_yaml(path)

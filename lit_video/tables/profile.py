@@ -13,7 +13,7 @@ SHOWN = 3  # nearest rows that are shown
 
 
 def with_first(groups: Groups, name: str) -> Groups:
-    """The groups with a row first; then the others, those nearest to it in the mean distance over groups first."""
+    """Return the groups with a row first, and the others by their mean distance from it over groups."""
     own = next(each for each in groups.rows if each[0]["name"] == name)
     others = [each for each in groups.rows if each is not own]
     others.sort(key=lambda each: sum(abs((a or 0) - (b or 0)) for a, b in zip(own[1], each[1], strict=True)))
@@ -21,7 +21,7 @@ def with_first(groups: Groups, name: str) -> Groups:
 
 
 def skills_table(groups: Groups) -> tuple[str, list[str], list[list[str]]]:
-    """Title, header and body: a line per skill, with the first row, the nearest ones, and the best of all.
+    """Return title, header and body: a line per skill, with the first row, the nearest ones, and the best row.
 
     Behind an accuracy stands half of its 95 % interval over the skill's test videos.
     """
@@ -42,7 +42,7 @@ def _cell(value: float, videos: int) -> str:
 
 
 def nearest(read: TableRuns, data: Mapping[str, Any], groups: Groups) -> list[str]:
-    """Lines on the accuracy in all skills together: the first row beside each of the nearest ones."""
+    """Compare the first row's accuracy in all skills together with each of the nearest ones, a line each."""
     shown = [row for row, _ in groups.rows[: 1 + SHOWN]]
     labels = {row["name"]: row["label"] for row in shown}
     means = {row["name"]: row["metrics"][data["metric"]]["ours"] for row in shown}

@@ -1,4 +1,4 @@
-"""Reads a table from an experiment's YAML file and the overlays of a scale."""
+"""Reading of a table from an experiment's YAML file and the overlays of a scale."""
 
 import re
 import unicodedata
@@ -22,7 +22,7 @@ REPORTED_KEYS = {"label", "paper", "published"}
 
 
 def read_table(configs: Sequence[str | Path], recipe: str | None = None) -> Table:
-    """The table of an experiment: of the first file that has a ``table`` section; further files are overlays.
+    """Read the table of an experiment: of the first file that has a ``table`` section; further files are overlays.
 
     Files without a table make a table of one row, named ``run``. A row's settings are, the later ones winning: the
     overlays' recipe for its family; the table's ``set``, and its ``at`` for this scale (``ssv2``), then for the scale
@@ -65,7 +65,7 @@ def read_table(configs: Sequence[str | Path], recipe: str | None = None) -> Tabl
 
 
 def table_at(path: Path, scale: str) -> Table:
-    """A table as it was run at a scale, from the name of the scale's folder.
+    """Read a table as it was run at a scale, from the name of the scale's folder.
 
     Overlays are read from ``scale/`` beside the table, because the paper's numbers are those of the scale's data set;
     a scale without overlays keeps its name.
@@ -82,7 +82,7 @@ Recipes = dict[str, dict[str, dict[str, Any]]]
 
 
 def _recipes(contents: Mapping[Path, Mapping[str, Any]]) -> dict[Path, Recipes]:
-    """The ``recipes`` of every file that has some: family, name, settings."""
+    """Return the ``recipes`` of every file that has some: family, name, settings."""
     of_files = {}
     for path, content in contents.items():
         if "recipes" in content:
@@ -121,7 +121,7 @@ class _Reader:
         return self._shown(named)
 
     def _shown(self, named: Sequence[str]) -> str:
-        """The first of these scales that is named, else the first name."""
+        """Return the first of these scales that is named, else the first name."""
         return next((scale for scale in self.scales if scale in named), next(iter(named), ""))
 
     def rows(self, key: str, allowed: set[str], default: dict[str, Any]) -> list[Row]:
@@ -169,7 +169,7 @@ class _Reader:
         return settings
 
     def _paper(self, where: str, paper: Mapping[str, Any]) -> dict[str, float]:
-        """Numbers by metric: as they stand, or those of this scale's data set, else of the first data set named."""
+        """Return numbers by metric: as written, or those of this scale's data set, else of the first data set named."""
         for key, value in paper.items():
             for inner, number in value.items() if isinstance(value, dict) else [(None, value)]:
                 name = ".".join(filter(None, (f"{where}.paper", key, inner)))
@@ -186,7 +186,7 @@ class _Reader:
 
 
 def _settings(path: Path, where: str, value: Any) -> dict[str, Any]:
-    """Settings by their flags' names, such as ``model.window``."""
+    """Return settings by their flags' names, such as ``model.window``."""
     settings = _mapping(path, where, value)
     for key, setting in settings.items():
         known = key.split(".")[0] in {"model", "data", "trainer"} or key == "global_batch"
@@ -237,7 +237,7 @@ def write_origin(scale_dir: Path, configs: Sequence[Path], recipe: str | None) -
 
 
 def read_origin(scale_dir: Path) -> Table | None:
-    """The table as it stands now in the files that it was run from; ``None`` where these are not there any more."""
+    """Read the table from the files that it was run from, as they are now; ``None`` where they are gone."""
     try:
         content = read_yaml(scale_dir / ORIGIN)
         configs = [Path(path) for path in content["configs"]]

@@ -17,7 +17,7 @@ LATEX = str.maketrans(
     | {"±": r"$\pm$", "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 )
 PAPER_ONLY = "paper only"
-OTHER_ORDERS = ("reversed/", "shuffled/", "static/")  # of the frames of a clip, see data.test_orders
+OTHER_ORDERS = ("reversed/", "shuffled/", "static/")  # orders of a clip's frames, see data.test_orders
 REACH = "; reach: how many frames apart two may be that the scheme can compare, blind: whatever their order"
 
 
@@ -25,7 +25,7 @@ REACH = "; reach: how many frames apart two may be that the scheme can compare, 
 class Groups:
     """Accuracies of rows by group, in percent."""
 
-    kind: str  # of the groups, such as skill
+    kind: str  # such as skill
     names: list[str]
     rows: list[tuple[dict[str, Any], list[float | None]]]  # summary of each row with results, and its accuracies
 
@@ -41,7 +41,7 @@ class Groups:
 
 
 def render(data: dict[str, Any], form: Format, pairs: bool = False) -> str:
-    """A summary as text, JSON, Markdown or LaTeX; with ``pairs`` the differences of all rows too."""
+    """Return a summary as text, JSON, Markdown or LaTeX; with ``pairs`` the differences of all rows too."""
     if form == "json":
         return json.dumps(data, indent=2)
     write = {"text": text_table, "markdown": _markdown, "latex": _latex}[form]
@@ -56,7 +56,7 @@ def render(data: dict[str, Any], form: Format, pairs: bool = False) -> str:
 
 
 def main_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
-    """Title, header and body: the table's metric, those the paper prints, the table's with frames in other orders."""
+    """Return title, header and body: the table's metric, the paper's, the table's with frames in other orders."""
     rows = [(row, PAPER_ONLY) for row in data["reported"]] + [(row, NOT_RUN) for row in data["rows"]]
     numbers = [(key, value) for row, _ in rows for key, value in row["metrics"].items()]
     printed = sorted({key for key, value in numbers if value["paper"] is not None})
@@ -91,7 +91,7 @@ def _papers(key: str, row: dict[str, Any], absent: str) -> str:
 def _ours(key: str, row: dict[str, Any], absent: str) -> str:
     values = row["metrics"].get(key, {})
     if values.get("ours") is None:
-        return "-" if row["seeds"] else absent  # of another data set's tasks
+        return "-" if row["seeds"] else absent  # a metric of another data set's tasks
     return f"{values['ours']:.1f}" + ("" if values["std"] is None else f" ± {values['std']:.1f}")
 
 
@@ -102,14 +102,14 @@ def _difference(key: str, row: dict[str, Any], absent: str) -> str:
 
 
 def pairs_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
-    """Title, header and body of the differences of all rows."""
+    """Return title, header and body of the differences of all rows."""
     labels = {row["name"]: row["label"] for row in data["rows"]}
     body = [[labels[pair["first"]], labels[pair["second"]], interval_text(pair)] for pair in data["pairs"]]
     return f"Paired differences, with {certainty(data)}", ["row", "less", "points"], body
 
 
 def measured_groups(rows: list[dict[str, Any]]) -> Groups | None:
-    """The groups of classes that some row's tests measured (:func:`~lit_video.tables.summary.row_summary`), if any."""
+    """Return the groups of classes that some row's tests measured (:func:`~lit_video.tables.summary.row_summary`)."""
     keys = [key for key in dict.fromkeys(k for row in rows for k in row["metrics"]) if key.startswith("test/")]
     keys = sorted((key for key in keys if key.count("/") == 2), key=natural)
     if not keys:
@@ -119,14 +119,14 @@ def measured_groups(rows: list[dict[str, Any]]) -> Groups | None:
 
 
 def reach_text(row: dict[str, Any]) -> str:
-    """Temporal reach of a row's scheme in words, if its results record it."""
+    """Return the temporal reach of a row's scheme in words, if its results record it."""
     if row["reach"] is None:
         return ""
     return str(row["reach"]) if row["sees_order"] else f"{row['reach']} (blind)"
 
 
 def groups_table(groups: Groups) -> tuple[str, list[str], list[list[str]]]:
-    """Title, header and body of the accuracy over each group of classes."""
+    """Return title, header and body of the accuracy over each group of classes."""
     body = [
         [
             row["label"],
@@ -139,7 +139,7 @@ def groups_table(groups: Groups) -> tuple[str, list[str], list[list[str]]]:
 
 
 def seeds_text(seeds: Sequence[int]) -> str:
-    """Seeds as ``0, 1, 2``; one alone is ``seed 0``, which would else read as a number of seeds."""
+    """Return seeds as ``0, 1, 2``; one alone as ``seed 0``, since ``0`` would read as a number of seeds."""
     return f"seed {seeds[0]}" if len(seeds) == 1 else ", ".join(map(str, seeds))
 
 

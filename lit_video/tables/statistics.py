@@ -16,7 +16,7 @@ Verdict = Literal["supported", "contradicted", "undecided"]
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate in percentage points, the ends of its confidence interval, its standard error, its freedom."""
+    """Estimate in percentage points with its confidence interval, standard error and degrees of freedom."""
 
     value: float
     low: float
@@ -25,7 +25,7 @@ class Interval:
     freedom: float = math.inf
 
     def above(self, bound: float) -> float:
-        """One-sided p-value, small where the true value is above a bound (Student's t)."""
+        """Return a one-sided p-value, small where the true value is above a bound (Student's t)."""
         from scipy.special import stdtr  # here, because importing it takes 0.15 s
 
         if not self.error:
@@ -33,21 +33,21 @@ class Interval:
         return float(stdtr(self.freedom, (bound - self.value) / self.error))
 
     def below(self, bound: float) -> float:
-        """One-sided p-value, small where the true value is below a bound."""
+        """Return a one-sided p-value, small where the true value is below a bound."""
         return Interval(-self.value, -self.high, -self.low, self.error, self.freedom).above(-bound)
 
     @property
     def sign(self) -> int:
-        """1 above zero, -1 below, 0 where the interval holds zero."""
+        """Side of zero: 1 above, -1 below, 0 where the interval holds zero."""
         return int(self.low > 0) - int(self.high < 0)
 
 
 def paired_difference(first: Hits, second: Hits) -> Interval:
-    """Accuracy of one row less that of another, with an interval over test videos and seeds.
+    """Return the accuracy of one row less that of another, with an interval over test videos and seeds.
 
     Welch's interval: the squared error is the sum of the variance over videos of their differences, and of each row's
-    variance over seeds, each divided by how many there are; freedom by Welch and Satterthwaite (Welch, 1947). What
-    varies with both videos and seeds is counted in both, so that fewer than 5 % of intervals miss
+    variance over seeds, each divided by its number; freedom by Welch and Satterthwaite (Welch, 1947). A variance
+    over both videos and seeds is counted in both, so that fewer than 5 % of intervals miss
     (``tests/tables/test_statistics.py``). With one seed the interval covers these two trained models only.
 
     Args:
@@ -69,7 +69,7 @@ def paired_difference(first: Hits, second: Hits) -> Interval:
 
 
 def share_interval(right: int, videos: int) -> tuple[float, float]:
-    """The ends of an accuracy's interval in percent (Wilson, 1927), over test videos alone."""
+    """Return the ends of an accuracy's interval in percent (Wilson, 1927), over test videos alone."""
     from scipy.stats import binomtest  # takes half a second
 
     low, high = binomtest(right, videos).proportion_ci(CONFIDENCE, method="wilson")
@@ -77,7 +77,7 @@ def share_interval(right: int, videos: int) -> tuple[float, float]:
 
 
 def holm(chances: Sequence[float], level: float = (1 - CONFIDENCE) / 2) -> list[bool]:
-    """Which of several null hypotheses are rejected, with at most ``level`` of a wrong one (Holm, 1979)."""
+    """Return which null hypotheses are rejected, with at most ``level`` of a wrong rejection (Holm, 1979)."""
     rejected = [False] * len(chances)
     for rank, i in enumerate(np.argsort(chances, kind="stable")):
         if chances[i] > level / (len(chances) - rank):
@@ -111,7 +111,7 @@ class Bins:
 
 
 def calibration(confidence: NDArray[np.floating], hits: NDArray[np.bool_], bins: int = 15) -> Bins:
-    """Bins of equal width over the probability of the predicted class (Guo et al., arXiv:1706.04599).
+    """Sort videos into bins of equal width by the predicted class's probability (Guo et al., arXiv:1706.04599).
 
     Args:
         confidence: probability of the predicted class, ``(videos,)``.

@@ -12,7 +12,7 @@ from lit_video.tables.results import measured_rows
 from lit_video.tables.statistics import Hits
 from lit_video.tables.table import Row, Table
 
-FACTS = ("params", "gmacs", "views", "reach", "sees_order", "blind_ceiling", "test_videos")  # of a row's first seed
+FACTS = ("params", "gmacs", "views", "reach", "sees_order", "blind_ceiling", "test_videos")  # from a row's first seed
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def summarise(read: TableRuns, pairs: bool = True) -> dict[str, Any]:
 
 
 def row_summary(row: Row, of_seeds: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """A row as plain data, from the results of its seeds."""
+    """Return a row as plain data, from the results of its seeds."""
     metrics = sorted({key for result in of_seeds for key in result["metrics"]} | row.paper.keys())
     ours = {key: [result["metrics"][key] for result in of_seeds if key in result["metrics"]] for key in metrics}
     first = of_seeds[0] if of_seeds else {}
@@ -77,7 +77,7 @@ def row_summary(row: Row, of_seeds: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _compared(paper: float | None, ours: list[float]) -> dict[str, float | None]:
-    """A metric as plain data: the paper's number; our mean over seeds, its standard deviation, the lowest seed's."""
+    """Return a metric as plain data: the paper's; our mean over seeds, its standard deviation, the lowest seed's."""
     return {
         "paper": paper,
         "ours": mean(ours) if ours else None,
@@ -87,5 +87,5 @@ def _compared(paper: float | None, ours: list[float]) -> dict[str, float | None]
 
 
 def papers_own(key: str) -> bool:
-    """Whether a number is of another data set of the paper's, which a run does not measure (``K400 top-1``)."""
+    """Return whether a number is of another data set than the run's, so that no run measures it (``K400 top-1``)."""
     return "/" not in key

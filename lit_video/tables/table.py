@@ -14,17 +14,17 @@ OF_RUN = "run:"  # before TABLE/SCALE/ROW, whose run with the same seed has the 
 
 
 def short_key(key: str) -> str:
-    """A setting's key in resolved settings as tables and flags have it: ``model.window``, ``model``."""
+    """Return a key of resolved settings as tables and flags have it: ``model.window``, ``model``."""
     return key.replace(".init_args", "").removesuffix(".class_path")
 
 
 def data_sets(scale: str) -> set[str]:
-    """Parts of a scale's name, such as ``ssv2`` of ``ssv2-released``, one of which may name a paper's data set."""
+    """Return the parts of a scale's name, such as ``ssv2`` of ``ssv2-released``: one may name a paper's data set."""
     return set(re.split(r"[+-]", scale))
 
 
 def _holds(wanted: Any, found: Any) -> bool:
-    """Whether a setting holds in resolved ones: a class by its last name, a scheme's FILE.py or FILE.py:CLASS too."""
+    """Return whether a setting holds in resolved ones; classes by their last name, schemes by FILE.py:CLASS too."""
     if not isinstance(wanted, str):
         return isinstance(wanted, dict) or bool(found == wanted)
     if wanted.startswith(OF_RUN):
@@ -45,11 +45,10 @@ class Row:
     published: dict[str, str] = field(default_factory=dict)  # the cost that the paper prints
 
     def differs(self, other: "Row", key: str) -> bool:
-        """Whether two rows set a setting, or one that it is a part of, otherwise; by its key in resolved settings."""
+        """Return whether two rows differ in a setting, by its key in resolved settings, or in one that holds it."""
         parts = short_key(key).split(".")
-        wholes = [
-            ".".join(parts[:n]) for n in range(min(2, len(parts)), len(parts) + 1)
-        ]  # model.x or model, and longer
+        # from model.x on, or model alone
+        wholes = [".".join(parts[:n]) for n in range(min(2, len(parts)), len(parts) + 1)]
         return any(self.settings.get(each) != other.settings.get(each) for each in wholes)
 
 
@@ -62,13 +61,13 @@ class Table:
     scale: str  # names of the overlays, or of the table's own scale
     title: str
     source: str  # paper and table number
-    metric: str = METRIC  # that is compared with the paper
+    metric: str = METRIC  # compared with the paper
     rows: list[Row] = field(default_factory=list)  # in the paper's order
-    reported: list[Row] = field(default_factory=list)  # of methods that are not implemented here
+    reported: list[Row] = field(default_factory=list)  # methods that are not implemented here
     data_set: str = ""  # scale whose data set the paper's numbers are of; empty for a table without any
 
     def overridden(self, row: Row, flat: Mapping[str, Any]) -> str:
-        """Sentence on the first setting that tells rows apart and that a run's flat settings do not have as its row.
+        """Say which setting that tells rows apart is not the row's in a run's flat settings, the first one.
 
         Empty where there is none.
         """
@@ -85,7 +84,7 @@ class Table:
         return bool(self.data_set) and self.data_set in data_sets(self.scale)
 
     def row(self, name_or_index: str) -> Row:
-        """A row by name, or by its index from 0 (a Slurm array's task id)."""
+        """Return a row by name, or by its index from 0 (a Slurm array's task id)."""
         names = [row.name for row in self.rows]
         if name_or_index in names:
             return self.rows[names.index(name_or_index)]
@@ -96,5 +95,5 @@ class Table:
         raise UserError(f"{self.path}: no row {name_or_index!r}{near}; rows: {', '.join(names)} (or 0 to {last})")
 
     def run_dir(self, runs: Path, row: Row, seed: int) -> Path:
-        """Folder of a row's run with a seed."""
+        """Return the folder of a row's run with a seed."""
         return runs / self.name / self.scale / row.name / f"seed{seed}"
