@@ -13,9 +13,6 @@ class Bottleneck(nn.Module):
     Shape: latents ``(b, l, d)`` and tokens ``(b, n, d)`` -> latents ``(b, l, d)``.
     Source: Perceiver, arXiv:2103.03206, section 3.1; survey of video transformers, arXiv:2201.05991, section 5.2.4.
     Unlike the Perceiver: latents are as wide as the tokens, and have as many heads here as in self-attention.
-
-    Raises:
-        ValueError: ``width`` is not a multiple of ``heads``.
     """
 
     def __init__(self, width: int, heads: int) -> None:

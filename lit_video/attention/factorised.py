@@ -20,9 +20,6 @@ class Factorised(Scheme):
     Shape: ``(b, t * h * w, d)`` -> same; no class token.
     Source: ViViT, arXiv:2103.15691, model 3.
     Unlike the paper, which starts *all* temporal weights at zero: no gradient would ever reach them.
-
-    Raises:
-        ValueError: ``order`` is neither, or ``width`` is not a multiple of ``heads``.
     """
 
     class_tokens = "none"

@@ -18,9 +18,6 @@ class FactorisedHeads(Scheme):
     Shape: ``(b, t * h * w, d)`` -> same; no class token.
     Source: ViViT, arXiv:2103.15691, model 4.
     Unlike the paper, which concatenates space first, as in the released code: time is the first half.
-
-    Raises:
-        ValueError: the number of heads is odd, or ``width`` is not a multiple of it.
     """
 
     class_tokens = "none"

@@ -31,11 +31,7 @@ class Scheme(nn.Module):
 
     @classmethod
     def check(cls, grid: Grid) -> None:  # most schemes take any grid
-        """Refuse a grid that the scheme cannot serve.
-
-        Raises:
-            ValueError: it cannot.
-        """
+        """Refuse a grid that the scheme cannot serve."""
 
     def drop_branches(self, drop: nn.Module) -> bool:
         """Apply ``drop``, which zeroes rows of a branch in training, and return True; False drops whole clips."""
@@ -64,9 +60,6 @@ class Heads(nn.Module):
         qkv_bias: whether the projection to query, key and value has a bias.
         eps: epsilon of the layer norm.
         proj: kind of the output projection.
-
-    Raises:
-        ValueError: ``width`` is not a multiple of ``heads``.
     """
 
     def __init__(

@@ -18,9 +18,6 @@ class LocalWindow(Scheme):
 
     Shape: ``(b, t * m, d) -> (b, t * m, d)``; each frame carries its own class token, or none does.
     Source: X-ViT, arXiv:2106.05968, section 3 (the lower limit of the sum in Eq. 7 is a misprint).
-
-    Raises:
-        ValueError: ``window`` is negative, or ``width`` is not a multiple of ``heads``.
     """
 
     class_tokens = "frame"

@@ -19,9 +19,6 @@ class LocalGlobal(Scheme):
     quadrants, and the eight interleaved sub-grids that a stride of 2 makes (the authors say that they used einops);
     :class:`SlidingGlobal` is the other. The added step has its own norm and a zero-initialised W, which the paper's
     121.4M parameters need. The class token is treated as in :class:`~lit_video.attention.Divided`.
-
-    Raises:
-        ValueError: an axis of the grid is odd.
     """
 
     prefix = 1

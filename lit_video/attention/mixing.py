@@ -124,9 +124,6 @@ class Mixing(Scheme):
     Shape: ``(b, t * m, d) -> (b, t * m, d)``; each frame carries its own class token, mixed like any other.
     Source: X-ViT, arXiv:2106.05968, section 3.
     Unlike the released code: ``window`` above 1, ``boundary``, ``per_head``, ``summary`` and ``causal`` exist.
-
-    Raises:
-        ValueError: a head is too narrow for the window, or ``width`` is not a multiple of ``heads``.
     """
 
     class_tokens = "frame"

@@ -22,9 +22,6 @@ class ShiftedWindows(Scheme):
 
     Shape: ``(b, t * h * w, d)`` -> same; no class token.
     Source: Liu et al., Video Swin Transformer, arXiv:2106.13230, section 3.2; without its merging of patches.
-
-    Raises:
-        ValueError: the grid does not divide into windows.
     """
 
     class_tokens = "none"

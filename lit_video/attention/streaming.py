@@ -27,11 +27,7 @@ class Streamed:
 
 
 def streamed(scheme: Scheme) -> Streamed:
-    """Wrap a scheme for streaming.
-
-    Raises:
-        ValueError: it reads frames that a stream has not seen yet.
-    """
+    """Wrap a scheme for streaming."""
     if isinstance(scheme, Space):
         return Streamed(scheme)
     if isinstance(scheme, LocalWindow) and (scheme.causal or scheme.window == 0):

@@ -41,11 +41,7 @@ PRAGMA user_version = {VERSION};
 
 
 class Manifest:
-    """Rows of a manifest, by the videos' names; a later check does not change the file but puts another in its place.
-
-    Raises:
-        UserError: it is no manifest, or of another version.
-    """
+    """Rows of a manifest by the videos' names; a later check puts another file in its place and leaves this one."""
 
     def __init__(self, file: Path) -> None:
         self.file = file

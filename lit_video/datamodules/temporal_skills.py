@@ -86,10 +86,6 @@ class TemporalSkills(VideoDataModule):
         frames: frames of a clip.
         test_crops: one shows all of a square video.
         **kwargs: see :class:`VideoDataModule`. Flips must stay off: they swap directions.
-
-    Raises:
-        ValueError: a value out of its range, a flip, another sampling, videos too short for a skill or a clip, or
-            frames of clips that cannot be spread evenly over the video, forwards as backwards.
     """
 
     def __init__(

@@ -84,10 +84,6 @@ class VideoClassifier(LightningModule):
         view_average: what a test averages over the views of a video, ``logits`` or ``softmax`` scores.
         num_classes: classes of each task by its name, in the order of the logits; a number for one task.
         several_labels: whether a video may have several labels; the command line takes it from the data set.
-
-    Raises:
-        ValueError: activation checkpointing of a network without transformer blocks; a task called video or clip; in
-            a family, values that do not fit together; the message names them.
     """
 
     # start of image transformers: a file, ``timm:NAME``, or ``stills:N``, N synthetic pictures

@@ -31,9 +31,6 @@ class VideoAccuracy(Metric):
     Args:
         classes: number of classes of each task, by the task's name; not needed for one task.
         average: what is averaged over the views: see :func:`view_scores`.
-
-    Raises:
-        ValueError: a task has a name that metrics of whole videos and clips have.
     """
 
     video: list[Tensor]
