@@ -26,6 +26,7 @@ from lit_video.runs.checkpoint import find_checkpoint
 from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.environment import choose_device
 from lit_video.utils.parallel import with_progress
+from lit_video.utils.settings import data_names
 from lit_video.video.batch import normalise
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import forget_tables
@@ -251,7 +252,7 @@ def video_list(trained: TrainedModel, records: Sequence[VideoRecord], evaluation
 
     Videos are probed anew: in a long process a path may hold another video than before.
     """
-    views = {"test_clips": evaluation.clips, "test_crops": evaluation.crops}
+    views = dict(zip(data_names("counts"), (evaluation.clips, evaluation.crops), strict=True))
     settings = trained.settings | {name: count for name, count in views.items() if count}
     loading: dict[str, Any] = {"batch_size": evaluation.batch, "num_workers": evaluation.workers, "broken": "report"}
     forget_tables()

@@ -20,13 +20,13 @@ from typing import Any, Literal
 
 from lit_video.errors import UserError
 from lit_video.runs.files import packed_files
-from lit_video.utils.settings import data_keys, model_keys
+from lit_video.utils.settings import RUN, data_keys, model_keys
 
 # beginnings of settings that change neither the model nor the numbers
 FREE = (
     *("trainer.logger", "trainer.callbacks", "trainer.accelerator", "trainer.enable_", "trainer.log_every"),
     *("trainer.profiler", "trainer.default_root_dir", "trainer.max_time"),
-    *("checkpoint_every", "compile", "nan", "wandb_artifact", *data_keys("machine"), *model_keys("machine")),
+    *(*RUN["machine"], *data_keys("machine"), *model_keys("machine")),
 )
 # Lightning's callbacks that leave the average in place of the weights that training would go on with
 AVERAGING = {"EMAWeightAveraging", "StochasticWeightAveraging", "WeightAveraging"}

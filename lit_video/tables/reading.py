@@ -13,6 +13,7 @@ from lit_video.errors import UserError
 from lit_video.runs.files import NAME
 from lit_video.tables.table import METRIC, Row, Table
 from lit_video.utils.files import write_atomically
+from lit_video.utils.settings import RUN
 from lit_video.utils.yaml_files import find_config, read_yaml
 
 TABLE_KEYS = {"title", "source", "data_set", "scale", "metric", "family", "set", "at", "rows", "reported"}
@@ -189,7 +190,7 @@ def _settings(path: Path, where: str, value: Any) -> dict[str, Any]:
     """Return settings by their flags' names, such as ``model.window``."""
     settings = _mapping(path, where, value)
     for key, setting in settings.items():
-        known = key.split(".")[0] in {"model", "data", "trainer"} or key == "global_batch"
+        known = key.split(".")[0] in {"model", "data", "trainer"} or key in RUN["training"]
         if not known or (isinstance(setting, dict) and "." not in key):
             raise UserError(f"{path}: {where}.{key}: expected a setting such as model.window, with its value")
     return dict(settings)

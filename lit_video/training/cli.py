@@ -19,7 +19,7 @@ from lit_video.modules import VideoClassifier
 from lit_video.schemes.loading import import_scheme
 from lit_video.training.callbacks.broken_videos import ReportBroken
 from lit_video.utils.command_line import explain
-from lit_video.utils.settings import model_names
+from lit_video.utils.settings import RUN, model_names
 from lit_video.utils.startup import filter_lightning
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.hub import weights_path
@@ -102,7 +102,7 @@ class VideoCLI(LightningCLI):
         """The whole configuration as plain data, without what the data set decides."""
         text = self.parser.dump(self.config, skip_none=False, skip_link_targets=True, format="json")
         config: dict[str, Any] = json.loads(text)
-        return {key: value for key, value in config.items() if key not in {"config", "table", "recipes"}}
+        return {key: value for key, value in config.items() if key not in {"config", *RUN["rows"]}}
 
 
 def _take(given: Any, settings: Mapping[str, Any], part: Literal["model", "data"]) -> str:

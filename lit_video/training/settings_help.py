@@ -10,6 +10,7 @@ from lightning.pytorch import Trainer
 from lit_video import datamodules, modules
 from lit_video.modules.optimization import Optimization
 from lit_video.training.cli import LINKS, SETTINGS
+from lit_video.utils.settings import RUN
 
 MODELS = (modules.XViT, modules.TimeSformer, modules.ViViT, modules.Perceiver, modules.ConvNet)
 INTRODUCTION = """\
@@ -22,7 +23,7 @@ def settings_help() -> str:
     """Return the text: settings of each model, of training, of the data, and names of the trainer's options."""
     base = datamodules.VideoDataModule
     sets = [each for each in vars(datamodules).values() if isinstance(each, type) and issubclass(each, base)]
-    run = [_line(name, default, text) for name, _, default, text in SETTINGS if name not in ("table", "recipes")]
+    run = [_line(name, default, text) for name, _, default, text in SETTINGS if name not in RUN["rows"]]
     trainer = " ".join(f"--trainer.{name}" for name in inspect.signature(Trainer).parameters)
     groups = {
         **{f"--model {model.__name__}": _settings(model, "model.") for model in MODELS},

@@ -1,4 +1,4 @@
-"""Effects of each setting of models and data sets: one list, which a test holds to all constructors."""
+"""Effects of each setting: one list, which a test holds to all constructors and to the command line."""
 
 from typing import Literal
 
@@ -58,6 +58,14 @@ DATA: dict[DataEffect, tuple[str, ...]] = {
     ),
     "folds": ("train_values", "val_values", "test_values"),
     "broken": ("broken", "broken_percent", "suspicious"),
+}
+
+# settings of an experiment beside those of model, data and trainer
+# rows: parts of its files; training, machine: see above
+RUN: dict[Literal["rows", "training", "machine"], tuple[str, ...]] = {
+    "rows": ("table", "recipes"),
+    "training": ("global_batch", "float32_products"),
+    "machine": ("checkpoint_every", "nan", "compile", "wandb_artifact"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Every argument of every constructor of models and data sets is in the list of what settings change, once."""
+"""Every argument of a model, a data set and the command line is in the list of what settings change, once."""
 
 import inspect
 from collections import Counter
@@ -8,7 +8,9 @@ import pytest
 
 from lit_video import datamodules, modules
 from lit_video.network.vit import ViTSize
-from lit_video.utils.settings import DATA, MODEL
+from lit_video.runs.identity import FOLDERS, FREE, TESTS
+from lit_video.training import cli
+from lit_video.utils.settings import DATA, MODEL, RUN, data_keys, model_keys
 
 
 def arguments(package, base):
@@ -48,3 +50,13 @@ def test_the_list_is_that_of_the_signatures(listed, package, base):
     assert {name for name, times in count.items() if times > 1} == set()
     sizes = {f"size.{field.name}" for field in fields(ViTSize)} if listed is MODEL else set()
     assert count.keys() == arguments(package, base) - {"size"} | sizes
+
+
+def test_settings_of_an_experiment_are_those_of_the_command_line():
+    assert sorted(sum(RUN.values(), ())) == sorted(name for name, *_ in cli.SETTINGS)
+
+
+def test_no_setting_begins_with_the_name_of_another_that_a_run_may_change():
+    names = {*model_keys(*MODEL), *data_keys(*DATA), *sum(RUN.values(), ())}
+    changing = {*FREE, *FOLDERS, *TESTS} & names
+    assert not {(one, other) for one in changing for other in names - {one} if other.startswith(one)}
