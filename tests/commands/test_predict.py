@@ -1,7 +1,6 @@
 """A checkpoint alone predicts videos as the test does, and mistakes are reported in a line each."""
 
 import csv
-import inspect
 import json
 import shutil
 import socketserver
@@ -17,7 +16,7 @@ from lightning import Trainer
 from PIL import Image
 
 from lit_video.__main__ import main
-from lit_video.datamodules import TemporalSkills, VideoDataModule
+from lit_video.datamodules import TemporalSkills
 from lit_video.datamodules.folder import folder_records
 from lit_video.inference.predict import load
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
@@ -26,29 +25,11 @@ from lit_video.network.aggregation import head_inputs, linear_head
 from lit_video.network.vit import ViTSize
 from lit_video.video import clips as dataset_module
 from lit_video.video.decoding import decode, frame_table
-from lit_video.video.settings import SETTINGS
 from tests.checkpoints import trained
 from tests.commands.conftest import one_line
 from tests.embedded import SKILLS, four_skills
 from tests.float32 import assert_close_in_float32
 from tests.video import made
-
-# arguments of a data set that do not change the clips of a video in the test
-UNSEEN = {
-    "test_orders",
-    "suspicious",
-    "batch_size",
-    "num_workers",
-    "augmentation",
-    "seed",
-    "order",
-    "broken",
-    "broken_percent",
-    "decoder",
-    "manifest",
-    "keep_gb",
-    "train_share",
-}
 
 
 class VerbsAndNouns(TemporalSkills):
@@ -156,11 +137,6 @@ def test_two_tasks_are_ranked_alone_and_together(two_tasks, videos, tmp_path, ca
 
 
 VERBS_NOUNS = {"verb": ["backward", "forward"], "noun": list(SKILLS)}
-
-
-def test_every_setting_of_a_data_set_is_stored_or_left_out_on_purpose():
-    arguments = set(inspect.signature(VideoDataModule.__init__).parameters) - {"self"}
-    assert arguments - UNSEEN == set(SETTINGS)
 
 
 # features
