@@ -8,6 +8,7 @@ from lit_video.commands.finetune import (
     experiment_of,
     fit_experiment,
     plan_experiment,
+    print_result,
     runs_of,
     write_report,
 )
@@ -40,6 +41,11 @@ def run(arguments: Namespace) -> int:
     plan_experiment(arguments, file, arguments.schemes)
     status = fit_experiment(arguments, file, ",".join(map(str, arguments.seeds)))
     if status == DONE:
-        print(text_table(*pairs_table(summary(read_table([file]), runs_of(file)))), flush=True)
+        table = read_table([file])
+        found = summary(table, runs_of(file))
+        print(text_table(*pairs_table(found)), flush=True)
         write_report(file)
+        best = max(found["rows"], key=lambda row: row["metrics"][table.metric]["ours"])
+        print(f"The highest accuracy is that of {best['label']}; with seed {best['seeds'][0]}:", flush=True)
+        print_result(table.run_dir(runs_of(file), table.row(best["name"]), best["seeds"][0]))
     return status

@@ -49,7 +49,7 @@ def run(arguments: Namespace) -> int:
     table = read_table([file])
     status = fit_experiment(arguments, file, str(arguments.seed), len(table.rows))
     if status == DONE:
-        from lit_video.reports.card import headline, model_card
+        from lit_video.reports.card import model_card
         from lit_video.training.folds import take_tests
 
         folder, *folds = [table.run_dir(runs_of(file), row, arguments.seed) for row in table.rows]
@@ -59,9 +59,16 @@ def run(arguments: Namespace) -> int:
         card = file.with_name("README.md")
         write_atomically(card, model_card(folder))
         print(f"wrote {card}, the model card", flush=True)
-        print(f"predict with it: {PROGRAM} predict --ckpt {shlex.quote(str(folder))} VIDEO", flush=True)
-        print(headline(folder), flush=True)
+        print_result(folder)
     return status
+
+
+def print_result(run_dir: Path) -> None:
+    """Print the accuracy of a finished run, what it is to be compared with, and the next command."""
+    from lit_video.reports.card import headline
+
+    next_command = f"{PROGRAM} predict --ckpt {shlex.quote(str(run_dir))} VIDEO"
+    print(*headline(run_dir), f"Next, name the class of a video: {next_command}", sep="\n", flush=True)
 
 
 def experiment_of(arguments: Namespace, ending: str = "") -> Path:
@@ -81,7 +88,7 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
     """Write the experiment, if it is not there."""
     if file.exists():
         _check_same_plan(arguments, file)
-        print(f"going on with {file} as it is; delete it to plan anew", flush=True)
+        print(f"Going on with {file}; to plan anew, delete it.", flush=True)
         return
     from lit_video.own_videos.choices import start_from
     from lit_video.own_videos.finding import find_videos
@@ -135,7 +142,8 @@ def fit_experiment(arguments: Namespace, file: Path, seeds: str, side_by_side: i
     jobs = ["--jobs", str(arguments.jobs or min(side_by_side, usable_cores()))]
     files = ["--config", str(file), "--runs", str(runs_of(file))]
     try:
-        return run_command(["fit", *files, "--seeds", seeds, *jobs, *arguments.settings])
+        quiet = ["--quiet"] if side_by_side > 1 else []  # folds, whose table says nothing
+        return run_command(["fit", *files, "--seeds", seeds, *jobs, *quiet, *arguments.settings])
     except UserError:
         if not (runs_of(file) / file.stem).exists():
             file.unlink()

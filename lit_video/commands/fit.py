@@ -20,6 +20,7 @@ def add(parser: Parser) -> None:
     )
     add_table(parser)
     add_shared(parser, "--row", "--seeds", "--jobs", "--reuse")
+    parser.add_argument("--quiet", action="store_true", help="print no table at the end")
     parser.add_argument("--print_config", action="store_true", help="print all settings of every row, start nothing")
     add_settings(parser)
 
@@ -38,7 +39,7 @@ def run(arguments: Namespace) -> int:
             from lit_video.training.run import run_row
 
             return run_row(request.runs[0], stops)
-    return run_table(request, arguments.jobs or 1)
+    return run_table(request, arguments.jobs or 1, arguments.quiet)
 
 
 def print_settings(request: Request) -> int:
@@ -54,7 +55,7 @@ def print_settings(request: Request) -> int:
     return DONE
 
 
-def run_table(request: Request, jobs: int) -> int:
+def run_table(request: Request, jobs: int, quiet: bool = False) -> int:
     """Check all rows, run those that are not finished, print the table; 1 if a row has no result.
 
     One run at a time has all of the machine; of several each has a GPU, or its share of the cores.
@@ -68,7 +69,7 @@ def run_table(request: Request, jobs: int) -> int:
     if "WANDB_SWEEP_ID" in os.environ:
         raise UserError("several runs: a trial of a W&B sweep is one; name it by --row and --seeds")
     status = run_here("fit", request.runs, [HERE] if jobs == 1 else places(jobs, None), request.reuse)
-    if status in (DONE, FAILED):
+    if status in (DONE, FAILED) and not quiet:
         print(render(summary(request.table, request.folder, request.seeds, pairs=False), "text"))
         print(f"runs: {request.folder / request.table.name / request.table.scale}")
     return status

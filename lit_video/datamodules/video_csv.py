@@ -237,7 +237,7 @@ class VideoCSV(AnnotatedVideos):
             self._refuse_guesses(f"{key}: {table}, line 1", rows[0], others)
         elif strange := [name for name in others if name not in spelled(self.given_columns, others)]:
             raise UserError(f"data.columns: no {strange[0]!r}, which line 1 of {table} has; name all in order")
-        if others:
+        if others and not self.given_columns:
             print_once(f"{table}: columns that are not used: {', '.join(others)}")
         return rows
 

@@ -17,6 +17,7 @@ from lit_video.utils.environment import choose_device, seconds
 SHARE = 0.7  # of the time is training steps; the rest decodes, validates, tests
 FEWEST, MOST = 10, 200  # epochs
 MOST_BLIND = 100  # without validation, where nothing would show overfitting
+ENOUGH = 100  # epochs that must fit before clips get more pixels
 STEPS = 3
 VALIDATIONS = 25
 
@@ -54,25 +55,31 @@ def of_equal_compute(epochs: int, costs: Mapping[str, int]) -> dict[str, dict[st
     }
 
 
-def length(rate: float, training: int, minutes: float, validates: bool, runs: str = "a run") -> list[Choice]:
+def epochs_in(minutes: float, rate: float, training: int) -> int:
+    """Return how many epochs of so many clips fit, with ``rate`` clips per second."""
+    return int(60 * minutes * SHARE * rate / training)
+
+
+def length(rate: float, training: int, minutes: float, validates: bool, runs: int = 1) -> list[Choice]:
     """Epochs, and how often to validate, of ``runs`` that share ``minutes``.
 
     ``rate`` is in clips per second; ``training`` counts the videos of an epoch, of all these runs.
     """
-    fit, most = int(60 * minutes * SHARE * rate / training), MOST if validates else MOST_BLIND
+    fit, most = epochs_in(minutes, rate, training), MOST if validates else MOST_BLIND
     epochs = max(FEWEST, min(most, fit))
     every = max(1, epochs // VALIDATIONS) if validates else epochs
     validations = f"{epochs // every} validations" if validates else "no video validates"
-    reason = f"{SHARE:.0%} of {minutes:g} minutes for {runs}, {rate:.0f} clips/s as measured, {training} clips an epoch"
+    speed = f"{f'{runs} trainings, ' if runs > 1 else ''}{rate:.3g} clips/s"
+    reason = f"as many as fit in {minutes:g} minutes ({speed})"
     if epochs > fit:
-        reason += f"; {FEWEST} epochs are the minimum, and take {epochs / max(fit, 1):.0f} times as long"
+        reason = f"the least, which take about {epochs / max(fit, 1):.0f} times the {minutes:g} minutes ({speed})"
     if epochs < fit:
-        why = "" if validates else "where no video validates, as nothing would show overfitting, "
-        reason += f", enough for {fit}; {why}{most} are the maximum (--trainer.max_epochs)"
+        why = "" if validates else " without validation, which would show when more do harm"
+        reason = f"the most{why}; {fit} would fit in {minutes:g} minutes ({speed}); more: --trainer.max_epochs N"
     best, patience = {"monitor": "val/clip_top1", "mode": "max"}, max(5, round(0.4 * epochs / every))
     callbacks = {"ModelCheckpoint": best, "EarlyStopping": best | {"patience": patience}}
     given = [{"class_path": name, "init_args": settings} for name, settings in callbacks.items()]
-    said = f"the checkpoint of the best validation is tested; training ends when {patience} are no better"
+    said = f"the model of the best validation is tested; training ends after {patience} that are no better"
     return [
         Choice("trainer.max_epochs", epochs, reason),
         Choice("trainer.check_val_every_n_epoch", every, validations),

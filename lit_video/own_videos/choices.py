@@ -72,7 +72,17 @@ def start_from(weights: str) -> Start:
 WHOLE = 12.0  # seconds: of longer videos a clip shows a part
 FEW = 200  # training videos; with 40 of people in a room, stills and 48 channels told 14 of 19 apart, 96 from scratch 8
 STILLS = "stills:24576"
+SIDES, GPU_SIDE = (32, 48, 64, 96, 112), 112  # pixels; the image model of stills saw the first
 KEEP = 0.25  # of the memory, for decoded videos
+# the choices that matter most, in words
+MAIN = {
+    "data.sampling": "clips",
+    "data.image_size": "pixels a side",
+    "data.augmentation": "mirrored in training",
+    "model.weights": "model",
+    "model.size": "model",
+    "trainer.max_epochs": "epochs (rounds through the training videos)",
+}
 _SIDES = re.compile(r"left|right|clockwise", re.I)
 
 
@@ -109,16 +119,17 @@ def choose(
     training: int,
     machine: Machine,
     start: Start | None,
+    side: int = SIDES[0],
 ) -> list[Choice]:
     """Settings of data and model.
 
     The videos are probed, or the parts that are meant; ``decoded`` are gigabytes of all pixels of their files,
     ``pixels`` mean and standard deviation of those that train, 0 to 1, ``None`` to leave them out, and ``training`` is
-    how many train. Without a ``start`` training is from scratch.
+    how many train; ``side`` is one of :func:`sides`. Without a ``start`` training is from scratch.
     """
     few = training < FEW and not machine.gpu
     return [
-        *_clips(videos, machine, start),
+        *_clips(videos, start, side),
         *_pictures(videos, None if start or few else pixels, classes),
         *_loading(decoded, training, machine, start),
         *(_tuning(start) if start else _scratch(machine, few)),
@@ -126,30 +137,37 @@ def choose(
     ]
 
 
-def _clips(videos: Sequence[VideoInfo], machine: Machine, start: Start | None) -> list[Choice]:
+def sides(videos: Sequence[VideoInfo], training: int, machine: Machine, start: Start | None) -> Sequence[int]:
+    """Return the sides in pixels that may be chosen, the smallest first; only one where the start or a GPU says it."""
+    if start or machine.gpu or training < FEW:
+        return (GPU_SIDE if machine.gpu else SIDES[0],)
+    most = median(min(video.width or 0, video.height or 0) for video in videos)
+    return [side for side in SIDES if side == SIDES[0] or side <= most]
+
+
+def _clips(videos: Sequence[VideoInfo], start: Start | None, side: int) -> list[Choice]:
     seconds = sorted(video.seconds or 0.0 for video in videos)
     frames = int(median(video.frames or 0 for video in videos))
-    length = f"videos last {seconds[0]:.1f} to {seconds[-1]:.1f} s, half of them up to {median(seconds):.1f}"
+    length = f"videos last {seconds[0]:.1f} to {seconds[-1]:.1f} s, half of them up to {median(seconds):.1f} s"
     most = seconds[int(0.9 * (len(seconds) - 1))]
     chosen = [
-        Choice("data.sampling", {"class_path": "Segments"}, f"a clip shows a whole video: {length}"),
+        Choice("data.sampling", {"class_path": "Segments"}, f"each shows a whole video; {length}"),
         Choice("data.test_clips", 1, "one clip shows all of a video"),
     ]
     if most > WHOLE:
         clip = {"class_path": "Dense", "init_args": {"seconds": 4.0}}
         chosen = [
-            Choice("data.sampling", clip, f"a clip shows 4 s: {length}"),
+            Choice("data.sampling", clip, f"each shows 4 s; {length}"),
             Choice("data.test_clips", 4, "four clips are averaged in the test, which is more of a video"),
         ]
     if start:
         known = [Choice(f"data.{key}", value, "of the weights") for key, value in start.clips.items()]
         return chosen + known
     count = 16 if frames >= 16 else 8
-    side, where = (112, "a GPU") if machine.gpu else (32, "a CPU")
     return [
         *chosen,
         Choice("data.frames", count, f"half of the videos have up to {frames} frames"),
-        Choice("data.image_size", side, f"pixels a side: {where}"),
+        Choice("data.image_size", side, "more needs larger videos, more time (--minutes) or a GPU"),
     ]
 
 
@@ -159,7 +177,7 @@ def _pictures(videos: Sequence[VideoInfo], pixels: tuple[float, float] | None, c
     mean, std = pixels or (0.0, 0.0)
     own = {"data.mean": round(mean, 2), "data.std": max(0.05, round(std, 2))} if pixels else {}
     sided = [name for name in classes if _SIDES.search(name)]
-    flips = f"no flips: {sided[0]!r} is another class in a mirror" if sided else "flips: no class names a side"
+    flips = f"none, {sided[0]!r} would become another class" if sided else "half of the clips, as no class names a side"
     settings = {"crop": "whole", "flip": 0.0 if sided else 0.5, "policy": "none"}
     return [
         Choice("data.views", "whole", squeezed),
@@ -175,12 +193,12 @@ def _loading(decoded: float, training: int, machine: Machine, start: Start | Non
     room = f"{machine.gpu:.0f} GB of the GPU" if machine.gpu else "a CPU"
     small = decoded <= KEEP * machine.memory
     keep = round(1.2 * decoded + 0.1, 1) if small else 0.0
-    kept = f"all videos decoded are {decoded:.1f} GB, " + ("kept in memory" if small else "too much for the memory")
+    often = "decoded once and kept in memory" if small else "decoded anew every epoch, too large for the memory"
     workers = 0 if small and not machine.gpu else max(1, machine.cores - 1)
     return [
         Choice("data.batch_size", batch, f"{training} videos train, on {room}"),
-        Choice("data.keep_gb", keep, kept),
-        Choice("data.num_workers", workers, "one per core" if workers else "decoded once, no processes of their own"),
+        Choice("data.keep_gb", keep, f"videos are {often}: all together need {decoded:.1f} GB"),
+        Choice("data.num_workers", workers, "one per core" if workers else "videos are decoded once"),
     ]
 
 
@@ -197,12 +215,16 @@ def _scratch(machine: Machine, few: bool) -> list[Choice]:
     size = {"width": width, "depth": depth, "heads": heads}
     rate = {"optimizer": "muon", "lr": 3e-3, "weight_decay": 0.05, "warmup": 0.1, "warmup_start": 0.01}
     return [
-        Choice("model.size", size, "from scratch, so small; a larger one needs weights to start from (--weights)"),
+        Choice(
+            "model.size",
+            size,
+            "from scratch, so small; a larger one needs pretrained weights (--weights NAME)",
+        ),
         Choice("model.patch", 16 if machine.gpu else 8, "pixels a side"),
         Choice("model.positions", "space-time", "the order of frames may matter"),
         Choice("model.position_std", 0.5, "positions that start near zero barely move in short trainings"),
         Choice("model.dropout", 0.0, "few steps"),
-        *([Choice("model.image_weights", STILLS, "so few videos: first an image model of made shapes")] if few else []),
+        *([Choice("model.image_weights", STILLS, "few videos: it learns from made pictures first")] if few else []),
         Choice("model.optimization", rate, "from scratch Muon needs fewer steps than AdamW here"),
     ]
 
@@ -214,6 +236,13 @@ def nested(choices: Sequence[Choice]) -> dict[str, dict[str, Any]]:
         group, _, name = choice.key.partition(".")
         groups[group][name] = choice.value
     return groups
+
+
+def main_lines(choices: Sequence[Choice]) -> list[str]:
+    """Return a line in words for each of the few choices that matter most."""
+    chosen = {choice.key: choice for choice in choices}
+    values = {key: f"{one.value}, " if isinstance(one.value, int | str) else "" for key, one in chosen.items()}
+    return [f"{words}: {values[key]}{chosen[key].reason}" for key, words in MAIN.items() if key in chosen]
 
 
 def as_lines(choices: Sequence[Choice]) -> list[str]:

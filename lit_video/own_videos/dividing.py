@@ -23,7 +23,7 @@ _WORDS = "person|subject|subj|actor|speaker|participant|session|scene|rec|g|s|p"
 _MARKED = re.compile(rf"(?:^|(?<=[_\-. ]))(?:{_WORDS})\d{{1,4}}(?![^_\-. ])", re.I)
 _COUNTER = re.compile(r"(?:^|[_\-. ]+)(?:clip|part|seg|segment|shot|take|c|v)?[_\-. ]*(?:\d+|\(\d+\))$", re.I)
 _DATE = r"(?<!\d)(20\d\d)[-_.]?([01]\d)[-_.]?([0-3]\d)"
-_TIME = re.compile(_DATE + r"(?:[-_. T]| at )+([0-2]\d)[-_.:h]?([0-5]\d)[-_.:m]?([0-5]\d)")
+_TIME = re.compile(_DATE + r"(?:[-_. T]| at )*([0-2]\d)[-_.:h]?([0-5]\d)[-_.:m]?([0-5]\d)")
 # words that phones, cameras and messengers put before a counter or a date
 _CAMERA = re.compile(
     r"(?:img|e|vid|pxl|mvi|mov|mah|dsc[nf]?|gopr|g[hpxs]?|dji|sam|p|c|wa|whatsapp|signal|telegram|video|movie|clip|file"
@@ -51,7 +51,7 @@ def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None, least: in
         UserError: there is no such column, or a class has too few groups of it.
     """
     if wanted == "none":
-        return Groups(None, "every video stands for itself (--group none)")
+        return Groups(None, "Every video stands for itself (--group none).")
     if wanted and any(not video.columns.get(wanted) for video in videos):
         there = ", ".join(videos[0].columns) or "there is no table"
         raise UserError(f"--group {wanted}: no such column, or an empty cell in it; columns: {there}")
@@ -61,26 +61,27 @@ def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None, least: in
         if rare and wanted:
             raise UserError(f"--group {wanted}: class {rare[0]!r} has fewer than {least} of them, to train and to test")
         if not rare and all(names) and (wanted or count < len(videos)):
-            return Groups(names, f"{few}{sign} which belong together ({count} of them: {min(names)!r}, ...)")
+            together = f"Videos recorded together stay together, {sign}: {count} groups ({min(names)!r}, ...)."
+            return Groups(names, few + together)
         if rare and all(names) and sure and not few:
-            few = f"{sign} which belong together, but class {rare[0]!r} has fewer than {least} of them: not used, so "
-            few += "what belongs together is both trained and tested on, which flatters the test; "
-    unknown = "no column or part of the names says which were recorded together; if some were, give --group COLUMN"
-    return Groups(None, few + unknown)
+            few = f"Videos recorded together are not kept together: class {rare[0]!r} has fewer than {least} groups "
+            few += f"{sign}. So the model is tested on recordings that it knows, and its accuracy will look too high. "
+    unknown = "No column or file name says which videos were recorded together. If some were, their accuracy will look "
+    return Groups(None, few or f"{unknown}too high: name them in a table's column and give --group COLUMN.")
 
 
 def _signs(videos: Sequence[OwnVideo], columns: Sequence[str]) -> Iterator[tuple[list[str], str, bool]]:
     """Names of groups, empty where a video has none; what tells them, the surest first; whether it is no guess."""
     for column in columns:
-        yield [video.columns.get(column, "") for video in videos], f"the column {column} says", True
+        yield [video.columns.get(column, "") for video in videos], f"by the column {column}", True
     stems = [video.path.rpartition("/")[2].rpartition(".")[0] for video in videos]
     marked = ["_".join(_MARKED.findall(stem)) for stem in stems]
-    yield marked, "the files' names say, by a part such as s01,", False
-    guess = f"the times in the files' names suggest, a guess (less than {GAP // 60} minutes apart),"
+    yield marked, "by a part of their file names such as s01", False
+    guess = f"a guess by the times in their file names (less than {GAP // 60} minutes apart)"
     yield _by_time(stems), guess, True
     starts = [_start(stem, video.label) for stem, video in zip(stems, videos, strict=True)]
-    yield starts, "the files' names suggest, by their start,", False
-    yield [video.path for video in videos], "the file of a part says", True
+    yield starts, "a guess by the start of their file names", False
+    yield [video.path for video in videos], "by the file that they are parts of", True
 
 
 def _by_time(stems: Sequence[str]) -> list[str]:
@@ -126,7 +127,9 @@ def folds(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[lis
     """Give every video the fold that it is tested in, ``fold1`` and on, as its split, and say how; groups are whole."""
     parts = _parts(videos, groups, PARTS)
     number = {i: n for n, part in enumerate(parts, 1) for i in part.tolist()}
-    how = f"so few videos that each is tested once, in one of {len(parts)} folds, by a model of the others"
+    sizes = ", ".join(str(len(part)) for part in parts)
+    how = f"Few videos, so {len(parts)}-fold cross-validation: groups of {sizes}; "
+    how += "each is tested by a model trained on the others, and the model to keep is trained on all."
     return [replace(video, split=f"{FOLD}{number[i]}") for i, video in enumerate(videos)], how
 
 
@@ -155,20 +158,23 @@ def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[li
     """
     given = held_out(videos)
     splits = [video.split or "train" for video in videos]
-    how = "divided as given"
+    how = "as given"
     if not given and len(videos) < FEW:
         _take(videos, groups, splits, "test", PARTS_OF_FEW)
-        how = "divided here; so few videos that a third is tested on, and that none choose a checkpoint"
+        how = "chosen at random; so few videos that none choose a checkpoint"
     elif not given:
         _take(videos, groups, splits, "test")
         _take(videos, groups, splits, "val")
-        how = "divided here"
+        how = "chosen at random"
     elif given != {"val", "test"}:
         if "test" not in given:
             splits = ["test" if split == "val" else split for split in splits]
         _take(videos, groups, splits, "val")
         test = "test" if "test" in given else "validation"
-        how = f"tested on the {test} videos given, validated on some of the training videos"
+        how = f"the {test} videos given are tested, some of the training videos choose the checkpoint"
+    counts = Counter(splits)
+    choose = f", {counts['val']} to choose the best checkpoint (validation)" if counts["val"] else ""
+    how = f"{counts['train']} videos to train{choose}, {counts['test']} to test: {how}."
     divided = [replace(video, split=split) for video, split in zip(videos, splits, strict=True)]
     trained = {video.label for video in divided if video.split == "train"}
     absent = {video.label: video.split for video in divided if video.label not in trained}
@@ -241,13 +247,13 @@ def limits(videos: Sequence[OwnVideo]) -> list[str]:
     points = 100 * 1.96 * math.sqrt(0.5 / tested)
     name, most = in_test.most_common(1)[0]
     lines = [
-        f"{tested} test videos: differences under {points:.0f} points decide nothing",
-        f"always {name!r} would be right in {100 * most / tested:.0f} % of the test",
+        f"With {tested} test videos, two models must differ by {points:.0f} points before it is more than chance.",
+        f"Baseline: always answering {name!r} gives {100 * most / tested:.0f} %.",
     ]
-    for split, what in (("val", "validates"), ("test", "is tested")):
+    for split, what in (("val", "to choose the checkpoint"), ("test", "to test")):
         if split in counts and (absent := sorted(counts["train"].keys() - counts[split].keys())):
-            lines.append(f"no video of {', '.join(absent)} {what}: too few, or too few recordings")
+            lines.append(f"No video of {', '.join(absent)} {what}: too few videos, or too few recordings.")
     if "test" not in counts:
         unseen = [name for name, n in sorted(in_test.items()) if n in [count[name] for count in counts.values()]]
-        lines += [f"all videos of {name} are in one fold, so never seen before their test" for name in unseen]
+        lines += [f"All videos of {name} are in one group: the model that they test never saw them." for name in unseen]
     return lines

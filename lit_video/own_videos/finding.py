@@ -223,7 +223,8 @@ def _misses(path: Path) -> str:
     header, found = _header(path), _columns(path)
     needs = " and ".join(name for name, column in zip(("path", "label"), found, strict=True) if column is None)
     if any(map(is_video, header)) or not any(found):
-        return f"{path.name} begins with {', '.join(header)[:80]!r}, no header; add path,label as its first line"
+        names = "add a first line that names its columns, such as path,frames,label"
+        return f"{path.name} begins with {', '.join(header)[:80]!r}, no header; {names}"
     return f"{path.name} has columns {', '.join(header)[:200]}; needs {needs}"
 
 

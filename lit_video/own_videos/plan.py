@@ -14,8 +14,8 @@ from lit_video.datamodules.manifest import MANIFEST, scan
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.errors import UserError
 from lit_video.network.cost import count
-from lit_video.own_videos.budget import built, clips_per_second, length, of_equal_compute
-from lit_video.own_videos.choices import Choice, Machine, Start, as_lines, choose, nested
+from lit_video.own_videos.budget import ENOUGH, built, clips_per_second, epochs_in, length, of_equal_compute
+from lit_video.own_videos.choices import Choice, Machine, Start, as_lines, choose, main_lines, nested, sides
 from lit_video.own_videos.dividing import (
     FEW_FOR_FOLDS,
     LEAST,
@@ -104,12 +104,14 @@ def _write_experiment(
     rows: Rows,
     notes: Sequence[str],
     splits: Collection[str | None],
+    columns: Collection[str],
 ) -> None:
     """Write the YAML file, with every choice and its reason on top; :data:`VIDEOS` lies beside it."""
     path, settings = options.file, nested(choices)
     data = {
         "root": str(root.resolve()),
         "train": str((path.parent / VIDEOS).resolve()),
+        "columns": list(columns),
         "split_column": "split",
         "train_values": ["train"] if "train" in splits else fold_names(splits),
         "val_values": ["val"] if "val" in splits else [],
@@ -158,8 +160,8 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
     groups = find_groups(videos, options.group, LEAST_OF_FOLDS if few else LEAST)
     videos, how = (folds if few else divide)(videos, groups.names)
     counts = Counter(video.split for video in videos)
-    notes.append(", ".join(f"{count} {split}" for split, count in sorted(counts.items())) + f": {how}")
-    notes += [groups.reason, *limits(videos)]
+    notes += [how, groups.reason, *limits(videos)]
+    print(*notes[1:], "Measuring how fast this machine trains ...", sep="\n", flush=True)
     machine = Machine.here()
     if few and not machine.gpu:  # folds train side by side
         side_by_side = min(len(counts) + 1, machine.cores)
@@ -170,25 +172,39 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
     facts = [_shown(manifest[video.path], video) for video in videos]
     files = [manifest[path] for path in {video.path for video in videos}]
     decoded = 3e-9 * sum((file.frames or 0) * (file.width or 0) * (file.height or 0) for file in files)
-    choices = choose(facts, decoded, pixels, classes, training, machine, start)
     model, rows = "XViT", options.schemes or {"xvit": SCHEMES["xvit"]}
     if start:
         model, rows = start.model, {"finetuned": {"label": f"{start.model}, fine-tuned"}}
-        choices += [Choice(f"model.{key}", value, "of the weights") for key, value in start.settings.items()]
-    lengths, rows = _lengths(options, choices, model, rows, counts, len(classes), machine)
-    choices += lengths
+    # every video trains in all folds but its own, and in the model of all
+    parts = len(fold_names(counts))
+    epoch = parts * len(videos) if parts else counts["train"]
+    minutes = options.minutes or MINUTES["GPU" if machine.gpu else "CPU"]
+    settings = start.settings if start else {}
+    of_weights = [Choice(f"model.{key}", value, "of the weights") for key, value in settings.items()]
+    choices, costs, slowest = list[Choice](), dict[str, int](), 0.0
+    for side in sides(facts, training, machine, start):
+        larger = choose(facts, decoded, pixels, classes, training, machine, start, side) + of_weights
+        spent, rate = _speed(larger, model, rows, len(classes), options.equal == "compute")
+        if choices and epochs_in(minutes, rate, epoch) < ENOUGH:
+            break
+        choices, costs, slowest = larger, spent, rate
+    choices += length(slowest, epoch, minutes, counts["val"] > 0, parts + 1)
+    if options.equal == "compute":
+        own = of_equal_compute(nested(choices)["trainer"]["max_epochs"], costs)
+        rows = {name: row | {"set": row.get("set", {}) | own[name]} for name, row in rows.items()}
     rows = _fold_rows(rows, fold_names(counts)) if few else rows
     if options.equal == "compute":
         epochs = ", ".join(f"{name} {row['set']['trainer.max_epochs']}" for name, row in rows.items())
-        notes.append(f"as many multiply-adds for each scheme: epochs {epochs}")
-    print(*notes[1:], *as_lines(choices), sep="\n", flush=True)
+        notes.append(f"Each scheme gets as many multiply-adds: epochs {epochs}.")
+        print(notes[-1], flush=True)
+    print("Chosen for these videos and this machine:", *map("  {}".format, main_lines(choices)), sep="\n", flush=True)
     columns: dict[str, Any] = {"path": [video.path for video in videos], "label": [video.label for video in videos]}
     columns |= {"split": [video.split for video in videos], "group": groups.names}
     columns |= {name: [getattr(video, name) for video in videos] for name in TIMES}
     columns = {name: each for name, each in columns.items() if each and set(each) != {None}}
     write_table(options.file.with_name(VIDEOS), [[*columns], *zip(*columns.values(), strict=True)])
-    _write_experiment(options, found.root, model, choices, rows, notes, counts)
-    print(f"wrote {options.file} and {options.file.with_name(VIDEOS)}", flush=True)
+    _write_experiment(options, found.root, model, choices, rows, notes, counts, columns)
+    print(f"wrote {options.file} (all settings, with reasons) and {options.file.with_name(VIDEOS)}", flush=True)
 
 
 def _pixels(paths: Sequence[Path]) -> tuple[float, float]:
@@ -237,31 +253,15 @@ def _readable(videos: Sequence[OwnVideo], rows: Mapping[str, VideoInfo], root: P
     return good
 
 
-def _lengths(
-    options: PlanOptions,
-    choices: list[Choice],
-    model: str,
-    rows: Rows,
-    counts: Mapping[str | None, int],
-    classes: int,
-    machine: Machine,
-) -> tuple[list[Choice], Rows]:
-    """Length of the most expensive row's training, in the given time, and the rows, with own lengths if need be."""
+def _speed(
+    choices: Sequence[Choice], model: str, rows: Rows, classes: int, compute: bool
+) -> tuple[dict[str, int], float]:
+    """Return each row's cost, 1 if compute does not matter, and the clips per second of the most expensive one."""
     settings = nested(choices)
-    data, nets, parts = settings["data"], {}, len(fold_names(counts))
-    # every video trains in all folds but its own, and in the model of all
-    training = parts * sum(counts.values()) if parts else counts["train"]
-    shared = f"{parts} folds and the model of all videos together" if parts else "a run"
+    data, costs, rates = settings["data"], {}, {}
     for name, row in rows.items():
         own = {key.removeprefix("model."): value for key, value in row.get("set", {}).items()}
-        nets[name] = built(str(own.pop("model", model)), settings["model"] | own, data, classes)
-    print("timing a training step of each model", flush=True)
-    rates = {name: clips_per_second(net, data) for name, net in nets.items()}
-    minutes, compute = options.minutes or MINUTES["GPU" if machine.gpu else "CPU"], options.equal == "compute"
-    costs = {name: count(net, data["frames"], data["image_size"])[1] if compute else 1 for name, net in nets.items()}
-    slowest = min(rates[name] * costs[name] for name in rows) / max(costs.values())  # clips/s at the highest cost
-    lengths = length(slowest, training, minutes, counts["val"] > 0, shared)
-    if not compute:
-        return lengths, rows
-    own_lengths = of_equal_compute(nested(lengths)["trainer"]["max_epochs"], costs)
-    return lengths, {name: row | {"set": row.get("set", {}) | own_lengths[name]} for name, row in rows.items()}
+        net = built(str(own.pop("model", model)), settings["model"] | own, data, classes)
+        costs[name] = count(net, data["frames"], data["image_size"])[1] if compute else 1
+        rates[name] = clips_per_second(net, data)
+    return costs, min(rates[name] * costs[name] for name in rows) / max(costs.values())

@@ -16,7 +16,7 @@ from lit_video.utils.clip_shape import in_words
 from lit_video.utils.text import as_markdown, markdown_lines, to_text
 
 SURE = 0.025  # one-sided
-MOST = 5  # confusions that are named
+MOST = 3  # confusions that are named
 SHOWN = 30  # classes of the table
 LICENCE = """The weights carry what the videos and the weights that they started from allow: look at the licences of
 both before you pass this on. `lit_video` itself is under Apache-2.0."""
@@ -44,13 +44,10 @@ def _tested(run_dir: Path) -> tuple[dict[str, Any], Predictions | None]:
     return result, read_predictions(run_dir, result["test_videos"])
 
 
-def headline(run_dir: Path) -> str:
-    """The accuracy of a finished run in a line, with its interval and that of the most frequent class."""
+def headline(run_dir: Path) -> list[str]:
+    """Return the accuracy of a finished run with its interval, that of the most frequent class, and the confusions."""
     result, predictions = _tested(run_dir)
-    if predictions is None:
-        return "not tested"
-    accuracy, *_, always = accuracy_facts(result, predictions)
-    return "; ".join([accuracy, *(["each in one fold"] if result.get("folds") else []), always])
+    return accuracy_facts(result | {"folds": None}, predictions) if predictions else ["Not tested."]
 
 
 def _front_matter(data: dict[str, Any], result: dict[str, Any]) -> str:
@@ -103,7 +100,7 @@ def _accuracy(result: dict[str, Any], predictions: Predictions | None) -> str:
 
 
 def accuracy_facts(result: dict[str, Any], predictions: Predictions) -> list[str]:
-    """Accuracy with its interval, how it was tested if in folds, and that of the most frequent class of each task."""
+    """Accuracy with its interval; of each task, that of the most frequent class and confusions; tests in folds."""
     right = predictions.hits()
     low, high = share_interval(int(right.sum()), len(right))
     what = f" in {' and '.join(predictions.tasks)}" if len(predictions.tasks) > 1 else ""
@@ -112,6 +109,7 @@ def accuracy_facts(result: dict[str, Any], predictions: Predictions) -> list[str
     facts = [
         f"{share} (95 % interval {low:.0f} to {high:.0f} %)" + (f"; {known} of them were trained on" if known else "")
     ]
+    facts += [f"{name}: {fact}" if name else fact for name, task in predictions.tasks.items() for fact in _facts(task)]
     if folds := result.get("folds"):
         each = ", ".join(f"{value:.0f}" for value in folds.values())
         facts += [
@@ -119,7 +117,7 @@ def accuracy_facts(result: dict[str, Any], predictions: Predictions) -> list[str
             "others; this model trained on all videos and was not tested itself",
             f"probabilities are at the temperature {result['temperature']:.2f}, fitted on the folds' tests",
         ]
-    return facts + [_always(name, task) for name, task in predictions.tasks.items()]
+    return facts
 
 
 def _precision(file: Path) -> str:
@@ -131,25 +129,24 @@ def _precision(file: Path) -> str:
     return "\n\n" + markdown_lines(["class", "test videos", "average precision, %"], body)
 
 
-def _always(name: str, task: TaskPredictions) -> str:
-    """Accuracy of always predicting the most frequent class, and whether the model is better (exact McNemar test)."""
+def _facts(task: TaskPredictions) -> list[str]:
+    """Say what always answering the most frequent class gives, if the model is better (McNemar), and confusions."""
     from scipy.stats import binomtest
 
     often, right = int(np.bincount(task.target).argmax()), task.hits()
     always = task.target == often
     gained, lost = int((right & ~always).sum()), int((always & ~right).sum())
     better = gained + lost and binomtest(gained, gained + lost, alternative="greater").pvalue < SURE
-    says = "the model is better" if better else "the model cannot be told from that"
-    share = f"always {task.classes[often]!r} would be right in {100 * always.mean():.1f} %"
-    return f"{f'{name}: ' if name else ''}{share}: {says}"
+    says = "the model is better" if better else "the model is not better for certain"
+    baseline = f"Baseline: always answering {task.classes[often]!r} gives {100 * always.mean():.1f} %; {says}"
+    confused = [f"{a!r} taken for {b!r} ({n})" for a, b, n in most_confused(task.confusion, task.classes, MOST)]
+    return [baseline, *(["Most often confused: " + "; ".join(confused)] if confused else [])]
 
 
 def _of_task(name: str, task: TaskPredictions) -> list[str]:
-    """Accuracy by class and confusions, below the name of one of several tasks."""
-    confused = [f"{a} taken for {b} ({n})" for a, b, n in most_confused(task.confusion, task.classes, MOST)]
-    ending = ["", "Most often confused: " + as_markdown("; ".join(confused)) + "."] if confused else []
+    """Accuracy by class, below the name of one of several tasks."""
     classes = markdown_lines(["class", "test videos", "right, %"], class_lines(task)[:SHOWN])
-    return [*(["", f"### {as_markdown(name)}"] if name else []), "", classes, *ending]
+    return [*(["", f"### {as_markdown(name)}"] if name else []), "", classes]
 
 
 def class_lines(task: TaskPredictions) -> list[list[str]]:

@@ -17,6 +17,7 @@ LATEX = str.maketrans(
     | {"±": r"$\pm$", "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 )
 PAPER_ONLY = "paper only"
+OWN = "own"  # scale of tables of a user's own videos, which no paper has
 OTHER_ORDERS = ("reversed/", "shuffled/", "static/")  # orders of a clip's frames, see data.test_orders
 REACH = "; reach: how many frames apart two may be that the scheme can compare, blind: whatever their order"
 
@@ -62,6 +63,8 @@ def main_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
     printed = sorted({key for key, value in numbers if value["paper"] is not None})
     measured = {key for key, value in numbers if value["ours"] is not None}
     orders = [key for order in OTHER_ORDERS if (key := order + data["metric"].partition("/")[2]) in measured]
+    own = data["scale"] == OWN
+    ours = "" if own else " ours"
     columns: list[tuple[str, Callable[[dict[str, Any], str], str]]] = [
         ("row", lambda row, _: str(row["label"])),
         ("params", lambda row, _: f"{row['params'] / 1e6:.3g}M" if row["seeds"] else ""),
@@ -75,11 +78,11 @@ def main_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
         if key in orders:
             columns.append((f"{name} {key.partition('/')[0]}", partial(_ours, key)))
         elif not papers_own(key):
-            columns.append((f"{name} ours", partial(_ours, key)))
+            columns.append((f"{name}{ours}", partial(_ours, key)))
             columns += [("diff.", partial(_difference, key))] if key in printed and data["on_papers_data"] else []
     columns.append(("seeds", lambda row, _: seeds_text(row["seeds"])))
     body = [[cell(row, absent) for _, cell in columns] for row, absent in rows]
-    title = f"{data['title']} - {data['source']}; ours: scale {data['scale']}"
+    title = f"{data['title']} - {data['source']}" + ("" if own else f"; ours: scale {data['scale']}")
     return title, [name for name, _ in columns], body
 
 

@@ -113,7 +113,8 @@ def write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], secon
     }
     update_run(cli.run_dir, state=None, result=result)
     scores = ", ".join(f"{key} {value:.1f}" for key, value in metrics.items())
-    ended = [f"{scores} on {videos} videos", said(known), f"{seconds:.0f} s"]
+    tested = f"{scores} on {videos} videos" if videos else "trained, not tested"
+    ended = [tested, said(known), f"{seconds:.0f} s"]
     memory = peak_memory(cli.trainer.strategy.root_device)
     print(f"{cli.run.label}: {', '.join(filter(None, [*ended, memory]))}", flush=True)
 

@@ -4,7 +4,7 @@ import pytest
 
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.own_videos.budget import length
-from lit_video.own_videos.choices import Machine, Start, as_lines, choose, nested
+from lit_video.own_videos.choices import Machine, Start, as_lines, choose, nested, sides
 
 LAPTOP, SERVER = Machine(0.0, 16.0, 4), Machine(80.0, 128.0, 16)
 
@@ -30,7 +30,7 @@ def test_no_flips_where_classes_name_a_side(classes, flip):
     assert settings(classes=classes)["data"]["augmentation"]["flip"] == flip
     lines = as_lines(choose([video()], 0.1, (0.5, 0.5), classes, 40, LAPTOP, None))
     (line,) = [line for line in lines if line.startswith("data.augmentation")]
-    assert ("in a mirror" in line) == (flip == 0.0)
+    assert ("would become another class" in line) == (flip == 0.0)
 
 
 def test_short_videos_are_shown_whole_and_long_ones_in_parts():
@@ -43,8 +43,6 @@ def test_short_videos_are_shown_whole_and_long_ones_in_parts():
 def test_frames_and_pixels_and_memory():
     assert settings(video(frames=12))["data"]["frames"] == 8
     assert settings(video(frames=30))["data"]["frames"] == 16
-    assert settings()["data"]["image_size"] == 32
-    assert settings(machine=SERVER)["data"]["image_size"] == 112
     assert (settings()["data"]["mean"], settings()["data"]["std"]) == (0.41, 0.23)
     small, large = settings(), settings(decoded=93.0)
     assert (small["data"]["keep_gb"] > 0, small["data"]["num_workers"]) == (True, 0)
@@ -72,6 +70,25 @@ def test_weights_bring_their_settings_and_a_recipe_of_fine_tuning():
 
 
 @pytest.mark.parametrize(
+    ("videos", "training", "machine", "start", "expected"),
+    [
+        ([video()], 400, LAPTOP, None, [32, 48, 64, 96, 112]),
+        ([video(width=80, height=60), video(), video(width=99, height=77)], 400, LAPTOP, None, [32, 48, 64]),
+        ([video(width=32, height=24)], 400, LAPTOP, None, [32]),
+        ([video()], 50, LAPTOP, None, [32]),
+        ([video()], 400, SERVER, None, [112]),
+        ([video()], 400, LAPTOP, Start("hub:x", "XViT", {}, {"image_size": 224}), [32]),
+    ],
+)
+def test_the_sides_to_choose_from_are_what_the_videos_have(videos, training, machine, start, expected):
+    assert [*sides(videos, training, machine, start)] == expected
+    for side in expected:
+        chosen = nested(choose(videos, 0.1, None, ("a", "b"), training, machine, start, side))
+        assert chosen["data"]["image_size"] == (224 if start else side)
+        assert start or side % chosen["model"]["patch"] == 0
+
+
+@pytest.mark.parametrize(
     ("rate", "training", "epochs", "every"), [(100, 420, 100, 4), (1000, 50, 200, 8), (5, 1000, 10, 1)]
 )
 def test_epochs_follow_from_speed_and_time(rate, training, epochs, every):
@@ -90,8 +107,8 @@ def test_without_videos_that_validate_no_checkpoint_is_chosen():
 @pytest.mark.parametrize(("minutes", "epochs"), [(0.01, 10), (1.0, 42), (10.0, 100)])
 def test_the_reason_for_the_epochs_adds_up(minutes, epochs):
     """Seconds of training times clips per second, by the clips of an epoch; and the bound that was met, if any."""
-    first = length(100, 100, minutes, False, "5 folds and one")[0]
+    first = length(100, 100, minutes, False, 6)[0]
     assert first.value == epochs
-    assert "5 folds and one" in first.reason and "100 clips/s" in first.reason
-    assert ("minimum" in first.reason, "maximum" in first.reason) == (epochs == 10, epochs == 100)
-    assert ("enough for 420" in first.reason) == (epochs == 100)
+    assert "6 trainings, 100 clips/s" in first.reason
+    assert ("the least" in first.reason, "the most" in first.reason) == (epochs == 10, epochs == 100)
+    assert ("420 would fit" in first.reason) == (epochs == 100)

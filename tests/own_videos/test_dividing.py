@@ -29,7 +29,7 @@ def test_names_tell_recordings(case):
     groups = find_groups(videos)
     assert min(groups.names) == first
     assert len(set(groups.names)) == len({name[: len(name) - 8] for name in names}) or len(set(groups.names)) in (4, 5)
-    assert "which belong together" in groups.reason
+    assert groups.reason.startswith("Videos recorded together stay together, ")
 
 
 @pytest.mark.parametrize("names", [["walk_1", "walk_2"], ["clip_", "part"], ["IMG_1203", "IMG_1204"]])
@@ -57,6 +57,7 @@ def test_what_cameras_and_phones_call_files_is_no_recording(joiner):
         "VID_2024{:%m%d_%H%M%S}",
         "PXL_2024{:%m%d_%H%M%S}123",
         "2024{:%m%d_%H%M%S}",
+        "DJI_2024{:%m%d%H%M%S}_0001_D",
         "WhatsApp Video 2024{:-%m-%d at %H.%M.%S}",
     ],
 )
@@ -64,9 +65,9 @@ def test_times_within_minutes_are_a_guess_of_a_recording(pattern):
     times = [datetime(2024, 1, 31, 12 + i % 4, i // 4, 7) for i in range(24)]
     groups = find_groups(named(("ab"[i % 2], pattern.format(time)) for i, time in enumerate(times)), least=2)
     assert [name[11:13] for name in groups.names] == [str(time.hour) for time in times]
-    assert "suggest, a guess (less than 5 minutes apart), which belong together (4 of them" in groups.reason
+    assert "a guess by the times in their file names (less than 5 minutes apart): 4 groups" in groups.reason
     few = find_groups(named(("ab"[i % 2], pattern.format(time)) for i, time in enumerate(times)))
-    assert few.names is None and "a guess" in few.reason and "not used" in few.reason
+    assert few.names is None and "a guess" in few.reason and "not kept together" in few.reason
 
 
 def test_a_column_tells_and_another_can_be_chosen():
@@ -83,15 +84,13 @@ def test_parts_of_one_file_are_not_both_trained_and_tested_on():
     """What was recorded at once looks alike: a model that knows the recording is right about all of it."""
     videos = [OwnVideo(f"{i % 9}.mp4", "ab"[i % 2], columns={"start": str(i)}) for i in range(90)]
     groups = find_groups(videos)
-    assert groups.reason.startswith("the file of a part says which belong together (9 of them: '0.mp4'")
+    assert groups.reason.endswith("by the file that they are parts of: 9 groups ('0.mp4', ...).")
     divided, _ = divide(videos, groups.names)
     trained, tested = ({video.path for video in divided if video.split == split} for split in ("train", "test"))
     assert trained and tested and not trained & tested
     few = find_groups([OwnVideo(f"{i % 2}.mp4", "ab"[i % 2], columns={"start": str(i)}) for i in range(90)])
     assert few.names is None
-    assert few.reason.startswith(
-        "the file of a part says which belong together, but class 'a' has fewer than 3 of them"
-    )
+    assert "not kept together: class 'a' has fewer than 3 groups by the file that they are parts of" in few.reason
 
 
 def test_a_column_with_too_few_values_is_refused_or_passed_over():
@@ -109,7 +108,10 @@ def test_folds_test_every_video_once_and_divide_no_recording():
     groups = [f"rec{i % 6}" for i in range(60)]
     divided, how = folds(videos, groups)
     assert fold_names(video.split for video in divided) == [f"fold{i}" for i in range(1, 6)]
-    assert "tested once" in how and divided == folds(videos, groups)[0]
+    assert (
+        how.startswith("Few videos, so 5-fold cross-validation: groups of 10, 10, 10, 10, 20; each")
+        and divided == folds(videos, groups)[0]
+    )
     of_group = defaultdict(set)
     for video, group in zip(divided, groups, strict=True):
         of_group[group].add(video.split)
@@ -123,13 +125,13 @@ def test_folds_of_videos_without_groups_have_equal_shares_of_each_class():
     divided, _ = folds(named((label, str(i)) for label in ("walk", "sit") for i in range(10)), None)
     assert Counter((video.split, video.label) for video in divided).most_common()[-1][1] == 2
     lines = limits(divided)
-    assert lines[0].startswith("20 test videos") and "50 % of the test" in lines[1] and len(lines) == 2
+    assert lines[0].startswith("With 20 test videos") and lines[1].endswith("gives 50 %.") and len(lines) == 2
 
 
 def test_a_class_in_one_fold_is_named():
     videos = [OwnVideo(f"{i}.mp4", "ab"[i % 2], f"fold{i % 4 + 1}") for i in range(8)]
     videos += [OwnVideo("c.mp4", "c", "fold1")]
-    assert "all videos of c are in one fold" in limits(videos)[2]
+    assert "All videos of c are in one group" in limits(videos)[2]
 
 
 @pytest.mark.parametrize("grouped", [False, True])
@@ -139,7 +141,7 @@ def test_classes_have_equal_shares_and_groups_are_whole(grouped, walks, test, va
     videos = named((label, f"{i}") for label, count in sizes.items() for i in range(count))
     groups = [f"g{i % 10}" for i in range(len(videos))] if grouped else None
     divided, how = divide(videos, groups)
-    assert how.startswith("divided here") and ("third" in how) == (not val)
+    assert "chosen at random" in how and ("none choose" in how) == (not val) == ("validation" not in how)
     shares = defaultdict(Counter)
     for video in divided:
         shares[video.split][video.label] += 1
@@ -177,7 +179,7 @@ def test_training_videos_alone_are_divided_as_if_no_split_were_given(number):
     videos = [OwnVideo(f"{i}.mp4", "ab"[i % 2], "train") for i in range(number)]
     divided, how = divide(videos, None)
     free = [replace(video, split=None) for video in videos]
-    assert (divided, how) == divide(free, None) and how.startswith("divided here")
+    assert (divided, how) == divide(free, None) and "chosen at random" in how
     assert not held_out(videos) and {video.split for video in divided} >= {"train", "test"}
 
 
@@ -207,7 +209,7 @@ def test_rare_classes_are_left_out_by_name():
 def test_what_a_test_cannot_decide_is_said_first():
     videos = [OwnVideo(f"{split}{i}.mp4", "ab"[i % 2], split) for split in ("train", "val", "test") for i in range(10)]
     lines = limits(videos)
-    assert lines[0] == "10 test videos: differences under 44 points decide nothing"
-    assert lines[1] == "always 'a' would be right in 50 % of the test"
+    assert lines[0] == "With 10 test videos, two models must differ by 44 points before it is more than chance."
+    assert lines[1] == "Baseline: always answering 'a' gives 50 %."
     lines = limits([video for video in videos if (video.split, video.label) != ("val", "b")])
-    assert "no video of b validates: too few, or too few recordings" in lines
+    assert "No video of b to choose the checkpoint: too few videos, or too few recordings." in lines

@@ -8,7 +8,7 @@ from markdown_it import MarkdownIt
 import lit_video
 from lit_video.__main__ import main
 from lit_video.errors import UserError
-from lit_video.reports.card import model_card
+from lit_video.reports.card import headline, model_card
 from lit_video.runs.predictions import save_logits
 from lit_video.runs.results import read_result
 from lit_video.utils.text import printable
@@ -21,9 +21,10 @@ def test_a_card_counts_what_was_right_and_what_was_confused(finished):
     change_result(finished, test_videos=6)
     card = model_card(finished)
     assert "66.7 % of 6 test videos are right (95 % interval 30 to 90 %)" in card
-    assert "always 'walk' would be right in 50.0 %" in card
+    assert "- Baseline: always answering 'walk' gives 50.0 %; the model is not better for certain" in card
     assert "| walk | 3 | 67 |" in card and "fall |" not in card
-    assert "walk taken for sit (1); sit taken for fall (1)" in card
+    assert "- Most often confused: 'walk' taken for 'sit' (1); 'sit' taken for 'fall' (1)" in card
+    assert [f"- {line}" in card for line in headline(finished)] == [True] * 3
 
 
 def test_of_several_tasks_a_video_is_right_in_all_of_them(finished):
@@ -35,11 +36,14 @@ def test_of_several_tasks_a_video_is_right_in_all_of_them(finished):
     change_result(finished, test_videos=4)
     card = model_card(finished)
     assert "25.0 % of 4 test videos are right in verb and noun (95 %" in card
-    assert "- verb: always 'take' would be right in 50.0 %" in card
-    assert "- noun: always 'egg' would be right in 50.0 %" in card
+    assert "- verb: Baseline: always answering 'take' gives 50.0 %" in card
+    assert "- noun: Baseline: always answering 'egg' gives 50.0 %" in card
     verbs, nouns = card.split("### verb")[1].split("### noun")
     assert "| take | 2 | 100 |" in verbs and "| egg | 2 | 0 |" in nouns
-    assert "Most often confused" not in verbs and "egg taken for" in nouns
+    assert (
+        "verb: Most often confused" not in card
+        and "noun: Most often confused: 'pan' taken for 'cup' (1); 'egg'" in card
+    )
 
 
 def test_names_make_no_html_no_picture_no_line_and_no_cell(finished):

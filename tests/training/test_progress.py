@@ -23,7 +23,7 @@ def test_lines_and_state_have_speed_time_left_and_the_share_that_waits_for_data(
         assert read_status(tmp_path).step == (0 if step == 1 else step), "of this second"
         trainer.callback_metrics["train/data_wait"] = torch.tensor(12.5)
     assert capsys.readouterr().out == (
-        "row seed 0: step 20/100, train/loss 0.5, 64 clips/s, 40 s left, data wait 12 %\n"
+        "row seed 0: step 20 of 100, 0.5 loss, 64 clips/s, 40 s left, 12 % of the time waits for videos\n"
     )
     status = read_status(tmp_path)
     assert (status.clips_per_second, status.seconds_left, status.data_wait) == (64, 40, 12.5)

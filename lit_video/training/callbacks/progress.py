@@ -12,7 +12,7 @@ from lightning.pytorch.callbacks import Callback
 from lit_video.runs.status import Status, write_status
 from lit_video.video.loading import TimedLoader
 
-SHOWN = ("train/loss", "train/clip_top1", "val/clip_top1")
+SHOWN = {"train/loss": "loss", "train/clip_top1": "% right in training", "val/clip_top1": "% right in validation"}
 DATA_WAIT = "train/data_wait"
 MUCH = 10.0  # percent
 JUDGED_AFTER = 60.0  # seconds of training
@@ -51,10 +51,10 @@ class Progress(Callback):
             self._write(trainer, status)
         if prints:
             self._printed = now
-            scores = " ".join(f"{key} {float(metrics[key]):.4g}" for key in SHOWN if key in metrics)
+            scores = ", ".join(f"{float(metrics[key]):.3g} {words}" for key, words in SHOWN.items() if key in metrics)
             speed = f"{status.clips_per_second:.0f} clips/s, {status.seconds_left:.0f} s left"
-            wait = f", data wait {status.data_wait:.0f} %" if DATA_WAIT in metrics else ""
-            print(f"{self.name}: step {status.step}/{status.steps}, {scores}, {speed}{wait}", flush=True)
+            wait = f", {status.data_wait:.0f} % of the time waits for videos" if DATA_WAIT in metrics else ""
+            print(f"{self.name}: step {status.step} of {status.steps}, {scores}, {speed}{wait}", flush=True)
 
     def on_test_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Training is over."""
