@@ -6,12 +6,12 @@ from lit_video.errors import OptionError
 from lit_video.runs.files import RUN, has_result, seed_of
 from lit_video.runs.results import read_result
 
-RUNS, BEST = Path("runs"), "best"  # of a run, the folder of Lightning's ModelCheckpoint
+RUNS, BEST = Path("runs"), "best"  # BEST: folder of Lightning's ModelCheckpoint in a run
 WAYS = "give a run's last.ckpt, its folder, or TABLE/ROW of runs/"
 
 
 def find_checkpoint(text: str) -> Path:
-    """The file of a checkpoint.
+    """Return the file of a checkpoint.
 
     Args:
         text: the file; the folder of a run, of which it is the checkpoint that was tested; ``TABLE/ROW`` of ``runs/``,
@@ -34,7 +34,7 @@ def find_checkpoint(text: str) -> Path:
 
 
 def settings_of(checkpoint: Path) -> Path:
-    """``run.json`` of a checkpoint's run; it may not exist. A name with a metric (``{val/loss}``) makes folders."""
+    """Return ``run.json`` of a checkpoint's run; it may not exist. A name with ``{val/loss}`` makes folders."""
     folders = [parent.parent for parent in checkpoint.parents if parent.name == BEST]
     records = [folder / RUN for folder in (checkpoint.parent, *folders)]
     return next((record for record in records if record.is_file()), records[0])

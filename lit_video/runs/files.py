@@ -22,17 +22,17 @@ from lit_video.utils.files import read_whole, write_atomically
 from lit_video.utils.limits import UNPACKED, within
 
 RUN = "run.json"
-MISTAKES, THUMBNAILS = "mistakes.csv", "mistakes.jpg"  # of a run's test
+MISTAKES, THUMBNAILS = "mistakes.csv", "mistakes.jpg"  # beside a run's test
 MISTAKE = ("file", "true", "predicted", "probability", "fold")  # columns
 WIDTH, HEIGHT, DRAWN = 160, 120, 12  # pixels of a thumbnail; how many of the surest have one, below each other
 ENDING = ".tar.xz"
 AGAIN = "delete it, the run measures again"
 
-NAME = r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}"  # of a table, scale, row or file
+NAME = r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}"  # a table, scale, row or file
 SEED = r"seed(\d{1,18})"
 MEMBER = re.compile(rf"({NAME}/){{3}}{SEED}/{NAME}", re.ASCII)
 
-Files = Mapping[str, bytes]  # of a run, by name
+Files = Mapping[str, bytes]  # a run's files by name
 
 
 def run_folders(place: Path, damaged: list[UserError] | None = None) -> list[Path]:
@@ -55,13 +55,13 @@ def run_folders(place: Path, damaged: list[UserError] | None = None) -> list[Pat
 
 
 def seed_of(run_dir: Path) -> int | None:
-    """The seed in a folder's name; ``None`` of any other name."""
+    """Return the seed in a folder's name; ``None`` for any other name."""
     match = re.fullmatch(SEED, run_dir.name, re.ASCII)
     return int(match[1]) if match else None
 
 
 def read_run(run_dir: Path) -> dict[str, Any]:
-    """The record of a run; empty where there is none."""
+    """Return the record of a run; empty if there is none."""
     return read_whole(run_dir / RUN, lambda: dict(json.loads(run_file(run_dir, RUN))), AGAIN) or {}
 
 
@@ -72,7 +72,7 @@ def update_run(run_dir: Path, **parts: Any) -> None:
 
 
 def has_result(run_dir: Path) -> bool:
-    """Whether a folder's run is finished; its record may be damaged."""
+    """Return whether a folder's run is finished; its record may be damaged."""
     try:
         content = json.loads((run_dir / RUN).read_bytes())
     except FileNotFoundError:
@@ -83,7 +83,7 @@ def has_result(run_dir: Path) -> bool:
 
 
 def run_file(run_dir: Path, name: str) -> bytes:
-    """The content of a run's file.
+    """Return the content of a run's file.
 
     Raises:
         UserError: it is in a pack that is damaged.
@@ -94,7 +94,7 @@ def run_file(run_dir: Path, name: str) -> bytes:
 
 
 def packed_files(run_dir: Path) -> Files:
-    """Files of a run that is packed and has no result in its folder; none for any other."""
+    """Return the files of a run that is packed and has no result in its folder; none for any other."""
     folder = run_dir.absolute()
     if len(folder.parents) < 4 or not (pack := pack_of(folder.parents[2])).is_file() or has_result(run_dir):
         return {}
@@ -102,12 +102,12 @@ def packed_files(run_dir: Path) -> Files:
 
 
 def pack_of(table_dir: Path) -> Path:
-    """The pack of a table's runs, which need not be there."""
+    """Return the path of the pack of a table's runs; it may not exist."""
     return table_dir.parent / f"{table_dir.name}{ENDING}"
 
 
 def packed_runs(pack: Path) -> Mapping[Path, Files]:
-    """Runs of a pack by their folders, which lie beside it in name only."""
+    """Return the runs of a pack by the folders they would have beside it."""
     found = pack.stat()
     read = partial(_unpacked, pack, found.st_mtime_ns, found.st_size)
     return read_whole(pack, read, "pack its runs again; its name is TABLE.tar.xz") or {}

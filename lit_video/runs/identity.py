@@ -54,11 +54,11 @@ class Identity:
     data: str = ""  # digest of the videos and labels, or the name of drawn videos
     weights: Mapping[str, str] = field(default_factory=dict)  # digests of what training starts from, by setting
     commit: str = ""
-    versions: Mapping[str, str] = field(default_factory=dict)  # of the packages that numbers depend on
+    versions: Mapping[str, str] = field(default_factory=dict)  # packages that numbers depend on
 
     @property
     def flat(self) -> dict[str, Any]:
-        """All of it by keys joined with dots."""
+        """Return all of it by keys joined with dots."""
         code = {"commit": self.commit} | {f"versions.{name}": number for name, number in self.versions.items()}
         return flatten(self.settings) | {"data": self.data} | code
 
@@ -67,7 +67,7 @@ class Identity:
 class Difference:
     """One thing in which a run differs from what it was."""
 
-    key: str  # of a setting, or data, commit, versions.NAME
+    key: str  # a setting's, or data, commit, versions.NAME
     was: Any
     now: Any
     kind: Kind
@@ -77,7 +77,7 @@ class Difference:
 
 
 def differences(old: Identity, new: Identity) -> list[Difference]:
-    """How a run differs from one before, by key; nothing for two that have the same numbers."""
+    """Return how a run differs from an earlier one, by key; empty for two with the same numbers."""
     was, now = old.flat, new.flat
     for key in old.weights.keys() & new.weights.keys():  # by their values: a file may have another name
         same = old.weights[key] == new.weights[key]
@@ -107,9 +107,9 @@ def _kind(key: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Kind:
 class Record:
     """Identity and changes of a run, kept in its checkpoints and its result."""
 
-    identity: Identity  # of its last attempt
+    identity: Identity  # the last attempt's
     changes: list[dict[str, Any]] = field(default_factory=list)  # since the run began: key, from, to
-    finished: bool = False  # whether there is a result
+    finished: bool = False  # True if there is a result
 
     def going_on(self, run_dir: Path, now: Identity) -> "Record":
         """Return the record of the run in a folder that goes on as ``now``; prints and adds the changes."""
@@ -142,18 +142,18 @@ class Record:
 
 
 def lasting_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The flat settings that a run keeps for life."""
+    """Return the flat settings that a run keeps for life."""
     changing = (*FREE, *FOLDERS, *SPREAD, *LONGER)
     return {key: value for key, value in flatten(settings).items() if not key.startswith(changing)}
 
 
 def averages(settings: Mapping[str, Any]) -> bool:
-    """Whether a training ends with averaged weights, from which it cannot go on."""
+    """Return whether a training ends with averaged weights, from which it cannot go on."""
     return bool(_of_kinds(flatten(settings).get(CALLBACKS, []), AVERAGING))
 
 
 def global_batch(flat: Mapping[str, Any]) -> int | None:
-    """Clips of an optimizer's step over all devices, from flat settings; ``None`` where the machine decides."""
+    """Return the clips of an optimizer step over all devices, from flat settings; ``None`` if the machine decides."""
     if flat.get("global_batch"):
         return int(flat["global_batch"])
     devices = flat.get("trainer.devices", 1)
@@ -172,7 +172,7 @@ def flatten(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain_settings(settings: Mapping[str, Any]) -> dict[str, Plain]:
-    """Settings as flat keys and plain values, by which W&B groups and filters: ``window``, ``size_width``, ``model``.
+    """Return settings as flat keys and plain values for W&B to group by: ``window``, ``size_width``, ``model``.
 
     W&B reads a dot as a nested key, so parts of a key are joined by an underscore, without the group's name; where two
     groups have a setting of the same name, the later one's value stands. A class gives its name, a list of plain values

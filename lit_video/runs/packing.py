@@ -52,7 +52,7 @@ def _files(run_dir: Path) -> Files:
 
 
 def _archive(files: Iterable[tuple[str, bytes]]) -> bytes:
-    """A tar without dates and owners; files of one name lie together, which packs them better."""
+    """Make a tar without dates and owners; files of one name lie together, which packs them better."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:xz", preset=9) as archive:
         for path, content in sorted(files, key=lambda each: (each[0].rpartition("/")[2], each[0])):

@@ -31,7 +31,7 @@ class TaskPredictions:
     """Predictions of one task, arrays of ``(videos,)``."""
 
     predicted: NDArray[np.integer]  # class of the highest logit, the mean over views; the first of equal ones
-    rank: NDArray[np.integer]  # how many classes come before the right one; 0 if the prediction is right
+    rank: NDArray[np.integer]  # number of classes before the right one; 0 if the prediction is right
     confidence: NDArray[np.floating]  # probability of the prediction
     target: NDArray[np.integer]  # the right class
     classes: list[str]  # names of all
@@ -40,7 +40,7 @@ class TaskPredictions:
     def of_logits(
         cls, logits: NDArray[np.floating], target: NDArray[np.integer], classes: list[str]
     ) -> "TaskPredictions":
-        """Predictions from the logits ``(videos, classes)``."""
+        """Make predictions from the logits ``(videos, classes)``."""
         order = np.argsort(-logits, axis=1, kind="stable")
         exponentials = np.exp(logits.astype(np.float64) - logits.max(1, keepdims=True))
         confidence = (exponentials / exponentials.sum(1, keepdims=True)).max(1)
@@ -64,7 +64,7 @@ class TaskPredictions:
         return 100 * np.divide(right, self.videos, out=np.full(len(right), np.nan), where=self.videos > 0)
 
     def hits(self, top: int = 1) -> NDArray[np.bool_]:
-        """Whether each video's class is among its ``top`` predictions."""
+        """Return whether each video's class is among its ``top`` predictions."""
         return self.rank < top
 
     def top1_of(self, classes: Sequence[int]) -> float:
@@ -85,7 +85,7 @@ class Predictions:
         return cls(video, {name: TaskPredictions.of_logits(*task) for name, task in tasks.items()})
 
     def hits(self, metric: str = "") -> NDArray[np.bool_]:
-        """Whether each video is right in what a metric counts: ``test/TASK_top1`` one task, any other all of them."""
+        """Return whether each video is right by a metric: ``test/TASK_top1`` counts one task, any other all."""
         task = metric.rpartition("/")[2].removesuffix("_top1")
         if task in self.tasks:
             return self.tasks[task].hits()
@@ -93,7 +93,7 @@ class Predictions:
 
 
 def most_confused(counts: NDArray[np.int64], classes: Sequence[str], most: int) -> list[tuple[str, str, int]]:
-    """The most frequent mistakes of a confusion matrix: class, what it was taken for, and how many videos were."""
+    """Return a confusion matrix's most frequent mistakes: true class, predicted class, number of videos."""
     wrong = counts * (1 - np.eye(len(counts), dtype=np.int64))
     order = np.argsort(-wrong, axis=None, kind="stable")[:most]
     places = [divmod(int(i), len(counts)) for i in order]
@@ -112,7 +112,7 @@ def save_logits(run_dir: Path, video: NDArray[np.integer], tasks: Mapping[str, L
 
 
 def packed_predictions(predictions: Predictions) -> bytes:
-    """``predictions.npz`` as a pack has it: in the smallest types, uncompressed, since the whole pack is compressed."""
+    """Write ``predictions.npz`` for a pack: in the smallest types, uncompressed, for the whole pack is compressed."""
     arrays: dict[str, NDArray[Any]] = {"video": predictions.video.astype(np.int32)}
     for name, task in predictions.tasks.items():
         numbers = {key: getattr(task, key).astype(np.int16) for key in ("predicted", "rank", "target")}
@@ -124,7 +124,7 @@ def packed_predictions(predictions: Predictions) -> bytes:
 
 
 def read_predictions(run_dir: Path, videos: int | None = None) -> Predictions | None:
-    """The predictions of a run's test, by the videos' numbers; ``None`` for a run that kept none.
+    """Read the predictions of a run's test, by the videos' numbers; ``None`` for a run that kept none.
 
     ``videos`` is how many its result was measured on.
     """
@@ -177,7 +177,7 @@ def _predictions(content: bytes, videos: int | None) -> Predictions:
 
 
 def _task(arrays: Mapping[str, NDArray[Any]], name: str, order: NDArray[np.intp]) -> TaskPredictions:
-    """A task in the order of the videos; an error if its arrays do not fit together."""
+    """Return a task in the order of the videos; refuse arrays that do not fit together."""
     keys = ("logits",) if f"logits{name}" in arrays else ("predicted", "rank", "confidence")
     classes, target = [str(label) for label in arrays[f"classes{name}"]], arrays[f"target{name}"]
     of_videos = [arrays[f"{key}{name}"] for key in keys]

@@ -19,7 +19,7 @@ Point = Mapping[str, float]
 
 
 def read_result(run_dir: Path, anywhere: bool = False) -> dict[str, Any] | None:
-    """The result of a finished run, with its identity and changes; ``None`` for a run that is not finished.
+    """Read the result of a finished run, with its identity and changes; ``None`` for a run that is not finished.
 
     With ``anywhere`` its path may have other names than those of table, scale, row and seed, as a copy has.
     """
@@ -28,7 +28,7 @@ def read_result(run_dir: Path, anywhere: bool = False) -> dict[str, Any] | None:
 
 
 def _checked(path: Path, run: dict[str, Any], anywhere: bool) -> dict[str, Any] | None:
-    """The result; an error if a number in it is none, or if it is another run's, whose numbers would count twice."""
+    """Return the result; refuse one that holds no numbers, or another run's, which would count twice."""
     if run.get("result") is None:
         return None
     identity, result = run["identity"], run["result"]
@@ -50,7 +50,7 @@ def write_curves(run_dir: Path, points: Sequence[Point]) -> None:
 
 
 def read_curves(run_dir: Path) -> list[Point]:
-    """The curve's points; none where the run kept none."""
+    """Read the curve's points; none if the run kept none."""
     then = "delete it, the run's results are in other files"
     return read_whole(run_dir / CURVES, lambda: _parse_curves(run_file(run_dir, CURVES).decode()), then) or []
 

@@ -27,15 +27,15 @@ class Status:
 
     state: State
     step: int = 0  # optimizer step
-    steps: int = 0  # of the whole training
+    steps: int = 0  # in the whole training
     clips_per_second: float = 0.0
-    seconds_left: float = 0.0  # of training
+    seconds_left: float = 0.0  # until training ends
     data_wait: float = 0.0  # percent of the training's time
     message: str = ""  # why it ended, in a line
     host: str = field(default_factory=socket.gethostname)
-    pid: int = field(default_factory=os.getpid)  # of its first process
+    pid: int = field(default_factory=os.getpid)  # its first process
     job: str = field(default_factory=job_name)  # Slurm's
-    time: float = field(default_factory=time.time)  # of writing, in seconds since 1970
+    time: float = field(default_factory=time.time)  # when it was written, in seconds since 1970
 
 
 def write_status(run_dir: Path, status: Status) -> None:
@@ -47,7 +47,7 @@ def write_status(run_dir: Path, status: Status) -> None:
 
 
 def read_status(run_dir: Path) -> Status | None:
-    """The state last written; ``None`` if there is none, or none that can be read."""
+    """Read the state last written; ``None`` if there is none, or it cannot be read."""
     try:
         status = Status(**read_run(run_dir)["state"])
     except Exception:  # a damaged file can raise anything

@@ -32,7 +32,7 @@ class Groups:
 
     @property
     def with_reach(self) -> bool:
-        """Whether some row's results say what its scheme can compare."""
+        """Return whether some row's results say what its scheme can compare."""
         return any(reach_text(row) for row, _ in self.rows)
 
     @property

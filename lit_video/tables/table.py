@@ -64,7 +64,7 @@ class Table:
     metric: str = METRIC  # compared with the paper
     rows: list[Row] = field(default_factory=list)  # in the paper's order
     reported: list[Row] = field(default_factory=list)  # methods that are not implemented here
-    data_set: str = ""  # scale whose data set the paper's numbers are of; empty for a table without any
+    data_set: str = ""  # scale of the paper's numbers; empty for a table without any
 
     def overridden(self, row: Row, flat: Mapping[str, Any]) -> str:
         """Say which setting that tells rows apart is not the row's in a run's flat settings, the first one.
@@ -80,7 +80,7 @@ class Table:
 
     @property
     def on_papers_data(self) -> bool:
-        """Whether values can be compared with the paper's, not only the order of the rows."""
+        """Return whether values can be compared with the paper's, not only the order of the rows."""
         return bool(self.data_set) and self.data_set in data_sets(self.scale)
 
     def row(self, name_or_index: str) -> Row:

@@ -18,7 +18,7 @@ from torch import Tensor
 from lit_video.errors import RunFailed, UserError
 
 LAST, PREVIOUS = "last.ckpt", "previous.ckpt"
-RUN_KEY = "lit_video_run"  # of a checkpoint, for what its run was made with
+RUN_KEY = "lit_video_run"  # a checkpoint's record of its run
 
 
 class CheckpointFile(TorchCheckpointIO):
@@ -46,7 +46,7 @@ class CheckpointFile(TorchCheckpointIO):
         self.waited += time.monotonic() - start
 
     def load_checkpoint(self, path: Any, map_location: Any = "cpu", weights_only: bool | None = True) -> dict[str, Any]:
-        """The content of a checkpoint, tensors and plain values; a file with anything else is refused, never run."""
+        """Read a checkpoint's tensors and plain values; a file with anything else is refused, never run."""
         self.flush()
         content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
         return content
@@ -69,7 +69,7 @@ class CheckpointFile(TorchCheckpointIO):
 def write_checkpoint(content: dict[str, Any], path: Path) -> None:
     """Write a file that is either whole or not there; the one that it replaces becomes ``previous.ckpt``."""
     part = path.with_name(f".{path.name}.part")
-    path.parent.mkdir(parents=True, exist_ok=True)  # of a ModelCheckpoint
+    path.parent.mkdir(parents=True, exist_ok=True)  # a ModelCheckpoint's folder
     try:
         with part.open("wb") as file:
             torch.save(content, file)
@@ -88,7 +88,7 @@ def write_checkpoint(content: dict[str, Any], path: Path) -> None:
 
 
 def peek(path: Path) -> dict[str, Any]:
-    """The content of a checkpoint, tensors and plain values; tensors stay on the disk until they are used."""
+    """Read a checkpoint's tensors and plain values; tensors stay on the disk until they are used."""
     content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     return content
 
@@ -107,7 +107,7 @@ def damage(path: Path) -> str:
 
 
 def usable_checkpoint(run_dir: Path, owner: bool) -> Path | None:
-    """The last checkpoint that is whole; damaged ones are renamed by the process that owns the folder.
+    """Return the last whole checkpoint; damaged ones are renamed by the process that owns the folder.
 
     The other processes get the same answer, whether they read before or after one is renamed.
     """
@@ -153,7 +153,7 @@ def keep_in_run(callbacks: Iterable[Callback], run_dir: Path) -> None:
 
 
 def best_checkpoint(trainer: Trainer) -> Path | None:
-    """The one to test; ``None`` if no callback monitors a metric. The first counts if there are several.
+    """Return the checkpoint to test, of the first callback that monitors a metric; ``None`` without one.
 
     Raises:
         RunFailed: nothing was validated, or the file is gone.

@@ -99,7 +99,7 @@ class VideoCLI(LightningCLI):
         """Keep YAML and flags: LightningCLI would let a checkpoint's hyper-parameters win over them, silently."""
 
     def resolved(self) -> dict[str, Any]:
-        """The whole configuration as plain data, without what the data set decides."""
+        """Return the whole configuration as plain data, without settings that the data set decides."""
         text = self.parser.dump(self.config, skip_none=False, skip_link_targets=True, format="json")
         config: dict[str, Any] = json.loads(text)
         return {key: value for key, value in config.items() if key not in {"config", *RUN["rows"]}}
@@ -119,7 +119,7 @@ class CheckCLI(VideoCLI):
     device = "meta"
 
     def _add_instantiators(self) -> None:
-        """None: LightningCLI's keep the configuration for checkpoints, which takes a quarter of the time to build."""
+        """Add none: LightningCLI's keep the configuration for checkpoints, a quarter of the time to build."""
 
     def instantiate_classes(self) -> None:
         """Build data set and model on the device; no trainer."""
@@ -132,7 +132,7 @@ class ReadCLI(CheckCLI):
     """Reads settings, and builds nothing: for names and types before there is data."""
 
     def instantiate_classes(self) -> None:
-        """None."""
+        """Build nothing; parse settings only."""
 
 
 class BuildCLI(CheckCLI):
@@ -146,9 +146,9 @@ def user_errors(where: Callable[[str], str]) -> Iterator[None]:
     """Report configuration errors in one line; ``where`` gives the file, row or flag of a key."""
     try:
         yield
-    except UserError as error:  # of the data set, beginning with its key
+    except UserError as error:  # from the data set; the message begins with its key
         raise UserError(f"{where(str(error).split(':')[0])}: {error}") from error
-    except MisconfigurationException as error:  # of the trainer: for instance, there is no GPU
+    except MisconfigurationException as error:  # from the trainer: for instance, there is no GPU
         raise UserError(f"{where('trainer')}: trainer: {' '.join(str(error).split())}") from error
     except (ArgumentError, ValueError, TypeError) as error:
         if isinstance(error, TypeError) and "lit_video" not in str(error):
@@ -182,7 +182,7 @@ def refuse_ignored(args: list[str], where: str) -> None:
 
 
 def _settings_in(path: Path, group: str) -> dict[str, Any]:
-    """Constructor arguments that a file gives to the model or the data, itself or by an included part."""
+    """Return constructor arguments that a file gives to the model or the data, itself or by an included part."""
     given = read_yaml(path).get(group)
     if isinstance(given, str) and given.endswith((".yaml", ".yml")):
         given = read_yaml(path.parent / given)

@@ -13,7 +13,7 @@ from lit_video.training.checkpoint_file import PREVIOUS, peek, write_checkpoint
 from lit_video.training.mistakes import join_mistakes
 from lit_video.weights.reading import CHECKPOINT_KEY
 
-LEAST, MOST = 0.2, 20.0  # of a temperature: where all are right the best is 0
+LEAST, MOST = 0.2, 20.0  # bounds of a temperature; if all are right the best is 0
 
 
 def take_tests(run_dir: Path, folds: Mapping[str, Path]) -> None:
@@ -47,7 +47,7 @@ def take_tests(run_dir: Path, folds: Mapping[str, Path]) -> None:
 
 
 def temperature(logits: NDArray[np.floating], target: NDArray[np.integer]) -> float:
-    """The number by which to divide logits for the highest likelihood (Guo et al., arXiv:1706.04599, section 4.2).
+    """Return the divisor of logits with the highest likelihood (Guo et al., arXiv:1706.04599, section 4.2).
 
     Args:
         logits: ``(videos, classes)``, of videos that were not trained on.

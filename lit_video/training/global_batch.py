@@ -1,4 +1,4 @@
-"""How many clips an optimizer step takes, how devices share them, and a run that goes on with other devices."""
+"""Share the clips of an optimizer step among devices, also when a run goes on with other devices."""
 
 import re
 from typing import Any
@@ -13,7 +13,7 @@ SHARDED = re.compile("fsdp|ModelParallel|deepspeed", re.IGNORECASE)  # Lightning
 
 
 def accumulation(global_batch: int | None, devices: int, batch_size: int, accumulate: int = 1) -> int:
-    """Batches of each device per optimizer step.
+    """Return the batches of each device per optimizer step.
 
     Args:
         global_batch: clips per step; ``None`` for whatever the other three make.
@@ -67,7 +67,7 @@ class GlobalBatch(Callback):
         self.clips = self.batches * trainer.world_size * trainer.datamodule.batch_size  # type: ignore[attr-defined]
 
     def state_dict(self) -> dict[str, int]:
-        """Batches per step that the counts of a checkpoint refer to."""
+        """Return the batches per step that the counts of a checkpoint refer to."""
         return {"clips": self.clips, "batches": self.batches}
 
     def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:

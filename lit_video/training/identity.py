@@ -33,7 +33,7 @@ class Asked:
 
     @property
     def done(self) -> bool:
-        """Whether there is a result, and no longer training is asked for."""
+        """Return whether there is a result, and no longer training is asked for."""
         longer = any(each.kind == "longer" for each in self.differences)
         return self.before is not None and self.before.finished and not longer
 
@@ -48,7 +48,7 @@ def run_identity(cli: VideoCLI) -> Identity:
     """Compute the identity of a run with these settings."""
     settings, data = cli.resolved(), cli.datamodule
     if isinstance(data, TemporalSkills):
-        listing = data.root.name  # which says how it is made
+        listing = data.root.name  # the folder's name says how it is made
     else:
         data.prepare_data()  # may make what is listed
         listing = data_digest(data)
@@ -73,9 +73,9 @@ def checkpoint_record(path: Path) -> Record:
 
 
 def _weights(model: Mapping[str, Any]) -> dict[str, str]:
-    """Digests of the files that a model is made of: an own scheme's code, and the values that training starts from.
+    """Return digests of a model's files: a user's scheme, and the values that training starts from.
 
-    None of a file that is not here, which training refuses.
+    A missing file has no digest; training refuses it.
     """
     found = {}
     if code := source_file(model.get("attention") or ""):
@@ -89,7 +89,7 @@ def _weights(model: Mapping[str, Any]) -> dict[str, str]:
 
 
 def weights_digest(path: Path, average: bool | None = None) -> str:
-    """16 hexadecimal digits of the names and values of the tensors that :func:`read_weights` reads."""
+    """Return 16 hexadecimal digits of the names and values of the tensors that :func:`read_weights` reads."""
     files = sorted(path.iterdir()) if path.is_dir() else [path] if path.exists() else []
     states = tuple((file.name, (found := file.stat()).st_mtime_ns, found.st_size) for file in files)
     return _digest_of(path, average, states)

@@ -113,7 +113,7 @@ class Run:
             )
 
     def place(self, key: str = "") -> str:
-        """Where a setting was made, for messages: the user's flag, the row, or the files."""
+        """Name a setting's origin for messages: the user's flag, the row, or the files."""
         short = key.replace(".init_args", "")
         flags = [flag for flag in self.request.flags if flag.replace(".init_args", "").split("=")[0] == f"--{short}"]
         if key and flags:

@@ -68,7 +68,7 @@ def _test_metrics(cli: RunCLI) -> dict[str, float]:
 
 
 def _of_drawn_videos(model: VideoClassifier, data: VideoDataModule) -> dict[str, Any]:
-    """Which frames the model can compare, and what is possible without order, of a data set that is made to tell."""
+    """Return reach and order-blind ceiling (TemporalSkills only)."""
     if not isinstance(data, TemporalSkills):
         return {}
     one = reach(model.network, data.frames, data.image_size)
@@ -78,7 +78,7 @@ def _of_drawn_videos(model: VideoClassifier, data: VideoDataModule) -> dict[str,
 
 
 def _weights(run_dir: Path, checkpoint: Path) -> dict[str, Any]:
-    """Tested checkpoint: the file in the run's folder, its step and its digest."""
+    """Describe the tested checkpoint: its file in the run's folder, step and digest."""
     file = checkpoint.resolve().relative_to(run_dir.resolve())
     return {"file": str(file), "step": peek(checkpoint)["global_step"], "digest": weights_digest(checkpoint)}
 
@@ -120,7 +120,7 @@ def write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], secon
 
 
 def peak_memory(device: torch.device) -> str:
-    """The most memory that this process held, on a GPU or else on the host; workers of the loader are not counted."""
+    """Return the most memory that this process held, on a GPU or else the host, without the loader's workers."""
     if device.type == "cuda":
         return f"peak of GPU memory {torch.cuda.max_memory_allocated(device) / 1e9:.1f} GB"
     unit = 1 if sys.platform == "darwin" else 1024

@@ -36,7 +36,7 @@ def take_trained(run: Run, now: Identity) -> None:
 
 
 def first_of_each(configs: Sequence[Mapping[str, Any]]) -> list[bool]:
-    """Which of some runs is the first of its training: none before it differs in no more than its test."""
+    """Return for each run whether no run before it differs in its test alone, so that it trains."""
     runs = [Identity(config) for config in configs]
     return [not any(_same_training(differences(before, run)) for before in runs[:i]) for i, run in enumerate(runs)]
 

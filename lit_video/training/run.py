@@ -30,7 +30,7 @@ from lit_video.utils.stop_signals import DONE, FAILED, STATUS, StopSignals
 
 
 def is_done(run: Run) -> bool:
-    """Whether there is a result, and no longer training is asked for."""
+    """Return whether there is a result, and no longer training is asked for."""
     return ask(run, checked_row(run)).done
 
 
@@ -60,14 +60,14 @@ def run_row(run: Run, stops: StopSignals) -> int:
 
 
 def build_row(run: Run, build: type[CheckCLI] = CheckCLI) -> CheckCLI:
-    """Data set and model of a row, on the meta device unless built otherwise."""
+    """Build data set and model of a row, by default on the meta device."""
     refuse_ignored(run.flags, run.place())
     with user_errors(run.place):
         return build(run.flags)
 
 
 def checked_row(run: Run) -> CheckCLI:
-    """Data set and model of a row whose data and trainer fit too."""
+    """Build data set and model of a row, and check that data and trainer fit too."""
     cli = build_row(run)
     with user_errors(run.place):
         if not (run.folder / RUN).exists():  # a run that goes on reads them no more
@@ -94,7 +94,7 @@ def _guarded(run: Run, stops: StopSignals, now: Identity | None = None) -> int:
     except Stopped as stop:
         if now:
             return stopped(stop, run.folder, name)
-        return DONE if started_by_lightning() else exit_status(stop.reason)  # else Lightning kills the first one
+        return DONE if started_by_lightning() else exit_status(stop.reason)  # or Lightning kills rank 0
     except BaseException as error:
         if now:
             reason = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
@@ -135,7 +135,7 @@ def _train_and_test(run: Run, stops: StopSignals, now: Identity | None) -> int:
             return DONE
         seconds = cli.timer.time_elapsed("train")  # the test loads the checkpoint's, which are added to these
         last, previous = run_dir / LAST, run_dir / PREVIOUS
-        final = last if last.exists() else previous  # of a training that was complete when its last one was damaged
+        final = last if last.exists() else previous  # last.ckpt was damaged after training had ended
         if (step := peek(final)["global_step"]) != cli.trainer.global_step:
             raise RunFailed(f"{final} is of step {step}, training ended at {cli.trainer.global_step}: no result")
         tested = best_checkpoint(cli.trainer) or final

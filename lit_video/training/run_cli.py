@@ -41,7 +41,7 @@ class RunCLI(VideoCLI):
         super().__init__(run.flags)
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
-        """The configured trainer, completed by what every run has; a logger of the user's own replaces ours."""
+        """Build the configured trainer with the callbacks and logger of every run; a user's logger replaces ours."""
         params, macs = count(self.model, self.datamodule.frames, self.datamodule.image_size)
         views = self.datamodule.test_clips * self.datamodule.test_crops
         self.facts |= {"scheme": self.model.scheme_name, "params": params, "gmacs": macs / 1e9, "views": views}
@@ -66,7 +66,7 @@ class RunCLI(VideoCLI):
         kwargs["callbacks"] += [TrackRow(self.logger, settings.log_every_n_steps)]
         tf32 = self.config.float32_products == "tf32"
         torch.set_float32_matmul_precision("high" if tf32 else "highest")
-        torch.backends.cudnn.allow_tf32 = tf32  # of convolutions; PyTorch's default is to round
+        torch.backends.cudnn.allow_tf32 = tf32  # convolutions; PyTorch's default is to round
         trainer = super().instantiate_trainer(**kwargs)
         keep_handlers(trainer)
         trainer.accumulate_grad_batches = accumulation(
@@ -75,7 +75,7 @@ class RunCLI(VideoCLI):
         return trainer
 
     def _guards(self) -> list[Callback]:
-        """Callbacks that stop the training; checkpoints come after all that they contain."""
+        """Return callbacks that stop the training; checkpoints come after all that they contain."""
         self.finite = RequireFinite(int(self.config.nan.partition(":")[2] or 0))  # fail, or skip:N
         limit = Timer(self.config_init.trainer.max_time).time_remaining()
         every = self.config.checkpoint_every

@@ -40,7 +40,7 @@ def stopped(stop: Stopped, run_dir: Path, name: str) -> int:
 
 
 def leave(run_dir: Path, status: int, line: str, step: int = 0, steps: int = 0) -> None:
-    """The same for a run that has said its line."""
+    """Stop like `stopped`, without printing."""
     write_end(run_dir, "preempted" if status == PREEMPTED else "stopped", line, step, steps)
     if status == PREEMPTED and (queued := requeue()):
         print(queued, flush=True)
@@ -50,7 +50,7 @@ def say_dead_ranks(run_dir: Path, name: str) -> None:
     """Say why the run ends before Lightning silently kills all processes because one has died."""
     logger = logging.getLogger("lightning.fabric.strategies.launchers.subprocess_script")
     logger.setLevel(logging.INFO)
-    logger.filters.clear()  # of a run before in this process
+    logger.filters.clear()  # left by an earlier run of this process
 
     def say(record: logging.LogRecord) -> bool:
         if match := re.search(r"PID \d+ terminated with code -?\d+", record.getMessage()):
@@ -95,7 +95,7 @@ def failures() -> Iterator[None]:
     except DecodeError as error:  # from a worker it carries the worker's traceback, the reason in its last line
         reason = str(error).strip().splitlines()[-1].removeprefix(f"{DecodeError.__module__}.DecodeError: ")
         raise UserError(f"{reason}; fix the video or take it out of the data set") from error
-    except MisconfigurationException as error:  # such as a metric to monitor that there is not
+    except MisconfigurationException as error:  # for instance, a monitored metric is missing
         raise RunFailed(f"trainer: {' '.join(str(error).split())}") from error
     except (torch.OutOfMemoryError, MemoryError) as error:
         raise RunFailed(f"out of memory; {SMALLER}") from error

@@ -25,7 +25,7 @@ from lit_video.weights.image_vit import STILLS
 
 SIDE = 32
 OPTIMIZATION = Optimization("muon", lr=4e-3, weight_decay=0.05, warmup=0.1, warmup_start=0.01)
-POSITION_STD = 0.2  # of timm's 0.02 so few steps make nothing
+POSITION_STD = 0.2  # with timm's 0.02 so few steps learn no positions
 
 
 def start_from_stills(model: VideoClassifier, data: VideoDataModule) -> None:

@@ -74,7 +74,7 @@ def _summary(own: list[float], first: list[float], batch: int) -> dict[str, floa
 
 
 def render(request: Request, result: dict[str, Any]) -> str:
-    """The result as a table; the paper's ratio where it gives its rates."""
+    """Render the result as a table, with the paper's ratio if it gives rates."""
     papers = {row.name: row.paper[PAPERS] for row in request.rows if PAPERS in row.paper}
     first = request.rows[0]
     body = []

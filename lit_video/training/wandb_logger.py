@@ -121,7 +121,7 @@ class RowLogger(WandbLogger):
     def _start(self, mode: str) -> Any:
         import wandb  # here, as runs without a logger need no W&B
 
-        self.folder.mkdir(parents=True, exist_ok=True)  # else W&B silently takes a temporary folder
+        self.folder.mkdir(parents=True, exist_ok=True)  # without it W&B silently takes a temporary folder
         run = wandb.init(**self._wandb_init, mode=mode)  # type: ignore[arg-type]
         run.define_metric("*", step_metric="trainer/global_step", step_sync=True)
         run.config.update(self.config, allow_val_change=True)  # type: ignore[no-untyped-call]

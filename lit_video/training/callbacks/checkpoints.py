@@ -24,7 +24,7 @@ class Stopped(Exception):
         self.steps = steps
 
 
-# what a process asks for after a step; all processes do the last of these that any asks for
+# a process's wish after a step; all processes do the last of these that any one asks for
 NOTHING, SAVE, TIME_OVER, NOT_FINITE = "", "save", "max_time", "not finite"
 ACTIONS = (NOTHING, SAVE, TIME_OVER, "SIGUSR1", "SIGUSR2", "SIGTERM", "SIGINT", "SIGHUP", NOT_FINITE)
 
@@ -60,7 +60,7 @@ class Checkpoints(Checkpoint):
         checkpoint[RUN_KEY] = self.record
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """From here on a signal waits for the end of a step."""
+        """Let signals wait for the end of a step from here on."""
         if trainer.world_size > 1:
             self._group = dist.new_group(backend="gloo")
         self.stops.waits = True
@@ -100,7 +100,7 @@ class Checkpoints(Checkpoint):
             self._stop(trainer, action)
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """From here on a signal ends the process at once: after the final checkpoint nothing is lost."""
+        """Let signals end the process at once from here on: after the final checkpoint nothing is lost."""
         if self._agree(self._wanted_action(trainer)) == NOT_FINITE:
             self.finite.fail()
         trainer.save_checkpoint(self.path)
@@ -137,7 +137,7 @@ class Checkpoints(Checkpoint):
 
 
 def _validates(trainer: Trainer) -> bool:
-    """Whether a validation follows, in which no checkpoint can be made."""
+    """Return whether a validation follows, in which no checkpoint can be made."""
     every = trainer.check_val_every_n_epoch
     due = every is not None and (trainer.current_epoch + 1) % every == 0
     return trainer.is_last_batch and due

@@ -27,7 +27,7 @@ class RequireFinite(Callback):
         self._pending: tuple[Tensor, torch.cuda.Event, int] | None = None
 
     def state_dict(self) -> dict[str, Any]:
-        """How many steps were left out."""
+        """Return how many steps were left out."""
         return {"skipped": self.skipped}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

@@ -76,14 +76,14 @@ class SavePredictions(Callback):
         return {f"test/{name}calibration_error": error for name, error in errors.items()}
 
     def group_accuracy(self, groups: Mapping[str, list[int]]) -> dict[str, float]:
-        """``test/NAME``, top-1 of the last test in percent over the videos of each group of a single task's classes."""
+        """Return ``test/NAME``, the last test's top-1 in percent over videos of each group of one task's classes."""
         if not self.predictions or not groups:
             return {}
         task = self.predictions.tasks[""]
         return {f"test/{name}": task.top1_of(classes) for name, classes in groups.items() if task.videos[classes].any()}
 
     def _draw(self, predictions: Predictions) -> None:
-        """The figures; where they cannot be drawn, only a line that says so: the result counts."""
+        """Draw the figures; print a line if they cannot be drawn, for the result counts."""
         try:
             from lit_video.inference.result_pictures import calibration_figure, confusion_figure
             from lit_video.utils.figures import content_of

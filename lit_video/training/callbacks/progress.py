@@ -84,7 +84,7 @@ class DataWait(Callback):
         self.name = name
         self._steps: deque[tuple[float, float]] = deque(maxlen=50)  # seconds: waited, in all
         self._time = 0.0
-        self._start: tuple[float, float] | None = None  # of the step at hand: waited so far, time
+        self._start: tuple[float, float] | None = None  # the current step: waited so far, time
         self._judged = False
 
     def on_train_batch_end(
@@ -110,6 +110,6 @@ class DataWait(Callback):
                 print(f"{self.name}: {share:.0f} % of the time waits for data: {ADVICE}", flush=True)
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """A step's time begins after it."""
+        """Begin a step's time after validation."""
         if self._start:
             self._start = self._start[0], time.perf_counter()
