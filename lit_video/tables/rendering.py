@@ -130,14 +130,10 @@ def reach_text(row: dict[str, Any]) -> str:
 
 def groups_table(groups: Groups) -> tuple[str, list[str], list[list[str]]]:
     """Return title, header and body of the accuracy over each group of classes."""
-    body = [
-        [
-            row["label"],
-            *([reach_text(row)] if groups.with_reach else []),
-            *("" if v is None else f"{v:.1f}" for v in values),
-        ]
-        for row, values in groups.rows
-    ]
+    body = []
+    for row, values in groups.rows:
+        reach = [reach_text(row)] if groups.with_reach else []
+        body.append([row["label"], *reach, *("" if v is None else f"{v:.1f}" for v in values)])
     return groups.title, ["row", *(["reach"] if groups.with_reach else []), *groups.names], body
 
 
@@ -154,17 +150,10 @@ def _latex(title: str, header: list[str], body: list[list[str]]) -> str:
     def line(cells: list[str]) -> str:
         return " & ".join(_escape(cell) for cell in cells) + r" \\"
 
-    rows = "\n".join(line(cells) for cells in body)
     columns = "l" + "r" * (len(header) - 1)
-    return "\n".join(
-        [
-            rf"\begin{{table}}\caption{{{_escape(title)}}}",
-            rf"\begin{{tabular}}{{{columns}}}\toprule",
-            line(header) + r"\midrule",
-            rows,
-            r"\bottomrule\end{tabular}\end{table}",
-        ]
-    )
+    begin = rf"\begin{{table}}\caption{{{_escape(title)}}}", rf"\begin{{tabular}}{{{columns}}}\toprule"
+    end = r"\bottomrule\end{tabular}\end{table}"
+    return "\n".join([*begin, line(header) + r"\midrule", *map(line, body), end])
 
 
 def _escape(text: str) -> str:
