@@ -70,13 +70,6 @@ def test_the_focal_loss_of_class_numbers_is_that_of_their_probabilities():
         assert names["Focal"].loss(None, logits, given) == pytest.approx((-((1 - share) ** 2) * share.log()).mean())
 
 
-def test_twelve_questions_have_a_command_each():
-    questions = re.findall(r"^\*\*.*\?\*\*", RECIPES, re.MULTILINE)
-    assert len(questions) == 12 and len(COMMANDS) == 13, "CSV and TensorBoard"
-    answers = RECIPES.split("\n**")[1:]
-    assert all("python -m lit_video" in answer for answer in answers)
-
-
 @pytest.mark.slow
 def test_the_recipes_run(here, data_root, monkeypatch, capsys):
     monkeypatch.setenv("LIT_VIDEO_DATA", str(data_root))

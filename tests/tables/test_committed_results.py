@@ -70,7 +70,7 @@ def possible_ceilings(data, settings):
 def test_there_are_results_in_few_and_small_files():
     """A clone stays small; measurements of benchmarks are beside the packs."""
     files = [path for path in RESULTS.rglob("*") if path.is_file()]
-    assert len(RUNS) >= 632 and len(files) <= 60
+    assert RUNS and len(files) <= 60
     assert sum(path.stat().st_size for path in files) < 5e6
 
 
