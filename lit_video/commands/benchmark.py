@@ -8,6 +8,7 @@ from lit_video.commands.arguments import add_settings, add_shared, add_table, at
 from lit_video.commands.parser import Parser
 from lit_video.tables.results import THROUGHPUT
 from lit_video.utils.files import write_atomically
+from lit_video.utils.text import text_table
 
 
 def add(parser: Parser) -> None:
@@ -26,7 +27,8 @@ def table(arguments: Namespace) -> int:
 
     Times inference of all rows in turn, prints medians and ratios to the first row, keeps them beside the table's runs.
     """
-    from lit_video.training.throughput import measure, render
+    from lit_video.tables.rendering import throughput_table
+    from lit_video.training.throughput import measure
     from lit_video.utils.command_line import recorded_command
     from lit_video.utils.environment import choose_device, provenance
 
@@ -41,6 +43,6 @@ def table(arguments: Namespace) -> int:
     with writing("--runs", folder / THROUGHPUT):
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(folder / THROUGHPUT, json.dumps(result, indent=2) + "\n")
-    print(render(request, result))
+    print(text_table(*throughput_table(request.table, result)))
     print(f"kept in {folder / THROUGHPUT}")
     return 0

@@ -23,10 +23,9 @@ from lit_video.reports.verdicts import (
     verdict_list,
 )
 from lit_video.runs.files import run_folders
-from lit_video.tables.agreement import sentences
 from lit_video.tables.claims import Claim, read_claims
 from lit_video.tables.reading import read_table, table_at
-from lit_video.tables.rendering import NOT_RUN, groups_table, main_table, measured_groups, seeds_text
+from lit_video.tables.rendering import NOT_RUN, render, seeds_text, throughput_table
 from lit_video.tables.results import PAPERS, read_throughput
 from lit_video.tables.summary import TableRuns, read_runs, summarise
 from lit_video.tables.table import Table
@@ -40,9 +39,7 @@ CEILINGS = """\
 The synthetic videos are made so that a model that is blind to the order of frames cannot beat a ceiling, which depends
 on a table's skills and clips. A row that sees order (computed from its layers) has not learned if one of its seeds ends
 less than a point above the ceiling. A blind row above the ceiling would be a bug."""
-COLUMNS = (
-    "| table | source | scale | rows run | seeds | Kendall's tau | supported / contradicted / undecided | status |"
-)
+COLUMNS = ["table", "source", "scale", "rows run", "seeds", "status"]
 
 SUMMARY = """\
 # What is reproduced
@@ -65,11 +62,8 @@ called "ours" was measured by the command beside it. Numbers called "paper" are 
 Ours are of the scale that is named (`embedded`: small models on the synthetic data set TemporalSkills), so compare the
 order of rows, not values. [REPRODUCE.md](../../REPRODUCE.md) says how to read the verdicts.
 
-Orderings: the pairs of rows that were run and differ in the paper. Our runs support, contradict or leave undecided each
-pair, by its 95 % interval over test videos and seeds; with one seed over test videos only. Orderings without support
-stand below their table, and `python -m lit_video table --pairs` prints the differences of all rows. Reach: the largest
-distance between two frames that a scheme can compare. Blind: the scheme's output does not depend on the order of
-frames. Seconds of training are no benchmark: the machine was shared."""
+`python -m lit_video table --pairs` prints the differences of all rows. Reach: the largest distance between two frames
+that a scheme can compare. Blind: the scheme's output does not depend on the order of frames."""
 COMMAND = "python -m lit_video reproduce"
 FOLDER = Path("docs/results")  # has the tables
 
@@ -125,19 +119,20 @@ def _tables(
     runs: Path,
 ) -> list[str]:
     """Return the parts of a page: the verdicts in full, a list of the tables, and each table at its scales."""
-    lines, below = [COLUMNS, "| --- | --- | --- | ---: | --- | ---: | ---: | --- |"], []
+    lines, below = [], []
     for scales in of_tables:
         table = scales[0][0]
         costs = list(_counted_costs(table, runs))
         for at, read in scales:
-            lines.append(_line(*read) if read else _not_run(table, bool(costs)))
+            lines.append(_line(at, read[1] if read else None, bool(costs)))
             if read:
                 claims = [main.claim for main, *_ in verdicts]
                 below.append(_section(*read) if at is table else _folded(at, _section(*read), claims))
         below += [*_throughput(table, runs), *costs]
     head = TABLES.format(name=paper, command=COMMAND, results=runs.as_posix())
     summaries = [read[1] for scales in of_tables for _, read in scales if read]
-    return [head, verdict_lines(verdicts) if verdicts else "", "\n".join(lines), *below, ceilings(summaries)]
+    found = verdict_lines(verdicts) if verdicts else ""
+    return [head, found, markdown_lines(COLUMNS, lines, numbers=False), *below, ceilings(summaries)]
 
 
 def _at_scales(table: Table, runs: Path) -> Iterator[TableRuns]:
@@ -155,79 +150,38 @@ def _folded(table: Table, section: str, claims: Sequence[Claim]) -> str:
     return f'<details markdown="1"><summary>{summary}</summary>\n\n{section}\n\n</details>'
 
 
-def _line(read: TableRuns, data: dict[str, Any]) -> str:
-    table = read.table
-    run = [row for row in data["rows"] if row["seeds"]]
-    result = data["agreement"]
-    tau = "" if result["tau"] is None else f"{result['tau']:+.2f}"
-    counts = [str(result[verdict]) for verdict in ("supported", "contradicted", "undecided")]
-    orderings = " / ".join(counts) if result["orderings"] else ""
-    status = "run" if len(run) == len(data["rows"]) else "in part"
-    seeds = seeds_text(sorted({seed for row in run for seed in row["seeds"]}))
-    link = link_to(table.name, table.scale)
-    cells = (link, table.source, table.scale, f"{len(run)} of {len(data['rows'])}", seeds, tau, orderings, status)
-    return "| " + " | ".join(cells) + " |"
-
-
-def _not_run(table: Table, costs: bool) -> str:
-    status = "costs counted, below" if costs else NOT_RUN
-    cells = (table.name, table.source, table.scale, f"0 of {len(table.rows)}", "", "", "", status)
-    return "| " + " | ".join(cells) + " |"
+def _line(table: Table, data: dict[str, Any] | None, costs: bool) -> list[str]:
+    """Return a table's line in the list of tables."""
+    rows = data["rows"] if data else []
+    run = [row for row in rows if row["seeds"]]
+    status = ("run" if len(run) == len(rows) else "in part") if data else "costs counted, below" if costs else NOT_RUN
+    seeds = seeds_text(sorted({seed for row in run for seed in row["seeds"]})) if run else ""
+    name = link_to(table.name, table.scale) if data else table.name
+    return [name, table.source, table.scale, f"{len(run)} of {len(table.rows)}", seeds, status]
 
 
 def _section(read: TableRuns, data: dict[str, Any]) -> str:
-    """Return heading, command, table, and the orderings that our runs do not support."""
+    """Return a table as ``table`` prints it, below the command, commits and machines of its runs."""
     table, of_seeds = read.table, [result for row in read.results.values() for result in row]
-    title, header, body = main_table(data)
-    tables = [f"**{title}**", markdown_lines(header, body)]
-    if groups := measured_groups(data["rows"]):
-        _, header, body = groups_table(groups)
-        tables += [f"**Top-1 by {groups.kind}, means over seeds**", markdown_lines(header, body)]
-    return "\n\n".join(
-        [
-            f"### {table.name} ({table.scale})",
-            f"`{table_command(table, of_seeds)}`; commits {_listed(of_seeds, 'commit')}; "
-            f"on {_listed(of_seeds, 'device')}. {_tested(of_seeds)}",
-            *tables,
-            *sentences(data)[1:],  # the first is in the list of tables
-        ]
-    )
+    videos = " or ".join(map(str, sorted({result["test_videos"] for result in of_seeds})))
+    made = f"commits {_listed(of_seeds, 'commit')}; on {_listed(of_seeds, 'device')}. Tested on {videos} videos."
+    head = f"### {table.name} ({table.scale})\n\n`{table_command(table, of_seeds)}`; {made}"
+    return f"{head}\n\n{render(data, 'markdown')}"
 
 
 def _throughput(table: Table, runs: Path) -> Iterator[str]:
-    """Yield the throughput of a table that prints rates, at every measured scale, relative to a measured first row."""
+    """Yield the measured throughput of a table that prints rates, at every scale."""
     if not all(PAPERS in row.paper for row in table.rows):
         return
     for folder in sorted((runs / table.name).glob("*")):
-        measured = read_throughput(folder)
-        if measured is None:
-            continue
-        at, first = table_at(table.path, folder.name), table.rows[0]
-        rates = measured["rows"]
-        ratios = {name: f"{rate['ratio']:.3f}" for name, rate in rates.items() if first.name in rates}
-        body = [
-            [
-                row.label,
-                f"{rates[row.name]['clips_per_second']:.3g}",
-                ratios.get(row.name, ""),
-                f"{row.paper[PAPERS] / first.paper[PAPERS]:.3f}",
-            ]
-            for row in at.rows
-            if row.name in rates
-        ]
-        lines = markdown_lines(["row", "clips/s", f"over {first.label}", "paper"], body)
-        where = f"commit {as_markdown(str(measured['commit']))}; on {as_markdown(str(measured['device']))}"
-        how = f"{where}; medians of {measured['repeats']} rounds, and of the rounds' ratios"
-        yield f"**{table.title} - {table.source}**\n\n`{as_markdown(measured['command'])}`; {how}.\n\n{lines}"
+        if found := read_throughput(folder):
+            title, header, body = throughput_table(table_at(table.path, folder.name), found)
+            made = f"`{as_markdown(found['command'])}`; commit {as_markdown(str(found['commit']))}"
+            yield f"**{as_markdown(title)}**\n\n{made}.\n\n{markdown_lines(header, body)}"
 
 
 def _listed(of_seeds: Sequence[dict[str, Any]], key: str) -> str:
     return as_markdown(", ".join(dict.fromkeys(str(result[key]) for result in of_seeds if key in result)))
-
-
-def _tested(of_seeds: Sequence[dict[str, Any]]) -> str:
-    numbers = sorted({result["test_videos"] for result in of_seeds})
-    return f"Tested on {' or '.join(map(str, numbers))} videos."
 
 
 def _counted_costs(table: Table, runs: Path) -> Iterator[str]:
@@ -247,28 +201,23 @@ def _read_costs(folder: Path) -> list[list[str]] | None:
 
 def ceilings(summaries: Iterable[dict[str, Any]]) -> str:
     """List rows that ended at their ceiling though they see order, and blind rows above it; empty without a ceiling."""
-    stuck, impossible, unknown, judged = [], [], 0, 0
-    for data in summaries:
-        for row in data["rows"]:
-            ours, ceiling = row["metrics"].get(data["metric"], {}), row["blind_ceiling"]
-            if ours.get("ours") is None:
-                continue
-            if ceiling is None:
-                unknown += 1
-                continue
-            judged += 1
-            numbers = f"{ours['ours']:.1f}, lowest seed {ours['lowest']:.1f}, ceiling {ceiling:.1f}"
-            text = f"{data['table']} ({data['scale']}) {row['label']}: {numbers}"
-            if row["sees_order"] and ours["lowest"] < ceiling + NEAR:
-                stuck.append(text)
-            if not row["sees_order"] and ours["ours"] > ceiling + NEAR:
-                impossible.append(text)
+    rows = [(data, row, row["metrics"].get(data["metric"], {})) for data in summaries for row in data["rows"]]
+    rows = [each for each in rows if each[2].get("ours") is not None]
+    judged = [each for each in rows if each[1]["blind_ceiling"] is not None]
     if not judged:
         return ""
-    lines = [f"{len(stuck)} of {judged} rows see order and have not learned{':' if stuck else '.'}\n"]
-    lines += [f"- {text}" for text in stuck]
+    stuck, impossible = [], []
+    for data, row, ours in judged:
+        ceiling = row["blind_ceiling"]
+        numbers = f"{ours['ours']:.1f}, lowest seed {ours['lowest']:.1f}, ceiling {ceiling:.1f}"
+        text = f"{data['table']} ({data['scale']}) {row['label']}: {numbers}"
+        if row["sees_order"] and ours["lowest"] < ceiling + NEAR:
+            stuck.append(f"- {text}")
+        if not row["sees_order"] and ours["ours"] > ceiling + NEAR:
+            impossible.append(text)
+    lines = [f"{len(stuck)} of {len(judged)} rows see order and have not learned{':' if stuck else '.'}\n", *stuck]
     lines.append(f"\nBlind rows above their ceiling: {'; '.join(impossible) or 'none'}.")
-    if unknown:
+    if unknown := len(rows) - len(judged):
         lines.append(f"{unknown} more rows have no ceiling: other data, or results that do not record it.")
     return CEILINGS + "\n\n" + "\n".join(lines)
 

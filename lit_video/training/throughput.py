@@ -5,18 +5,15 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from statistics import median, quantiles
-from typing import Any
 
 import torch
 
-from lit_video.tables.results import PAPERS
 from lit_video.tables.table import Row
 from lit_video.training.cli import BuildCLI
 from lit_video.training.request import Request, Run
 from lit_video.training.run import build_row
 from lit_video.utils.clip_shape import height_and_width
 from lit_video.utils.environment import seconds
-from lit_video.utils.text import text_table
 
 Times = dict[str, list[float]]
 
@@ -71,18 +68,3 @@ def _summary(own: list[float], first: list[float], batch: int) -> dict[str, floa
     low, middle, high = quantiles([batch / each for each in own], n=4, method="inclusive")
     ratio = median(b / a for a, b in zip(own, first, strict=True))
     return {"clips_per_second": middle, "low": low, "high": high, "ratio": ratio}
-
-
-def render(request: Request, result: dict[str, Any]) -> str:
-    """Render the result as a table, with the paper's ratio if it gives rates."""
-    papers = {row.name: row.paper[PAPERS] for row in request.rows if PAPERS in row.paper}
-    first = request.rows[0]
-    body = []
-    for row in request.rows:
-        measured = result["rows"][row.name]
-        spread = f"{measured['low']:.3g} to {measured['high']:.3g}"
-        paper = f"{papers[row.name] / papers[first.name]:.3f}" if {row.name, first.name} <= papers.keys() else ""
-        body.append([row.label, f"{measured['clips_per_second']:.3g}", spread, f"{measured['ratio']:.3f}", paper])
-    title = f"{request.table.title} - {request.table.source}; scale {request.table.scale}, {result['device']}"
-    header = ["row", "clips/s", "quartiles", f"over {first.label}", "the paper's"]
-    return text_table(f"{title}, batch {result['batch']}, medians of {result['repeats']}", header, body)

@@ -38,12 +38,12 @@ def test_the_page_says_what_was_run_and_what_was_not(experiments, tmp_path):
     command, page = write(experiments, tmp_path / "runs")
     assert main(command) == 0
     text = page.read_text()
-    assert "|[two (default)](#two-default)|a test|default|2 of 2|seed 0|+1.00|1 / 0 / 0|run|" in text
-    assert "|other|a test|default|0 of 2||||not run|" in text
+    assert "|[two (default)](#two-default)|a test|default|2 of 2|seed 0|run|" in text
+    assert "|other|a test|default|0 of 2||not run|" in text
     assert "Not run at all: the scales ssv2." in (experiments.parent / "page.md").read_text()
     assert "### two (default)" in text
     assert "commits abc; on a machine. Tested on 100 videos." in text
-    assert "<details>" not in text and "of its 1 orderings" not in text
+    assert "<details>" not in text and "Of its 1 orderings of two rows our models of one seed support 1" in text
     assert "### other" not in text
 
 
@@ -61,7 +61,13 @@ def test_a_scale_that_was_run_with_another_or_by_a_recipe_was_run(experiments, t
 def test_the_page_compares_throughput_where_the_paper_prints_it(experiments, tmp_path):
     command, page = write(experiments, tmp_path / "runs")
     rates = {"clips_per_second": 2.0, "low": 1.0, "high": 3.0}
-    facts = {"commit": "abc", "device": "a machine", "repeats": 9, "command": "python -m lit_video benchmark table"}
+    facts = {
+        "commit": "abc",
+        "device": "a machine",
+        "repeats": 9,
+        "batch": 8,
+        "command": "python -m lit_video benchmark table",
+    }
     rows = {"first": rates | {"ratio": 1.0}, "second": rates | {"ratio": 0.875}}
     (tmp_path / "runs/two/default/throughput.json").write_text(json.dumps(facts | {"rows": rows}))
     assert main(command) == 0
@@ -69,13 +75,13 @@ def test_the_page_compares_throughput_where_the_paper_prints_it(experiments, tmp
     path = experiments / "two.yaml"
     path.write_text(path.read_text().replace("paper: {", "paper: {throughput: 200, "))
     assert main(command) == 0
-    assert "|2nd|2|0.875|1.000|" in page.read_text()
-    assert "medians of 9 rounds, and of the rounds' ratios." in page.read_text()
+    assert "|2nd|2|1 to 3|0.875|1.000|" in page.read_text()
+    assert "a machine, batch 8, medians of 9**" in page.read_text()
     # of `benchmark table --row second`, whose ratio is to itself
     alone = json.dumps(facts | {"rows": {"second": rates | {"ratio": 1.0}}})
     (tmp_path / "runs/two/default/throughput.json").write_text(alone)
     assert main(command) == 0
-    assert "|2nd|2||1.000|" in page.read_text()
+    assert "|2nd|2|1 to 3|1.000|1.000|" in page.read_text()
 
 
 def test_the_page_is_checked_against_the_results(experiments, tmp_path, capsys):
@@ -110,7 +116,7 @@ def test_costs_stand_beside_the_papers_where_nothing_is_trained(experiments, tmp
     file.parent.mkdir(parents=True)
     file.write_text(capsys.readouterr().out)
     assert main(command) == 0
-    assert "|other|a test|default|0 of 2||||costs counted, below|" in page.read_text()
+    assert "|other|a test|default|0 of 2||costs counted, below|" in page.read_text()
     assert page.read_text().count("GMACs|views|total|paper|diff.|") == 1
     file.write_text("[1]")
     assert main(command) == 2
