@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields, is_dataclass, replace
+from dataclasses import asdict, fields, replace
 from functools import partial
 from inspect import getsource
 from typing import Any, Literal
@@ -10,17 +10,17 @@ from typing import Any, Literal
 import torch
 import torch.nn.functional as F
 from lightning import LightningModule, Trainer
-from lightning.pytorch.utilities import rank_zero_warn
 from torch import Tensor, nn
-from torch.utils.data import DistributedSampler
 
 from lit_video.errors import UserError
+from lit_video.modules.hyper_parameters import keep_storable
 from lit_video.modules.metrics import (
     VideoAccuracy,
     VideoPrecision,
     ViewAverage,
     binary_cross_entropy,
     mean_over_ranks,
+    shared_numbers,
 )
 from lit_video.modules.optimization import Optimization, make_optimizer, optimization_of, rate
 from lit_video.modules.starting_weights import StartingWeights, is_loaded, mark_when_loaded
@@ -114,13 +114,7 @@ class VideoClassifier(LightningModule):
             one = f"num_classes is {num_classes}: of a single class the loss is always 0, the accuracy 100 %"
             raise ValueError(f"{one}; it takes two, or several_labels; to predict a number see docs/in_python.md")
         self.save_hyperparameters(ignore=["network"])
-        for name in [key for key, value in self.hparams.items() if not _storable(_plain(value))]:
-            kind = type(self.hparams.pop(name)).__name__
-            rank_zero_warn(
-                f"{name}: checkpoints leave out this {kind}; give it again: load_from_checkpoint(..., {name}=)"
-            )
-        # plain values, which torch.load takes from a checkpoint without trust; constructors take them back
-        self.save_hyperparameters({name: _plain(value) for name, value in self.hparams.items()})
+        keep_storable(self)
         if probe:
             if num_classes is None or not isinstance(network, VideoTransformer):
                 raise ValueError(f"probe is {probe}, but the network has no tokens, or there are no num_classes")
@@ -331,16 +325,11 @@ class VideoClassifier(LightningModule):
         accuracy.update(self(taken["clip"]), taken["target"], taken["video"], taken["view"])
 
     def _numbers(self, loader: int, accuracy: VideoAccuracy, index: Tensor) -> Tensor:
-        """Numbers of a batch's clips that have none: where they stand in the loader's order."""
+        """Number the clips of a batch that have no video by their position in the loader's order."""
         number, run = sum(map(len, accuracy.video)) + index, self._run
         if run is None or run.world_size == 1:
             return number
-        given = self._loaders[loader]
-        sampler = getattr(getattr(given, "batch_sampler", None), "sampler", given)
-        if type(sampler) is DistributedSampler:  # Lightning's: it repeats the first clips to fill the last batch
-            return (number * sampler.num_replicas + sampler.rank) % len(sampler.dataset)  # type: ignore[arg-type]
-        share = f"{run.world_size} processes share clips by a {type(sampler).__name__}, and might count one twice"
-        raise UserError(f"{share}: make a batch a mapping with clip, target and video, the number of a clip's video")
+        return shared_numbers(number, self._loaders[loader], run.world_size)
 
     @property
     def _loaders(self) -> Any:
@@ -408,16 +397,3 @@ class VideoClassifier(LightningModule):
             raise UserError(f"the schedule of the learning rate needs an end: give {ends}")
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate(self.optimization, step / steps))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
-
-
-def _plain(value: Any) -> Any:
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
-
-
-def _storable(value: Any) -> bool:
-    """Whether ``torch.load`` takes a value from a checkpoint without trust."""
-    if isinstance(value, dict):
-        return all(map(_storable, (*value, *value.values())))
-    if isinstance(value, list | tuple):
-        return all(map(_storable, value))
-    return isinstance(value, Tensor) or type(value) in (type(None), bool, int, float, str)

@@ -1,17 +1,19 @@
 """Accuracy over videos, every view of every video counted exactly once; numbers over all processes."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 from einops import rearrange
 from torch import Tensor
+from torch.utils.data import DistributedSampler
 from torchmetrics import Metric
 from torchmetrics.functional.classification import binary_average_precision
 from torchmetrics.utilities import dim_zero_cat
 
+from lit_video.errors import UserError
 from lit_video.utils.classes import Classes, per_task
 
 TOP = (1, 5)
@@ -181,3 +183,15 @@ def mean_over_ranks(value: Tensor) -> Tensor:
     total = value.clone()
     dist.all_reduce(total)
     return total / dist.get_world_size()
+
+
+def shared_numbers(number: Tensor, loader: Any, processes: int) -> Tensor:
+    """Return the clips' numbers over all processes, which must share them by a sampler whose order is known.
+
+    Lightning's repeats the first clips to fill the last batch.
+    """
+    sampler = getattr(getattr(loader, "batch_sampler", None), "sampler", loader)
+    if type(sampler) is DistributedSampler:
+        return (number * sampler.num_replicas + sampler.rank) % len(sampler.dataset)  # type: ignore[arg-type]
+    share = f"{processes} processes share clips by a {type(sampler).__name__}, and might count one twice"
+    raise UserError(f"{share}: make a batch a mapping with clip, target and video, the number of a clip's video")
