@@ -10,10 +10,10 @@ import torch
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
+from lit_video.runs import checkpoint
 from lit_video.runs.checkpoint import find_checkpoint
 from lit_video.runs.files import read_run
 from lit_video.runs.results import read_result
-from lit_video.tables import checkpoint
 from tests.fake_runs import change_result
 
 

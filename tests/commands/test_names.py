@@ -13,7 +13,7 @@ from lit_video import __main__
 from lit_video.__main__ import main
 from lit_video.datamodules.annotations import read_table
 from lit_video.errors import UserError
-from lit_video.inference.overlay import overlay
+from lit_video.inference.overlay import text_band
 from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
 from lit_video.own_videos.finding import find_videos
@@ -67,7 +67,7 @@ def test_pictures_and_features_are_written(place, predict, tmp_path):
     figure = Figure()
     figure.subplots().set(title=FOLDER, xticks=[0], xticklabels=[short(FOLDER)])
     assert "geh?t" in content_of(figure, "svg").decode()
-    assert overlay(200, 100, [FOLDER]).size[0] == 200
+    assert text_band(200, 100, [FOLDER]).size[0] == 200
 
 
 @pytest.mark.parametrize(("encoding", "shown"), [("utf-8", b"fl\xfcgel"), ("ascii", b"fl?gel")])

@@ -7,8 +7,8 @@ import torch
 
 from lit_video.__main__ import main
 from lit_video.errors import RunFailed, UserError
+from lit_video.runs import status
 from lit_video.runs.folder import disk_errors, locked
-from lit_video.tables import status
 from lit_video.training.run_end import failures, write_end
 
 MEMORY = "out of memory; give a smaller --data.batch_size"
