@@ -17,7 +17,7 @@ from lit_video.utils.environment import choose_device, seconds
 SHARE = 0.7  # of the time is training steps; the rest decodes, validates, tests
 FEWEST, MOST = 10, 200  # epochs
 MOST_BLIND = 100  # without validation, where nothing would show overfitting
-ENOUGH = 100  # epochs that must fit before clips get more pixels
+ENOUGH = 50  # epochs that must fit before clips get more frames or pixels
 STEPS = 3
 VALIDATIONS = 25
 

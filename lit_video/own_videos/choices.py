@@ -72,11 +72,14 @@ def start_from(weights: str) -> Start:
 WHOLE = 12.0  # seconds: of longer videos a clip shows a part
 FEW = 200  # training videos; with 40 of people in a room, stills and 48 channels told 14 of 19 apart, 96 from scratch 8
 STILLS = "stills:24576"
-SIDES, GPU_SIDE = (32, 48, 64, 96, 112), 112  # pixels; the image model of stills saw the first
+STILLS_SIDE, GPU_SIDE, SIDES = 32, 112, (48, 72, 96, 120)  # pixels of a clip; the last have 4, 6, 8 and 10 patches
+FRAMES = (8, 16)
+LEAST_CROP = 0.9  # of both sides: from 0.73, UTD-MHAD was learned half as fast
 KEEP = 0.25  # of the memory, for decoded videos
 # the choices that matter most, in words
 MAIN = {
     "data.sampling": "clips",
+    "data.frames": "frames of a clip",
     "data.image_size": "pixels a side",
     "data.augmentation": "mirrored in training",
     "model.weights": "model",
@@ -119,33 +122,37 @@ def choose(
     training: int,
     machine: Machine,
     start: Start | None,
-    side: int = SIDES[0],
+    size: tuple[int, int],
 ) -> list[Choice]:
     """Settings of data and model.
 
     The videos are probed, or the parts that are meant; ``decoded`` are gigabytes of all pixels of their files,
     ``pixels`` mean and standard deviation of those that train, 0 to 1, ``None`` to leave them out, and ``training`` is
-    how many train; ``side`` is one of :func:`sides`. Without a ``start`` training is from scratch.
+    how many train; ``size`` is one of :func:`sizes`. Without a ``start`` training is from scratch.
     """
     few = training < FEW and not machine.gpu
     return [
-        *_clips(videos, start, side),
-        *_pictures(videos, None if start or few else pixels, classes),
+        *_clips(videos, start, *size),
+        *_pictures(videos, None if start or few else pixels, classes, None if start else size[1]),
         *_loading(decoded, training, machine, start),
         *(_tuning(start) if start else _scratch(machine, few)),
         *([Choice("trainer.precision", "bf16-mixed", "a GPU")] if machine.gpu else []),
     ]
 
 
-def sides(videos: Sequence[VideoInfo], training: int, machine: Machine, start: Start | None) -> Sequence[int]:
-    """Return the sides in pixels that may be chosen, the smallest first; only one where the start or a GPU says it."""
+def sizes(
+    videos: Sequence[VideoInfo], training: int, machine: Machine, start: Start | None
+) -> Sequence[tuple[int, int]]:
+    """Return the frames and sides that may be chosen, the cheapest first; one where weights or a GPU decide."""
+    frames = [count for count in FRAMES if count == FRAMES[0] or count <= median(video.frames or 0 for video in videos)]
     if start or machine.gpu or training < FEW:
-        return (GPU_SIDE if machine.gpu else SIDES[0],)
+        return [(frames[-1], GPU_SIDE if machine.gpu else STILLS_SIDE)]
     most = median(min(video.width or 0, video.height or 0) for video in videos)
-    return [side for side in SIDES if side == SIDES[0] or side <= most]
+    larger = [(frames[-1], side) for side in SIDES[1:] if side <= most]
+    return [*((count, SIDES[0]) for count in frames), *larger]
 
 
-def _clips(videos: Sequence[VideoInfo], start: Start | None, side: int) -> list[Choice]:
+def _clips(videos: Sequence[VideoInfo], start: Start | None, count: int, side: int) -> list[Choice]:
     seconds = sorted(video.seconds or 0.0 for video in videos)
     frames = int(median(video.frames or 0 for video in videos))
     length = f"videos last {seconds[0]:.1f} to {seconds[-1]:.1f} s, half of them up to {median(seconds):.1f} s"
@@ -163,22 +170,24 @@ def _clips(videos: Sequence[VideoInfo], start: Start | None, side: int) -> list[
     if start:
         known = [Choice(f"data.{key}", value, "of the weights") for key, value in start.clips.items()]
         return chosen + known
-    count = 16 if frames >= 16 else 8
     return [
         *chosen,
-        Choice("data.frames", count, f"half of the videos have up to {frames} frames"),
+        Choice("data.frames", count, f"half of the videos have up to {frames}; more need more time"),
         Choice("data.image_size", side, "more needs larger videos, more time (--minutes) or a GPU"),
     ]
 
 
-def _pictures(videos: Sequence[VideoInfo], pixels: tuple[float, float] | None, classes: Sequence[str]) -> list[Choice]:
+def _pictures(
+    videos: Sequence[VideoInfo], pixels: tuple[float, float] | None, classes: Sequence[str], side: int | None
+) -> list[Choice]:
     width, height = (int(median(getattr(video, side) or 0 for video in videos)) for side in ("width", "height"))
     squeezed = f"whole pictures of {width} x {height}, squeezed into a square: a crop may lose who acts"
     mean, std = pixels or (0.0, 0.0)
     own = {"data.mean": round(mean, 2), "data.std": max(0.05, round(std, 2))} if pixels else {}
     sided = [name for name in classes if _SIDES.search(name)]
     flips = f"none, {sided[0]!r} would become another class" if sided else "half of the clips, as no class names a side"
-    settings = {"crop": "whole", "flip": 0.0 if sided else 0.5, "policy": "none"}
+    settings: dict[str, Any] = {"crop": "whole", "flip": 0.0 if sided else 0.5, "policy": "none"}
+    settings |= {"short_side": [side, round(side / LEAST_CROP, 3)]} if side in SIDES else {}
     return [
         Choice("data.views", "whole", squeezed),
         Choice("data.test_crops", 1, "a whole picture has one"),
@@ -220,7 +229,7 @@ def _scratch(machine: Machine, few: bool) -> list[Choice]:
             size,
             "from scratch, so small; a larger one needs pretrained weights (--weights NAME)",
         ),
-        Choice("model.patch", 16 if machine.gpu else 8, "pixels a side"),
+        Choice("model.patch", 16 if machine.gpu else 8 if few else 12, "pixels a side"),
         Choice("model.positions", "space-time", "the order of frames may matter"),
         Choice("model.position_std", 0.5, "positions that start near zero barely move in short trainings"),
         Choice("model.dropout", 0.0, "few steps"),

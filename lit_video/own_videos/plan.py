@@ -15,7 +15,7 @@ from lit_video.datamodules.probe import VideoInfo
 from lit_video.errors import UserError
 from lit_video.network.cost import count
 from lit_video.own_videos.budget import ENOUGH, built, clips_per_second, epochs_in, length, of_equal_compute
-from lit_video.own_videos.choices import Choice, Machine, Start, as_lines, choose, main_lines, nested, sides
+from lit_video.own_videos.choices import Choice, Machine, Start, as_lines, choose, main_lines, nested, sizes
 from lit_video.own_videos.dividing import (
     FEW_FOR_FOLDS,
     LEAST,
@@ -182,8 +182,8 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
     settings = start.settings if start else {}
     of_weights = [Choice(f"model.{key}", value, "of the weights") for key, value in settings.items()]
     choices, costs, slowest = list[Choice](), dict[str, int](), 0.0
-    for side in sides(facts, training, machine, start):
-        larger = choose(facts, decoded, pixels, classes, training, machine, start, side) + of_weights
+    for size in sizes(facts, training, machine, start):
+        larger = choose(facts, decoded, pixels, classes, training, machine, start, size) + of_weights
         spent, rate = _speed(larger, model, rows, len(classes), options.equal == "compute")
         if choices and epochs_in(minutes, rate, epoch) < ENOUGH:
             break

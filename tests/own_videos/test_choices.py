@@ -4,7 +4,7 @@ import pytest
 
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.own_videos.budget import length
-from lit_video.own_videos.choices import Machine, Start, as_lines, choose, nested, sides
+from lit_video.own_videos.choices import Machine, Start, as_lines, choose, nested, sizes
 
 LAPTOP, SERVER = Machine(0.0, 16.0, 4), Machine(80.0, 128.0, 16)
 
@@ -14,7 +14,9 @@ def video(seconds=2.0, frames=50, width=320, height=240):
 
 
 def settings(*videos, decoded=0.1, classes=("walk", "sit"), training=400, machine=LAPTOP, start=None):
-    return nested(choose(videos or [video()], decoded, (0.41, 0.234), classes, training, machine, start))
+    videos = videos or [video()]
+    size = sizes(videos, training, machine, start)[-1]
+    return nested(choose(videos, decoded, (0.41, 0.234), classes, training, machine, start, size))
 
 
 @pytest.mark.parametrize(
@@ -28,7 +30,7 @@ def settings(*videos, decoded=0.1, classes=("walk", "sit"), training=400, machin
 )
 def test_no_flips_where_classes_name_a_side(classes, flip):
     assert settings(classes=classes)["data"]["augmentation"]["flip"] == flip
-    lines = as_lines(choose([video()], 0.1, (0.5, 0.5), classes, 40, LAPTOP, None))
+    lines = as_lines(choose([video()], 0.1, (0.5, 0.5), classes, 40, LAPTOP, None, (16, 32)))
     (line,) = [line for line in lines if line.startswith("data.augmentation")]
     assert ("would become another class" in line) == (flip == 0.0)
 
@@ -72,20 +74,27 @@ def test_weights_bring_their_settings_and_a_recipe_of_fine_tuning():
 @pytest.mark.parametrize(
     ("videos", "training", "machine", "start", "expected"),
     [
-        ([video()], 400, LAPTOP, None, [32, 48, 64, 96, 112]),
-        ([video(width=80, height=60), video(), video(width=99, height=77)], 400, LAPTOP, None, [32, 48, 64]),
-        ([video(width=32, height=24)], 400, LAPTOP, None, [32]),
-        ([video()], 50, LAPTOP, None, [32]),
-        ([video()], 400, SERVER, None, [112]),
-        ([video()], 400, LAPTOP, Start("hub:x", "XViT", {}, {"image_size": 224}), [32]),
+        ([video()], 400, LAPTOP, None, [(8, 48), (16, 48), (16, 72), (16, 96), (16, 120)]),
+        (
+            [video(width=80, height=60), video(), video(width=99, height=77)],
+            400,
+            LAPTOP,
+            None,
+            [(8, 48), (16, 48), (16, 72)],
+        ),
+        ([video(frames=12, width=32, height=24)], 400, LAPTOP, None, [(8, 48)]),
+        ([video()], 50, LAPTOP, None, [(16, 32)]),
+        ([video(frames=12)], 400, SERVER, None, [(8, 112)]),
+        ([video()], 400, LAPTOP, Start("hub:x", "XViT", {}, {"image_size": 224}), [(16, 32)]),
     ],
 )
-def test_the_sides_to_choose_from_are_what_the_videos_have(videos, training, machine, start, expected):
-    assert [*sides(videos, training, machine, start)] == expected
-    for side in expected:
-        chosen = nested(choose(videos, 0.1, None, ("a", "b"), training, machine, start, side))
-        assert chosen["data"]["image_size"] == (224 if start else side)
-        assert start or side % chosen["model"]["patch"] == 0
+def test_the_sizes_to_choose_from_are_what_the_videos_have(videos, training, machine, start, expected):
+    assert [*sizes(videos, training, machine, start)] == expected
+    for size in expected:
+        chosen = nested(choose(videos, 0.1, None, ("a", "b"), training, machine, start, size))
+        assert chosen["data"]["image_size"] == (224 if start else size[1])
+        assert start or size[1] % chosen["model"]["patch"] == 0
+        assert ("short_side" in chosen["data"]["augmentation"]) == (not start and size[1] not in (32, 112))
 
 
 @pytest.mark.parametrize(
