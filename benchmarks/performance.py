@@ -25,6 +25,8 @@ NOT_RUN = "not run"
 INTRODUCTION = """\
 # Performance
 
+For whoever asks how fast and how large the models are.
+
 Written by `python -m benchmarks.performance` from [stored measurements](../benchmarks/results), each with the command
 that made it, at its commit; no measurement is typed in. Ratios ("x") are medians over rounds in which all models take
 turns, so that they hold where times depend on the machine. "Of peak" is the share of the rate of large matrix products

@@ -68,6 +68,8 @@ NAMES = [
 INTRODUCTION = """\
 # Image models of timm
 
+For whoever starts from an image model of timm.
+
 Written by `python docs/scripts/image_weights_page.py` and checked by a test: each model is built on the meta device,
 without its weights, and given to the networks. `--model.image_weights timm:NAME` takes it where the settings are those
 of its line; an error names them where they are not. Every other name of timm is judged by the same rule

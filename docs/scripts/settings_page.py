@@ -24,6 +24,8 @@ SCALES = ("ssv2", "k400", "k600", "epic100", "diving48", "howto100m", "moments")
 INTRODUCTION = """\
 # Settings at the papers' scale
 
+For whoever asks what a row trains with at the papers' scale, and why.
+
 Written by `python docs/scripts/settings_page.py` from [experiments/](../experiments) and [facts/](facts), a file of
 facts per paper, and checked against them by a test. For each data set: how each family is trained, beside the values in
 its paper and in its released code, with the section, table or file that gives each, and the reason of each deviation;
