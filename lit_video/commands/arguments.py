@@ -5,6 +5,7 @@ from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from glob import glob, has_magic
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.runs.checkpoint import find_checkpoint
+from lit_video.utils.text import did_you_mean
 from lit_video.utils.yaml_files import find_config, find_experiments
 
 if TYPE_CHECKING:
@@ -56,6 +58,21 @@ def new_file(flag: str, *endings: str) -> Callable[[str], Path]:
         if not os.access(path if path.exists() else path.parent, os.W_OK):
             raise UserError(f"{flag} {path}: writing there is not permitted")
         return path
+
+    return checked
+
+
+def existing(otherwise: str, ending: str = "") -> Callable[[str], Path]:
+    """Type of an argument that names a file or folder to read, refused before the work; only of an ``ending`` if given.
+
+    A pattern is one of a file or more.
+    """
+
+    def checked(text: str) -> Path:
+        if text.endswith(ending) and not os.path.lexists(text) and not (has_magic(text) and glob(text, recursive=True)):
+            beside = glob(os.path.join(os.path.dirname(text), "*"))
+            raise UserError(f"{text}: {otherwise}{did_you_mean(text, beside)}")
+        return Path(text)
 
     return checked
 
@@ -144,8 +161,15 @@ SHARED: dict[str, dict[str, Any]] = {
         type=whole_numbers, default="0", metavar="0,1,2", help="each row once per seed (default: %(default)s)"
     ),
     "--workers": dict(type=natural, default=2, metavar="W", help="processes that decode (default: 2)"),
-    "runs": dict(nargs="+", type=Path, metavar="RUNS", help="a runs folder, or one inside it"),
-    "tables": dict(nargs="+", type=find_config, metavar="TABLE", help="YAML or names; --config is for files over them"),
+    "runs": dict(
+        nargs="*",
+        type=Path,
+        default=[Path("runs")],
+        metavar="RUNS",
+        help="a runs folder, or one inside it (default: runs)",
+    ),
+    "videos": dict(type=existing("no such file or folder"), metavar="VIDEO|FOLDER|GLOB"),
+    "tables": dict(nargs="*", type=find_config, metavar="TABLE", help="YAML or names; --config is for files over them"),
 }
 
 
@@ -158,8 +182,7 @@ def add_shared(parser: Parser, *names: str, **changes: Any) -> None:
 
 def add_table(parser: Parser) -> None:
     """The arguments that name a table, its scale and the folder of its runs."""
-    add_shared(parser, "--config", required=True)
-    add_shared(parser, "--recipe", "--runs")
+    add_shared(parser, "tables", "--config", "--recipe", "--runs")
 
 
 def add_evaluation(parser: Parser) -> None:
@@ -208,9 +231,21 @@ def evaluation(arguments: Namespace) -> "Evaluation":
     return Evaluation(**{name: getattr(arguments, name) for name in names}, progress=True)
 
 
+def configs(arguments: Namespace) -> list[Path]:
+    """Return the table that the arguments name, and the files over it.
+
+    Raises:
+        UserError: there is none.
+    """
+    given: list[Path] = [*arguments.tables, *arguments.config]
+    if not given:
+        raise UserError("name a table, by its YAML or its name, such as ablation_tw")
+    return given
+
+
 def request_of(arguments: Namespace) -> "Request":
     """The rows of a table that the arguments name, with the settings."""
     from lit_video.training.request import build_request
 
     given = {name: getattr(arguments, name) for name in ("seeds", "runs", "reuse") if name in arguments}
-    return build_request(arguments.config, arguments.row, recipe=arguments.recipe, flags=arguments.settings, **given)
+    return build_request(configs(arguments), arguments.row, recipe=arguments.recipe, flags=arguments.settings, **given)

@@ -3,7 +3,7 @@
 import sys
 from argparse import Namespace
 
-from lit_video.commands.arguments import add_output, add_shared, writing
+from lit_video.commands.arguments import add_output, add_shared, existing, writing
 from lit_video.commands.parser import Parser
 from lit_video.utils.files import write_bytes
 from lit_video.utils.text import printable
@@ -12,7 +12,8 @@ from lit_video.utils.text import printable
 def add(parser: Parser) -> None:
     """Examples and arguments."""
     parser.examples("video.mp4 --ckpt RUN -o maps.png", "video.mp4 --ckpt RUN --heads")
-    parser.add_argument("video", metavar="VIDEO", help="a video, or a folder of pictures with --fps")
+    text = "a video, or a folder of pictures with --fps"
+    parser.add_argument("video", type=existing("no such file or folder"), metavar="VIDEO", help=text)
     add_shared(parser, "--ckpt", required=True)
     add_shared(parser, "--scheme")
     add_output(parser, "FILE", default="attention.png", endings=[".png"])

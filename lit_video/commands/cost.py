@@ -16,17 +16,18 @@ from lit_video.training.request import Request, Run
 def add(parser: Parser) -> None:
     """Examples and arguments."""
     parser.examples("", "--config experiments/ablation_tw.yaml --json")
-    add_shared(parser, "--config", "--recipe", "--row", "--json")
+    add_shared(parser, "tables", "--config", "--recipe", "--row", "--json")
     add_settings(parser)
 
 
 def run(arguments: Namespace) -> int:
     """Count parameters and multiply-adds of the papers' models, or of a table's rows."""
     names = [f"--{name}" for name in ("row", "recipe") if getattr(arguments, name)]
-    if not arguments.config and (given := [*names, *arguments.settings]):
-        raise UserError(f"{given[0]}: is about a table; give --config too")
+    named = arguments.tables or arguments.config
+    if not named and (given := [*names, *arguments.settings]):
+        raise UserError(f"{given[0]}: is about a table; name it too")
     papers = ((model, count_published(model)) for model in published())
-    rows = [compare(*each) for each in (_table_costs(request_of(arguments)) if arguments.config else papers)]
+    rows = [compare(*each) for each in (_table_costs(request_of(arguments)) if named else papers)]
     print(json.dumps(rows, indent=2) if arguments.json else render(rows))
     return 0
 

@@ -14,7 +14,7 @@ from lit_video.utils.yaml_files import find_experiments
 def add(parser: Parser) -> None:
     """Examples and arguments."""
     parser.examples("--dry-run", "--entity TEAM experiments/ablation_tw.yaml own/videos/videos_compare.yaml")
-    add_shared(parser, "tables", nargs="*", help="default: all of experiments")
+    add_shared(parser, "tables", help="default: all of experiments")
     add_shared(parser, "--config", "--recipe")
     parser.add_argument("--entity", help="user or team at W&B (default: yours)")
     text = "at W&B (default: $WANDB_PROJECT, else lit_video)"

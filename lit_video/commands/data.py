@@ -7,7 +7,7 @@ from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
-from lit_video.commands.arguments import add_output, at_least
+from lit_video.commands.arguments import add_output, at_least, existing
 from lit_video.commands.parser import Parser
 
 
@@ -17,13 +17,15 @@ def add(parser: Parser) -> None:
     checking, preparation = parser.commands["check"], parser.commands["prepare"]
     checking.examples("ROOT --dataset SomethingV2", "ROOT --dataset VideoFolder --decode -o manifest.sqlite")
     checking.add_argument("--decode", action="store_true", help="decode every frame, not only the first")
-    checking.add_argument("root", type=Path, metavar="ROOT", help="folder of the data set")
+    checking.add_argument("root", type=existing("no such folder"), metavar="ROOT", help="folder of the data set")
     text = "such as SomethingV2 or VideoFolder, as fit's --data; --data.X sets more"
     checking.add_argument("--dataset", required=True, metavar="NAME", help=text)
     add_output(checking, "FILE", otherwise="ROOT/manifest.sqlite, a row per video")
     checking.settings = ("--data",)
     preparation.examples("SRC DST --preset fast", "SRC DST --short-side 128")
-    preparation.add_argument("src", type=Path, metavar="SRC", help="folder of videos, or of class folders of videos")
+    preparation.add_argument(
+        "src", type=existing("no such folder"), metavar="SRC", help="folder of videos, or of class folders of videos"
+    )
     preparation.add_argument("dst", type=Path, metavar="DST", help="another folder")
     text = "small (default): GOP 12; fast: a seventh larger, decodes twice as fast; fastest: GOP 1 likewise, 3.5 x"
     preparation.add_argument("--preset", choices=("small", "fast", "fastest"), default="small", help=text)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def add(parser: Parser) -> None:
     """Examples and arguments."""
     parser.examples("--ckpt RUN", "--ckpt RUN videos -o features.png --knn 5")
-    parser.add_argument("videos", nargs="*", metavar="VIDEO|FOLDER|GLOB", help="default: the run's test split")
+    add_shared(parser, "videos", nargs="*", help="default: the run's test split")
     add_shared(parser, "--ckpt", required=True)
     add_shared(parser, "--scheme")
     add_output(parser, "FILE", default="embed.png", endings=[".png", ".svg", ".pdf"])

@@ -5,14 +5,16 @@ from argparse import Namespace
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from lit_video.commands.arguments import add_output, add_settings, add_shared, positive_number, writing
+from lit_video.commands.arguments import add_output, add_settings, add_shared, existing, positive_number, writing
 from lit_video.commands.parser import PROGRAM, Parser, parse, run_command
 from lit_video.errors import UserError
+from lit_video.own_videos.schemes import SCHEMES, schemes_named
 from lit_video.tables.reading import folder_name, read_table
 from lit_video.utils.files import write_atomically
 from lit_video.utils.processes import usable_cores
 from lit_video.utils.stop_signals import DONE
 from lit_video.utils.yaml_files import read_yaml
+from lit_video.weights.hub import find_start
 
 
 def add(parser: Parser) -> None:
@@ -90,12 +92,16 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
         _check_same_plan(arguments, file)
         print(f"Going on with {file}; to plan anew, delete it.", flush=True)
         return
-    from lit_video.own_videos.choices import start_from
-    from lit_video.own_videos.finding import find_videos
-    from lit_video.own_videos.plan import SCHEMES, PlanOptions, plan, schemes_named
-
+    existing("no such folder, and no table (.csv, .tsv, .txt)")(str(arguments.videos))
     chosen = schemes_named(schemes) if schemes else None
     weights = getattr(arguments, "weights", None)
+    if weights:
+        find_start(weights)
+    # these import torch, which takes seconds: what can be wrong in the words is found before
+    from lit_video.own_videos.choices import start_from
+    from lit_video.own_videos.finding import find_videos
+    from lit_video.own_videos.plan import PlanOptions, plan
+
     start = start_from(weights) if weights else None
     if start and schemes:
         raise UserError(f"--weights {weights}: are of {start.model}, which is the scheme; leave --scheme out")

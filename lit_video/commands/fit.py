@@ -1,10 +1,11 @@
 """The ``fit`` command: trains every row and seed of a table, each in a process of its own."""
 
 import os
+import shlex
 from argparse import Namespace
 
 from lit_video.commands.arguments import add_settings, add_shared, add_table, request_of
-from lit_video.commands.parser import Parser
+from lit_video.commands.parser import PROGRAM, Parser
 from lit_video.errors import UserError
 from lit_video.launching.queue import HERE, places
 from lit_video.training.request import Request
@@ -71,5 +72,6 @@ def run_table(request: Request, jobs: int, quiet: bool = False) -> int:
     status = run_here("fit", request.runs, [HERE] if jobs == 1 else places(jobs, None), request.reuse)
     if status in (DONE, FAILED) and not quiet:
         print(render(summary(request.table, request.folder, request.seeds, pairs=False), "text"))
-        print(f"runs: {request.folder / request.table.name / request.table.scale}")
+        folder = request.folder / request.table.name
+        print(f"runs: {folder / request.table.scale}; a page of them: {PROGRAM} report {shlex.quote(str(folder))}")
     return status

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from lit_video import __version__
+from lit_video.commands.values import refuse_wrong_numbers
 from lit_video.errors import UserError
 from lit_video.utils.text import did_you_mean
 
@@ -22,6 +23,19 @@ COMMANDS = (
     *("attention", "embed", "cost", "export", "weights", "benchmark", "reproduce", "dashboard", "data", "doctor"),
 )
 PROGRAM = "python -m lit_video"
+
+
+# what other programs call a setting, and its name here
+MEANT = {
+    "epochs": "--trainer.max_epochs",
+    "steps": "--trainer.max_steps",
+    "gpus": "--trainer.devices; of sweep, GPUs of each run are --gpus-per-run",
+    "devices": "--trainer.devices",
+    "precision": "--trainer.precision",
+    "lr": "--model.optimization.lr",
+    "batch_size": "--data.batch_size",
+    "dry_run": "--print_config of fit, --dry-run of sweep",
+}
 
 
 class Parser(argparse.ArgumentParser):
@@ -71,15 +85,19 @@ class Parser(argparse.ArgumentParser):
             self.error(f"no command {words[0]!r}{near}; commands: {', '.join(self.commands)}")
         parse = self.parse_known_args if self.commands else self.parse_known_intermixed_args
         arguments, settings = parse(words)
-        if wrong := [word for word in settings if not self._is_setting(word)]:
+        if wrong := [word for word in settings if not self._is_setting(word) or _meant(word)]:
             self.error(f"unrecognized arguments: {' '.join(wrong)}{self._near(wrong[0])}")
         if "run" not in arguments:
             self.error(f"give a command: {', '.join(self.commands)}")
+        if settings:
+            refuse_wrong_numbers(settings)
         arguments.settings = settings
         return arguments
 
     def _near(self, word: str) -> str:
         """The flag that was meant; where none is near, how settings are given."""
+        if name := _meant(word):
+            return f"; here it is {name}"
         flags = {name.lstrip("-"): name for name in (*self._option_string_actions, *self.settings)}
         near = did_you_mean(word.partition("=")[0].lstrip("-"), flags).replace("mean ", "mean --")
         settings = ", ".join(f"{name}.X" for name in self.settings[:3])
@@ -90,7 +108,7 @@ class Parser(argparse.ArgumentParser):
         return name in self.settings or name.startswith(tuple(f"{setting}." for setting in self.settings))
 
     def _joined(self, words: Sequence[str]) -> list[str]:
-        """The words, with ``--data.root DIR``, which this parser does not know, as ``--data.root=DIR``.
+        """Return the words, with ``--data.root DIR``, or any flag that is not known here, as ``--data.root=DIR``.
 
         Without that the value would be taken for an argument that has no flag. A path that begins with a dash, one
         that exists or stands after ``--``, becomes ``./-NAME``.
@@ -105,11 +123,18 @@ class Parser(argparse.ArgumentParser):
                 word = f"./{word}"
             last = joined[-1] if joined else ""
             takes = last.startswith("--") and "=" not in last and last not in own
-            if takes and self._is_setting(last) and word not in own and not word.startswith("--"):
+            if takes and word not in own and not word.startswith("--"):
                 joined[-1] = f"{last}={word}"
             else:
                 joined.append(word)
         return joined
+
+
+def _meant(word: str) -> str:
+    """Return the name of a setting that another program calls as this flag, if there is one."""
+    name = word.partition("=")[0].lstrip("-").replace("-", "_").removeprefix("trainer.")
+    meant = MEANT.get(name, "")
+    return "" if meant == f"--trainer.{name}" and "trainer." in word else meant
 
 
 def tree(command: str = "") -> Parser:

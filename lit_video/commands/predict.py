@@ -37,7 +37,7 @@ COLUMNS = ("path", "seconds", "task", "rank", "name", "probability", "trained_on
 def add(parser: Parser) -> None:
     """Examples and arguments."""
     parser.examples("--ckpt RUN videos -o names.csv --top 1", "--ckpt RUN long.mp4 --every 0.5 -o timeline.csv")
-    parser.add_argument("videos", nargs="+", metavar="VIDEO|FOLDER|GLOB", help="a folder: all videos below it")
+    add_shared(parser, "videos", nargs="+", help="a folder: all videos below it")
     add_shared(parser, "--ckpt", required=True)
     add_shared(parser, "--scheme")
     parser.add_argument("--top", type=positive, metavar="K", help="classes to name (default: 5; of a stream 1)")

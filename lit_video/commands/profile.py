@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
-from lit_video.commands.arguments import add_output, add_settings, add_shared, writing
+from lit_video.commands.arguments import add_output, add_settings, add_shared, existing, writing
 from lit_video.commands.parser import Parser, run_command
 from lit_video.errors import UserError
 from lit_video.utils.files import write_atomically, write_bytes
@@ -56,6 +56,8 @@ def run(arguments: Namespace) -> int:
     the built-in schemes; then the accuracy in each skill beside the rows trained alike. Exits with 1 where the scheme
     breaks its contract.
     """
+    file = arguments.scheme.rpartition(":")[0] if ".py:" in arguments.scheme else arguments.scheme
+    existing("no such file", ".py")(file)
     from lit_video.schemes.contract import check_contract
     from lit_video.schemes.cost import HEADER, HEADS, WIDTH, cells, costs
     from lit_video.schemes.sight import in_words

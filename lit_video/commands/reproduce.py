@@ -20,7 +20,7 @@ def add(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Write REPRODUCE.md and docs/results from the results: which claims hold, and every table that was run."""
+    """Write REPRODUCE.md and docs/results: which claims hold, and every table that was run."""
     from lit_video.reports.markdown import pages
 
     if not arguments.results.is_dir():

@@ -3,11 +3,11 @@
 from argparse import ArgumentTypeError, Namespace
 from pathlib import Path
 
-from lit_video.commands.arguments import add_settings, add_shared, positive, request_of
+from lit_video.commands.arguments import add_settings, add_shared, configs, positive, request_of
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.launching.queue import places
-from lit_video.launching.slurm import Resources, submit
+from lit_video.launching.slurm import Resources, scripts, submit
 from lit_video.training.request import Request
 from lit_video.utils.stop_signals import DONE
 
@@ -27,6 +27,8 @@ def add(parser: Parser) -> None:
     )
     text = "GPUs of each run (by Slurm: on each of its nodes)"
     parser.add_argument("--gpus-per-run", "--gpus-per-node", type=positive, metavar="N", help=text)
+    text = "submit nothing; print the command and the script of each array (with --launcher slurm)"
+    parser.add_argument("--dry-run", action="store_true", help=text)
     slurm = parser.add_argument_group("for --launcher slurm", "options of sbatch for each run")
     slurm.add_argument("--nodes", type=positive, metavar="N")
     slurm.add_argument("--cpus", metavar="N", help="cores of a process")
@@ -49,14 +51,18 @@ def run(arguments: Namespace) -> int:
 
     resources = _resources(arguments)
     given = vars(arguments) | {"settings": [*arguments.settings, *resources.flags]}
-    files = [[table, *arguments.config] for table in dict.fromkeys(arguments.tables)]
-    requests = [request_of(Namespace(**given | {"config": each})) for each in files]
+    tables = dict.fromkeys(arguments.tables)
+    files = [[table, *arguments.config] for table in tables] or [configs(arguments)]
+    requests = [request_of(Namespace(**given | {"tables": [], "config": each})) for each in files]
     _refuse_twins(requests)
     runs = [run for request in requests for run in request.runs]
     if arguments.status:
         return show(runs)
     if arguments.launcher == "local":
         return run_here("sweep", runs, places(arguments.jobs, arguments.gpus_per_run), arguments.reuse)
+    if arguments.dry_run:
+        print(*scripts(runs, resources), sep="\n")
+        return DONE
     if left := free(unfinished(runs)):
         submit(left, resources, say)
         say("the same command with --status shows how far they are")

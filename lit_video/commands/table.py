@@ -3,7 +3,7 @@
 import sys
 from argparse import Namespace
 
-from lit_video.commands.arguments import add_shared, add_table, new_file, writing
+from lit_video.commands.arguments import add_shared, add_table, configs, new_file, writing
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.tables.reading import read_table
@@ -31,7 +31,7 @@ def run(arguments: Namespace) -> int:
     from lit_video.tables.summary import read_runs, summarise
 
     pairs = arguments.pairs or arguments.format == "json"
-    table = read_table(arguments.config, arguments.recipe)
+    table = read_table(configs(arguments), arguments.recipe)
     read = read_runs(table, arguments.runs, arguments.seeds)
     data = summarise(read, pairs)
     print(render(data, arguments.format, arguments.pairs))

@@ -52,6 +52,12 @@ class Resources:
         )
 
 
+def scripts(runs: Sequence[Run], resources: Resources) -> list[str]:
+    """Return the command and the script of each table's array, as they would be submitted."""
+    arrays = [(name, [*group]) for name, group in groupby(runs, lambda run: run.request.table.name)]
+    return [f"# {shlex.join(resources.sbatch(name, each))}\n{resources.script(each)}" for name, each in arrays]
+
+
 def submit(runs: Sequence[Run], resources: Resources, say: Callable[[str], None]) -> None:
     """Submit one array per table, and write the number of its job into every run's folder."""
     from filelock import FileLock, Timeout

@@ -4,7 +4,6 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -15,7 +14,7 @@ from lit_video.errors import UserError
 from lit_video.inference.checkpoints import read_checkpoint
 from lit_video.utils.processes import usable_cores
 from lit_video.utils.settings import data_names, model_names
-from lit_video.weights.hub import PREFIX, find, releases, weights_path
+from lit_video.weights.hub import find, find_start
 from lit_video.weights.reading import CHECKPOINT_KEY
 
 # of a data set; what else there is suits the user's videos
@@ -40,19 +39,12 @@ def start_from(weights: str) -> Start:
     Raises:
         UserError: there are no such weights here, or nothing is known of their settings.
     """
-    name = weights.removeprefix(PREFIX)
-    if name in releases():
-        weights_path(PREFIX + name)  # says how to fetch them
-        published = find(PREFIX + name).settings
+    path = find_start(weights)
+    if isinstance(path, str):
+        published = find(path).settings
         model = {key.removeprefix("model."): value for key, value in published.items() if key.startswith("model.")}
         clips = {key: published[f"data.{key}"] for key in CLIPS if f"data.{key}" in published}
-        return Start(PREFIX + name, published["model"], model, clips)
-    path = Path(weights)
-    path = path / "last.ckpt" if path.is_dir() else path
-    if not path.is_file():
-        raise UserError(
-            f"--weights {weights}: no run or checkpoint, and no such name; python -m lit_video weights lists names"
-        )
+        return Start(path, published["model"], model, clips)
     try:
         checkpoint = read_checkpoint(path, "weights")
         own = checkpoint[CHECKPOINT_KEY]

@@ -29,56 +29,17 @@ from lit_video.own_videos.dividing import (
     without_rare,
 )
 from lit_video.own_videos.finding import TIMES, OwnVideo, OwnVideos
-from lit_video.schemes.loading import import_scheme
+from lit_video.own_videos.schemes import SCHEMES, Rows
 from lit_video.utils.files import write_atomically, write_table
-from lit_video.utils.text import did_you_mean, escaped, printable
+from lit_video.utils.text import escaped, printable
 from lit_video.video.decoding import decode
 
-Rows = dict[str, dict[str, Any]]  # of a table: label and settings, by name
-# by the short names that ``finetune`` and ``compare`` know
-SCHEMES: Rows = {
-    "xvit": {"label": "X-ViT, t_w = 1", "set": {"model.window": 1, "model.ta_layers": 1}},
-    "xvit2": {"label": "X-ViT, t_w = 2", "set": {"model.window": 2, "model.ta_layers": 1}},
-    "space": {"label": "spatial-only", "set": {"model.window": 0, "model.ta_layers": 0}},
-    **{
-        name: {"label": f"TimeSformer {label}", "set": {"model": "TimeSformer", "model.attention": name}}
-        for name, label in {"divided": "T+S", "joint": "ST", "local_global": "L+G", "axial": "T+W+H"}.items()
-    },
-    **{
-        f"vivit{i}": {
-            "label": f"ViViT-{i}",
-            "set": {"model": "ViViT", "model.variant": i, "model.tubelet": 2, "model.temporal_depth": 2},
-        }
-        for i in (1, 2, 3, 4)
-    },
-    "perceiver": {"label": "Perceiver", "set": {"model": "Perceiver", "model.latents": 32, "model.reads": 2}},
-}
 VIDEOS = "videos.csv"
 SHOWN = 5  # videos that are named
 KINDS = 10  # kinds of files that are not used, likewise
 SEEN = 50  # videos whose pixels are looked at
 MINUTES = {"CPU": 10.0, "GPU": 30.0}
 ALL = "all"  # the row that trains on all folds
-
-
-def schemes_named(names: str) -> Rows:
-    """Rows of schemes by ``xvit,divided``, or ``MODULE.CLASS`` of one's own, each once.
-
-    Raises:
-        UserError: there is no such name.
-    """
-    rows: Rows = {}
-    for name in filter(None, map(str.strip, names.split(","))):
-        try:
-            label = import_scheme(name) if "." in name else name
-        except ValueError as error:
-            raise UserError(f"--schemes: {error}") from error
-        own = {"label": label, "set": {"model": "TimeSformer", "model.attention": name}}
-        rows[label] = own if "." in name else SCHEMES.get(name, {})
-    if unknown := [name for name, row in rows.items() if not row] or ([] if rows else [names]):
-        near = did_you_mean(unknown[0], SCHEMES)
-        raise UserError(f"no scheme {unknown[0]!r}{near}; schemes: {', '.join(SCHEMES)}")
-    return rows
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from lit_video.errors import UserError
 from lit_video.utils.files import data_folder, write_atomically
+from lit_video.utils.text import did_you_mean
 from lit_video.utils.yaml_files import read_yaml
 
 TABLE = Path(__file__).with_name("released.yaml")
@@ -63,7 +64,26 @@ def find(setting: str) -> Release:
     name = setting.removeprefix(PREFIX)
     if name in releases():
         return releases()[name]
-    raise UserError(f"{setting}: no such weights; python -m lit_video weights lists them")
+    near = did_you_mean(name, releases()) or "; python -m lit_video weights lists them"
+    raise UserError(f"{setting}: no such weights{near}")
+
+
+def find_start(weights: str) -> str | Path:
+    """Return ``hub:NAME`` of published weights, or the file of a run's checkpoint, by its folder too.
+
+    Raises:
+        UserError: there is neither, or the published weights have not been fetched.
+    """
+    if weights.startswith(PREFIX) or weights in releases():
+        name = PREFIX + find(weights).name
+        weights_path(name)
+        return name
+    path = Path(weights)
+    path = path / "last.ckpt" if path.is_dir() else path
+    if not path.is_file():
+        names = did_you_mean(weights, releases()) or "; python -m lit_video weights lists names"
+        raise UserError(f"--weights {weights}: no run or checkpoint, and no such name{names}")
+    return path
 
 
 def weights_path(setting: str) -> Path:

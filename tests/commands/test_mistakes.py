@@ -81,29 +81,31 @@ MISTAKES = """
 train                                          | no command 'train'; commands: finetune, compare, fit
 repport                                        | no command 'repport' (did you mean report?)
 --hlep                                         | unrecognized arguments: --hlep (did you mean --help?)
-fit                                            | required: --config
+fit                                            | name a table, by its YAML or its name
 fit --config                                   | --config/-c: expected one argument
 fit --config experiments/ablation_tx.yaml      | has this name (did you mean experiments/ablation_t
-fit TABLE experiments/skills.yaml              | unrecognized arguments: experiments/skills.yaml
+fit --model.optimization.lr=abc                | model.optimization.lr: expected a number, got abc
+fit TABLE --trainer.epochs 3                   | --trainer.epochs=3; here it is --trainer.max_epochs
+fit TABLE --lr=1                               | --lr=1; here it is --model.optimization.lr
+sweep TABLE --gpus 2                           | of sweep, GPUs of each run are --gpus-per-run
 fit TABLE --row tw9                            | no row 'tw9' (did you mean tw2?); rows: tw0,
 fit TABLE --row tw9 --print_config             | no row 'tw9'
 fit TABLE --seeds 0..2                         | --seeds: is 0..2, expected whole numbers with commas
-fit TABLE --seed 3                             | unrecognized arguments: --seed 3 (did you mean --seeds?)
+fit TABLE --seed 3                             | unrecognized arguments: --seed=3 (did you mean --seeds?)
 fit TABLE --jobs 0                             | --jobs: is 0, expected a whole number from 1
-fit TABLE --epochs 3                           | --epochs 3; settings are --data.X, --model.X, --trainer.X
+fit TABLE --epochs 3                           | --epochs=3; here it is --trainer.max_epochs
+fit TABLE --depth 3                            | --depth=3; settings are --data.X, --model.X, --trainer.X
 fit TABLE --recipe paper                       | --recipe paper: no file has recipes
 fit --model.help Nothing                       | expected the name of a class
-sweep                                          | required: TABLE
-sweep TABLE                                    | required: TABLE
+sweep                                          | name a table, by its YAML or its name
 sweep experiments/skills.yaml --mem 3G         | --mem: is for Slurm; add --launcher slurm
 sweep experiments/skills.yaml --launcher pbs   | --launcher: invalid choice: 'pbs'
 sweep experiments/skills.yaml --slurm x        | --slurm: is x, expected KEY=VALUE
-table                                          | required: --config
-table TABLE --row tw1                          | unrecognized arguments: --row tw1
+table                                          | name a table, by its YAML or its name
+table TABLE --row tw1                          | unrecognized arguments: --row=tw1
 table TABLE --format jsn                       | --format: invalid choice: 'jsn'
 table TABLE --plot x.doc                       | x.doc ends in none of .png, .svg
 table TABLE --plot skills.png                  | no run of ablation_tw was tested on groups of classes
-report                                         | required: RUNS
 report nowhere                                 | nowhere: no such folder
 pack nowhere                                   | required: --output
 pack nowhere -o out                            | nowhere: no finished run below
@@ -111,18 +113,19 @@ test                                           | --ckpt: give a run's last.ckpt,
 test --ckpt ablation_tw/tw9                    | --ckpt: ablation_tw/tw9: no such file
 test --ckpt README.md                          | run.json does not exist, which holds its settings
 test --weights hub:nothing                     | hub:nothing: no such weights
+weights fetch timesformer                      | no such weights (did you mean timesformer-
 test --order sideways                          | --order: invalid choice: 'sideways'
 predict videos                                 | required: --ckpt
 predict --ckpt README.md                       | required: VIDEO
 attention video.mp4                            | required: --ckpt
-attention a.mp4 b.mp4 --ckpt README.md         | unrecognized arguments: b.mp4
-attention a.mp4 --ckpt README.md -o a.jpg      | a.jpg ends in none of .png
+attention README.md docs --ckpt README.md       | unrecognized arguments: docs
+attention README.md --ckpt README.md -o a.jpg   | a.jpg ends in none of .png
 attention --ckpt README.md --heads             | required: VIDEO
 embed --ckpt README.md -o e.txt                 | e.txt ends in none of .png
 cost --jsno                                    | unrecognized arguments: --jsno (did you mean --json?)
 fit --config ablation_tx                       | no experiment has this name (did you mean ablation_t
 cost --config missing.yaml                     | missing.yaml: no such file
-cost --row tw1                                 | --row: is about a table; give --config too
+cost --row tw1                                 | --row: is about a table; name it too
 weights fetsh                                  | no command 'fetsh' (did you mean fetch?)
 weights fetch                                  | required: NAME
 benchmark                                      | give a command: table
@@ -133,15 +136,15 @@ dashboard nothing.yaml                         | nothing.yaml: no such file
 data                                           | give a command: check, prepare
 data nope                                      | no command 'nope'; commands: check, prepare
 data check videos                              | required: --dataset
-data check videos --dataset VideoFolder --model.x 1 | unrecognized arguments: --model.x 1
+data check docs --dataset VideoFolder --model.x 1 | unrecognized arguments: --model.x=1
 data prepare videos out --preset slow          | --preset: invalid choice: 'slow'
-doctor --run x                                 | unrecognized arguments: --run x (did you mean --runs?)
+doctor --run x                                 | unrecognized arguments: --run=x (did you mean --runs?)
 finetune nowhere                               | nowhere: no such folder
 finetune docs                                  | docs: holds
 finetune docs --model.widnow 2                 | command line: model.widnow
 finetune docs --weights nothing                 | --weights nothing: no run or checkpoint, and no such name
 finetune docs --minutes 0                      | --minutes: is 0, expected a number above 0
-finetune docs --seeds 0,1                      | unrecognized arguments: --seeds 0,1 (did you mean --seed?)
+finetune docs --seeds 0,1                      | unrecognized arguments: --seeds=0,1 (did you mean --seed?)
 finetune docs --scheme dividd                  | no scheme 'dividd' (did you mean divided?); schemes: xvit
 compare docs                                   | required: --schemes
 compare docs --schemes xvit --seeds 1.5        | --seeds: is 1.5, expected whole numbers

@@ -10,7 +10,7 @@ from lit_video.commands import profile
 from lit_video.errors import UserError
 from lit_video.network.timesformer import own_scheme
 from lit_video.own_videos.budget import built
-from lit_video.own_videos.plan import schemes_named
+from lit_video.own_videos.schemes import schemes_named
 from lit_video.schemes.loading import import_scheme
 from lit_video.tables.profile import skills_table, with_first
 from lit_video.tables.rendering import Groups

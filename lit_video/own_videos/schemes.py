@@ -1,0 +1,53 @@
+"""Attention schemes by the short names that ``finetune`` and ``compare`` know, read without torch."""
+
+from typing import Any
+
+from lit_video.errors import UserError
+from lit_video.utils.text import did_you_mean
+
+Rows = dict[str, dict[str, Any]]  # of a table: label and settings, by name
+# by the short names that ``finetune`` and ``compare`` know
+SCHEMES: Rows = {
+    "xvit": {"label": "X-ViT, t_w = 1", "set": {"model.window": 1, "model.ta_layers": 1}},
+    "xvit2": {"label": "X-ViT, t_w = 2", "set": {"model.window": 2, "model.ta_layers": 1}},
+    "space": {"label": "spatial-only", "set": {"model.window": 0, "model.ta_layers": 0}},
+    **{
+        name: {"label": f"TimeSformer {label}", "set": {"model": "TimeSformer", "model.attention": name}}
+        for name, label in {"divided": "T+S", "joint": "ST", "local_global": "L+G", "axial": "T+W+H"}.items()
+    },
+    **{
+        f"vivit{i}": {
+            "label": f"ViViT-{i}",
+            "set": {"model": "ViViT", "model.variant": i, "model.tubelet": 2, "model.temporal_depth": 2},
+        }
+        for i in (1, 2, 3, 4)
+    },
+    "perceiver": {"label": "Perceiver", "set": {"model": "Perceiver", "model.latents": 32, "model.reads": 2}},
+}
+
+
+def schemes_named(names: str) -> Rows:
+    """Rows of schemes by ``xvit,divided``, or ``MODULE.CLASS`` of one's own, each once.
+
+    Raises:
+        UserError: there is no such name.
+    """
+    rows: Rows = {}
+    given = [*filter(None, map(str.strip, names.split(",")))]
+    if unknown := [name for name in given if "." not in name and name not in SCHEMES] or ([] if given else [names]):
+        near = did_you_mean(unknown[0], SCHEMES)
+        raise UserError(f"no scheme {unknown[0]!r}{near}; schemes: {', '.join(SCHEMES)}")
+    for name in given:
+        label = _imported(name) if "." in name else name
+        own = {"label": label, "set": {"model": "TimeSformer", "model.attention": name}}
+        rows[label] = own if "." in name else SCHEMES[name]
+    return rows
+
+
+def _imported(name: str) -> str:
+    from lit_video.schemes.loading import import_scheme  # which imports torch
+
+    try:
+        return import_scheme(name)
+    except ValueError as error:
+        raise UserError(f"--schemes: {error}") from error
