@@ -55,17 +55,12 @@ def of_equal_compute(epochs: int, costs: Mapping[str, int]) -> dict[str, dict[st
     }
 
 
-def epochs_in(minutes: float, rate: float, training: int) -> int:
-    """Return how many epochs of so many clips fit, with ``rate`` clips per second."""
-    return int(60 * minutes * SHARE * rate / training)
-
-
 def length(rate: float, training: int, minutes: float, validates: bool, runs: int = 1) -> list[Choice]:
     """Epochs, and how often to validate, of ``runs`` that share ``minutes``.
 
     ``rate`` is in clips per second; ``training`` counts the videos of an epoch, of all these runs.
     """
-    fit, most = epochs_in(minutes, rate, training), MOST if validates else MOST_BLIND
+    fit, most = int(60 * minutes * SHARE * rate / training), MOST if validates else MOST_BLIND
     epochs = max(FEWEST, min(most, fit))
     every = max(1, epochs // VALIDATIONS) if validates else epochs
     validations = f"{epochs // every} validations" if validates else "no video validates"

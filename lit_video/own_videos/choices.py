@@ -65,6 +65,7 @@ WHOLE = 12.0  # seconds: of longer videos a clip shows a part
 FEW = 200  # training videos; with 40 of people in a room, stills and 48 channels told 14 of 19 apart, 96 from scratch 8
 STILLS = "stills:24576"
 STILLS_SIDE, GPU_SIDE, SIDES = 32, 112, (48, 72, 96, 120)  # pixels of a clip; the last have 4, 6, 8 and 10 patches
+WHY = {STILLS_SIDE: "those of the made pictures from which it learns first", GPU_SIDE: "a GPU"}
 FRAMES = (8, 16)
 LEAST_CROP = 0.9  # of both sides: from 0.73, UTD-MHAD was learned half as fast
 KEEP = 0.25  # of the memory, for decoded videos
@@ -132,9 +133,7 @@ def choose(
     ]
 
 
-def sizes(
-    videos: Sequence[VideoInfo], training: int, machine: Machine, start: Start | None
-) -> Sequence[tuple[int, int]]:
+def sizes(videos: Sequence[VideoInfo], training: int, machine: Machine, start: Start | None) -> list[tuple[int, int]]:
     """Return the frames and sides that may be chosen, the cheapest first; one where weights or a GPU decide."""
     frames = [count for count in FRAMES if count == FRAMES[0] or count <= median(video.frames or 0 for video in videos)]
     if start or machine.gpu or training < FEW:
@@ -164,8 +163,8 @@ def _clips(videos: Sequence[VideoInfo], start: Start | None, count: int, side: i
         return chosen + known
     return [
         *chosen,
-        Choice("data.frames", count, f"half of the videos have up to {frames}; more need more time"),
-        Choice("data.image_size", side, "more needs larger videos, more time (--minutes) or a GPU"),
+        Choice("data.frames", count, f"half of the videos have up to {frames}"),
+        Choice("data.image_size", side, WHY.get(side, "more needs larger videos, more time (--minutes) or a GPU")),
     ]
 
 
@@ -206,6 +205,7 @@ def _loading(decoded: float, training: int, machine: Machine, start: Start | Non
 def _tuning(start: Start) -> list[Choice]:
     rate = {"optimizer": "adamw", "lr": 1e-4, "weight_decay": 0.05, "layer_decay": 0.75, "warmup": 0.1}
     return [
+        *(Choice(f"model.{key}", value, "of the weights") for key, value in start.settings.items()),
         Choice("model.weights", start.weights, "as given"),
         Choice("model.optimization", rate, "fine-tuning: AdamW, lower rates for lower layers, a tenth is warm-up"),
     ]
@@ -216,11 +216,7 @@ def _scratch(machine: Machine, few: bool) -> list[Choice]:
     size = {"width": width, "depth": depth, "heads": heads}
     rate = {"optimizer": "muon", "lr": 3e-3, "weight_decay": 0.05, "warmup": 0.1, "warmup_start": 0.01}
     return [
-        Choice(
-            "model.size",
-            size,
-            "from scratch, so small; a larger one needs pretrained weights (--weights NAME)",
-        ),
+        Choice("model.size", size, "from scratch, so small; a larger one needs pretrained weights (--weights)"),
         Choice("model.patch", 16 if machine.gpu else 8 if few else 12, "pixels a side"),
         Choice("model.positions", "space-time", "the order of frames may matter"),
         Choice("model.position_std", 0.5, "positions that start near zero barely move in short trainings"),

@@ -14,7 +14,7 @@ from lit_video.datamodules.manifest import MANIFEST, scan
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.errors import UserError
 from lit_video.network.cost import count
-from lit_video.own_videos.budget import ENOUGH, built, clips_per_second, epochs_in, length, of_equal_compute
+from lit_video.own_videos.budget import ENOUGH, built, clips_per_second, length, of_equal_compute
 from lit_video.own_videos.choices import Choice, Machine, Start, as_lines, choose, main_lines, nested, sizes
 from lit_video.own_videos.dividing import (
     FEW_FOR_FOLDS,
@@ -140,18 +140,17 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
     parts = len(fold_names(counts))
     epoch = parts * len(videos) if parts else counts["train"]
     minutes = options.minutes or MINUTES["GPU" if machine.gpu else "CPU"]
-    settings = start.settings if start else {}
-    of_weights = [Choice(f"model.{key}", value, "of the weights") for key, value in settings.items()]
-    choices, costs, slowest = list[Choice](), dict[str, int](), 0.0
+    choices, costs, lengths = list[Choice](), dict[str, int](), list[Choice]()
     for size in sizes(facts, training, machine, start):
-        larger = choose(facts, decoded, pixels, classes, training, machine, start, size) + of_weights
+        larger = choose(facts, decoded, pixels, classes, training, machine, start, size)
         spent, rate = _speed(larger, model, rows, len(classes), options.equal == "compute")
-        if choices and epochs_in(minutes, rate, epoch) < ENOUGH:
+        found_lengths = length(rate, epoch, minutes, counts["val"] > 0, parts + 1)
+        if choices and found_lengths[0].value < ENOUGH:
             break
-        choices, costs, slowest = larger, spent, rate
-    choices += length(slowest, epoch, minutes, counts["val"] > 0, parts + 1)
+        choices, costs, lengths = larger, spent, found_lengths
+    choices += lengths
     if options.equal == "compute":
-        own = of_equal_compute(nested(choices)["trainer"]["max_epochs"], costs)
+        own = of_equal_compute(lengths[0].value, costs)
         rows = {name: row | {"set": row.get("set", {}) | own[name]} for name, row in rows.items()}
     rows = _fold_rows(rows, fold_names(counts)) if few else rows
     if options.equal == "compute":
