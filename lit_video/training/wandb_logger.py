@@ -5,7 +5,6 @@ import os
 import shlex
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ from lit_video.video.seeding import digest
 
 # Slurm lets a job stop in 30 s; W&B's defaults are 90 s to start and no limit to finish.
 LIMITS = {"WANDB_INIT_TIMEOUT": "20", "WANDB_FINISH_TIMEOUT": "20", "WANDB_FINISH_TIMEOUT_RAISES": "true"}
-UPLOAD = 600  # seconds for a checkpoint
 FIGURES = ("confusion", "calibration", "attention")  # files NAME.png, or NAME_TASK.png of several tasks
 
 
@@ -39,8 +37,7 @@ class RowLogger(WandbLogger):
 
     def __init__(self, run_dir: Path, facts: dict[str, Any], config: dict[str, Any], row: Row, title: str) -> None:
         self.run_dir, self.folder = run_dir, run_dir / "wandb"
-        os.environ |= dict.fromkeys(("WANDB_DATA_DIR", "WANDB_CACHE_DIR"), str(self.folder))
-        os.environ |= LIMITS | {name: os.environ[name] for name in LIMITS if name in os.environ}
+        os.environ |= LIMITS | os.environ | dict.fromkeys(("WANDB_DATA_DIR", "WANDB_CACHE_DIR"), str(self.folder))
         groups = {name: config.get(name) or {} for name in ("trainer", "data", "model")}
         facts = plain_settings(groups) | facts | {"label": row.label, "title": title}  # a setting views is not the fact
         table, scale, name, seed = (str(facts[key]) for key in ("table", "scale", "row", "seed"))
@@ -89,19 +86,18 @@ class RowLogger(WandbLogger):
         """Record numbers of an optimizer step, which is W&B's step too: a resumed run repeats no row."""
         self.step = self.step if step is None else step
         if self.run:
-            row = {**metrics, "trainer/global_step": self.step}
-            self.call(partial(self.run.log, row, step=self.step))
+            self.call(lambda: self.run.log({**metrics, "trainer/global_step": self.step}, step=self.step))
 
     def finish(self, metrics: dict[str, float], checkpoint: Path | None = None) -> None:
         """Record the test's metrics, tables and pictures, and ``checkpoint`` as a model artifact; end the record."""
         if self.run:
-            self.call(partial(self._log_results, metrics, checkpoint))
+            self.call(lambda: self._log_results(metrics, checkpoint))
         self.close(DONE)
 
     def close(self, status: int) -> None:
         """End the record, if there is one, with the run's exit status."""
         if self.run:
-            self.call(partial(self._finish, status))
+            self.call(lambda: self._finish(status))
             self._end()
 
     def _begin(self) -> None:
@@ -113,7 +109,7 @@ class RowLogger(WandbLogger):
                 reason = f"{server()} does not take the run ({first_line(error)})"
                 _tear_down()
         if reason:
-            self.run = self.call(partial(self._start, "offline"))
+            self.run = self.call(lambda: self._start("offline"))
         if reason and self.run:
             where = f"view: wandb leet {shlex.quote(str(self.folder))}; upload: {self._sync()}"
             print(f"W&B: {reason}, recording offline; {where}", flush=True)
@@ -141,7 +137,7 @@ class RowLogger(WandbLogger):
             artifact.add_file(str(checkpoint), name="model.ckpt", skip_cache=True)
             logged = self.run.log_artifact(artifact)
             if not self.run.offline:
-                logged.wait(UPLOAD)
+                logged.wait(600)  # seconds: the limit to finish is too short for a checkpoint
 
     def _finish(self, status: int) -> None:
         if status in (PREEMPTED, INTERRUPTED, TERMINATED):
