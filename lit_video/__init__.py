@@ -43,7 +43,24 @@ _MODULES = {
     "stream": "inference.streaming",
     "summary": "tables.summary",
 }
-__all__ = [*_MODULES, "datamodules", "modules"]
+__all__ = [  # a list of words, which the pages of the API read without running this
+    "AttentionMaps",
+    "Embedding",
+    "Evaluation",
+    "TrainedModel",
+    "UserError",
+    "VideoPredictions",
+    "attention_maps",
+    "datamodules",
+    "embed",
+    "load",
+    "load_pretrained",
+    "modules",
+    "predict",
+    "read_table",
+    "stream",
+    "summary",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -24,7 +24,7 @@ from lit_video.modules.metrics import (
 )
 from lit_video.modules.optimization import Optimization, make_optimizer, optimization_of, rate
 from lit_video.modules.starting_weights import StartingWeights, is_loaded, mark_when_loaded
-from lit_video.network.aggregation import AttentiveProbe
+from lit_video.network.aggregation import AttentiveProbe, head_inputs, linear_head, replace_head
 from lit_video.network.block import Checkpointing, checkpoint_layers
 from lit_video.network.transformer import VideoTransformer, all_tokens, frame_means
 from lit_video.network.transformer import freeze as freeze_layers
@@ -158,8 +158,41 @@ class VideoClassifier(LightningModule):
             self._start.load("test")
         if given and not (is_loaded(self.network) or clip.is_meta):
             raise UserError(f"model: {given} is loaded when training starts; call setup('fit') to load it now")
+        self._check_axes(clip)
         dtype = next(self.parameters()).dtype
         return self.network(clip) if dtype == clip.dtype else self.network(clip.to(dtype)).to(clip.dtype)
+
+    def _check_axes(self, clip: Tensor) -> None:
+        """Refuse a clip of another layout, or with another number of frames than a transformer's positions.
+
+        Raises:
+            ValueError: names the axes.
+        """
+        frames = self.hparams.get("frames") if isinstance(self._plain_network, VideoTransformer) else None
+        if clip.ndim > 3 and (clip.ndim != 5 or clip.shape[1] != 3 or frames not in (None, clip.shape[2])):
+            expected = f"(batch, 3 colours, {frames or 'frames'}, height, width)"
+            turned = clip.ndim == 5 and clip.shape[2] == 3 != clip.shape[1]
+            turn = "; clip.transpose(1, 2) brings colours before frames" * turned
+            raise ValueError(f"a clip is {tuple(clip.shape)}, expected {expected}{turn}")
+
+    @property
+    def num_features(self) -> int:
+        """Number of features of a clip, which the linear classifier reads."""
+        return linear_head(self._plain_network).in_features
+
+    def forward_features(self, clip: Tensor) -> Tensor:
+        """Return the features ``(b, num_features)`` of normalised clips: the linear classifier's input."""
+        with head_inputs(self._plain_network) as inputs:
+            self(clip)
+        return inputs[0]
+
+    def reset_classifier(self, num_classes: int) -> None:
+        """Replace the classifier by one of other classes, drawn at random; the rest of the network stays."""
+        replace_head(self._plain_network, num_classes)
+        self.num_classes = self.hparams["num_classes"] = num_classes
+        self.val_accuracy, self.test_accuracy = (
+            type(self.val_accuracy)(num_classes, self.view_average) for _ in range(2)
+        )
 
     def setup(self, stage: str) -> None:
         """Load the weights to start from; under a trainer later, when a checkpoint would have been restored."""

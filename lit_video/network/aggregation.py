@@ -197,6 +197,16 @@ def linear_head(network: nn.Module) -> nn.Linear:
     return last
 
 
+def replace_head(network: nn.Module, classes: int) -> None:
+    """Put a new linear head, drawn at random, into the layer's position."""
+    old = linear_head(network)
+    new = nn.Linear(old.in_features, classes, device=old.weight.device, dtype=old.weight.dtype)
+    nn.init.trunc_normal_(new.weight, std=0.02)
+    nn.init.zeros_(new.bias)
+    name = next(name for name, module in network.named_modules() if module is old)
+    network.set_submodule(name, new)
+
+
 @contextmanager
 def head_inputs(network: nn.Module) -> Iterator[list[Tensor]]:
     """Collect the linear head's inputs, ``(b, d)`` for every call of the network.
@@ -207,7 +217,7 @@ def head_inputs(network: nn.Module) -> Iterator[list[Tensor]]:
     features: list[Tensor] = []
 
     def keep(module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-        x = inputs[0].detach()
+        x = inputs[0]
         features.append(x.flatten(1, -2).mean(1) if x.ndim > 2 else x)
 
     handle = linear_head(network).register_forward_pre_hook(keep)

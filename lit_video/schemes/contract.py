@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from traceback import extract_tb
 
 import torch
 from torch import Tensor
@@ -86,9 +88,13 @@ def _serves(scheme: Scheme, grid: Grid) -> str:
 
 def _sizes(served: dict[Grid, str]) -> str:
     """Return faults of grids (frames x rows x columns); ``check`` may refuse some, but not all of them."""
-    bad = [f"{_on(grid)} {error}" for grid, error in served.items() if error.startswith("fails")]
+    bad: dict[str, list[str]] = {}
+    for grid, error in served.items():
+        if error.startswith("fails"):
+            bad.setdefault(error, []).append(_on(grid))
     if bad:
-        return f"{'; '.join(bad)}; check(grid), a classmethod, refuses grids that cannot be served by a ValueError"
+        lines = [f"{', '.join(grids)} {error}" for error, grids in bad.items()]
+        return f"{'; '.join(lines)}; check(grid), a classmethod, refuses grids that cannot be served by a ValueError"
     return "" if not all(served.values()) else "no grid is served"
 
 
@@ -139,4 +145,7 @@ def _differ(one: Tensor, other: Tensor) -> bool:
 
 
 def _line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
+    steps = [(Path(each.filename), each.lineno) for each in extract_tb(error.__traceback__)]
+    own = [(path.name, line) for path, line in steps if not {"lit_video", "torch"} & {*path.parts}]
+    where = " ({}, line {})".format(*own[-1]) if own else ""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:160]}{where}"

@@ -28,6 +28,8 @@ def import_scheme(text: str) -> str:
     schemes = {key: kind for key, kind in vars(module).items() if _defined(kind, module)}
     if name and name not in schemes:
         raise ValueError(f"{text}: {module.__name__} has no scheme {name}; its schemes: {', '.join(schemes) or 'none'}")
+    if not schemes:
+        raise ValueError(f"{text} holds no scheme: a subclass of lit_video.attention.Scheme (docs/adding.md)")
     if not name and len(schemes) != 1:
         raise ValueError(f"{text} has {len(schemes)} schemes ({', '.join(schemes)}); give {path}:CLASS")
     return class_path(schemes[name or next(iter(schemes))])
@@ -67,7 +69,7 @@ def _module_of(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
-        line = extract_tb(error.__traceback__)[-1].lineno
+        line = error.lineno if isinstance(error, SyntaxError) else extract_tb(error.__traceback__)[-1].lineno
         raise ValueError(f"{path} cannot be imported, line {line}: {type(error).__name__}: {error}") from error
     return module
 

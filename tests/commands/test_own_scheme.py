@@ -55,7 +55,8 @@ MISTAKES = {
     "{}/json.py": "another module is called json",
     "{}/broken.py": "broken.py cannot be imported, line 2: ZeroDivisionError",
     "{}/two.py": "has 2 schemes (Halved, Quartered); give",
-    "{}/none.py": "has 0 schemes",
+    "{}/none.py": "holds no scheme: a subclass of lit_video.attention.Scheme",
+    "{}/grammar.py": "grammar.py cannot be imported, line 3: SyntaxError",
 }
 
 
@@ -64,6 +65,7 @@ def test_a_mistake_is_named(text, own_file):
     folder = own_file.parent
     (folder / "json.py").write_text("")
     (folder / "none.py").write_text("")
+    (folder / "grammar.py").write_text("one = 1\n\ndef two(:\n")
     (folder / "broken.py").write_text("one = 1\none / 0\n")
     two = CODE.format(name="Halved", scale=0.5) + CODE.format(name="Quartered", scale=0.25)
     (folder / "two.py").write_text(two)
