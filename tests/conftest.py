@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 SMALL_TABLE = ROOT / "tests/small"  # a table whose rows train in seconds
 prepare()
 torch.set_num_threads(1)  # a core each: pytest-xdist's workers, and the processes that tests start
-os.environ |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+os.environ |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}  # whatever network there is
 os.environ["MPLCONFIGDIR"] = matplotlib.get_cachedir()  # tests change HOME, where the list of fonts would be made again
 # variables of the shell that change commands: inside an allocation Lightning would take the tests for a Slurm job
 for name in [name for name in os.environ if FOREIGN.fullmatch(name) or name.startswith(("LIT_VIDEO_", "WANDB_"))]:

@@ -21,8 +21,10 @@ def add(parser: Parser) -> None:
     """Examples and arguments."""
     parser.examples("videos", "videos --weights xvit-b-k600 --minutes 60")
     add_videos(parser)
-    text = "published weights, or a run of yours, to start from"
-    parser.add_argument("--weights", metavar="NAME|FILE", help=text)
+    text = "weights to start from: published ones, a run of yours, or none (default: VideoMAE-B of Kinetics-400)"
+    parser.add_argument("--weights", metavar="auto|none|NAME|RUN", help=text)
+    text = "train a probe on the frozen backbone of --weights, or all layers (default: yes on a CPU, no on a GPU)"
+    parser.add_argument("--frozen", choices=["yes", "no"], help=text)
     parser.add_argument("--scheme", help="attention scheme of a model from scratch (default: xvit)")
     add_shared(parser, "--seed")
 
@@ -94,27 +96,30 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
         return
     existing("no such folder, and no table (.csv, .tsv, .txt)")(str(arguments.videos))
     chosen = schemes_named(schemes) if schemes else None
-    weights = getattr(arguments, "weights", None)
-    if weights:
+    weights = getattr(arguments, "weights", None) or "auto"
+    if weights not in ("auto", "none"):
         find_start(weights)
     # these import torch, which takes seconds: what can be wrong in the words is found before
-    from lit_video.own_videos.choices import start_from
+    from lit_video.own_videos.choices import default_start, start_from
     from lit_video.own_videos.finding import find_videos
     from lit_video.own_videos.plan import PlanOptions, plan
 
-    start = start_from(weights) if weights else None
+    found = find_videos(arguments.videos)
+    start = None
+    if weights != "none" and not (weights == "auto" and schemes):
+        start = default_start() if weights == "auto" else start_from(weights)
     if start and schemes:
         raise UserError(f"--weights {weights}: are of {start.model}, which is the scheme; leave --scheme out")
     rows = (chosen or {"xvit": SCHEMES["xvit"]}).values()
     models = {start.model} if start else {str(row["set"].get("model", "XViT")) for row in rows}
     _check_settings(arguments.settings, models)
-    found = find_videos(arguments.videos)
     with writing("--output", file.parent):
         file.parent.mkdir(parents=True, exist_ok=True)
     equal = getattr(arguments, "equal", None) or "epochs"
     made_by = f"{PROGRAM} {shlex.join(arguments.words)}"
     given = (made_by, chosen, start, arguments.minutes, arguments.group, equal)
-    plan(found, PlanOptions(arguments.videos, file, *given, folds="schemes" not in arguments))
+    frozen = {"yes": True, "no": False}.get(getattr(arguments, "frozen", None) or "")
+    plan(found, PlanOptions(arguments.videos, file, *given, folds="schemes" not in arguments, frozen=frozen))
 
 
 def _check_settings(settings: Sequence[str], models: Collection[str]) -> None:
@@ -134,7 +139,7 @@ def _check_same_plan(arguments: Namespace, file: Path) -> None:
     first = file.read_text(encoding="utf-8").partition("\n")[0]
     words = shlex.split(first.partition(PROGRAM)[2])
     planned = vars(parse(words)) if words else {}
-    for name in ("minutes", "group", "equal", "weights", "scheme", "schemes"):
+    for name in ("minutes", "group", "equal", "weights", "frozen", "scheme", "schemes"):
         value = getattr(arguments, name, None)
         if value is not None and value != planned.get(name):
             raise UserError(
@@ -146,10 +151,14 @@ def _check_same_plan(arguments: Namespace, file: Path) -> None:
 def fit_experiment(arguments: Namespace, file: Path, seeds: str, side_by_side: int = 1) -> int:
     """Train and test the experiment's rows as ``fit`` does; a plan whose settings are wrong is taken away again."""
     jobs = ["--jobs", str(arguments.jobs or min(side_by_side, usable_cores()))]
-    files = ["--config", str(file), "--runs", str(runs_of(file))]
+    fit = ["fit", "--config", str(file), "--runs", str(runs_of(file)), "--seeds", seeds]
     try:
+        content = read_yaml(file)
+        if content["data"]["init_args"].get("features") and len(rows := content["table"]["rows"]) > 1:
+            # the first row computes the features of all videos, on all cores
+            run_command([*fit, "--row", next(iter(rows)), *arguments.settings])
         quiet = ["--quiet"] if side_by_side > 1 else []  # folds, whose table says nothing
-        return run_command(["fit", *files, "--seeds", seeds, *jobs, *quiet, *arguments.settings])
+        return run_command([*fit, *jobs, *quiet, *arguments.settings])
     except UserError:
         if not (runs_of(file) / file.stem).exists():
             file.unlink()

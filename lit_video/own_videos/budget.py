@@ -2,14 +2,16 @@
 
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import torch
 from torch import nn
 
 from lit_video import modules
+from lit_video.datamodules.features import RANDOM
 from lit_video.network.vit import ViTSize
-from lit_video.own_videos.choices import Choice
+from lit_video.own_videos.choices import Choice, Start
 from lit_video.schemes.loading import import_scheme
 from lit_video.utils.clip_shape import as_setting, height_and_width
 from lit_video.utils.environment import choose_device, seconds
@@ -19,6 +21,7 @@ FEWEST, MOST = 10, 200  # epochs
 MOST_BLIND = 100  # without validation, where nothing would show overfitting
 ENOUGH = 50  # epochs that must fit before clips get more frames or pixels
 STEPS = 3
+PROBE_EPOCHS = 50
 VALIDATIONS = 25
 
 
@@ -36,13 +39,44 @@ def built(model: str, settings: Mapping[str, Any], data: Mapping[str, Any], clas
     return net
 
 
-def clips_per_second(net: nn.Module, data: Mapping[str, Any]) -> float:
-    """Measure how many clips a second this machine trains on, from the fastest of a few steps of noise."""
+def clips_per_second(net: nn.Module, data: Mapping[str, Any], of_features: bool = False) -> float:
+    """Measure how many clips a second this machine trains on, from the fastest of a few steps of noise.
+
+    With ``of_features`` only the classifier of a :class:`~lit_video.network.transformer.VideoTransformer` is trained.
+    """
     device = choose_device(None)
     net = net.to(device)
-    clips = torch.rand(data["batch_size"], 3, data["frames"], *height_and_width(data["image_size"]), device=device)
+    clips = _noise(data, data["batch_size"]).to(device)
+    if of_features:
+        with torch.no_grad():
+            features = net.features(clips[:1])  # type: ignore[operator]
+        clips = features.repeat(len(clips), *[1] * (features.ndim - 1))
     fastest = min(seconds(lambda: net(clips).sum().backward(), device) for _ in range(STEPS))
     return float(data["batch_size"] / fastest)
+
+
+def _noise(data: Mapping[str, Any], clips: int) -> torch.Tensor:
+    return torch.rand(clips, 3, data["frames"], *height_and_width(data["image_size"]))
+
+
+def probed(start: Start, videos: int, training: int, minutes: float, classes: int) -> tuple[Start, list[Choice]]:
+    """Freeze the backbone of a start, and choose what the probe reads: all tokens where that fits the minutes.
+
+    ``training`` counts the videos of an epoch, of all runs.
+    """
+    net = built(start.model, start.settings | {"probe": "attentive"}, start.clips, classes)
+    clip, available = _noise(start.clips, 1), 60 * minutes * SHARE
+    with torch.no_grad():
+        once = min(seconds(lambda: net(clip), torch.device("cpu")) for _ in range(2))
+    whole = PROBE_EPOCHS * training / clips_per_second(net, start.clips | {"batch_size": 8}, of_features=True)
+    probe: Literal["attentive", "frames"] = "attentive" if whole <= available else "frames"
+    views = videos * (1 + RANDOM)
+    pooled = "" if probe == "attentive" else ", so it reads the mean of each frame"
+    read = f"{PROBE_EPOCHS} epochs of a probe of all tokens take {whole:.0f} s of {available:.0f}{pooled}"
+    return replace(start, probe=probe), [
+        Choice("model.freeze", "backbone", f"{views} views go through it once, about {views * once:.0f} s on a CPU"),
+        Choice("model.probe", probe, read),
+    ]
 
 
 def of_equal_compute(epochs: int, costs: Mapping[str, int]) -> dict[str, dict[str, int]]:

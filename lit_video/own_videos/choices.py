@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -14,7 +14,7 @@ from lit_video.errors import UserError
 from lit_video.inference.checkpoints import read_checkpoint
 from lit_video.utils.processes import usable_cores
 from lit_video.utils.settings import data_names, model_names
-from lit_video.weights.hub import find, find_start
+from lit_video.weights.hub import fetch, find, find_start
 from lit_video.weights.reading import CHECKPOINT_KEY
 
 # of a data set; what else there is suits the user's videos
@@ -31,6 +31,7 @@ class Start:
     model: str
     settings: dict[str, Any]
     clips: dict[str, Any]
+    probe: Literal["attentive", "frames"] | None = None  # of a frozen backbone; None where all of it is trained
 
 
 def start_from(weights: str) -> Start:
@@ -61,6 +62,23 @@ def start_from(weights: str) -> Start:
     return Start(str(path.resolve()), own["model"].rpartition(".")[2], model, clips)
 
 
+VIDEOS = "videomae-base-k400"  # weights to start from without a flag
+COSTS = "far less accurate with few videos (docs/own_videos.md, measured)"
+
+
+def default_start() -> Start | None:
+    """Return the weights to start from without a flag, downloaded if need be; ``None`` and a line without them."""
+    release = find(VIDEOS)
+    try:
+        fetch(release)
+    except UserError as error:
+        command = f"python -m lit_video weights fetch {VIDEOS}"
+        there = f"on a machine with a network: {command}, and copy its {release.place} here, or --weights none"
+        print(f"{str(error).partition(';')[0]}: training starts from scratch, {COSTS}; {there}", flush=True)
+        return None
+    return start_from(VIDEOS)
+
+
 WHOLE = 12.0  # seconds: of longer videos a clip shows a part
 FEW = 200  # training videos; with 40 of people in a room, stills and 48 channels told 14 of 19 apart, 96 from scratch 8
 STILLS = "stills:24576"
@@ -77,6 +95,8 @@ MAIN = {
     "data.augmentation": "mirrored in training",
     "model.weights": "model",
     "model.size": "model",
+    "model.freeze": "frozen",
+    "model.probe": "classifier",
     "trainer.max_epochs": "epochs (rounds through the training videos)",
 }
 _SIDES = re.compile(r"left|right|clockwise", re.I)
@@ -190,6 +210,11 @@ def _pictures(
 def _loading(decoded: float, training: int, machine: Machine, start: Start | None) -> list[Choice]:
     most = 32 if machine.gpu > 30 else 8 if start else 16
     batch = max(2, min(most, training // 4))
+    if start and start.probe:
+        return [
+            Choice("data.batch_size", batch, f"{training} videos train"),
+            Choice("data.num_workers", 0, "features are read from files"),
+        ]
     room = f"{machine.gpu:.0f} GB of the GPU" if machine.gpu else "a CPU"
     small = decoded <= KEEP * machine.memory
     keep = round(1.2 * decoded + 0.1, 1) if small else 0.0
@@ -204,10 +229,13 @@ def _loading(decoded: float, training: int, machine: Machine, start: Start | Non
 
 def _tuning(start: Start) -> list[Choice]:
     rate = {"optimizer": "adamw", "lr": 1e-4, "weight_decay": 0.05, "layer_decay": 0.75, "warmup": 0.1}
+    reason = "fine-tuning: AdamW, lower rates for lower layers, a tenth is warm-up"
+    if start.probe:
+        rate, reason = rate | {"lr": 1e-3, "layer_decay": 1.0}, "a probe alone is trained: AdamW, a tenth is warm-up"
     return [
         *(Choice(f"model.{key}", value, "of the weights") for key, value in start.settings.items()),
-        Choice("model.weights", start.weights, "as given"),
-        Choice("model.optimization", rate, "fine-tuning: AdamW, lower rates for lower layers, a tenth is warm-up"),
+        Choice("model.weights", start.weights, "the start of training"),
+        Choice("model.optimization", rate, reason),
     ]
 
 

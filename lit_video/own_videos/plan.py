@@ -14,7 +14,7 @@ from lit_video.datamodules.manifest import MANIFEST, scan
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.errors import UserError
 from lit_video.network.cost import count
-from lit_video.own_videos.budget import ENOUGH, built, clips_per_second, length, of_equal_compute
+from lit_video.own_videos.budget import ENOUGH, built, clips_per_second, length, of_equal_compute, probed
 from lit_video.own_videos.choices import Choice, Machine, Start, as_lines, choose, main_lines, nested, sizes
 from lit_video.own_videos.dividing import (
     FEW_FOR_FOLDS,
@@ -55,6 +55,7 @@ class PlanOptions:
     group: str | None = None  # column that says which videos belong together, none, or None to look for one
     equal: str = "epochs"  # quantity that all rows share: epochs or compute
     folds: bool = False  # whether few videos are all tested, in folds, and all trained on
+    frozen: bool | None = None  # whether a start's backbone is frozen; None for yes on a CPU
 
 
 def _write_experiment(
@@ -140,9 +141,15 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
     parts = len(fold_names(counts))
     epoch = parts * len(videos) if parts else counts["train"]
     minutes = options.minutes or MINUTES["GPU" if machine.gpu else "CPU"]
+    frozen = list[Choice]()
+    if start and (not machine.gpu if options.frozen is None else options.frozen):
+        start, frozen = probed(start, len(videos), epoch, minutes, len(classes))
+        rows = {"probed": {"label": f"{start.model}, frozen, with a probe"}}
+        folder = str(options.file.resolve().with_name("features"))
+        frozen += [Choice("data.features", folder, "float16, shared by all rows")]
     choices, costs, lengths = list[Choice](), dict[str, int](), list[Choice]()
     for size in sizes(facts, training, machine, start):
-        larger = choose(facts, decoded, pixels, classes, training, machine, start, size)
+        larger = choose(facts, decoded, pixels, classes, training, machine, start, size) + frozen
         spent, rate = _speed(larger, model, rows, len(classes), options.equal == "compute")
         found_lengths = length(rate, epoch, minutes, counts["val"] > 0, parts + 1)
         if choices and found_lengths[0].value < ENOUGH:
@@ -223,5 +230,5 @@ def _speed(
         own = {key.removeprefix("model."): value for key, value in row.get("set", {}).items()}
         net = built(str(own.pop("model", model)), settings["model"] | own, data, classes)
         costs[name] = count(net, data["frames"], data["image_size"])[1] if compute else 1
-        rates[name] = clips_per_second(net, data)
+        rates[name] = clips_per_second(net, data, "features" in data)
     return costs, min(rates[name] * costs[name] for name in rows) / max(costs.values())

@@ -1,12 +1,14 @@
 """Weights that authors have published: where they are, the settings of their evaluation, and fetching them."""
 
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import file_digest
 from pathlib import Path, PurePosixPath
+from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -39,6 +41,11 @@ class Release:
         """Return the path of its file or folder once it has been fetched."""
         folder = data_folder() / "weights" / self.name
         return folder / PurePosixPath(urlsplit(self.address).path).name if self.address else folder
+
+    @property
+    def here(self) -> Path | None:
+        """Return its file or folder, also in the hub's own cache; ``None`` if it has not been fetched."""
+        return self.place if self.place.exists() else cached(self.repository) if self.repository else None
 
 
 @cache
@@ -95,16 +102,58 @@ def weights_path(setting: str) -> Path:
     if not setting.startswith(PREFIX):
         return Path(setting)
     release = find(setting)
-    if not release.place.exists():
-        raise UserError(
-            f"{setting} has not been fetched: python -m lit_video weights fetch {release.name}; "
-            f"or download {release.origin} and put it at {release.place}"
-        )
-    return release.place
+    if path := release.here:
+        return path
+    raise UserError(
+        f"{setting} has not been fetched: python -m lit_video weights fetch {release.name}; "
+        f"or download {release.origin} and put it at {release.place}"
+    )
 
 
 # files of a folder of Hugging Face: the configuration, and weights in one of their containers
-FILES = ["config.json", "model*.safetensors", "model.safetensors.index.json", "pytorch_model*.bin*"]
+FILES = re.compile(r"config\.json|(model|pytorch_model).*\.(safetensors|bin|json)")
+WAIT = 4.0  # seconds for the hub to answer
+
+
+def cached(repository: str) -> Path | None:
+    """Return a repository's folder in the hub's own cache; ``None`` if its weights are not there."""
+    from huggingface_hub import try_to_load_from_cache  # takes a second
+
+    found = (try_to_load_from_cache(repository, name) for name in ("model.safetensors", "pytorch_model.bin"))
+    return next((Path(path).parent for path in found if isinstance(path, str)), None)
+
+
+def download(repository: str, folder: Path | None = None) -> None:
+    """Download a repository's weights into a folder, or into the hub's own cache; a line before says what it is.
+
+    Raises:
+        OSError: the hub does not answer in :data:`WAIT` seconds, or refuses.
+    """
+    if os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0"):
+        raise OSError("HF_HUB_OFFLINE is set")
+    from huggingface_hub import HfApi, snapshot_download
+
+    hub, answers = HfApi(os.environ.get("HF_ENDPOINT")), list[Any]()
+
+    def ask() -> None:
+        try:
+            answers.append(hub.model_info(repository, files_metadata=True, timeout=WAIT))
+        except Exception as error:  # of the client's own kinds
+            answers.append(OSError(f"{hub.endpoint} does not answer: {' '.join(str(error).split())}"))
+
+    thread = Thread(target=ask, daemon=True)  # a name server may take longer than any limit of the client
+    thread.start()
+    thread.join(WAIT)
+    info = answers[0] if answers else OSError(f"{hub.endpoint} does not answer in {WAIT:g} s")
+    if isinstance(info, OSError):
+        raise info
+    sizes = {file.rfilename: file.size or 0 for file in info.siblings if FILES.fullmatch(file.rfilename)}
+    safe = any(name.endswith(".safetensors") for name in sizes)
+    names = [name for name in sizes if not (safe and name.startswith("pytorch_model"))]
+    licence = getattr(info.card_data, "license", None) or "not stated"
+    size = f"{sum(sizes[name] for name in names) / 1e6:.0f} MB"
+    print(f"downloading {repository}: {size} from {hub.endpoint}, licence: {licence}", flush=True)
+    snapshot_download(repository, local_dir=folder, allow_patterns=names, endpoint=hub.endpoint)
 
 
 def fetch(release: Release) -> Path:
@@ -113,8 +162,8 @@ def fetch(release: Release) -> Path:
     Raises:
         UserError: there is no network, the server refuses, or the file is not what it should be.
     """
-    if release.place.exists():
-        return release.place
+    if path := release.here:
+        return path
     if os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0"):
         raise UserError(f"{release.name}: HF_HUB_OFFLINE is set; {_by_hand(release)}")
     release.place.parent.mkdir(parents=True, exist_ok=True)
@@ -123,9 +172,7 @@ def fetch(release: Release) -> Path:
     part = release.place.with_name(f"{release.place.name}.part")
     try:
         if release.repository:
-            from huggingface_hub import snapshot_download  # takes a second
-
-            snapshot_download(release.repository, local_dir=part, allow_patterns=FILES)
+            download(release.repository, part)
         else:
             _file(release, part)
         _sums(part, release)

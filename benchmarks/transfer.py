@@ -1,0 +1,131 @@
+"""Transfer: X-ViT trained on 17 classes of UTD-MHAD starts ``finetune`` on the other 10, of other persons.
+
+``python benchmarks/transfer.py DIR -o transfer.json`` prints accuracy and seconds of a processor of a frozen backbone
+with a probe, of fine-tuning and of training from scratch, with 4, 8 and 16 clips a class; a fifth of them validates.
+DIR holds labels.csv and videos. What is done is kept: the same command goes on; ``--seeds`` takes some alone.
+"""
+
+import argparse
+import csv
+import json
+import random
+import time
+from pathlib import Path
+from statistics import mean, stdev
+
+from filelock import FileLock
+
+from lit_video.__main__ import main
+from lit_video.runs.results import read_result
+from lit_video.utils.environment import commit, device_name
+from lit_video.utils.files import write_atomically
+from lit_video.utils.text import text_table
+
+CLASSES = 10
+OTHERS, TRAINED = ("s02", "s04", "s06", "s08"), ("s01", "s03", "s05", "s07")
+CLIPS = (4, 8, 16)
+QUIET = ["--trainer.logger=false"]
+
+
+def ways(start: Path) -> dict[str, list[str]]:
+    """Return the flags of ``finetune`` by way."""
+    weights = ["--weights", str(start)]
+    return {
+        "frozen, probe": [*weights, "--frozen", "yes"],
+        "fine-tuned": [*weights, "--frozen", "no"],
+        "from scratch": ["--weights", "none"],
+    }
+
+
+def write_rows(path: Path, rows: list[dict[str, str]], root: Path) -> Path:
+    """Write a table of videos by their whole paths."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [[root / row["path"], row["label"], row["person"], row.get("split", "")] for row in rows]
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([["path", "label", "person", "split"], *lines])
+    return path
+
+
+def pretrain(root: Path, rows: list[dict[str, str]], runs: Path, seed: int) -> Path:
+    """Train X-ViT on persons 1, 3, 5, 7; returns its run."""
+    if read_result(run := runs / f"utd_mhad/cpu/xvit1/seed{seed}"):
+        return run
+    table = write_rows(runs / "base.csv", rows, root)
+    command = ["fit", "--config", "experiments/utd_mhad.yaml", "--row", "xvit1", "--seeds", str(seed)]
+    flags = [f"--data.root={root}", f"--data.train={table}", "--data.groups={}", "--data.test_orders=[]"]
+    assert main([*command, *flags, *QUIET, "--runs", str(runs)]) == 0
+    return run
+
+
+def few_clips(rows: list[dict[str, str]], clips: int, seed: int) -> list[dict[str, str]]:
+    """Draw so many clips of each class of other persons to train on; clips of the trained persons are tested."""
+    rng, chosen = random.Random(f"clips {seed}"), []
+    for label in sorted({row["label"] for row in rows}):
+        pool = [row for row in rows if row["label"] == label and row["person"] in OTHERS]
+        rng.shuffle(pool)
+        chosen += [row | {"split": "train"} for row in pool[:clips]]
+    return chosen + [row | {"split": "test"} for row in rows if row["person"] in TRAINED]
+
+
+def measure(table: Path, flags: list[str], output: Path, seed: int, minutes: str) -> dict[str, object]:
+    """Run ``finetune``; returns its accuracy and the seconds of a processor."""
+    begun = time.process_time()
+    command = ["finetune", str(table), *flags, "--minutes", minutes, "--seed", str(seed), "-o", str(output), *QUIET]
+    assert main(command) == 0
+    (run,) = (output / "runs").glob(f"*/own/*/seed{seed}")
+    result = read_result(run)
+    assert result is not None
+    accuracy, seconds = result["metrics"]["test/video_top1"], round(time.process_time() - begun, 1)
+    return {"top1": accuracy, "videos": result["test_videos"], "cpu_seconds": seconds, "steps": result["steps"]}
+
+
+def table_of(results: list[dict[str, object]]) -> str:
+    """Return accuracies and seconds by way and number of clips, mean and deviation over seeds."""
+    body = []
+    for way in ways(Path()):
+        cells = [way]
+        for clips in CLIPS:
+            found = [each for each in results if (each["way"], each["clips"]) == (way, clips)]
+            top1, seconds = ([float(str(each[key])) for each in found] for key in ("top1", "cpu_seconds"))
+            spread = f" ± {stdev(top1):.1f}" if len(top1) > 1 else ""
+            cells.append(f"{mean(top1):.1f}{spread} ({len(top1)}), {mean(seconds):.0f} s" if top1 else "not run")
+        body.append(cells)
+    return text_table("Top-1 (seeds), seconds of a processor", ["", *(f"{n} clips a class" for n in CLIPS)], body)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("root", type=Path)
+    parser.add_argument("--output", "-o", type=Path, required=True)
+    parser.add_argument("--runs", type=Path, default=Path("runs/transfer"))
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--minutes", default="1")
+    parser.add_argument("--clips", type=int, nargs="+", default=CLIPS)
+    parser.add_argument("--ways", nargs="+", default=[*ways(Path())])
+    given = parser.parse_args()
+    root, runs = given.root.resolve(), given.runs.resolve()
+    with (root / "labels.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    new = random.Random(0).sample(sorted({row["label"] for row in rows}), CLASSES)
+    for seed in given.seeds:
+        start = pretrain(root, [row for row in rows if row["label"] not in new], runs, seed)
+        for clips in given.clips:
+            drawn = few_clips([row for row in rows if row["label"] in new], clips, seed)
+            table = write_rows(runs / f"clips{clips}_{seed}.csv", drawn, root)
+            for way, flags in ((way, ways(start)[way]) for way in given.ways):
+                key = {"way": way, "clips": clips, "seed": seed}
+                done = json.loads(given.output.read_text())["results"] if given.output.exists() else []
+                if any(key.items() <= each.items() for each in done):
+                    continue
+                output = runs / f"{way.partition(',')[0].replace(' ', '_')}_{clips}_{seed}_{given.minutes}"
+                measured = key | measure(table, flags, output, seed, given.minutes)
+                with FileLock(f"{given.output}.lock"):
+                    done = json.loads(given.output.read_text())["results"] if given.output.exists() else []
+                    facts = {
+                        "commit": commit(),
+                        "device": device_name("cpu"),
+                        "minutes": given.minutes,
+                        "new": sorted(new),
+                    }
+                    write_atomically(given.output, json.dumps(facts | {"results": [*done, measured]}, indent=1))
+    print(table_of(json.loads(given.output.read_text())["results"]))

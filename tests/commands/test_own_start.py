@@ -1,0 +1,132 @@
+"""Weights that training starts from without a flag: of a stand-in of the hub, all the way, and without a network."""
+
+import json
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+import torch
+from transformers import VideoMAEConfig, VideoMAEForVideoClassification
+
+import lit_video
+from lit_video.__main__ import main
+from lit_video.commands import finetune
+from lit_video.network.transformer import VideoTransformer
+from lit_video.own_videos.choices import VIDEOS
+from lit_video.utils.stop_signals import FAILED
+from lit_video.utils.yaml_files import read_yaml
+from lit_video.weights.hub import Release
+from tests.commands.test_own_videos import rooms, videos  # noqa: F401  # fixtures
+
+REPOSITORY, COMMIT = "somebody/videomae", "0" * 40
+SETTINGS = {"model": "ViViT", "model.size": {"width": 16, "depth": 2, "heads": 2}, "model.patch": 8, "model.tubelet": 2}
+SETTINGS |= {"model.variant": 1, "model.pool": "fc_norm", "data.frames": 4, "data.image_size": 16}
+
+
+class Hub(BaseHTTPRequestHandler):
+    """Answers as Hugging Face's hub, for one repository."""
+
+    def do_GET(self):
+        name = self.path.partition("?")[0].rpartition("/")[2]
+        if self.path.startswith("/api/"):
+            sizes = {name: len(content) for name, content in self.server.files.items()}
+            files = [{"rfilename": name, "size": size} for name, size in sizes.items()]
+            facts = {"id": REPOSITORY, "sha": COMMIT, "siblings": files, "cardData": {"license": "cc-by-nc-4.0"}}
+            tree = [{"type": "file", "path": name, "size": size, "oid": name} for name, size in sizes.items()]
+            content = json.dumps(tree if "/tree/" in self.path else facts).encode()
+        else:
+            content = self.server.files[name]
+        self.send_response(200)
+        for key, value in {"ETag": f'"{name}"', "X-Repo-Commit": COMMIT, "Content-Length": len(content)}.items():
+            self.send_header(key, str(value))
+        self.end_headers()
+        if self.command == "GET":
+            self.server.asked.append(name)
+            self.wfile.write(content)
+
+    do_HEAD = do_GET
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """A VideoMAE with random weights, in its published container, on a hub of this machine."""
+    config = VideoMAEConfig(
+        num_frames=4, image_size=16, patch_size=8, tubelet_size=2, hidden_size=16, num_hidden_layers=2,
+        num_attention_heads=2, intermediate_size=64, num_labels=7, use_mean_pooling=True, layer_norm_eps=1e-6,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    VideoMAEForVideoClassification(config).save_pretrained(tmp_path / "published")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
+    server.files = {path.name: path.read_bytes() for path in (tmp_path / "published").iterdir()}
+    server.files |= {"pytorch_model.bin": b"the same again", "README.md": b"a card"}
+    server.asked = []
+    threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
+    monkeypatch.setenv("LIT_VIDEO_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    release = Release(VIDEOS, SETTINGS, None, REPOSITORY, {})
+    monkeypatch.setattr("lit_video.weights.hub.releases", lambda: {VIDEOS: release})
+    server.folder = tmp_path / "published"
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.slow
+def test_published_weights_go_the_whole_way(hub, videos, capsys, rows_in_this_process, monkeypatch):  # noqa: F811
+    passes, forward, fit = [], VideoTransformer.features, finetune.fit_experiment
+    monkeypatch.setattr(
+        VideoTransformer, "features", lambda self, clip: passes.append(len(clip)) or forward(self, clip)
+    )
+    monkeypatch.setattr(finetune, "fit_experiment", lambda *given: passes.clear() or fit(*given))
+    command = ["finetune", "rooms", "--minutes", "0.01", "--trainer.logger=false"]
+    command += ["--trainer.max_epochs=2"]
+    assert main(command) == 0
+    said = capsys.readouterr().out
+    where = f"http://127.0.0.1:{hub.server_port}"
+    assert f"downloading {REPOSITORY}: 0 MB from {where}, licence: cc-by-nc-4.0" in said
+    assert {"config.json", "model.safetensors"} <= {*hub.asked}
+    assert not {"pytorch_model.bin", "README.md"} & {*hub.asked}
+    assert "frozen: backbone, 120 views go through it once" in said
+    # a clip of each of six rows for its cost, and the four views of each video once, for all folds
+    assert sorted(passes) == [1] * 6 + [4] * 30
+    run, video = "own/rooms/runs/rooms/own/all/seed0", str(videos / "sit/rec1_1.mp4")
+    state = torch.load(f"{run}/last.ckpt", weights_only=True)["state_dict"]
+    published = VideoMAEForVideoClassification.from_pretrained(hub.folder).state_dict()
+    key = "videomae.encoder.layer.1.output.dense.weight"
+    assert torch.equal(state["network.blocks.1.mlp.fc2.weight"], published[key])
+    assert lit_video.load(run).predict([video]).class_names == ["fall", "sit", "walk"]
+    hub.asked.clear()
+    for words in (
+        ["predict", "--ckpt", run, video],
+        ["attention", video, "--ckpt", run, "-o", "maps.png"],
+        ["embed", "--ckpt", run, "rooms", "-o", "map.png"],
+        ["export", "--to", "safetensors", "--ckpt", run, "-o", "exported"],
+        ["predict", "--ckpt", "exported/model.safetensors", video],
+        command,
+    ):
+        assert main(words) == 0, (words, capsys.readouterr().err)
+    assert not hub.asked
+
+
+@pytest.mark.parametrize("how", ["offline", "no hub", "a silent name server"])
+def test_without_a_network_training_starts_from_scratch_at_once(how, hub, videos, capsys, monkeypatch):  # noqa: F811
+    monkeypatch.setattr("lit_video.commands.finetune.run_command", lambda words: FAILED)
+    monkeypatch.setattr("lit_video.weights.hub.WAIT", 0.3)
+    if how == "offline":
+        monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    elif how == "no hub":
+        monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    else:
+        monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *given, **options: time.sleep(5))
+    assert main(["finetune", "rooms", "--minutes", "0.01"]) == FAILED
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "from scratch, " in line and VIDEOS in line]
+    reasons = {"offline": "HF_HUB_OFFLINE is set", "no hub": "9 does not answer", "a silent name server": "in 0.3 s"}
+    assert reasons[how] in line and f"python -m lit_video weights fetch {VIDEOS}" in line
+    assert read_yaml(videos.parent / "own/rooms/rooms.yaml")["model"]["class_path"] == "XViT"
+    assert not hub.asked
