@@ -4,18 +4,17 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
-from datetime import timedelta
 
 from lit_video.errors import UserError
 from lit_video.launching.queue import LEFT_ALONE, Place, Queue
 from lit_video.launching.states import Observed, State, jobs_of, observe
 from lit_video.training.request import Run
+from lit_video.utils.parallel import EVERY
 from lit_video.utils.processes import requeue
 from lit_video.utils.stop_signals import AGAIN, DONE, FAILED, PREEMPTED, STATUS
-from lit_video.utils.text import text_table
+from lit_video.utils.text import text_table, time_left
 
 ORDER: tuple[State, ...] = ("running", "queued", "preempted", "failed", "lost", "stopped", "done", "not started")
-TELL = 30.0  # seconds between lines about runs at work
 
 
 def run_here(command: str, runs: Sequence[Run], places: Sequence[Place], reuse: bool) -> int:
@@ -29,7 +28,7 @@ def run_here(command: str, runs: Sequence[Run], places: Sequence[Place], reuse: 
 
     def tell() -> None:
         nonlocal told
-        if time.monotonic() - told >= TELL:
+        if time.monotonic() - told >= EVERY:
             told = time.monotonic()
             say(_at_work(runs, queue))
 
@@ -114,11 +113,21 @@ def _at_work(runs: Sequence[Run], queue: Queue) -> str:
     """Return how many runs are in each state, and the progress of those that run."""
     observed, _ = _observed(runs, queue)
     lines = [
-        f"{run.name} {each.detail.partition(' ')[0]} {_progress(each)[0]}".rstrip()
+        " ".join(filter(None, [run.name, each.detail.partition(" on ")[0], *_progress(each)[::3]]))
         for run, each in zip(runs, observed, strict=True)
         if each.state == "running"
     ]
-    return "; ".join([counts(observed), *lines])
+    return "; ".join([counts(observed), *_total(observed), *lines])
+
+
+def _total(observed: Sequence[Observed]) -> list[str]:
+    """Return about how long all runs take, if each takes as long as those at work and as many run at a time."""
+    known = [each.status for each in observed if each.state == "running" and each.status and each.status.seconds_left]
+    if not known:
+        return []
+    whole = max(one.seconds_left * one.steps / max(1, one.steps - one.step) for one in known)
+    waiting = sum(each.state not in ("done", "running", "failed") for each in observed)
+    return [f"about {time_left(max(one.seconds_left for one in known) + whole * waiting / len(known))} for all"]
 
 
 def counts(observed: Sequence[Observed]) -> str:
@@ -134,9 +143,9 @@ def _progress(each: Observed) -> tuple[str, str, str, str]:
     if status is None or not status.steps or each.state == "done":
         return "", "", "", ""
     progress = f"{status.step}/{status.steps} {100 * status.step // status.steps} %"
-    if each.state != "running" or status.state != "training":
+    if each.state != "running" or status.state not in ("training", "image model"):
         return progress, "", "", ""
-    left = str(timedelta(seconds=round(status.seconds_left))) if status.seconds_left else ""
+    left = time_left(status.seconds_left) if status.seconds_left else ""
     if not status.clips_per_second:
         return progress, "", "", left
     return progress, f"{status.clips_per_second:.0f}", f"{status.data_wait:.0f} %", left

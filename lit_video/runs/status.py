@@ -12,9 +12,18 @@ from lit_video.runs.files import read_run, update_run
 from lit_video.utils.processes import job_name
 
 State = Literal[
-    "queued", "starting", "preparing data", "training", "testing", "writing", "preempted", "stopped", "failed"
+    "queued",
+    "starting",
+    "image model",
+    "preparing data",
+    "training",
+    "testing",
+    "writing",
+    "preempted",
+    "stopped",
+    "failed",
 ]
-RUNNING: tuple[State, ...] = ("starting", "preparing data", "training", "testing", "writing")
+RUNNING: tuple[State, ...] = ("starting", "image model", "preparing data", "training", "testing", "writing")
 
 
 @dataclass(frozen=True)

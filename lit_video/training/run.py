@@ -122,7 +122,7 @@ def _train_and_test(run: Run, stops: StopSignals, now: Identity | None) -> int:
     with user_errors(run.place):
         cli = RunCLI(run, stops, now.commit if now else "")
         if not checkpoint:
-            start_from_stills(cli.model, cli.datamodule)
+            start_from_stills(cli.model, cli.datamodule, run_dir if now else None)
     if now:
         record = checkpoint_record(checkpoint).going_on(run_dir, now) if checkpoint else Record(now)
         cli.checkpoints.record = record.content()

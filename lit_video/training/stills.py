@@ -1,6 +1,7 @@
 """Image models pretrained on synthetic stills, in place of ImageNet."""
 
 import re
+from pathlib import Path
 
 import torch
 from einops.layers.torch import Rearrange
@@ -28,11 +29,12 @@ OPTIMIZATION = Optimization("muon", lr=4e-3, weight_decay=0.05, warmup=0.1, warm
 POSITION_STD = 0.2  # with timm's 0.02 so few steps learn no positions
 
 
-def start_from_stills(model: VideoClassifier, data: VideoDataModule) -> None:
+def start_from_stills(model: VideoClassifier, data: VideoDataModule, run_dir: Path | None = None) -> None:
     """Put a file in the place of ``stills:N`` in a model's ``image_weights``.
 
     It holds an image ViT of the model's size and patches, in timm's names, trained on N pictures at its first use, by
-    whichever process comes first; it is the same for all rows and seeds, and lies beside the embedded data sets.
+    whichever process comes first; it is the same for all rows and seeds, and lies beside the embedded data sets. The
+    state in ``run_dir`` says how far that is.
     """
     given = model.image_weights or ""
     if not given.startswith("stills:"):
@@ -49,13 +51,13 @@ def start_from_stills(model: VideoClassifier, data: VideoDataModule) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(path.with_suffix(".lock")):  # a row beside this one may be making it
             if not path.exists():
-                write_bytes(path, save(train_on_stills(size, patch, Stills(count, SIDE)).state_dict()))
+                write_bytes(path, save(train_on_stills(size, patch, Stills(count, SIDE), run_dir).state_dict()))
     except OSError as error:
         raise UserError(f"model.image_weights: cannot write {path} ({error.strerror}); set data.root") from None
     model.image_weights = str(path)
 
 
-def train_on_stills(size: ViTSize, patch: int, stills: Stills) -> VisionTransformer:
+def train_on_stills(size: ViTSize, patch: int, stills: Stills, run_dir: Path | None = None) -> VisionTransformer:
     """Train timm's ViT to say what stills show; a function of its arguments."""
     with torch.random.fork_rng():
         torch.manual_seed(VERSION)
@@ -79,7 +81,7 @@ def train_on_stills(size: ViTSize, patch: int, stills: Stills) -> VisionTransfor
             max_epochs=1,
             gradient_clip_val=1.0,
             logger=False,
-            callbacks=[Progress(f"image model of {stills.count} stills")],
+            callbacks=[Progress(f"image model of {stills.count} stills", run_dir, "image model")],
             enable_checkpointing=False,
             enable_model_summary=False,
             enable_progress_bar=False,

@@ -11,12 +11,14 @@ from typing import TypeVar
 
 from lit_video.errors import UserError
 from lit_video.utils.processes import end_with, ignore_stops, usable_cores
+from lit_video.utils.text import time_left
 
+EVERY = 30.0  # seconds between lines about work that goes on, where there is no terminal
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def with_progress(results: Iterable[Result], total: int, name: str, every: float = 10.0) -> Iterator[Result]:
+def with_progress(results: Iterable[Result], total: int, name: str, every: float = EVERY) -> Iterator[Result]:
     """Yield results; print how many of ``total`` are done on stderr, ``every`` so many seconds."""
     if sys.stderr.isatty():
         from rich.console import Console
@@ -30,9 +32,8 @@ def with_progress(results: Iterable[Result], total: int, name: str, every: float
         now = time.monotonic()
         if now - last >= every or (done == total and last > start):
             last = now
-            rate = done / max(now - start, 1e-9)
-            left = f"{rate:.1f} per second, {(total - done) / rate:.0f} s left"
-            print(f"{name}: {done}/{total}, {left}", file=sys.stderr, flush=True)
+            left = time_left((total - done) * (now - start) / done)
+            print(f"{name}: {done} of {total}, {left}", file=sys.stderr, flush=True)
 
 
 def in_parallel(work: Callable[[Item], Result], items: Sequence[Item], name: str, chunk: int = 1) -> Iterator[Result]:

@@ -16,6 +16,11 @@ def clock(seconds: float, decimals: int = 0) -> str:
     return f"{text}.{part:0{decimals}}" if decimals else text
 
 
+def time_left(seconds: float) -> str:
+    """Return such as ``4 min left`` or, below two minutes, ``40 s left``."""
+    return f"{seconds / 60:.0f} min left" if seconds >= 120 else f"{seconds:.0f} s left"
+
+
 def natural(text: str) -> tuple[list[str | int], str]:
     """Return a key that sorts names by the numbers in them: ``10`` after ``2``, ``order13`` after ``order5``."""
     sign = -1 if re.fullmatch(r"-\d+(\.\d*)?", text) else 1

@@ -189,7 +189,7 @@ def test_a_video_that_breaks_on_the_way_keeps_what_was_read(colours, video, tmp_
 def test_lines_say_how_far_it_is_where_there_is_no_terminal(capsys):
     assert list(with_progress(iter("abc"), 3, "predict", every=0.0)) == ["a", "b", "c"]
     lines = capsys.readouterr().err.splitlines()
-    assert [line.partition(",")[0] for line in lines] == ["predict: 1/3", "predict: 2/3", "predict: 3/3"]
+    assert [line.partition(",")[0] for line in lines] == ["predict: 1 of 3", "predict: 2 of 3", "predict: 3 of 3"]
     assert lines[0].endswith(" s left")
     assert list(with_progress(iter("abc"), 3, "predict")) == ["a", "b", "c"]
     assert capsys.readouterr().err == ""  # of what is over at once nothing is said

@@ -14,6 +14,7 @@ from lit_video.tables.reading import read_origin, table_at
 from lit_video.tables.results import read_throughput
 from lit_video.tables.summary import TableRuns, read_runs, summarise
 from lit_video.tables.table import Table
+from lit_video.utils.parallel import with_progress
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def collect(places: Sequence[Path], experiments: Path, damaged: list[UserError] 
     """
     scales = sorted({folder.parents[1] for place in places for folder in _run_folders(place, damaged)})
     sections: dict[tuple[str, str], Section] = {}
-    for scale_dir in scales:
+    for scale_dir in with_progress(scales, len(scales), "tables read"):
         key = scale_dir.parent.name, scale_dir.name
         if key in sections:
             raise UserError(f"{scale_dir}: table {key[0]} at scale {key[1]} lies in two places; give one of them")

@@ -9,7 +9,9 @@ import torch
 from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
 
-from lit_video.runs.status import Status, write_status
+from lit_video.runs.status import State, Status, write_status
+from lit_video.utils.parallel import EVERY
+from lit_video.utils.text import time_left
 from lit_video.video.loading import TimedLoader
 
 SHOWN = {"train/loss": "loss", "train/clip_top1": "% right in training", "val/clip_top1": "% right in validation"}
@@ -22,18 +24,19 @@ ADVICE = "more workers (--data.num_workers), or videos that are faster to read (
 class Progress(Callback):
     """Prints step, loss, speed, time left and the share that waits for data; keeps the state in ``run.json``."""
 
-    line_every = 10.0  # seconds
+    line_every = EVERY
     write_every = 1.0
 
-    def __init__(self, name: str, run_dir: Path | None = None) -> None:
+    def __init__(self, name: str, run_dir: Path | None = None, state: State = "training") -> None:
         self.name = name
         self.run_dir = run_dir
+        self.state = state
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Start the clock, of a training that begins or resumes."""
         self._start = self._printed = self._written = time.monotonic()
         self._first_step = trainer.global_step
-        self._write(trainer, Status("training", trainer.global_step, int(trainer.estimated_stepping_batches)))
+        self._write(trainer, Status(self.state, trainer.global_step, int(trainer.estimated_stepping_batches)))
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -52,7 +55,7 @@ class Progress(Callback):
         if prints:
             self._printed = now
             scores = ", ".join(f"{float(metrics[key]):.3g} {words}" for key, words in SHOWN.items() if key in metrics)
-            speed = f"{status.clips_per_second:.0f} clips/s, {status.seconds_left:.0f} s left"
+            speed = f"{status.clips_per_second:.0f} clips/s, {time_left(status.seconds_left)}"
             wait = f", {status.data_wait:.0f} % of the time waits for videos" if DATA_WAIT in metrics else ""
             print(f"{self.name}: step {status.step} of {status.steps}, {scores}, {speed}{wait}", flush=True)
 
@@ -65,7 +68,7 @@ class Progress(Callback):
         step, total = trainer.global_step, int(trainer.estimated_stepping_batches)
         rate = (step - self._first_step) / max(time.monotonic() - self._start, 1e-9)
         clips_per_second = rate * clips * trainer.world_size * trainer.accumulate_grad_batches
-        return Status("training", step, total, clips_per_second, (total - step) / rate if rate else 0.0, data_wait)
+        return Status(self.state, step, total, clips_per_second, (total - step) / rate if rate else 0.0, data_wait)
 
     def _write(self, trainer: Trainer, status: Status) -> None:
         if self.run_dir and trainer.is_global_zero:
