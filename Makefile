@@ -88,6 +88,7 @@ VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' lit_video/__init__.py)
 release: test test-slow  ## the tested wheel of a clean tree in dist/, and a tag of its version
 	@test -z "$$(git status --porcelain)" || { echo "uncommitted changes: git status"; exit 1; }
 	@grep -qx "## $(VERSION)" CHANGELOG.md || { echo "CHANGELOG.md has no line '## $(VERSION)'"; exit 1; }
+	@grep -qx "version: $(VERSION)" CITATION.cff || { echo "CITATION.cff has another version than $(VERSION)"; exit 1; }
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
 	git tag -a v$(VERSION) -m "lit_video $(VERSION)"
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib.metadata import requires, version
 from pathlib import Path
-from typing import Literal, NamedTuple
 
 from lit_video.commands.arguments import add_shared
 from lit_video.commands.parser import Parser
@@ -20,13 +19,8 @@ from lit_video.utils.wandb_login import first_line, server, why_offline
 GB = 2**30
 
 
-class Finding(NamedTuple):
-    """A line of the report: ``problem`` keeps runs from working, ``warning`` may; ``advice`` says what to do."""
-
-    level: Literal["ok", "warning", "problem"]
-    name: str
-    text: str
-    advice: str = ""
+# level (ok, warning, problem: runs do not work), name, text, advice
+Finding = tuple[str, str, str, str]
 
 
 def add(parser: Parser) -> None:
@@ -50,12 +44,12 @@ def run(arguments: Namespace) -> int:
 
 def findings(runs: Path) -> Iterator[Finding]:
     """Yield the findings of all checks."""
-    yield Finding("ok", "python", f"{sys.version.split()[0]}, {sys.executable}")
+    yield "ok", "python", f"{sys.version.split()[0]}, {sys.executable}", ""
     yield tried("problem", "libraries", libraries, "pip install lit_video")
     yield tried("problem", "gpu", gpus, "another process may hold it, or the driver is too old: nvidia-smi")
     yield tried("problem", "pyav", decoding, "pip install --force-reinstall av; its wheel includes FFmpeg")
     offline = "disabled, nothing is recorded" if os.environ.get("WANDB_MODE") == "disabled" else why_offline()
-    yield Finding("ok", "wandb", f"offline: {offline}" if offline else f"online: a key is set, {server()} answers")
+    yield "ok", "wandb", f"offline: {offline}" if offline else f"online: a key is set, {server()} answers", ""
     yield tried("warning", "slurm", slurm, "ask the cluster's admins; without it use --launcher local")
     yield tried("warning", "slurm job", slurm_job, "start runs with srun, or unset SLURM_NTASKS")
     advice = "free some, or give another --runs: ViT-B keeps 2 GB of checkpoints per row and seed"
@@ -67,12 +61,12 @@ def findings(runs: Path) -> Iterator[Finding]:
     yield tried("problem", "locks", lambda: locks(existing(runs)), advice)
 
 
-def tried(level: Literal["warning", "problem"], name: str, check: Callable[[], str], advice: str) -> Finding:
+def tried(level: str, name: str, check: Callable[[], str], advice: str) -> Finding:
     """Run a check, which returns what works or raises what does not."""
     try:
-        return Finding("ok", name, check())
+        return "ok", name, check(), ""
     except Exception as error:
-        return Finding(level, name, first_line(error), advice)
+        return level, name, first_line(error), advice
 
 
 def libraries() -> str:

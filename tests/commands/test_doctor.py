@@ -13,7 +13,6 @@ import torch
 
 from lit_video.__main__ import main
 from lit_video.commands import doctor
-from lit_video.commands.doctor import Finding
 from tests.conftest import ROOT
 
 Disk = namedtuple("Disk", "free")
@@ -33,12 +32,12 @@ def program(folder, name, text):
 
 
 def test_the_status_is_that_of_the_worst_line_and_lines_are_aligned(monkeypatch, capsys):
-    findings = [Finding("ok", "a", "fine"), Finding("warning", "a long name", "small", "take more")]
+    findings = [("ok", "a", "fine", ""), ("warning", "a long name", "small", "take more")]
     monkeypatch.setattr(doctor, "findings", lambda runs: findings)
     assert main(["doctor"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [lines[0].index("fine"), lines[1].index("small"), lines[2].index("-> take more")] == [22, 22, 22]
-    findings.append(Finding("problem", "b", "broken", "repair it"))
+    findings.append(("problem", "b", "broken", "repair it"))
     assert main(["doctor"]) == 1
     assert "problems: 1, warnings: 1" in capsys.readouterr().out
 
@@ -65,8 +64,8 @@ def test_a_python_without_the_libraries_is_told_which_one_to_take(command):
 
 def test_a_library_that_is_missing_is_a_problem(monkeypatch):
     monkeypatch.setattr(doctor, "requires", lambda name: ["numpy>=1", "no-such-lib[x]>=1", "x>=1; extra == 'dev'"])
-    found = doctor.tried("problem", "libraries", doctor.libraries, "install")
-    assert (found.level, found.advice) == ("problem", "install") and "no-such-lib" in found.text
+    level, _, text, advice = doctor.tried("problem", "libraries", doctor.libraries, "install")
+    assert (level, advice) == ("problem", "install") and "no-such-lib" in text
 
 
 def test_a_driver_without_a_gpu_is_a_problem_and_none_is_not(monkeypatch):
@@ -102,7 +101,7 @@ def test_slurm(tmp_path, monkeypatch):
     program(tmp_path, "sinfo", "echo '4 idle'; echo '2 mix'")
     assert doctor.slurm() == "nodes: 4 idle 2 mix"
     program(tmp_path, "sinfo", "exit 1")
-    assert "sinfo" in doctor.tried("warning", "slurm", doctor.slurm, "ask").text
+    assert "sinfo" in doctor.tried("warning", "slurm", doctor.slurm, "ask")[2]
     for name, value in {"JOB_ID": "7", "NTASKS": "4"}.items():
         monkeypatch.setenv(f"SLURM_{name}", value)
     with pytest.raises(RuntimeError, match="in job 7 of 4 tasks, and not under srun"):
@@ -131,4 +130,4 @@ def test_space(monkeypatch, tmp_path):
 )
 def test_a_folder_that_refuses_locks_or_renames(monkeypatch, tmp_path, name, replacement, said):
     monkeypatch.setattr(name, replacement)
-    assert said in doctor.tried("problem", "locks", lambda: doctor.locks(tmp_path), "").text
+    assert said in doctor.tried("problem", "locks", lambda: doctor.locks(tmp_path), "")[2]
