@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any, Literal
 
@@ -85,7 +85,7 @@ STILLS = "stills:24576"
 STILLS_SIDE, GPU_SIDE, SIDES = 32, 112, (48, 72, 96, 120)  # pixels of a clip; the last have 4, 6, 8 and 10 patches
 WHY = {STILLS_SIDE: "those of the made pictures from which it learns first", GPU_SIDE: "a GPU"}
 FRAMES = (8, 16)
-LEAST_CROP = 0.9  # of both sides: from 0.73, UTD-MHAD was learned half as fast
+LEAST_CROP = 0.9  # of both sides in a short training: from 0.73, UTD-MHAD was learned half as fast
 KEEP = 0.25  # of the memory, for decoded videos
 # the choices that matter most, in words
 MAIN = {
@@ -146,7 +146,7 @@ def choose(
     few = training < FEW and not machine.gpu
     return [
         *_clips(videos, start, *size),
-        *_pictures(videos, None if start or few else pixels, classes, None if start else size[1]),
+        *_pictures(videos, None if start or few else pixels, classes),
         *_loading(decoded, training, machine, start),
         *(_tuning(start) if start else _scratch(machine, few)),
         *([Choice("trainer.precision", "bf16-mixed", "a GPU")] if machine.gpu else []),
@@ -188,17 +188,14 @@ def _clips(videos: Sequence[VideoInfo], start: Start | None, count: int, side: i
     ]
 
 
-def _pictures(
-    videos: Sequence[VideoInfo], pixels: tuple[float, float] | None, classes: Sequence[str], side: int | None
-) -> list[Choice]:
+def _pictures(videos: Sequence[VideoInfo], pixels: tuple[float, float] | None, classes: Sequence[str]) -> list[Choice]:
     width, height = (int(median(getattr(video, side) or 0 for video in videos)) for side in ("width", "height"))
     squeezed = f"whole pictures of {width} x {height}, squeezed into a square: a crop may lose who acts"
     mean, std = pixels or (0.0, 0.0)
     own = {"data.mean": round(mean, 2), "data.std": max(0.05, round(std, 2))} if pixels else {}
     sided = [name for name in classes if _SIDES.search(name)]
     flips = f"none, {sided[0]!r} would become another class" if sided else "half of the clips, as no class names a side"
-    settings: dict[str, Any] = {"crop": "whole", "flip": 0.0 if sided else 0.5, "policy": "none"}
-    settings |= {"short_side": [side, round(side / LEAST_CROP, 3)]} if side in SIDES else {}
+    settings = {"crop": "whole", "flip": 0.0 if sided else 0.5, "policy": "none"}
     return [
         Choice("data.views", "whole", squeezed),
         Choice("data.test_crops", 1, "a whole picture has one"),
@@ -252,6 +249,13 @@ def _scratch(machine: Machine, few: bool) -> list[Choice]:
         *([Choice("model.image_weights", STILLS, "few videos: it learns from made pictures first")] if few else []),
         Choice("model.optimization", rate, "from scratch Muon needs fewer steps than AdamW here"),
     ]
+
+
+def crop_less(choices: Sequence[Choice]) -> list[Choice]:
+    """Return the choices with weaker crops, for a training from scratch that is too short for strong ones."""
+    side = nested(choices)["data"]["image_size"]
+    less = {"short_side": [side, round(side / LEAST_CROP, 3)]} if side in SIDES else {}
+    return [replace(one, value=one.value | less) if one.key == "data.augmentation" else one for one in choices]
 
 
 def nested(choices: Sequence[Choice]) -> dict[str, dict[str, Any]]:

@@ -15,7 +15,7 @@ from lit_video.datamodules.probe import VideoInfo
 from lit_video.errors import UserError
 from lit_video.network.cost import count
 from lit_video.own_videos.budget import ENOUGH, built, clips_per_second, length, of_equal_compute, probed
-from lit_video.own_videos.choices import Choice, Machine, Start, as_lines, choose, main_lines, nested, sizes
+from lit_video.own_videos.choices import Choice, Machine, Start, as_lines, choose, crop_less, main_lines, nested, sizes
 from lit_video.own_videos.dividing import (
     FEW_FOR_FOLDS,
     LEAST,
@@ -155,7 +155,7 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
         if choices and found_lengths[0].value < ENOUGH:
             break
         choices, costs, lengths = larger, spent, found_lengths
-    choices += lengths
+    choices = (choices if start or lengths[0].value >= ENOUGH else crop_less(choices)) + lengths
     if options.equal == "compute":
         own = of_equal_compute(lengths[0].value, costs)
         rows = {name: row | {"set": row.get("set", {}) | own[name]} for name, row in rows.items()}

@@ -47,7 +47,8 @@ def _tested(run_dir: Path) -> tuple[dict[str, Any], Predictions | None]:
 def headline(run_dir: Path) -> list[str]:
     """Return the accuracy of a finished run with its interval, that of the most frequent class, and the confusions."""
     result, predictions = _tested(run_dir)
-    return accuracy_facts(result | {"folds": None}, predictions) if predictions else ["Not tested."]
+    facts = accuracy_facts(result, predictions) if predictions else ["Not tested."]
+    return facts[:-1] if result.get("folds") else facts  # without the temperature
 
 
 def _front_matter(data: dict[str, Any], result: dict[str, Any]) -> str:
@@ -113,9 +114,9 @@ def accuracy_facts(result: dict[str, Any], predictions: Predictions) -> list[str
     if folds := result.get("folds"):
         each = ", ".join(f"{value:.0f}" for value in folds.values())
         facts += [
-            f"cross-validated: each video was tested once, in one of {len(folds)} folds ({each} %), by a model of the "
-            "others; this model trained on all videos and was not tested itself",
-            f"probabilities are at the temperature {result['temperature']:.2f}, fitted on the folds' tests",
+            f"Cross-validated: each video was tested once, in one of {len(folds)} groups ({each} % right), by a model "
+            "trained on the others; this model was trained on all videos, and was not tested itself",
+            f"Its probabilities are at the temperature {result['temperature']:.2f}, fitted on those tests",
         ]
     return facts
 

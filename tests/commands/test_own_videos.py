@@ -70,10 +70,11 @@ def test_a_folder_becomes_a_tested_model(videos, capsys, rows_in_this_process):
     assert "6 trainings, " in said and "clips: each shows a whole video; videos last 1.0 to 1.0 s" in said
     assert "columns that are not used" not in said and "tested on fold1" not in said
     run = videos.parent / "own/rooms/runs/rooms/own/all/seed0"
-    *_, accuracy, baseline, confused, last = said.strip().splitlines()
+    *_, accuracy, baseline, confused, how, last = said.strip().splitlines()
     assert re.fullmatch(r"[\d.]+ % of 30 test videos are right \(95 % interval \d+ to \d+ %\)", accuracy)
     assert re.match(r"Baseline: always answering '\w+' gives 33.3 %; the model is ", baseline)
     assert 1 <= len(re.findall(r"'\w+' taken for '\w+' \(\d+\)", confused)) <= 3
+    assert how.startswith("Cross-validated: each video was tested once, in one of 5 groups (")
     assert last.endswith(f"python -m lit_video predict --ckpt {run.relative_to(videos.parent)} VIDEO")
     _check_folds(run)
     assert "val/" not in (run / "curves.csv").read_text().replace("val/loss,val/clip_top1,val/clip_top5", "")
@@ -82,7 +83,7 @@ def test_a_folder_becomes_a_tested_model(videos, capsys, rows_in_this_process):
     first = [line.replace("'", "&#39;") for line in (accuracy, baseline, confused)]
     opening = [shown.index(text) for text in (*first, "Accuracy by class", "Confusion matrices", "Rows")]
     assert opening == sorted(opening)
-    assert "Learning curves" in page and "validation top-1" not in page
+    assert "scale <b>own" not in page and "Learning curves" in page and "validation top-1" not in page
     card = (videos.parent / "own/rooms/README.md").read_text()
     assert re.search(r"% of 30 test videos are right \(95 % interval \d+ to \d+ %\)", card)
     assert "- videos: rooms (30 train)" in card and "was not tested itself" in card

@@ -4,7 +4,7 @@ import pytest
 
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.own_videos.budget import length
-from lit_video.own_videos.choices import Machine, Start, as_lines, choose, nested, sizes
+from lit_video.own_videos.choices import Machine, Start, as_lines, choose, crop_less, nested, sizes
 
 LAPTOP, SERVER = Machine(0.0, 16.0, 4), Machine(80.0, 128.0, 16)
 
@@ -91,10 +91,12 @@ def test_weights_bring_their_settings_and_a_recipe_of_fine_tuning():
 def test_the_sizes_to_choose_from_are_what_the_videos_have(videos, training, machine, start, expected):
     assert [*sizes(videos, training, machine, start)] == expected
     for size in expected:
-        chosen = nested(choose(videos, 0.1, None, ("a", "b"), training, machine, start, size))
+        choices = choose(videos, 0.1, None, ("a", "b"), training, machine, start, size)
+        chosen = nested(choices)
         assert chosen["data"]["image_size"] == (224 if start else size[1])
         assert start or size[1] % chosen["model"]["patch"] == 0
-        assert ("short_side" in chosen["data"]["augmentation"]) == (not start and size[1] not in (32, 112))
+        less = nested(crop_less(choices))["data"]["augmentation"].get("short_side")
+        assert less == (None if start or size[1] in (32, 112) else [size[1], pytest.approx(size[1] / 0.9, abs=0.01)])
 
 
 @pytest.mark.parametrize(
