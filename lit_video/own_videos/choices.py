@@ -63,7 +63,7 @@ def start_from(weights: str) -> Start:
 
 
 VIDEOS = "videomae-base-k400"  # weights to start from without a flag
-COSTS = "far less accurate with few videos (docs/own_videos.md, measured)"
+COSTS = "which took twice the time for the accuracy of a pretrained start where measured (docs/own_videos.md)"
 
 
 def default_start() -> Start | None:
