@@ -18,7 +18,7 @@ from tests.conftest import ROOT, few_stills
 
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 IN_PYTHON, RECIPES, ADDING = ((ROOT / f"docs/{name}.md").read_text() for name in ("in_python", "recipes", "adding"))
-COMMANDS = re.findall(r"^ *python -m lit_video (.+)$", RECIPES, re.MULTILINE)
+COMMANDS = re.findall(r"^ *lit_video (.+)$", RECIPES, re.MULTILINE)
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_the_first_example_has_fifteen_lines():
     lines = [line for line in PYTHON.findall(IN_PYTHON)[0].splitlines() if line.strip()]
     assert len(lines) <= 15
     (shown,) = PYTHON.findall((ROOT / "README.md").read_text())
-    assert [line for line in shown.splitlines() if line.strip()] == lines[:8]
+    assert [line for line in shown.splitlines() if line.strip()] == lines[:9]
 
 
 def test_the_blocks_in_python_run(here, checkpoint, videos, monkeypatch, capsys):

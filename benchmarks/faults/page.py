@@ -14,6 +14,8 @@ STAGES = {"stopped": "a stopped run's files", "finished": "a finished run's file
 HEAD = """\
 # Faults
 
+For whoever asks what a killed process, a full disk or a damaged file does to a run.
+
 How runs behave under faults. Each fault is injected into a real run (one process, or two DDP ranks), in each phase it
 can hit, timed from that phase's first event; the same command is then rerun without the fault until done. Metrics,
 steps and final weights must equal those of an undisturbed run, bit by bit.

@@ -289,7 +289,7 @@ PAGES = [ROOT / "README.md", ROOT / "docs/own_videos.md"]
 COMMANDS = {
     c
     for page in PAGES
-    for c in re.findall(r"^python -m lit_video ((?:finetune|compare) [^\n#]+)", page.read_text(), re.M)
+    for c in re.findall(r"^lit_video ((?:finetune|compare) [^\n#]+)", page.read_text(), re.M)
 }
 
 
@@ -297,7 +297,7 @@ COMMANDS = {
 def test_the_commands_of_the_pages_plan_and_run_an_experiment(command, videos, monkeypatch):
     fitted = []
     monkeypatch.setattr("lit_video.commands.finetune.run_command", lambda words: fitted.append(words) or FAILED)
-    assert main(shlex.split(command.replace("DIR", "rooms"))) == FAILED
+    assert main(shlex.split(re.sub("DIR|my_videos", "rooms", command))) == FAILED
     (words,) = fitted
     request = parse_request(words[1:])
     assert len(request.rows) * len(request.seeds) == (9 if "compare" in command else 6)

@@ -1,0 +1,62 @@
+"""README.md: its blocks as printed, in order, in a shell, in a fresh copy with the environment that it leaves."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lit_video.datamodules.drawing import encode
+from tests.conftest import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+LINES = [
+    line for block in re.findall(r"^```sh\n(.*?)^```", README, re.DOTALL | re.MULTILINE) for line in block.splitlines()
+]
+NETWORK = ("weights fetch", "--weights hub:")  # nothing can be downloaded here
+LONG = {
+    "fit": "--trainer.max_epochs=1 --model.image_weights=null --data.train_videos=32 --data.test_videos=16",
+    "finetune": "--minutes 0.1",
+    "compare": "--minutes 0.1",
+    "profile": "--seeds 0 --trainer.max_epochs=1",
+}
+
+
+def test_the_page_is_short():
+    assert len(README.splitlines()) <= 130
+
+
+@pytest.mark.slow
+def test_every_command_runs_as_printed(tmp_path):
+    """Trainings get a flag more, for they take minutes."""
+    copy = tmp_path / "lit_video"
+    shutil.copytree(
+        ROOT, copy, ignore=shutil.ignore_patterns(".git", ".venv", "runs", "own", "build", "site", ".*_cache")
+    )
+    (copy / ".venv").symlink_to(sys.prefix)
+    rng = np.random.default_rng(0)
+    for label in ("wave", "clap", "jump"):
+        (copy / "my_videos" / label).mkdir(parents=True)
+        for i in range(10):
+            encode(copy / f"my_videos/{label}/{label} ({i}).mp4", rng.integers(0, 255, (8, 24, 32, 3), np.uint8), 8)
+    code = re.search(r"```python\n(.*?)```", (ROOT / "docs/adding.md").read_text(), re.DOTALL)
+    (copy / "my_scheme.py").write_text(code[1])
+    environment = dict(os.environ, PYTHONPATH=str(copy), LIT_VIDEO_DATA=str(tmp_path / "data"), WANDB_MODE="offline")
+    said = ""
+    for line in LINES:
+        command = line.partition("  #")[0].strip()
+        if command.startswith("make ") or any(words in command for words in NETWORK):
+            continue
+        run = re.search(r"predict --ckpt (\S+) VIDEO", said)
+        replaced = command.replace("VIDEO", "'my_videos/wave/wave (0).mp4'").replace("RUN", run[1] if run else "RUN")
+        replaced += " " + next((more for name, more in LONG.items() if shlex.split(command)[1] == name), "")
+        shell = ["bash", "-c", f". .venv/bin/activate && {replaced}"]
+        done = subprocess.run(shell, cwd=copy, env=environment, capture_output=True, text=True, timeout=900)
+        said += done.stdout
+        assert done.returncode == 0, f"{replaced}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+    assert Path(copy / "maps.png").stat().st_size > 1000
