@@ -20,10 +20,10 @@ LINES = [
 ]
 NETWORK = ("weights fetch", "--weights hub:")  # nothing can be downloaded here
 LONG = {
-    "fit": "--trainer.max_epochs=1 --model.image_weights=null --data.train_videos=32 --data.test_videos=16",
+    "fit": "--trainer.max_epochs=1 --model.image_weights=null --data.pairs=[4,1,2]",
     "finetune": "--minutes 0.1",
     "compare": "--minutes 0.1",
-    "profile": "--seeds 0 --trainer.max_epochs=1",
+    "profile": "--seeds 0 --trainer.max_epochs=1 --model.image_weights=null --data.pairs=[4,1,2]",
 }
 
 
