@@ -27,7 +27,7 @@ def add(parser: Parser) -> None:
     )
     text = "GPUs of each run (by Slurm: on each of its nodes)"
     parser.add_argument("--gpus-per-run", "--gpus-per-node", type=positive, metavar="N", help=text)
-    text = "submit nothing; print the command and the script of each array (with --launcher slurm)"
+    text = "start nothing; show the runs, or by Slurm the command and the script of each array"
     parser.add_argument("--dry-run", action="store_true", help=text)
     slurm = parser.add_argument_group("for --launcher slurm", "options of sbatch for each run")
     slurm.add_argument("--nodes", type=positive, metavar="N")
@@ -56,7 +56,7 @@ def run(arguments: Namespace) -> int:
     requests = [request_of(Namespace(**given | {"tables": [], "config": each})) for each in files]
     _refuse_twins(requests)
     runs = [run for request in requests for run in request.runs]
-    if arguments.status:
+    if arguments.status or (arguments.dry_run and arguments.launcher == "local"):
         return show(runs)
     if arguments.launcher == "local":
         return run_here("sweep", runs, places(arguments.jobs, arguments.gpus_per_run), arguments.reuse)

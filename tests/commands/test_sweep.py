@@ -88,6 +88,17 @@ def test_an_array_has_what_is_left_of_a_table(two_tables, tiny, slurm, capsys):
     assert sweep(*args) == 2, "nothing is submitted twice"
 
 
+@pytest.mark.parametrize(("launcher", "shown"), [("local", "4 not started"), ("slurm", "--array=0-3")])
+def test_a_dry_run_starts_nothing(launcher, shown, two_tables, tiny, slurm, capsys):
+    runs = slurm / "runs"
+    args = [two_tables[0], "--seeds=0,3", "--runs", runs, "--cpus=5", "--time=1:00:00"][
+        : 6 if launcher == "slurm" else 4
+    ]
+    assert sweep(*args, f"--launcher={launcher}", "--dry-run", *tiny) == 0
+    assert shown in capsys.readouterr().out
+    assert not runs.exists() and not (slurm / "options").exists()
+
+
 def test_rows_run_here_and_what_has_no_result_is_a_failure(two_tables, tiny, tmp_path, capsys, monkeypatch):
     runs = tmp_path / "runs"
 
