@@ -20,7 +20,7 @@ LINES = [
 ]
 NETWORK = ("weights fetch", "--weights hub:")  # nothing can be downloaded here
 LONG = {
-    "fit": "--trainer.max_epochs=1 --model.image_weights=null --data.pairs=[4,1,2]",
+    "fit": "--row tw0 --seeds 0 --trainer.max_epochs=1 --model.image_weights=null --data.pairs=[4,1,2]",
     "finetune": "--minutes 0.1",
     "compare": "--minutes 0.1",
     "profile": "--seeds 0 --trainer.max_epochs=1 --model.image_weights=null --data.pairs=[4,1,2]",
