@@ -62,7 +62,7 @@ def run() -> None:
     if isinstance(out := sys.stdout, TextIOWrapper):
         # names of files as they are; a terminal without ± shows a question mark
         errors = "surrogateescape" if out.encoding.lower() == "utf-8" else "replace"
-        # its buffer keeps what a full disk refuses, of which argparse says nothing, for the last flush
+        # a full disk's error comes at the last flush, and argparse says nothing of it
         sys.stdout = os.fdopen(out.fileno(), "w", 2**20, out.encoding, errors, closefd=False)
         sys.stdout.reconfigure(line_buffering=out.line_buffering, write_through=out.write_through)
     try:

@@ -116,7 +116,7 @@ def line(name: str) -> list[str]:
 
 
 def page() -> str:
-    """The page's text."""
+    """Return the page's text."""
     header = ["timm:", "read by", "--model.size", "--model.patch", "mean of pixels", "note"]
     rows = [line(name) for name in NAMES]
     taken = sum(row[1] != "no" for row in rows)

@@ -38,7 +38,7 @@ Settings = Mapping[str, Any]
 
 
 def page() -> str:
-    """The page's text."""
+    """Return the page's text."""
     facts = read_facts()
     parts = [INTRODUCTION]
     for scale in SCALES:
@@ -117,7 +117,7 @@ def _row(table: Table, row: Row, content: Settings) -> list[str]:
 
 
 def _own(table: Table, row: Row) -> str:
-    """A row's own settings of the model, which differ from those of some other row."""
+    """Return a row's settings of the model that differ from some other row's."""
     shown = [
         key for key in row.settings if key.startswith("model.") and key not in ("model.image_weights", "model.weights")
     ]
@@ -127,13 +127,13 @@ def _own(table: Table, row: Row) -> str:
 
 
 def _defaults(content: Settings) -> dict[str, Any]:
-    """Settings of a scale that are its data set's and its hardware's, by flag."""
+    """Return a scale's settings of its data set and hardware, by flag."""
     trainer = {f"trainer.{key}": value for key, value in content["trainer"].items()}
     return trainer | {f"data.{key}": value for key, value in content["data"]["init_args"].items()}
 
 
 def described(settings: Settings) -> dict[str, str]:
-    """Settings of a training in words, each by its name on the page."""
+    """Return the settings of a training in words, by their names on the page."""
     optimization = settings["model.optimization"]
     views = f"{settings.get('data.test_clips', 1)} x {settings.get('data.test_crops', 1)}"
     views += f" of a short side of {settings['data.short_side']}" if settings.get("data.short_side") else ""

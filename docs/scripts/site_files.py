@@ -1,4 +1,4 @@
-"""What the site of ``make docs`` has beside this folder: README.md as its first page, REPRODUCE.md, linked files.
+"""Add to the site of ``make docs``: README.md as its first page, REPRODUCE.md, linked files.
 
 The page of results and the outputs of notebooks are those of ``build``, by ``make docs`` and ``make pictures``; without
 them there is a line in their place. The API's pages are made of docstrings by mkdocstrings.
@@ -68,7 +68,7 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
 
 
 def linked(page: Path) -> Iterator[Path]:
-    """The files and folders of the repository that a page links to."""
+    """Return the files and folders of the repository that a page links to."""
     for link in LINK.findall(page.read_text(encoding="utf-8")):
         path = Path(os.path.normpath(page.parent / link))
         if path.exists():
@@ -76,7 +76,7 @@ def linked(page: Path) -> Iterator[Path]:
 
 
 def place_of(path: Path) -> str:
-    """The page of a file or a folder in the site, or the file itself in ``docs``."""
+    """Return a file's or folder's page in the site, or the file itself in ``docs``."""
     name = path.relative_to(ROOT).as_posix()
     if path.is_relative_to(ROOT / "docs"):
         return path.relative_to(ROOT / "docs").as_posix()
@@ -84,7 +84,7 @@ def place_of(path: Path) -> str:
 
 
 def source_of(place: str) -> Path:
-    """The file or folder of a page of the site, the other way round."""
+    """Return the file or folder of a page of the site."""
     if place.startswith("files/"):
         return ROOT / place.removeprefix("files/").removesuffix(".md")
     names = {page: name for name, page in PAGES.items()}
@@ -92,7 +92,7 @@ def source_of(place: str) -> Path:
 
 
 def shown(path: Path) -> str:
-    """A file as a page: code and notebooks to read, the names of what a folder holds."""
+    """Render a file as a page: code and notebooks to read, a folder as a list of names."""
     title = f"# {path.relative_to(ROOT).as_posix()}\n\n"
     if path.is_dir():
         return title + "\n".join(
@@ -117,7 +117,7 @@ def _cell(cell: dict[str, Any]) -> str:
 
 
 def _output(output: dict[str, Any]) -> str:
-    """A picture inside the page, else the text; progress is left out."""
+    """Return an output as a picture inside the page, else as text; progress is left out."""
     data = output.get("data", {})
     for kind in ("image/png", "image/jpeg", "image/gif"):
         if kind in data:
@@ -127,12 +127,12 @@ def _output(output: dict[str, Any]) -> str:
 
 
 def api(module: str) -> str:
-    """A page of the public names of a package."""
+    """Write a page of the public names of a package."""
     return f"# {module}\n\n" + "\n\n".join(f"::: {module}.{name}" for name in public(module)) + "\n"
 
 
 def public(module: str) -> list[str]:
-    """The names that a package offers, from its source: those of ``__all__``, else those that it imports."""
+    """Return a package's public names from its source: ``__all__``, else its imports."""
     text = (ROOT / module.replace(".", "/") / "__init__.py").read_text(encoding="utf-8")
     names = re.search(r"__all__ = \[(.*?)\]", text, re.DOTALL)
     found = re.findall(r'"(\w+)"', names[1]) if names else re.findall(r"import \w+ as (\w+)", text)

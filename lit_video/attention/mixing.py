@@ -161,7 +161,7 @@ class Mixing(Scheme):
         return self.attend(x, grid, lambda names, y: self.shift(names, y, grid.t))
 
     def attend(self, x: Tensor, grid: Grid, shift: Shift) -> Tensor:
-        """The layer with its channels moved by ``shift``.
+        """Apply the layer with its channels moved by ``shift``.
 
         It gets names, and a tensor of as many equal parts ``(b, t * m, parts * d)``, and returns the parts, those that
         are mixed with channels moved.

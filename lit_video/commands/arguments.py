@@ -181,12 +181,12 @@ def add_shared(parser: Parser, *names: str, **changes: Any) -> None:
 
 
 def add_table(parser: Parser) -> None:
-    """The arguments that name a table, its scale and the folder of its runs."""
+    """Add the arguments that name a table, its scale and the folder of its runs."""
     add_shared(parser, "tables", "--config", "--recipe", "--runs")
 
 
 def add_evaluation(parser: Parser) -> None:
-    """The arguments for how videos are put through a model."""
+    """Add the arguments for the evaluation of videos by a model."""
     add_shared(parser, "--clips", "--crops", "--fps", "--device", "--batch", "--workers")
 
 
@@ -224,7 +224,7 @@ def _show_settings(command: str, words: Sequence[str], arguments: Namespace) -> 
 
 
 def evaluation(arguments: Namespace) -> "Evaluation":
-    """The arguments of :func:`add_evaluation` as options; commands show progress."""
+    """Return the arguments of :func:`add_evaluation` as options; commands show progress."""
     from lit_video.inference.predict import Evaluation
 
     names = ("clips", "crops", "batch", "workers", "device", "fps")
@@ -244,7 +244,7 @@ def configs(arguments: Namespace) -> list[Path]:
 
 
 def request_of(arguments: Namespace) -> "Request":
-    """The rows of a table that the arguments name, with the settings."""
+    """Return the rows of a table that the arguments name, with the settings."""
     from lit_video.training.request import build_request
 
     given = {name: getattr(arguments, name) for name in ("seeds", "runs", "reuse") if name in arguments}

@@ -12,7 +12,7 @@ from lit_video.utils.text import text_table
 
 
 def add(parser: Parser) -> None:
-    """The commands of the group."""
+    """Add the commands of the group."""
     parser.add_commands({"table": table})
     parser = parser.commands["table"]
     parser.examples("--config experiments/ablation_tw.yaml", "--config experiments/xvit_throughput.yaml --batch 16")

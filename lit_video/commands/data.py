@@ -12,7 +12,7 @@ from lit_video.commands.parser import Parser
 
 
 def add(parser: Parser) -> None:
-    """The commands of the group."""
+    """Add the commands of the group."""
     parser.add_commands({"check": check, "prepare": prepare})
     checking, preparation = parser.commands["check"], parser.commands["prepare"]
     checking.examples("ROOT --dataset SomethingV2", "ROOT --dataset VideoFolder --decode -o manifest.sqlite")

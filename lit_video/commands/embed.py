@@ -91,7 +91,7 @@ def _print_accuracy(found: Embedding, classes: Sequence[str], arguments: Namespa
 
 
 def _test_split(config: Path) -> list[VideoRecord]:
-    """The test videos of a run's own data set."""
+    """Return the test videos of a run's own data set."""
     if not config.is_file():
         raise UserError(f"{config}: no such file; give videos, or the last.ckpt in its run's folder")
     from lit_video.training.cli import CheckCLI, user_errors

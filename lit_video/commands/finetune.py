@@ -30,7 +30,7 @@ def add(parser: Parser) -> None:
 
 
 def add_videos(parser: Parser) -> None:
-    """The arguments that ``finetune`` and ``compare`` have in common."""
+    """Add the arguments that ``finetune`` and ``compare`` have in common."""
     text = "class folders of videos, or a table of them (.csv, .tsv)"
     parser.add_argument("videos", type=Path, metavar="DIR|TABLE", help=text)
     add_output(parser, "DIR", otherwise="own/NAME")
@@ -84,7 +84,7 @@ def experiment_of(arguments: Namespace, ending: str = "") -> Path:
 
 
 def runs_of(file: Path) -> Path:
-    """The folder of an experiment's runs."""
+    """Return the folder of an experiment's runs."""
     return file.parent / "runs"
 
 
@@ -99,7 +99,7 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
     weights = getattr(arguments, "weights", None) or "auto"
     if weights not in ("auto", "none"):
         find_start(weights)
-    # these import torch, which takes seconds: what can be wrong in the words is found before
+    # torch is imported here, in seconds, after the checks that need none
     from lit_video.own_videos.choices import default_start, start_from
     from lit_video.own_videos.finding import find_videos
     from lit_video.own_videos.plan import PlanOptions, plan

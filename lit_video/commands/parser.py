@@ -25,7 +25,7 @@ COMMANDS = (
 PROGRAM = "python -m lit_video"
 
 
-# what other programs call a setting, and its name here
+# other programs' names of settings, and ours
 MEANT = {
     "epochs": "--trainer.max_epochs",
     "steps": "--trainer.max_steps",
@@ -73,7 +73,7 @@ class Parser(argparse.ArgumentParser):
         raise UserError(f"{message} (see {self.prog} --help)")
 
     def read(self, words: Sequence[str]) -> Namespace:
-        """The arguments, with what runs the command as ``run`` and the settings to hand on as ``settings``."""
+        """Parse the arguments, with the command's function as ``run`` and settings to hand on as ``settings``."""
         words = self._joined(words)
         asked = words[:2] in (["--help", "all"], ["--help", "trainer"]) or any(
             re.match(r"--[\w.]+\.help\b", word) for word in words
@@ -95,7 +95,7 @@ class Parser(argparse.ArgumentParser):
         return arguments
 
     def _near(self, word: str) -> str:
-        """The flag that was meant; where none is near, how settings are given."""
+        """Suggest the flag that was meant; if none is near, say how settings are given."""
         if name := _meant(word):
             return f"; here it is {name}"
         flags = {name.lstrip("-"): name for name in (*self._option_string_actions, *self.settings)}
@@ -138,7 +138,7 @@ def _meant(word: str) -> str:
 
 
 def tree(command: str = "") -> Parser:
-    """The parser of all commands; or of one alone, which is quicker."""
+    """Build the parser of all commands, or of one alone, which is quicker."""
     root = Parser(PROGRAM, "Train, compare and reproduce video transformers.")
     root.epilog = f"{PROGRAM} COMMAND --help: examples and all options of a command"
     root.add_argument("-V", "--version", action="version", version=__version__)
@@ -151,7 +151,7 @@ def tree(command: str = "") -> Parser:
 
 
 def parse(words: Sequence[str]) -> Namespace:
-    """The arguments of a command line, with the words themselves as ``words``."""
+    """Parse a command line, with the words themselves as ``words``."""
     parser, left = tree(next(iter(words), "")), list(words)
     while left and left[0] in parser.commands:
         parser, left = parser.commands[left[0]], left[1:]

@@ -91,7 +91,7 @@ def run(arguments: Namespace) -> int:
 
 
 def built_in() -> dict[str, BuiltIn]:
-    """The schemes of the papers, by name."""
+    """Return the schemes of the papers, by name."""
     from lit_video.attention import Factorised, FactorisedHeads, LocalWindow, Mixing, MixingPlan
     from lit_video.network.timesformer import SCHEMES
 
@@ -104,7 +104,7 @@ def built_in() -> dict[str, BuiltIn]:
 
 
 def _scheme(text: str) -> tuple[str, Callable[..., Scheme]]:
-    """A scheme and its name, which is a name of a folder too."""
+    """Return a scheme and its name, also a folder's name."""
     from lit_video.network.timesformer import own_scheme
     from lit_video.schemes.loading import import_scheme
 
@@ -120,7 +120,7 @@ def _scheme(text: str) -> tuple[str, Callable[..., Scheme]]:
 
 
 def _picture(name: str, seen: Sight, words: dict[str, str]) -> bytes:
-    """The scheme's sight beside that of four others."""
+    """Draw the scheme's sight beside that of four others."""
     from lit_video.schemes.contract import DEPTH, GRID, HEADS, WIDTH
     from lit_video.schemes.picture import sight_picture
     from lit_video.schemes.sight import sight
@@ -141,7 +141,7 @@ def _compare(arguments: Namespace, folder: Path) -> int:
 
 
 def _flags(arguments: Namespace) -> list[str]:
-    """The arguments that are handed on."""
+    """Return the arguments that are handed on."""
     jobs = ["--jobs", str(arguments.jobs)] if arguments.jobs else []
     return ["--seeds", ",".join(map(str, arguments.seeds)), *jobs, *arguments.settings]
 
@@ -176,7 +176,7 @@ def _skills(
 
 
 def _experiment(folder: Path, row: str, scheme: str) -> Path:
-    """The table of skills with a row for the scheme, and beside it the packed runs of the others; its file."""
+    """Write the table of skills with a row for the scheme beside the others' packed runs; return its file."""
     content: dict[str, Any] = read_yaml(EXPERIMENTS / f"{TABLE}.yaml")
     content |= {part: str(EXPERIMENTS / content[part]) for part in ("trainer", "data", "model")}
     rows = content["table"]["rows"]

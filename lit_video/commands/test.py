@@ -52,7 +52,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _lightning_arguments(arguments: Namespace) -> tuple[list[str], Path | None]:
-    """The arguments as LightningCLI's, and the file of the checkpoint; without one there must be pretrained weights.
+    """Return LightningCLI's arguments and the file of the checkpoint; without one there must be pretrained weights.
 
     ``--weights hub:NAME`` becomes the settings of its published evaluation, ``--order`` a setting of the data, and a
     checkpoint brings the settings of its run if no others are given. The user's settings come after them.

@@ -24,7 +24,7 @@ from lit_video.video.seeding import digest, seeded
 
 RANDOM = 3  # views of training beside the centre one
 TOGETHER = 8  # views that go through the backbone at once
-GIGABYTES = 0.5  # of a decoded video that is kept for its other views
+GIGABYTES = 0.5  # a decoded video, kept for its other views
 
 
 @dataclass(frozen=True)

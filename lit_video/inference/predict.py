@@ -186,7 +186,7 @@ def load(source: str | Path | TrainedModel) -> TrainedModel:
         settings = restored_settings(stored["data"])
         VideoList([], **settings)
         known = joined(str(stored.get("trained_on") or ""))
-    except Exception as error:  # of whatever stands there instead
+    except Exception as error:  # any content may stand there instead
         raise OptionError("ckpt", f"{path} has settings of no data set: {one_line(error)}") from error
     return TrainedModel(model, stored["class_names"], settings, known)
 

@@ -18,7 +18,7 @@ from lit_video.utils.text import escaped, text_table
 
 ClassNames = list[str] | dict[str, list[str]]
 ONLY_TASK = "class"
-YES = {True: "yes", False: "no", None: ""}  # of a table: whether the model was trained on a video
+YES = {True: "yes", False: "no", None: ""}  # a table's column: was the model trained on the video
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class RankedVideo:
     # the most probable first, of each task; a single task is called class. For several tasks their combinations as
     # well: action, where the tasks are verb and noun, else all
     ranked: dict[str, list[Ranked]]
-    trained_on: bool | None = None  # None where nobody knows
+    trained_on: bool | None = None  # unknown: None
 
     def lines(self) -> list[str]:
         """Return lines to draw: the classes, or combinations of the tasks' classes, with aligned figures."""

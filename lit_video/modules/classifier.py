@@ -140,10 +140,10 @@ class VideoClassifier(LightningModule):
             raise ValueError("view_average is softmax, but a video may have several labels, which have no softmax")
         metric = VideoPrecision if several_labels else VideoAccuracy
         self.val_accuracy, self.test_accuracy = (metric(num_classes, view_average) for _ in range(2))
-        # of the last optimizer step: the loss; clips that were right and clips that could be read, means over batches
+        # the last optimizer step: loss; clips that were right and clips that could be read, means over batches
         self.step_loss = torch.tensor(0.0)
         self.step_hits = torch.zeros(2)
-        self._batches: list[Tensor] = []  # of this step, loss and hits together
+        self._batches: list[Tensor] = []  # this step's loss and hits
         mark_when_loaded(network)
 
     @property
@@ -310,7 +310,7 @@ class VideoClassifier(LightningModule):
         read = taken["video"] >= 0
         count, right = read.sum(), (hits & read).sum().float()
         self._batches.append(torch.stack((loss.detach().float(), right, count.float())))
-        accuracy = right / count.clamp(min=1)  # of what could be read; 0 of none
+        accuracy = right / count.clamp(min=1)  # among readable clips; 0 without any
         # Lightning divides the sum of the ranks' integer weights by their number, and cuts off the rest
         weight: Any = count * run.world_size  # on the device, which is not waited for
         self.log("train/clip_top1", 100 * accuracy, batch_size=weight, on_step=False, on_epoch=True, sync_dist=True)
@@ -318,7 +318,7 @@ class VideoClassifier(LightningModule):
 
     @property
     def _steps_of_its_own(self) -> bool:
-        """Whether a user's subclass decides what its targets are."""
+        """True if a user's subclass has steps of its own."""
         return type(self).training_step is not VideoClassifier.training_step
 
     def _on_before_batch_transfer(self, batch: Any, dataloader_idx: int = 0) -> Any:
@@ -346,7 +346,7 @@ class VideoClassifier(LightningModule):
         self._collect("val", batch, dataloader_idx)
 
     def _accuracy(self, split: str, loader: int) -> VideoAccuracy:
-        """The metric of one of several loaders: ``val_accuracy``, ``val_accuracy_1``, ..."""
+        """Return the metric of one of several loaders: ``val_accuracy``, ``val_accuracy_1``, ..."""
         name = f"{split}_accuracy_{loader}" if loader else f"{split}_accuracy"
         if not hasattr(self, name):
             self.add_module(name, type(self.val_accuracy)(self.num_classes, self.view_average).to(self.device))
@@ -358,7 +358,7 @@ class VideoClassifier(LightningModule):
         accuracy.update(self(taken["clip"]), taken["target"], taken["video"], taken["view"])
 
     def _numbers(self, loader: int, accuracy: VideoAccuracy, index: Tensor) -> Tensor:
-        """Number the clips of a batch that have no video by their position in the loader's order."""
+        """Give clips of a batch that have no video the numbers of their positions in the loader's order."""
         number, run = sum(map(len, accuracy.video)) + index, self._run
         if run is None or run.world_size == 1:
             return number
@@ -405,7 +405,7 @@ class VideoClassifier(LightningModule):
 
     @property
     def few_classes(self) -> bool:
-        """Whether there are at most five, so that the five best are all."""
+        """True for at most five classes, whose top-5 is always right."""
         return isinstance(self.num_classes, int) and self.num_classes <= 5
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:

@@ -56,7 +56,7 @@ class Published:
     classes: int  # number of classes of the classifier that is counted
     views: int  # clips x crops of a video that the printed cost is for
     settings: dict[str, Any]  # arguments of the family, with frames and image size of a view
-    params: str | None = None  # as printed, such as 85.9M
+    params: str | None = None  # printed figure, such as 85.9M
     cost: str | None = None  # multiply-adds of all views as printed, such as 0.59T or 425G
     note: str = ""  # why ours differs
 

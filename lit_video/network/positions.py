@@ -30,7 +30,7 @@ NEAREST = Resizing("nearest", "nearest")
 class Positions:
     """Learned positions that a network adds to its tokens."""
 
-    kind: PositionKind = "space-time"  # none, space or space-time. Spatial positions have a slot for the class token
+    kind: PositionKind = "space-time"  # or "none", "space". Spatial positions have a slot for the class token
     # spread of the initial positions in space and time. None: 0.02 in space and zeros in time, so that training starts
     # from an image model; from scratch, on little data, positions that small are barely learned
     std: float | None = None

@@ -1,4 +1,4 @@
-"""How long to train: from the machine's speed, measured with the model at hand."""
+"""Choose how long to train from the machine's speed, measured with the model at hand."""
 
 import inspect
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from lit_video.schemes.loading import import_scheme
 from lit_video.utils.clip_shape import as_setting, height_and_width
 from lit_video.utils.environment import choose_device, seconds
 
-SHARE = 0.7  # of the time is training steps; the rest decodes, validates, tests
+SHARE = 0.7  # share of training steps in the time; the rest decodes, validates, tests
 FEWEST, MOST = 10, 200  # epochs
 MOST_BLIND = 100  # without validation, where nothing would show overfitting
 ENOUGH = 50  # epochs that must fit before clips get more frames or pixels
@@ -26,9 +26,9 @@ VALIDATIONS = 25
 
 
 def built(model: str, settings: Mapping[str, Any], data: Mapping[str, Any], classes: int) -> nn.Module:
-    """A row's network, as fit builds it; its weights do not matter."""
+    """Build a row's network as fit does; its weights do not matter."""
     kind = getattr(modules, model)
-    known = inspect.signature(kind).parameters  # those that another class alone has are left out, as by fit
+    known = inspect.signature(kind).parameters  # without settings of other classes, as by fit
     given = {key: value for key, value in settings.items() if key in known}
     if isinstance(given.get("size"), Mapping):
         given["size"] = ViTSize(**given["size"])
@@ -80,7 +80,7 @@ def probed(start: Start, videos: int, training: int, minutes: float, classes: in
 
 
 def of_equal_compute(epochs: int, costs: Mapping[str, int]) -> dict[str, dict[str, int]]:
-    """Settings of rows by name, so that all spend as many multiply-adds as the most expensive one in ``epochs``."""
+    """Return settings of rows that spend as many multiply-adds as the most expensive one in ``epochs``."""
     most = max(costs.values())
     by_row = {name: round(epochs * most / cost) for name, cost in costs.items()}
     return {

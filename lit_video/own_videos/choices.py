@@ -25,17 +25,17 @@ LEFT_OUT = {*model_names("clip", "classes", "start", "training", "machine")} - {
 
 @dataclass(frozen=True)
 class Start:
-    """Where training starts: ``model.weights``, the name of the model's class, its settings and those of the data."""
+    """Start of a training: ``model.weights``, the model's class by name, its settings and those of the data."""
 
     weights: str
     model: str
     settings: dict[str, Any]
     clips: dict[str, Any]
-    probe: Literal["attentive", "frames"] | None = None  # of a frozen backbone; None where all of it is trained
+    probe: Literal["attentive", "frames"] | None = None  # for a frozen backbone; None: all of it is trained
 
 
 def start_from(weights: str) -> Start:
-    """Published weights by name, or a run's checkpoint or its folder.
+    """Return the start from published weights by name, or from a run's checkpoint or folder.
 
     Raises:
         UserError: there are no such weights here, or nothing is known of their settings.
@@ -85,8 +85,8 @@ STILLS = "stills:24576"
 STILLS_SIDE, GPU_SIDE, SIDES = 32, 112, (48, 72, 96, 120)  # pixels of a clip; the last have 4, 6, 8 and 10 patches
 WHY = {STILLS_SIDE: "those of the made pictures from which it learns first", GPU_SIDE: "a GPU"}
 FRAMES = (8, 16)
-LEAST_CROP = 0.9  # of both sides in a short training: from 0.73, UTD-MHAD was learned half as fast
-KEEP = 0.25  # of the memory, for decoded videos
+LEAST_CROP = 0.9  # share of both sides in a short training: from 0.73, UTD-MHAD was learned half as fast
+KEEP = 0.25  # share of the memory, for decoded videos
 # the choices that matter most, in words
 MAIN = {
     "data.sampling": "clips",
@@ -121,7 +121,7 @@ class Machine:
 
     @classmethod
     def here(cls) -> "Machine":
-        """This one."""
+        """Describe the machine that runs this."""
         gpu = torch.cuda.get_device_properties(0).total_memory / 1e9 if torch.cuda.is_available() else 0.0
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
         return cls(gpu, memory, usable_cores())
@@ -137,7 +137,7 @@ def choose(
     start: Start | None,
     size: tuple[int, int],
 ) -> list[Choice]:
-    """Settings of data and model.
+    """Choose the settings of data and model.
 
     The videos are probed, or the parts that are meant; ``decoded`` are gigabytes of all pixels of their files,
     ``pixels`` mean and standard deviation of those that train, 0 to 1, ``None`` to leave them out, and ``training`` is

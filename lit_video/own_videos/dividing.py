@@ -43,7 +43,7 @@ class Groups(NamedTuple):
 
 
 def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None, least: int = LEAST) -> Groups:
-    """The groups that a table's column or the files' names tell.
+    """Return the groups that a table's column or the files' names tell.
 
     ``wanted`` is a column, ``none``, or ``None`` for the first sign that leaves every class ``least`` groups.
 
@@ -98,7 +98,7 @@ def _time(stem: str) -> datetime | None:
     try:
         found = _TIME.search(stem)
         return datetime(*map(int, found.groups())) if found else None  # type: ignore[arg-type]
-    except ValueError:  # such as a month 13
+    except ValueError:  # a month 13, for instance
         return None
 
 
@@ -116,11 +116,11 @@ def _rare(videos: Sequence[OwnVideo], names: Sequence[str], least: int) -> list[
 
 
 PARTS = 5  # a fifth is tested on, a fifth of the rest validates; or each fifth is tested on in turn
-FEW, PARTS_OF_FEW = 150, 3  # of fewer videos a third is tested on, and none validates: a handful would choose by chance
-FEW_FOR_FOLDS = 300  # of fewer videos each is tested on in turn
+FEW, PARTS_OF_FEW = 150, 3  # below: a third is tested on and none validates, for a handful would choose by chance
+FEW_FOR_FOLDS = 300  # below: each video is tested on in turn
 FOLD = "fold"  # and a number
 TRIES = 50
-ENOUGH = 0.02  # of a class's share
+ENOUGH = 0.02  # share of a class
 
 
 def folds(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[list[OwnVideo], str]:
@@ -195,7 +195,7 @@ def _take(
 
 
 def without_rare(videos: Sequence[OwnVideo]) -> tuple[list[OwnVideo], list[str]]:
-    """The videos without those of classes that have too few to train, validate and test; lines on what is left out.
+    """Leave out videos of classes too small to train, validate and test; return the rest and lines on those left out.
 
     Raises:
         UserError: fewer than two classes are left.
@@ -218,7 +218,7 @@ def _parts(videos: Sequence[OwnVideo], groups: Sequence[str] | None, wanted: int
     best, least = list[NDArray[np.intp]](), np.inf
     for seed in range(TRIES):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of classes with fewer videos than parts, which _unevenness weighs
+            warnings.simplefilter("ignore")  # classes with fewer videos than parts; _unevenness weighs them
             division = StratifiedGroupKFold(parts, shuffle=True, random_state=seed).split(labels, labels, own)
             found = sorted((_unevenness(labels, part, parts), i, part) for i, (_, part) in enumerate(division))
         if (off := sum(uneven for uneven, *_ in found)) < least:

@@ -26,7 +26,7 @@ TABLES = (".csv", ".tsv", ".txt")
 PATH = ("path", "video", "file", "filename", "video_path", "name")
 LABEL = ("label", "class", "category", "action")
 SPLIT = ("split", "subset", "set")
-TIMES = ("start", "end")  # of the part of a video that is meant, in seconds
+TIMES = ("start", "end")  # the part of a video, in seconds
 LIKE_LABELS = re.compile(r"(?:label|class|category|action)_?\d+", re.I)
 ADVICE = "a list without a header has a path and a label in each line; name more columns in a first line"
 LOOKED_AT = 10_000  # files of a folder without videos by class
@@ -44,7 +44,7 @@ class OwnVideo:
     label: str  # name of its class
     split: str | None = None  # split by the folder's name, None if the folder has no splits; or its fold
     columns: Mapping[str, str] = field(default_factory=dict)  # all that a table says of it, by column
-    start: float | None = None  # of the part, in seconds; None for the video's
+    start: float | None = None  # the part's, in seconds; None for the video's
     end: float | None = None  # likewise
 
 
@@ -112,7 +112,7 @@ def _unused(root: Path, used: Collection[Path]) -> Counter[str]:
 
 
 def _what_is_there(root: Path) -> str:
-    """What a folder without videos by class holds instead."""
+    """Say what a folder without videos by class holds instead."""
     files = [path.relative_to(root) for path in islice(files_below(root), LOOKED_AT) if path.is_file()]
     files = [path for path in files if not any(part.startswith(".") for part in path.parts)]
     counts = Counter(path.suffix.lower() or "without ending" for path in files).most_common(3)

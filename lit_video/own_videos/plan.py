@@ -54,8 +54,8 @@ class PlanOptions:
     minutes: float | None = None  # minutes of training per run; None for the machine's default
     group: str | None = None  # column that says which videos belong together, none, or None to look for one
     equal: str = "epochs"  # quantity that all rows share: epochs or compute
-    folds: bool = False  # whether few videos are all tested, in folds, and all trained on
-    frozen: bool | None = None  # whether a start's backbone is frozen; None for yes on a CPU
+    folds: bool = False  # True if few videos are all tested, in folds, and all trained on
+    frozen: bool | None = None  # True if a start's backbone is frozen; None: on a CPU
 
 
 def _write_experiment(
@@ -181,7 +181,7 @@ def _pixels(paths: Sequence[Path]) -> tuple[float, float]:
 
 
 def _fold_rows(rows: Rows, names: list[str]) -> Rows:
-    """A row that trains on all folds, and one for each that is tested on it and trains on the others."""
+    """Return a row that trains on all folds, and for each fold one that is tested on it and trains on the others."""
     (row,) = rows.values()
     label, own = row["label"], row.get("set", {})
     tested = {"label": f"{label}, all videos; accuracy of the folds", "set": own | {"data.train_values": names}}
@@ -195,14 +195,14 @@ def _fold_rows(rows: Rows, names: list[str]) -> Rows:
 
 
 def _shown(whole: VideoInfo, video: OwnVideo) -> VideoInfo:
-    """A video's facts, or those of the part that is meant; without frames if that begins after the video's end."""
+    """Return the facts of a video or its part; no frames if the part begins after the video's end."""
     seconds = whole.seconds or 0.0
     share = (min(video.end or seconds, seconds) - (video.start or 0.0)) / seconds if seconds else 1.0
     return replace(whole, seconds=seconds * share, frames=max(0, round((whole.frames or 0) * share)))
 
 
 def _readable(videos: Sequence[OwnVideo], rows: Mapping[str, VideoInfo], root: Path) -> list[OwnVideo]:
-    """The videos that can be read; names the others."""
+    """Return the videos that can be read; name the others."""
     good, broken = list[OwnVideo](), list[str]()
     for video in videos:
         row = rows[video.path]

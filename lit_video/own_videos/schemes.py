@@ -5,7 +5,7 @@ from typing import Any
 from lit_video.errors import UserError
 from lit_video.utils.text import did_you_mean
 
-Rows = dict[str, dict[str, Any]]  # of a table: label and settings, by name
+Rows = dict[str, dict[str, Any]]  # rows of a table: label and settings, by name
 # by the short names that ``finetune`` and ``compare`` know
 SCHEMES: Rows = {
     "xvit": {"label": "X-ViT, t_w = 1", "set": {"model.window": 1, "model.ta_layers": 1}},
@@ -45,7 +45,7 @@ def schemes_named(names: str) -> Rows:
 
 
 def _imported(name: str) -> str:
-    from lit_video.schemes.loading import import_scheme  # which imports torch
+    from lit_video.schemes.loading import import_scheme  # imports torch
 
     try:
         return import_scheme(name)

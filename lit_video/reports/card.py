@@ -23,7 +23,7 @@ both before you pass this on. `lit_video` itself is under Apache-2.0."""
 
 
 def model_card(run_dir: Path) -> str:
-    """The card of a finished run."""
+    """Write the card of a finished run."""
     result, predictions = _tested(run_dir)
     config = result["identity"]["settings"]
     parts = [
@@ -72,7 +72,7 @@ def _front_matter(data: dict[str, Any], result: dict[str, Any]) -> str:
 
 
 def _data_name(data: dict[str, Any]) -> str:
-    """The folder of the videos, if it was given one that has a name, else the data set's class."""
+    """Return the folder of the videos if it has a name, else the data set's class."""
     folder = Path(str(data["init_args"].get("root") or "")).name
     return folder if folder not in ("", "DIR") else data["class_path"].rpartition(".")[2]
 
@@ -80,7 +80,7 @@ def _data_name(data: dict[str, Any]) -> str:
 def _data(data: dict[str, Any], result: dict[str, Any]) -> str:
     given = data["init_args"]
     counts = result["video_counts"]
-    tested = "test" if "test" in counts else "val"  # where there is no test split, the validation videos are tested on
+    tested = "test" if "test" in counts else "val"  # without a test split, the validation videos are tested on
     videos = ", ".join(f"{each['used']} {'test' if name == tested else name}" for name, each in counts.items())
     lines = [
         f"- videos: {as_markdown(_data_name(data))} ({videos or 'see run.json'})",

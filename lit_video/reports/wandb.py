@@ -29,13 +29,13 @@ def save(tables: Sequence[Table], entity: str | None, project: str) -> None:
         owner = entity or wandb.Api().default_entity or ""
         print(f"workspace: {workspace(tables, owner, project).save().url}", flush=True)
         print(f"report: {report(tables, owner, project).save().url}", flush=True)
-    except Exception as error:  # its errors have no class in common
+    except Exception as error:  # W&B's errors have no class in common
         reason = " ".join(str(error).split()) or type(error).__name__
         raise UserError(f"W&B: {reason[:300]}") from error
 
 
 def workspace(tables: Sequence[Table], entity: str, project: str) -> ws.Workspace:
-    """The workspace of all tables together, its runs grouped by table, scale and row."""
+    """Build the workspace of all tables together, its runs grouped by table, scale and row."""
     metrics = list(dict.fromkeys(table.metric for table in tables))
     groups = [we.Config(key) for key in ("table", "scale", "row")]
     order = [we.Ordering(we.Summary(metrics[0]), ascending=False)]
@@ -52,7 +52,7 @@ def workspace(tables: Sequence[Table], entity: str, project: str) -> ws.Workspac
 
 
 def report(tables: Sequence[Table], entity: str, project: str) -> wr.Report:
-    """The report: of each table its command and its panels over its own runs; asks the server for the project."""
+    """Build the report: each table's command and panels over its own runs; asks the server for the project."""
     blocks = [wr.P(INTRODUCTION), wr.TableOfContents()]
     for table in tables:
         runs = wr.Runset(
@@ -66,7 +66,7 @@ def report(tables: Sequence[Table], entity: str, project: str) -> wr.Report:
         blocks += [
             wr.H2(f"{table.title} ({table.name})"),
             wr.P(f"Source: {table.source or 'none'}. Scale: {table.scale}."),
-            wr.CodeBlock(f"python -m lit_video fit --config {table.path}", language="markdown"),  # it knows no shell
+            wr.CodeBlock(f"python -m lit_video fit --config {table.path}", language="markdown"),  # no shell there
             wr.PanelGrid(runsets=[runs], panels=[panel for some in panels([table], "row").values() for panel in some]),
         ]
     return wr.Report(project=project, entity=entity, title=NAME, blocks=blocks, width="fluid")
@@ -124,6 +124,6 @@ def keys_of(panel: Any) -> list[str]:
 
 
 def _runs_of(tables: Sequence[Table]) -> we.And:
-    """A filter for the runs of these tables at their scales."""
+    """Return a filter for the runs of these tables at their scales."""
     names, scales = sorted({table.name for table in tables}), sorted({table.scale for table in tables})
     return we.And(we.Config("table").isin(names), we.Config("scale").isin(scales))

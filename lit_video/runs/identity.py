@@ -34,7 +34,7 @@ AVERAGING = {"EMAWeightAveraging", "StochasticWeightAveraging", "WeightAveraging
 COUNTING = AVERAGING | {
     *("BackboneFinetuning", "EarlyStopping", "GradientAccumulationScheduler", "ModelCheckpoint", "ModelPruning")
 }
-CALLBACKS = "counting callbacks"  # these, among the flat settings
+CALLBACKS = "counting callbacks"  # their key among the flat settings
 # settings whose product is the batch of a step
 BATCH = ("trainer.devices", "trainer.num_nodes", "data.init_args.batch_size", "trainer.accumulate_grad_batches")
 SPREAD = (*BATCH, "trainer.strategy", "global_batch")

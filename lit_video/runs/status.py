@@ -42,7 +42,7 @@ class Status:
     data_wait: float = 0.0  # percent of the training's time
     message: str = ""  # why it ended, in a line
     host: str = field(default_factory=socket.gethostname)
-    pid: int = field(default_factory=os.getpid)  # its first process
+    pid: int = field(default_factory=os.getpid)  # the first process
     job: str = field(default_factory=job_name)  # Slurm's
     time: float = field(default_factory=time.time)  # when it was written, in seconds since 1970
 

@@ -28,7 +28,7 @@ REACH = "; reach: how many frames apart two may be that the scheme can compare, 
 class Groups:
     """Accuracies of rows by group, in percent."""
 
-    kind: str  # such as skill
+    kind: str  # a group's noun: skill, for instance
     names: list[str]
     rows: list[tuple[dict[str, Any], list[float | None]]]  # summary of each row with results, and its accuracies
 

@@ -42,7 +42,7 @@ def check_scaling(trainer: Namespace, global_batch: int | None, batch_size: int)
     strategy = getattr(trainer.strategy, "class_path", trainer.strategy)
     if SHARDED.search(str(strategy)):
         raise UserError(f"trainer.strategy: {strategy} shards the model, and does not resume exactly; use ddp")
-    if str(trainer.devices).isdigit():  # else Lightning counts them, when it builds the trainer
+    if str(trainer.devices).isdigit():  # other values are counted by Lightning, when it builds the trainer
         devices = int(trainer.devices) * trainer.num_nodes
         accumulation(global_batch, devices, batch_size, trainer.accumulate_grad_batches)
 

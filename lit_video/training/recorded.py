@@ -53,7 +53,7 @@ def run_flags(record: Path, given: Sequence[str] = ()) -> list[str]:
     data, model = read["data"], read["model"]["init_args"]
     data["init_args"]["num_workers"] = min(data["init_args"]["num_workers"], usable_cores())
     module, _, name = data["class_path"].rpartition(".")
-    if getattr(sys.modules[module], name).prepare_data is not VideoDataModule.prepare_data:  # it writes them
+    if getattr(sys.modules[module], name).prepare_data is not VideoDataModule.prepare_data:  # a writer of videos
         data["init_args"].pop("root", None)
     for name in model_names("files"):  # a checkpoint needs the files of its start no more
         model.pop(name, None)

@@ -138,7 +138,7 @@ def download(repository: str, folder: Path | None = None) -> None:
     def ask() -> None:
         try:
             answers.append(hub.model_info(repository, files_metadata=True, timeout=WAIT))
-        except Exception as error:  # of the client's own kinds
+        except Exception as error:  # the client's own errors
             answers.append(OSError(f"{hub.endpoint} does not answer: {' '.join(str(error).split())}"))
 
     thread = Thread(target=ask, daemon=True)  # a name server may take longer than any limit of the client

@@ -88,7 +88,7 @@ def load_pretrained(
             grid = network.embed.grid
             theirs["embed.pos_embed"] = sinusoids(prod(grid), network.embed.width)
     probe = isinstance(getattr(network, "aggregate", None), AttentiveProbe) and "aggregate.query_token" not in theirs
-    if fresh_head and probe:  # of the classifier that it replaces there is nothing to take
+    if fresh_head and probe:  # the replaced classifier has nothing to take
         theirs = {key: value for key, value in theirs.items() if not key.startswith("aggregate.")}
     fresh = {key for key in ours if _is_classifier(key) or (probe and key.startswith("aggregate."))}
     fresh |= {key for key in ours if key.startswith("norm.") and is_pretraining(state_dict)}
@@ -163,5 +163,5 @@ def _joint_grid(cells: int, here: Grid, square: bool) -> Grid:
 
 
 def _is_classifier(key: str) -> bool:
-    """The last linear layer: ``aggregate.head``, X-ViT's after a hidden one, PyTorchVideo's ``blocks.5.proj``."""
+    """Return whether a key is the last linear layer's: ``aggregate.head``, PyTorchVideo's ``blocks.5.proj``, ..."""
     return re.fullmatch(r"(aggregate\.head(\.4)?|blocks\.\d+\.proj)\.(weight|bias)", key) is not None

@@ -17,20 +17,20 @@ from torch import Tensor
 
 from lit_video.errors import UserError
 
-# of a folder of Hugging Face's transformers, or of a run of ours; the first that is there
+# files of a folder of Hugging Face's transformers, or of a run of ours; the first that exists
 IN_A_FOLDER = ("model.safetensors", "pytorch_model.bin", "checkpoint", "last.ckpt")
 
-# of our own checkpoints, for how clips are made and the names of the classes; and a file of the same beside weights
+# key of our own checkpoints for clips' settings and class names; and a file of the same beside weights
 CHECKPOINT_KEY, EXPORTED = "lit_video", "settings.json"
 MODEL_KEY = "lit_video_model"  # our own checkpoints' family and settings of the model
 
 
-# where a training checkpoint keeps the weights: PySlowFast, Lightning, timm, Flax
+# keys of the weights in training checkpoints: PySlowFast, Lightning, timm, Flax
 PLACES = ("model_state", "state_dict", "model", "module", "network", "params", "target", "optimizer", "opt")
 # and their moving average
 AVERAGES = ("state_dict_ema", "model_ema", "ema_state_dict", "ema")
 PREFIXES = ("module.", "model.", "network.")
-# of torch.compile, at any place in a name
+# torch.compile's, anywhere in a name
 COMPILED = "_orig_mod."
 
 Tensors = dict[str, Tensor]
@@ -108,7 +108,7 @@ def held(tensors: Iterable[Tensor]) -> int:
 
 
 def of_our_own(content: Any) -> StoredWeights:
-    """Settings and class names in a checkpoint of ours, or in the file that ``export`` writes; else nothing."""
+    """Return settings and class names in a checkpoint of ours, or in ``export``'s file; else nothing."""
     content = content if isinstance(content, Mapping) else {}
     ours, theirs = _mapping(content, CHECKPOINT_KEY) or content, _mapping(content, "hyper_parameters")
     clips = _mapping(ours, "data")
@@ -162,7 +162,7 @@ def _reason(error: Exception) -> str:
 
 
 def model_of(content: Any, average: bool | None = None) -> tuple[Tensors, str]:
-    """The tensors of the model in a file's content, and a line on what was chosen, empty where there was no choice.
+    """Return the model's tensors in a file's content, and a line on what was chosen, empty without a choice.
 
     ``average`` is as in :func:`read_weights`; timm too takes the average where there is one.
     """
@@ -225,7 +225,7 @@ _ARRAY, _SCALAR = 1, 3
 
 
 def _load_flax(path: Path) -> Any:
-    """The nested content of a file that ``flax.serialization`` has written."""
+    """Read the nested content of a file that ``flax.serialization`` has written."""
     try:
         import msgpack
     except ImportError:

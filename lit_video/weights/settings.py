@@ -50,7 +50,7 @@ def _known(stored: StoredWeights, part: Literal["model", "data"]) -> dict[str, A
 
 
 def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
-    """Settings of the data set that decide what weights see, by flag, as far as they are known.
+    """Return settings of the data set that weights depend on, by flag, as far as they are known.
 
     Our own checkpoints store them; X-ViT's, TimeSformer's and scenic's releases have those of their recipes, others
     those of :func:`channel_pixels`, unless channels differ: :func:`fold_pixels` is for these.
@@ -124,7 +124,7 @@ def number_of_classes(state_dict: Mapping[str, Tensor]) -> int | None:
 
 
 def tasks_in_order(state_dict: Mapping[str, Tensor], tasks: Mapping[str, int]) -> dict[str, Tensor]:
-    """The weights with the classifier's columns in the order of a model's tasks, names and numbers of classes.
+    """Reorder the classifier's columns to a model's tasks, names and numbers of classes.
 
     Scenic's ViViT for Epic-Kitchens has the 300 nouns before the 97 verbs (``class_splits`` of its recipe).
     """
@@ -139,7 +139,7 @@ def tasks_in_order(state_dict: Mapping[str, Tensor], tasks: Mapping[str, int]) -
 
 
 def flags(settings: Mapping[str, Any], part: Literal["model", "data"] = "model") -> str:
-    """Settings as flags of the command line."""
+    """Return settings as flags of the command line."""
     return " ".join(f"--{part}.{key} {_value(value)}" for key, value in settings.items())
 
 
@@ -150,7 +150,7 @@ def _value(value: Any) -> str:
 
 
 def model_settings(stored: StoredWeights, *effects: Effect) -> dict[str, Any]:
-    """Settings of the model that weights were trained with, by flag; none where names and shapes say all.
+    """Return the model's settings that weights were trained with, by flag; none if names and shapes say all.
 
     Checkpoints of our own store them: those with these ``effects``, by default the function of the network. Of X-ViT's
     release ratio and segments differ by data set, which the number of classes shows; they are left out for other
@@ -257,5 +257,5 @@ def _parts_of_size(model: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A setting to compare: the order of several values does not matter."""
+    """Return a setting to compare: the order of several values does not matter."""
     return tuple(sorted(value)) if isinstance(value, list | tuple) else value

@@ -287,9 +287,7 @@ def test_equal_compute_gives_cheaper_schemes_more_epochs(videos, monkeypatch):
 
 PAGES = [ROOT / "README.md", ROOT / "docs/own_videos.md"]
 COMMANDS = {
-    c
-    for page in PAGES
-    for c in re.findall(r"^lit_video ((?:finetune|compare) [^\n#]+)", page.read_text(), re.M)
+    c for page in PAGES for c in re.findall(r"^lit_video ((?:finetune|compare) [^\n#]+)", page.read_text(), re.M)
 }
 
 

@@ -24,7 +24,7 @@ QUANTITIES = (
     ("train/clip_top1", "training top-1 (%)"),
     ("train/loss", "training loss"),
 )
-MISTAKES = 3  # that are named below a confusion matrix
+MISTAKES = 3  # named below a confusion matrix
 LARGEST = 12  # classes shown with gains, and with losses
 NUMBERS = count()  # of pictures
 Points = Sequence[tuple[float, float]]  # epoch, value
@@ -51,12 +51,12 @@ def drawn(figure: Any, description: str) -> dict[str, str]:
 
 
 def place(points: float) -> float:
-    """Where a difference stands on its axis, in percent of the width; roots spread what is near 0."""
+    """Return a difference's position on its axis, in percent of the width; roots spread values near 0."""
     return 50 + copysign(50 * sqrt(min(abs(points), WIDEST) / WIDEST), points)
 
 
 def verdict(one: Verdict, labels: Mapping[str, str]) -> dict[str, Any]:
-    """A verdict as the page draws it: a line per pair, with the places of its interval and the paper's difference."""
+    """Return a verdict for the page: a line per pair, with the positions of its interval and the paper's difference."""
     lines = []
     papers: list[float | None] = [a - b for a, b in one.claim.paper()]
     papers = papers or [None] * len(one.claim.pairs)
@@ -109,7 +109,7 @@ def dots(section: Section) -> dict[str, Any] | None:
 
 
 def pairs(section: Section) -> list[dict[str, Any]]:
-    """The summary's pairs of rows, by their labels."""
+    """Return the summary's pairs of rows, by their labels."""
     return [pair | {name: section.labels[pair[name]] for name in ("first", "second")} for pair in section.data["pairs"]]
 
 
@@ -177,7 +177,7 @@ def tasks(section: Section) -> dict[str, dict[str, list[TaskPredictions]]]:
 
 
 def confusions(section: Section) -> list[dict[str, Any]]:
-    """A matrix per row and task, of its seeds together, and what it confuses most: (class, taken for, videos)."""
+    """Return a matrix per row and task over all seeds, and its most frequent mistakes: (class, taken for, videos)."""
     from lit_video.inference.result_pictures import confusion_figure
 
     matrices = []

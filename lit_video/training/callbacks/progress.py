@@ -1,4 +1,4 @@
-"""How far a training is, how fast, and how long it waits for data."""
+"""Show how far a training is, how fast, and how long it waits for data."""
 
 import time
 from collections import deque
