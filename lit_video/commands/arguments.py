@@ -71,7 +71,8 @@ def existing(otherwise: str, ending: str = "") -> Callable[[str], Path]:
     def checked(text: str) -> Path:
         if text.endswith(ending) and not os.path.lexists(text) and not (has_magic(text) and glob(text, recursive=True)):
             beside = glob(os.path.join(os.path.dirname(text), "*"))
-            raise UserError(f"{text}: {otherwise}{did_you_mean(text, beside)}")
+            missing = "matches no file" if has_magic(text) else f"{otherwise}{did_you_mean(text, beside)}"
+            raise UserError(f"{text}: {missing}")
         return Path(text)
 
     return checked

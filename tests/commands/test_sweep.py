@@ -176,7 +176,7 @@ def test_status_shows_every_state_and_imports_no_torch(two_tables, tmp_path):
     lines = [" ".join(line.replace("│", " ").split()) for line in done.stdout.splitlines()]
     assert lines[3:7] == [
         "two first 0 done",
-        "two second 0 running 120/384 31 % 31 12 % 1:02:05 training on node7",
+        "two second 0 running 120/384 31 % 31 12 % 62 min left training on node7",
         "two first 1 failed 120/384 31 % train/loss is not finite [step 3]",
         lines[6],
     ]
