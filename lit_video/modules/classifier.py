@@ -163,12 +163,13 @@ class VideoClassifier(LightningModule):
         return self.network(clip) if dtype == clip.dtype else self.network(clip.to(dtype)).to(clip.dtype)
 
     def _check_axes(self, clip: Tensor) -> None:
-        """Refuse a clip of another layout, or with another number of frames than a transformer's positions.
+        """Refuse a clip of another layout, or with another number of frames than a transformer's positions in time.
 
         Raises:
             ValueError: names the axes.
         """
-        frames = self.hparams.get("frames") if isinstance(self._plain_network, VideoTransformer) else None
+        in_time = isinstance(self._plain_network, VideoTransformer) and self.hparams.get("positions", "space-time")
+        frames = self.hparams.get("frames") if in_time == "space-time" else None
         if clip.ndim > 3 and (clip.ndim != 5 or clip.shape[1] != 3 or frames not in (None, clip.shape[2])):
             expected = f"(batch, 3 colours, {frames or 'frames'}, height, width)"
             turned = clip.ndim == 5 and clip.shape[2] == 3 != clip.shape[1]

@@ -151,7 +151,7 @@ def test_models_that_cannot_stream_are_refused(checkpoint, long_video, capsys):
 PAGE = (ROOT / "docs/streaming.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("command", re.findall(r"^python -m lit_video (predict [^\n]+)", PAGE, re.MULTILINE))
+@pytest.mark.parametrize("command", re.findall(r"^lit_video (predict [^\n]+)", PAGE, re.MULTILINE))
 def test_the_pages_predict_commands_run(command, causal, long_video, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     named = {"RUN": str(causal), "VIDEO": str(long_video)}

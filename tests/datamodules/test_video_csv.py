@@ -248,12 +248,20 @@ def test_a_pipe_is_no_table(root, table):
         data.check()
 
 
-def test_columns_are_named_by_a_setting_and_those_that_are_not_used_once(root, table, capsys):
+def test_columns_named_by_a_setting_may_be_more_than_are_used(root, table, capsys):
     (root / "val.csv").write_text("b/1.mp4 30 walk\n")
     data = table("a/1.mp4 30 walk\na/2.mp4 29 sit\n", columns=["path", "frames", "label"])
     assert data.records("train") == [VideoRecord(root / "a/1.mp4", 1), VideoRecord(root / "a/2.mp4", 0)]
     assert len(data.records("val")) == 1
-    named = [f"{root}/{split}.csv: columns that are not used: frames" for split in ("train", "val")]
+    assert capsys.readouterr().err == "", "the setting names the unused one"
+
+
+def test_columns_of_a_header_that_are_not_used_are_named_once(root, table, capsys):
+    (root / "val.csv").write_text("path,label,note\nb/1.mp4,walk,x\n")
+    data = table("path,label,note\na/1.mp4,walk,x\na/2.mp4,sit,y\n")
+    for split in ("train", "train", "val"):
+        data.records(split)
+    named = [f"{root}/{split}.csv: columns that are not used: note" for split in ("train", "val")]
     assert capsys.readouterr().err.splitlines() == named
 
 

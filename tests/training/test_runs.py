@@ -13,7 +13,7 @@ from tests.training.trained import train
 FACTS = {"table", "row", "scale", "seed", "commit", "params", "gmacs", "views", "metrics", "test_videos", "steps"}
 FACTS |= {"global_batch", "scheme", "test_broken", "video_counts", "seconds", "device"}
 FACTS |= {"identity", "command", "finished", "weights", "changes", "skipped_steps", "checkpoint_seconds"}
-FACTS |= {"reach", "sees_order", "blind_ceiling"}
+FACTS |= {"reach", "sees_order", "blind_ceiling", "test_seen"}
 
 
 def fit(path, runs, flags, row="second"):
