@@ -14,8 +14,10 @@ from lit_video.utils.clip_shape import ImageSize, height_and_width
 class Perceiver(VideoClassifier):
     """Perceiver bottleneck: latents read the clip's tokens and transform among themselves (survey 5.2.4).
 
+    Takes normalised clips ``(b, 3, frames, height, width)`` and returns logits ``(b, num_classes)``.
+
     Args:
-        num_classes: classes of the data set, of each task if it has several; the command line takes it from there.
+        num_classes: number of classes, a dict for several tasks; on the command line the data set's.
         frames: frames of a clip, likewise.
         image_size: side of a clip in pixels, or its height and width, likewise.
         size: ``Ti``, ``S``, ``B``, ``L``, ``H``, or width, depth (layers among the latents) and heads.

@@ -15,10 +15,12 @@ from lit_video.utils.clip_shape import ImageSize, height_and_width
 class TimeSformer(VideoClassifier):
     """TimeSformer: five ways to attend over space and time (arXiv:2102.05095).
 
+    Takes normalised clips ``(b, 3, frames, height, width)`` and returns logits ``(b, num_classes)``.
+
     The variants differ only in clip size: the base model 8 x 224, HR 16 x 448, L 96 x 224.
 
     Args:
-        num_classes: classes of the data set, of each task if it has several; the command line takes it from there.
+        num_classes: number of classes, a dict for several tasks; on the command line the data set's.
         frames: frames of a clip, likewise.
         image_size: side of a clip in pixels, or its height and width, likewise.
         size: ``Ti``, ``S``, ``B``, ``L``, ``H``, or width, depth and heads.

@@ -18,8 +18,10 @@ from lit_video.weights.image_vit import TubeletInit
 class ViViT(VideoClassifier):
     """ViViT: tubelets, and four ways to factorise space and time (arXiv:2103.15691).
 
+    Takes normalised clips ``(b, 3, frames, height, width)`` and returns logits ``(b, num_classes)``.
+
     Args:
-        num_classes: classes of the data set, of each task if it has several; the command line takes it from there.
+        num_classes: number of classes, a dict for several tasks; on the command line the data set's.
         frames: frames of a clip, likewise.
         image_size: side of a clip in pixels, or its height and width, likewise.
         size: ``Ti``, ``S``, ``B``, ``L``, ``H``, or width, depth and heads.
