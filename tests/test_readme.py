@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lit_video.__main__ import main
 from lit_video.datamodules.drawing import encode
 from tests.conftest import ROOT
 
@@ -28,6 +29,14 @@ LONG = {
 
 def test_the_page_is_short():
     assert len(README.splitlines()) <= 130
+
+
+def test_the_demos_table_is_that_of_the_packed_runs(capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert main(["table", "ablation_tw", "--runs", "benchmarks/results", "--seeds", "0"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    shown = [line for line in README.splitlines() if line.startswith(("│", "Order of"))]
+    assert len(shown) == 5 and {*shown} <= {*printed}
 
 
 @pytest.mark.slow
