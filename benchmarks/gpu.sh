@@ -129,7 +129,7 @@ needs() {
 mkdir -p $CARRIED/wheels
 python3 -m pip download --no-deps --only-binary=:all: --python-version 3.12 --implementation cp \\
     --platform manylinux_2_28_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 \\
-    -d $CARRIED/wheels $(pinned av jsonargparse docstring_parser typeshed_client cachetools parameterized termcolor)
+    -d $CARRIED/wheels $(pinned av jsonargparse docstring_parser typeshed_client parameterized termcolor)
 python3 -m pip wheel --no-deps -w $CARRIED/wheels $(pinned pytorchvideo fvcore iopath yacs)
 # there, with $CARRIED carried; OUT is the folder that comes back
 LIT_VIDEO_COMMIT=$(git describe --always --abbrev=12 --dirty=+changes 2>/dev/null || echo COMMIT) benchmarks/gpu.sh ${ALL[0]} ${ALL[1]}
@@ -142,7 +142,7 @@ END
 
 wheels() {  # installed where something is missing
     export PYTHONPATH=$PWD:$SITE${PYTHONPATH:+:$PYTHONPATH}
-    local needed="import av, cachetools, jsonargparse, docstring_parser, typeshed_client, termcolor, pytorchvideo"
+    local needed="import av, jsonargparse, docstring_parser, typeshed_client, termcolor, pytorchvideo"
     $PYTHON -W ignore -c "$needed" 2>/dev/null && return
     if ls $CARRIED/wheels/*.whl >/dev/null 2>&1; then
         $PYTHON -m pip install --quiet --no-index --no-deps --no-compile --upgrade --target "$SITE" $CARRIED/wheels/*.whl
