@@ -1,6 +1,7 @@
 """predict --every: a long video as windows and segments."""
 
 import csv
+import shutil
 from fractions import Fraction
 from pathlib import Path
 
@@ -92,8 +93,8 @@ def test_another_video_at_the_same_path_is_not_taken_for_the_first(colours, tmp_
     ):
         write(path, ("red", 2))
         look(path)
-        for target in (path, fresh):
-            write(target, ("red", 2), ("blue", 4))
+        write(path, ("red", 2), ("blue", 4))
+        shutil.copyfile(path, fresh)  # a second encoding may differ: libx264's depends on the load of the machine
         assert look(path) == look(fresh)
 
 
