@@ -77,7 +77,7 @@ def _rows(records: Sequence[VideoRecord]) -> NDArray[np.int64]:
 
 
 def _content(path: Path) -> int:
-    """Digest a file by its size and parts spread evenly over it, a folder by some of its pictures; 0 of no file."""
+    """Digest a file by its size and parts spread over it, all of a small one, a folder by some pictures; 0 of no file."""
     try:
         if path.is_dir():
             names = sorted(entry.name for entry in os.scandir(path) if entry.is_file())
@@ -86,7 +86,8 @@ def _content(path: Path) -> int:
         size = path.stat().st_size
         with path.open("rb") as file:
             parts = [str(size).encode()]
-            for start in np.unique(np.linspace(0, max(0, size - PART), PARTS).astype(int)).tolist():
+            spread = np.linspace(0, max(0, size - PART), PARTS).astype(int).tolist()
+            for start in spread if size > PARTS * PART else range(0, size, PART):
                 file.seek(start)
                 parts.append(file.read(PART))
         return _digest(*parts)
