@@ -123,13 +123,18 @@ def cached(repository: str) -> Path | None:
     return next((Path(path).parent for path in found if isinstance(path, str)), None)
 
 
+def offline() -> bool:
+    """Return whether ``HF_HUB_OFFLINE`` forbids the network."""
+    return os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0")
+
+
 def download(repository: str, folder: Path | None = None) -> None:
     """Download a repository's weights into a folder, or into the hub's own cache; a line before says what it is.
 
     Raises:
         OSError: the hub does not answer in :data:`WAIT` seconds, or refuses.
     """
-    if os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0"):
+    if offline():
         raise OSError("HF_HUB_OFFLINE is set")
     from huggingface_hub import HfApi, snapshot_download
 
@@ -164,7 +169,7 @@ def fetch(release: Release) -> Path:
     """
     if path := release.here:
         return path
-    if os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0"):
+    if offline():
         raise UserError(f"{release.name}: HF_HUB_OFFLINE is set; {_by_hand(release)}")
     release.place.parent.mkdir(parents=True, exist_ok=True)
     from http.client import HTTPException  # here, because it takes a tenth of a help's time
