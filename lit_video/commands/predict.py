@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from lit_video.inference.predict import Evaluation, TrainedModel
     from lit_video.video.clips import VideoRecord
 
-COLUMNS = ("path", "seconds", "task", "rank", "name", "probability", "trained_on")  # of a stream
+COLUMNS = ("path", "seconds", "task", "rank", "name", "probability", "trained_on")  # a stream's columns
 
 
 def add(parser: Parser) -> None:

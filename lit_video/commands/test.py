@@ -47,7 +47,7 @@ def run(arguments: Namespace) -> int:
         print(f"{int(metrics.pop('test/videos', 0))} videos, their frames {cli.datamodule.order}")
         for key, value in metrics.items():
             if not (cli.model.few_classes and key.endswith("_top5")):
-                print(", ".join(filter(None, [f"  {key} {value:.2f}", known])))  # as the papers print
+                print(", ".join(filter(None, [f"  {key} {value:.2f}", known])))  # two decimals, like the papers
     return 0
 
 

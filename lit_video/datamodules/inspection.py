@@ -59,7 +59,7 @@ class SplitSummary:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether no video is missing, broken or damaged; suspicious ones can be used."""
+        """True if no video is missing, broken or damaged; suspicious ones can be used."""
         return not any(listed for what, listed in self.faults.items() if what != "suspicious")
 
 

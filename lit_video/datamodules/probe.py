@@ -54,7 +54,7 @@ class VideoInfo:
 
     @property
     def sound(self) -> bool:
-        """Return whether no frame is known to be damaged."""
+        """True if no frame is known to be damaged."""
         return self.status in {"ok", "suspicious"}
 
     def same_file(self, other: VideoInfo) -> bool:

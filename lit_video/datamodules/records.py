@@ -39,7 +39,7 @@ class Records(Sequence[VideoRecord]):
         timed = any(value is not None for each in times for value in each)
         self._paths: NDArray[np.bytes_] = np.array([to_bytes(path) for path in paths], np.bytes_)
         self.labels = np.array(labels, np.int32)
-        self._times = np.array(times, np.float64) if timed else None  # None becomes NaN
+        self._times = np.array(times, np.float64) if timed else None  # NaN for no time
 
     @classmethod
     def of(cls, records: Iterable[VideoRecord]) -> Records:

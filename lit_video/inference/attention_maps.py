@@ -71,7 +71,7 @@ class AttentionMaps:
 
     @property
     def is_cropped(self) -> bool:
-        """Return whether the model sees only a part of the frames."""
+        """True if the model sees only a part of the frames."""
         return (self.box.height, self.box.width) != self.frames.shape[1:3]
 
     def label(self, i: int) -> str:

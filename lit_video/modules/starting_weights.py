@@ -41,7 +41,7 @@ class StartingWeights:
     """Weights that a network starts from; :class:`~lit_video.modules.VideoClassifier` explains the settings."""
 
     network: nn.Module
-    settings: Mapping[str, Any]  # of the model, and its family
+    settings: Mapping[str, Any]  # the model's, and its family
     data: Any = None  # data set of the training; None in a user's own program
     weights: str | None = None
     weights_settings: WeightsSettings | None = None

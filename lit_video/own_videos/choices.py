@@ -17,9 +17,9 @@ from lit_video.utils.settings import data_names, model_names
 from lit_video.weights.hub import fetch, find, find_start
 from lit_video.weights.reading import CHECKPOINT_KEY
 
-# of a data set; what else there is suits the user's videos
+# settings of a data set that weights decide; others suit the user's videos
 CLIPS = data_names("clip", "pixels")
-# of a model: what training chooses anew, or the data set decides
+# settings of a model that training chooses anew, or the data set decides
 LEFT_OUT = {*model_names("clip", "classes", "start", "training", "machine")} - {"dropout"}
 
 

@@ -118,7 +118,7 @@ def keys_of(panel: Any) -> list[str]:
     for name in ("x", "y", "metrics", "columns", "groupby", "media_keys", "table_name"):
         value = getattr(panel, name, None) or []
         for part in value if isinstance(value, list | tuple) else [value]:
-            key = getattr(part, "metric", part)  # of a column
+            key = getattr(part, "metric", part)  # a column's metric
             keys.append(f"{kinds[type(key)]} {getattr(key, 'name', key)}")
     return keys
 

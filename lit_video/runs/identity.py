@@ -34,7 +34,7 @@ AVERAGING = {"EMAWeightAveraging", "StochasticWeightAveraging", "WeightAveraging
 COUNTING = AVERAGING | {
     *("BackboneFinetuning", "EarlyStopping", "GradientAccumulationScheduler", "ModelCheckpoint", "ModelPruning")
 }
-CALLBACKS = "counting callbacks"  # their key among the flat settings
+CALLBACKS = "counting callbacks"  # key of these among the flat settings
 # settings whose product is the batch of a step
 BATCH = ("trainer.devices", "trainer.num_nodes", "data.init_args.batch_size", "trainer.accumulate_grad_batches")
 SPREAD = (*BATCH, "trainer.strategy", "global_batch")
@@ -58,7 +58,7 @@ class Identity:
 
     @property
     def flat(self) -> dict[str, Any]:
-        """Return all of it by keys joined with dots."""
+        """Identity by keys joined with dots."""
         code = {"commit": self.commit} | {f"versions.{name}": number for name, number in self.versions.items()}
         return flatten(self.settings) | {"data": self.data} | code
 

@@ -28,7 +28,7 @@ class Place(NamedTuple):
 
     @property
     def is_patch(self) -> bool:
-        """Return whether it is no class token."""
+        """True unless it is a class token."""
         return self.h is not None
 
 

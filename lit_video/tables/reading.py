@@ -108,7 +108,7 @@ class _Reader:
 
     @property
     def other_recipe(self) -> bool:
-        """Return whether a recipe is given that is not the first one of the table's family."""
+        """True if a recipe is given that is not the first one of the table's family."""
         family = str(self.section.get("family", ""))
         firsts = {next(iter(recipes[family])) for recipes in self.recipes.values() if recipes.get(family)}
         return self.recipe is not None and self.recipe not in firsts

@@ -34,7 +34,7 @@ class Groups:
 
     @property
     def with_reach(self) -> bool:
-        """Return whether some row's results say what its scheme can compare."""
+        """True if some row's results say what its scheme can compare."""
         return any(reach_text(row) for row, _ in self.rows)
 
     @property

@@ -80,7 +80,7 @@ class Table:
 
     @property
     def on_papers_data(self) -> bool:
-        """Return whether values can be compared with the paper's, not only the order of the rows."""
+        """True if values can be compared with the paper's, not only the order of the rows."""
         return bool(self.data_set) and self.data_set in data_sets(self.scale)
 
     def row(self, name_or_index: str) -> Row:

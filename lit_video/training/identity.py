@@ -33,7 +33,7 @@ class Asked:
 
     @property
     def done(self) -> bool:
-        """Return whether there is a result, and no longer training is asked for."""
+        """True if there is a result, and no longer training is asked for."""
         longer = any(each.kind == "longer" for each in self.differences)
         return self.before is not None and self.before.finished and not longer
 

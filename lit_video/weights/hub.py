@@ -33,18 +33,18 @@ class Release:
 
     @property
     def origin(self) -> str:
-        """Return where it is published, for messages."""
+        """Address or repository of the release, for messages."""
         return self.address or f"the files of huggingface.co/{self.repository}"
 
     @property
     def place(self) -> Path:
-        """Return the path of its file or folder once it has been fetched."""
+        """Path of the release's file or folder once it has been fetched."""
         folder = data_folder() / "weights" / self.name
         return folder / PurePosixPath(urlsplit(self.address).path).name if self.address else folder
 
     @property
     def here(self) -> Path | None:
-        """Return its file or folder, also in the hub's own cache; ``None`` if it has not been fetched."""
+        """File or folder of the release, also in the hub's own cache; ``None`` if it has not been fetched."""
         return self.place if self.place.exists() else cached(self.repository) if self.repository else None
 
 

@@ -22,10 +22,10 @@ class Section:
     """A table at a scale."""
 
     read: TableRuns
-    data: dict[str, Any]  # their summary, as ``table`` prints it
-    curves: Mapping[str, Sequence[Sequence[Point]]]  # of each row, by seed
-    throughput: dict[str, Any] | None  # where it was measured
-    mistakes: Mapping[str, tuple[list[dict[str, str]], bytes]]  # of each row's first seed: the surest, with thumbnails
+    data: dict[str, Any]  # summary, printed by ``table`` too
+    curves: Mapping[str, Sequence[Sequence[Point]]]  # by row, then by seed
+    throughput: dict[str, Any] | None  # None: not measured
+    mistakes: Mapping[str, tuple[list[dict[str, str]], bytes]]  # by row, the first seed's surest ones, with thumbnails
 
     @property
     def table(self) -> Table:

@@ -26,7 +26,7 @@ QUANTITIES = (
 )
 MISTAKES = 3  # named below a confusion matrix
 LARGEST = 12  # classes shown with gains, and with losses
-NUMBERS = count()  # of pictures
+NUMBERS = count()  # pictures are numbered through
 Points = Sequence[tuple[float, float]]  # epoch, value
 WIDEST = 100.0  # points, at the ends of the axis of differences
 TICKS = (-50, -10, -1, 0, 1, 10, 50)
