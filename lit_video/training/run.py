@@ -30,7 +30,7 @@ from lit_video.utils.stop_signals import DONE, FAILED, STATUS, StopSignals
 
 
 def is_done(run: Run) -> bool:
-    """True if there is a result, and no longer training is asked for."""
+    """Return whether there is a result, and no longer training is asked for."""
     return ask(run, checked_row(run)).done
 
 

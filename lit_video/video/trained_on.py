@@ -77,7 +77,7 @@ def _rows(records: Sequence[VideoRecord]) -> NDArray[np.int64]:
 
 
 def _content(path: Path) -> int:
-    """Digest a file by its size and parts spread over it, all of a small one, a folder by some pictures; 0 of no file."""
+    """Digest a file by its size and parts of it, all of a small one, a folder by some pictures; 0 without a file."""
     try:
         if path.is_dir():
             names = sorted(entry.name for entry in os.scandir(path) if entry.is_file())

@@ -24,7 +24,7 @@ class Section:
     read: TableRuns
     data: dict[str, Any]  # summary, printed by ``table`` too
     curves: Mapping[str, Sequence[Sequence[Point]]]  # by row, then by seed
-    throughput: dict[str, Any] | None  # None: not measured
+    throughput: dict[str, Any] | None  # absent if not measured
     mistakes: Mapping[str, tuple[list[dict[str, str]], bytes]]  # by row, the first seed's surest ones, with thumbnails
 
     @property
