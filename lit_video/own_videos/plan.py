@@ -159,19 +159,23 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
     if options.equal == "compute":
         own = of_equal_compute(lengths[0].value, costs)
         rows = {name: row | {"set": row.get("set", {}) | own[name]} for name, row in rows.items()}
-    rows = _fold_rows(rows, fold_names(counts)) if few else rows
-    if options.equal == "compute":
         epochs = ", ".join(f"{name} {row['set']['trainer.max_epochs']}" for name, row in rows.items())
         notes.append(f"Each scheme gets as many multiply-adds: epochs {epochs}.")
         print(notes[-1], flush=True)
+    rows = _fold_rows(rows, fold_names(counts)) if few else rows
     print("Chosen for these videos and this machine:", *map("  {}".format, main_lines(choices)), sep="\n", flush=True)
-    columns: dict[str, Any] = {"path": [video.path for video in videos], "label": [video.label for video in videos]}
-    columns |= {"split": [video.split for video in videos], "group": groups.names}
-    columns |= {name: [getattr(video, name) for video in videos] for name in TIMES}
-    columns = {name: each for name, each in columns.items() if each and set(each) != {None}}
-    write_table(options.file.with_name(VIDEOS), [[*columns], *zip(*columns.values(), strict=True)])
+    columns = _write_videos(options.file.with_name(VIDEOS), videos, groups.names)
     _write_experiment(options, found.root, model, choices, rows, notes, counts, columns)
     print(f"wrote {options.file} (all settings, with reasons) and {options.file.with_name(VIDEOS)}", flush=True)
+
+
+def _write_videos(file: Path, videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> list[str]:
+    """Write the table of videos with their splits; return its columns."""
+    columns: dict[str, Any] = {name: [getattr(video, name) for video in videos] for name in ("path", "label", "split")}
+    columns |= {"group": groups} | {name: [getattr(video, name) for video in videos] for name in TIMES}
+    columns = {name: each for name, each in columns.items() if each and set(each) != {None}}
+    write_table(file, [[*columns], *zip(*columns.values(), strict=True)])
+    return [*columns]
 
 
 def _pixels(paths: Sequence[Path]) -> tuple[float, float]:
