@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import timm
+from written_page import write_or_compare
 
 from lit_video.network.patches import ClipSize
 from lit_video.network.transformer import VideoTransformer
@@ -126,11 +127,7 @@ def page() -> str:
 
 def main() -> int:
     """Write the page, or with ``--check`` only compare it; 1 where it is out of date."""
-    text = page()
-    if "--check" in sys.argv[1:]:
-        return int(PAGE.read_text(encoding="utf-8") != text)
-    PAGE.write_text(text, encoding="utf-8")
-    return 0
+    return write_or_compare(PAGE, page())
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from written_page import write_or_compare
 
 from lit_video.tables.reading import read_table
 from lit_video.tables.table import Row, Table
@@ -233,11 +234,7 @@ def main() -> int:
     if missing := unexplained(read_facts()):
         print("docs/facts: no reason, or one too many: " + "; ".join(missing), file=sys.stderr)
         return 1
-    text = page()
-    if "--check" in sys.argv[1:]:
-        return int(PAGE.read_text(encoding="utf-8") != text)
-    PAGE.write_text(text, encoding="utf-8")
-    return 0
+    return write_or_compare(PAGE, page())
 
 
 if __name__ == "__main__":
