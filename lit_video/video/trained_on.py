@@ -23,7 +23,7 @@ NO_END = 2**62
 
 def trained_on(records: Sequence[VideoRecord]) -> str:
     """Return the videos as text for a checkpoint, 43 characters a video."""
-    return _text(_rows(records))
+    return _text(np.unique(_rows(records), axis=0))
 
 
 def joined(*texts: str) -> str:
@@ -34,8 +34,10 @@ def joined(*texts: str) -> str:
 
 def noted(network: Any, text: str = "") -> str:
     """Add videos to those that a network was trained on, an attribute of it; returns all."""
-    network.trained_on = joined(getattr(network, "trained_on", ""), text)
-    return str(network.trained_on)
+    known = str(getattr(network, "trained_on", ""))
+    if text not in ("", known):  # each checkpoint asks, mostly for what is known
+        network.trained_on = known = joined(known, text)
+    return known
 
 
 def seen(text: str, records: Sequence[VideoRecord]) -> list[bool]:
