@@ -1,8 +1,9 @@
 """The settings that suit a user's videos and machine, each with its reason."""
 
+import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any, Literal
@@ -276,12 +277,4 @@ def main_lines(choices: Sequence[Choice]) -> list[str]:
 
 def as_lines(choices: Sequence[Choice]) -> list[str]:
     """One line for each: setting, value and reason."""
-    return [f"{choice.key} {_short(choice.value)}: {choice.reason}" for choice in choices]
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, Mapping) and "class_path" in value:
-        return " ".join([str(value["class_path"]), *([_short(value["init_args"])] if "init_args" in value else [])])
-    if isinstance(value, Mapping):
-        return " ".join(f"{name} {_short(inner)}" for name, inner in value.items())
-    return ", ".join(map(_short, value)) if isinstance(value, list | tuple) else str(value)
+    return [f"{choice.key} {json.dumps(choice.value)}: {choice.reason}" for choice in choices]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-from lit_video.datamodules.annotations import SEPARATORS, Row, like_times, read_table
+from lit_video.datamodules.annotations import SEPARATORS, Row, like_times, read_table, refuse_repeats
 from lit_video.datamodules.base import Split
 from lit_video.datamodules.folder import is_video
 from lit_video.errors import UserError
@@ -104,9 +104,7 @@ def _unused(root: Path, used: Collection[Path]) -> Counter[str]:
             continue
         folders = [root.joinpath(*parts[:i]) for i in range(1, len(parts))]
         beside = next((folder for folder in folders if folder not in known), path.parent)
-        where = "" if beside == root or beside in classes else f" in {beside.relative_to(root)}/"
-        if beside not in known and beside.parent in classes - {root}:
-            where = " in folders inside those of the classes"
+        where = "" if beside in {root, *classes} else f" in {beside.relative_to(root)}/"
         counts[(path.suffix.lower() or "without ending") + where] += 1
     return counts
 
@@ -254,30 +252,14 @@ def _of_table(path: Path, split: Split | None = None) -> list[OwnVideo]:
         )
     if more := [name for name in others if LIKE_LABELS.fullmatch(name)]:
         raise UserError(f"{path}: column {more[0]}: several labels per video are not learned; keep one column label")
-    videos, seen = list[OwnVideo](), dict[tuple[object, ...], Row]()
-    for row in rows:
-        part = row.segment(*TIMES)
-        videos.append(
-            OwnVideo(row.text(place), row.text(label), split or _split_of(row), dict(row.cells), part[0], part[1])
-        )
-        if any(mark in row.text(label) for mark in SEPARATORS):
-            raise row.error(label, f"is {row.text(label)!r}; several labels per video are not learned, keep one")
-        if (other := seen.setdefault((row.text(place), *part), row)) is not row:
-            there = f"{row.text(place)} is there already, at {other.place.rpartition(', ')[2]}"
-            raise row.error(place, f"{there}; several labels per video are not learned, keep one row of it")
-    _refuse_quantities(path, label, {video.label for video in videos})
-    return videos
-
-
-def _refuse_quantities(path: Path, column: str, labels: set[str]) -> None:
-    """Refuse labels that are all numbers, some of them with a fraction."""
-    try:
-        parts = sorted(label for label in labels if not float(label).is_integer())
-    except (ValueError, OverflowError):
-        return
-    if parts:
-        what = f"holds quantities such as {parts[0]}, {len(labels)} different ones"
-        raise UserError(f"{path}: column {column}: {what}; finetune learns classes, no regression: name some ranges")
+    refuse_repeats(rows, lambda row: (row.text(place), *row.segment(*TIMES)), place)
+    if several := [row for row in rows if any(mark in row.text(label) for mark in SEPARATORS)]:
+        what = f"is {several[0].text(label)!r}; several labels per video are not learned, keep one"
+        raise several[0].error(label, what)
+    return [
+        OwnVideo(row.text(place), row.text(label), split or _split_of(row), dict(row.cells), *row.segment(*TIMES))
+        for row in rows
+    ]
 
 
 def _split_of(row: Row) -> Split | None:

@@ -25,7 +25,6 @@ from lit_video.training.cli import CheckCLI
 from lit_video.utils.stop_signals import FAILED
 from lit_video.utils.yaml_files import read_yaml
 from tests.command_line import parse_request
-from tests.conftest import ROOT
 
 SMALL = [
     "--model.size.width=16",
@@ -83,12 +82,9 @@ def test_a_folder_becomes_a_tested_model(videos, capsys, rows_in_this_process):
     first = [line.replace("'", "&#39;") for line in (accuracy, baseline, confused)]
     opening = [shown.index(text) for text in (*first, "Accuracy by class", "Confusion matrices", "Rows")]
     assert opening == sorted(opening)
-    assert "scale <b>own" not in page and "Learning curves" in page and "validation top-1" not in page
+    assert "Learning curves" in page and "validation top-1" not in page
     card = (videos.parent / "own/rooms/README.md").read_text()
-    assert re.search(r"% of 30 test videos are right \(95 % interval \d+ to \d+ %\)", card)
-    assert "- videos: rooms (30 train)" in card and "was not tested itself" in card
-    assert "| walk | 10 |" in card
-    assert "started from nothing: from scratch" in card
+    assert "% of 30 test videos are right" in card and "was not tested itself" in card and "| walk | 10 |" in card
     # an ordinary experiment, with the reasons in it
     path = videos.parent / "own/rooms/rooms.yaml"
     assert "# Made by python -m lit_video finetune rooms --minutes 0.01" in path.read_text()
@@ -283,21 +279,3 @@ def test_equal_compute_gives_cheaper_schemes_more_epochs(videos, monkeypatch):
     epochs = {name: row["set"]["trainer.max_epochs"] for name, row in content["table"]["rows"].items()}
     assert epochs["vivit2"] > epochs["space"] > 0 and epochs["joint"] == content["trainer"]["max_epochs"]
     assert main(["compare", "rooms", "--schemes", "space,joint", "--equal", "epochs"]) == 2
-
-
-PAGES = [ROOT / "README.md", ROOT / "docs/own_videos.md"]
-COMMANDS = {
-    c for page in PAGES for c in re.findall(r"^lit_video ((?:finetune|compare) [^\n#]+)", page.read_text(), re.M)
-}
-
-
-@pytest.mark.parametrize("command", sorted(COMMANDS))
-def test_the_commands_of_the_pages_plan_and_run_an_experiment(command, videos, monkeypatch):
-    fitted = []
-    monkeypatch.setattr("lit_video.commands.finetune.run_command", lambda words: fitted.append(words) or FAILED)
-    assert main(shlex.split(re.sub("DIR|my_videos", "rooms", command))) == FAILED
-    (words,) = fitted
-    request = parse_request(words[1:])
-    assert len(request.rows) * len(request.seeds) == (9 if "compare" in command else 6)
-    for run in request.runs:
-        assert CheckCLI(run.flags).datamodule.records("train")
