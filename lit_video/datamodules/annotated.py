@@ -92,12 +92,10 @@ class AnnotatedVideos(VideoDataModule):
 
     def _used(self, split: Split) -> Records:
         listed = self._listed[split] = Records.of(self.annotated(split)).renamed(self.folders.there)
-        absent = self._absent(listed) if self.missing == "skip" else []
+        used, absent = listed, self._absent(listed) if self.missing == "skip" else []
         if absent:
             print_once(f"{type(self).__name__}: {_counts(absent, listed, split)} and left out")
             used = Records.of(record for record in listed if self.folders.contains(record.path))
-        else:
-            used = listed
         if not used:
             raise UserError(f"data.root: {_counts(absent, listed, split)}; nothing is left")
         self.video_counts[split] = {"listed": len(listed), "used": len(used)}
@@ -132,22 +130,17 @@ class Folders:
         return name in self.names(folder)
 
     def there(self, path: str) -> str:
-        """Return a video's path with the ending of the file that is there: downloads and ``data prepare`` differ."""
-        folder, name = os.path.split(path)
-        if name in self.names(folder) or not is_video(name):
-            return path
-        return os.path.join(folder, self._named(folder, os.path.splitext(name)[0]) or name)
+        """Return a video's path with the ending of the file that is there: downloads and ``data prepare`` differ.
 
-    def completed(self, path: str) -> str:
-        """Return a path if it exists, else the video of this name with another ending, or of ``v_NAME``."""
+        A name without an ending may also be that of ``v_NAME``.
+        """
         folder, name = os.path.split(path)
-        if name in self.names(folder) or is_video(name):
-            return path
-        return os.path.join(folder, self._named(folder, name) or self._named(folder, f"v_{name}") or name)
-
-    def _named(self, folder: str | Path, name: str) -> str | None:
         names = self.names(folder)
-        return next((file for ending in _ENDINGS if (file := name + ending) in names), None)
+        if name in names:
+            return path
+        stems = [os.path.splitext(name)[0]] if is_video(name) else [name, f"v_{name}"]
+        found = (stem + ending for stem in stems for ending in _ENDINGS if stem + ending in names)
+        return os.path.join(folder, next(found, name))
 
 
 def _counts(absent: list[str], listed: Records, split: str) -> str:

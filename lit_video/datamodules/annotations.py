@@ -73,13 +73,13 @@ class Row:
         text = self.cells.get(column, "")
         if not text:
             return None
+        parts = text.split(":") if _CLOCK.fullmatch(text) else [text]
         try:
-            parts = [float(part) for part in text.split(":")] if _CLOCK.fullmatch(text) else [float(text)]
+            time = sum(float(part) * 60**i for i, part in enumerate(reversed(parts)))
         except ValueError:
-            raise self.error(column, f"is {text!r}, expected seconds or HH:MM:SS") from None
-        time = sum(part * 60**i for i, part in enumerate(reversed(parts)))
-        if not (math.isfinite(time) and time >= 0):
-            raise self.error(column, f"is {text}, expected a time of 0 s or more")
+            time = math.nan
+        if not 0 <= time < math.inf:
+            raise self.error(column, f"is {text!r}, expected seconds from 0 or HH:MM:SS")
         return time
 
     def segment(self, start: str, end: str) -> tuple[float | None, float | None]:
@@ -121,7 +121,7 @@ def read_json(key: str, path: Path) -> Any:
 
 
 def read_entries(key: str, path: Path, columns: Sequence[str]) -> list[Row]:
-    """Read a JSON file that lists objects with at least these keys."""
+    """Read a JSON file that lists objects with at least these keys; the first one tells them apart."""
     entries = read_json(key, path)
     if not isinstance(entries, list) or not entries:
         raise UserError(f"{key}: {path} lists no video; put the released file there")
@@ -131,6 +131,7 @@ def read_entries(key: str, path: Path, columns: Sequence[str]) -> list[Row]:
         if absent := [name for name in columns if not isinstance(entry, dict) or name not in entry]:
             raise UserError(f"{place} has no {absent[0]!r}; is it another data set's file?")
         rows.append(Row(place, {name: str(entry[name]).strip() for name in columns}))
+    refuse_repeats(rows, columns[0])
     return rows
 
 
@@ -160,7 +161,7 @@ def read_table(
     headless: Sequence[str] | None = None,
     delimiter: str | None = None,
     optional: Sequence[str] = (),
-    advice: str = "quote text that holds the separator",
+    unique: str | None = None,
     files: str | None = None,
 ) -> list[Row]:
     """Read a table separated by commas, tabs, semicolons or spaces; names of columns are read in any case.
@@ -173,7 +174,7 @@ def read_table(
             ``columns``; a header then is a first line that holds any of ``columns``. ``None``: the file must have one.
         delimiter: instead of the one that the lines hold.
         optional: names that the header may hold.
-        advice: what to do about a row of a headless file with the wrong number of fields.
+        unique: a column in which no cell may be there twice.
         files: a column of names of files, which may be no UTF-8; their folders may be named in other columns.
 
     Raises:
@@ -187,7 +188,6 @@ def read_table(
         header, least = list(headless), 1 + max(map(headless.index, columns))
     else:
         header, least, lines = first, len(first), lines[1:]
-        advice = "quote text that holds the separator"
         place = f"{key}: {path}, line 1"
         if absent := [name for name in columns if name not in header]:
             raise UserError(f"{place}: no column {absent[0]!r}, only {', '.join(header)[:200]}; is it the right file?")
@@ -195,7 +195,9 @@ def read_table(
             raise UserError(f"{place}: column {twice[0]!r} is there twice; rename one")
     if not lines:
         raise UserError(f"{key}: {path} holds a header only; add a row per video")
-    rows = [_row(f"{key}: {path}, line {number}", header, least, cells, advice) for number, cells in lines]
+    rows = [_row(f"{key}: {path}, line {number}", header, least, cells) for number, cells in lines]
+    if unique:
+        refuse_repeats(rows, unique)
     strange = [row for row in rows if files and _NO_UTF8.search("".join(row.cells.values()))]
     if not all(_NO_UTF8.search(row.cells[files or ""]) for row in strange):
         read_text(key, path)  # in another encoding, not of names alone
@@ -213,11 +215,11 @@ def like_times(names: Iterable[str]) -> list[str]:
     return [name for name in names if _LIKE_TIMES.search(name)]
 
 
-def refuse_repeats(rows: Iterable[Row], identity: Callable[[Row], object], column: str) -> None:
-    """Refuse repeated rows."""
+def refuse_repeats(rows: Iterable[Row], column: str, identity: Callable[[Row], object] | None = None) -> None:
+    """Refuse rows of one identity: the cell of the column, or what the function gives."""
     seen: dict[object, Row] = {}
     for row in rows:
-        other = seen.setdefault(identity(row), row)
+        other = seen.setdefault(identity(row) if identity else row.cells[column], row)
         if other is not row:
             line = other.place.rpartition(", ")[2]
             raise row.error(column, f"{row.cells[column]} is there already, at {line}; delete one")
@@ -234,6 +236,13 @@ def exactly(count: int, names: Collection[str], path: Path) -> list[str]:
         part = "to try a part of the data set keep the released files whole, and set data.missing: skip"
         raise UserError(f"data.root: {path} has {len(names)} classes, expected {count}; {part}")
     return list(names)
+
+
+def numbered(rows: Sequence[Row], columns: tuple[str, str], count: int, path: Path, first: int = 0) -> list[str]:
+    """Return the names of so many classes by their numbers from ``first``, from columns of the number and the name."""
+    number, name = columns
+    refuse_repeats(rows, number, lambda row: row.whole(number, first + count))
+    return exactly(count, [row.text(name) for row in sorted(rows, key=lambda row: row.whole(number))], path)
 
 
 def _lines(key: str, path: Path, delimiter: str | None, any_bytes: bool) -> list[tuple[int, list[str]]]:
@@ -254,10 +263,11 @@ def _lines(key: str, path: Path, delimiter: str | None, any_bytes: bool) -> list
     return [(number, cells) for number, cells in rows if any(cells)]
 
 
-def _row(place: str, header: list[str], least: int, cells: list[str], advice: str) -> Row:
+def _row(place: str, header: list[str], least: int, cells: list[str]) -> Row:
     while len(cells) > len(header) and not cells[-1]:
         cells = cells[:-1]
     if not least <= len(cells) <= len(header):
         expected = str(least) if least == len(header) else f"{least} to {len(header)}"
+        advice = "quote text that holds the separator, or name all columns in the first line"
         raise UserError(f"{place}: {len(cells)} fields, expected {expected} ({', '.join(header)[:80]}); {advice}")
     return Row(place, dict(zip(header, cells, strict=False)))

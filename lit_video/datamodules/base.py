@@ -167,12 +167,10 @@ class VideoDataModule(LightningDataModule):
         self._decode = KeptVideos(decode, keep_gb) if keep_gb else decode
         self.manifest = manifest
         self.train_share = train_share
-        if features and (test_orders or order != "forward" or broken != "fail" or suspicious not in (None, "report")):
-            raise ValueError("features are of videos as they are: leave out order, test_orders, broken and suspicious")
-        if features and (self.augmentation.erasing or self.augmentation.cutmix):
-            raise ValueError(
-                "features have no pixels to erase or cut: set augmentation.erasing 0, augmentation.cutmix 0"
-            )
+        others = test_orders or order != "forward" or broken != "fail" or suspicious not in (None, "report")
+        if features and (others or self.augmentation.erasing or self.augmentation.cutmix):
+            what = "order, test_orders, broken, suspicious, augmentation.erasing and augmentation.cutmix"
+            raise ValueError(f"features are of videos as they are: leave out {what}")
         self.features = features
         self._features: Features | None = None
         self.short: Short = short
@@ -268,17 +266,14 @@ class VideoDataModule(LightningDataModule):
             device: that of the network.
             backbone: number that depends on its weights and settings.
         """
-        evaluation = [self._dataset([], self.view(crops), clips) for clips, crops in self._evaluations()]
+        counts = dict.fromkeys([(1, 1), (self.test_clips, self.test_crops)])
+        evaluation = [self._dataset([], self.view(crops), clips) for clips, crops in counts]
         views = ViewsOfVideo(self._dataset([], self._training_view()), evaluation)
         folder = Path(str(self.features)) / f"{digest(backbone, stored_settings(self), self.augmentation):016x}"
         pixels = partial(normalise, mean=self.mean, std=self.std, channels=self.channels)
         self._features = Features(folder, views)
         every = [record for split in SPLITS for record in self.records(split)]
         self._features.complete(every, lambda clips: compute(pixels(clips[None].to(device))))
-
-    def _evaluations(self) -> list[tuple[int, int]]:
-        """Return clips and crops of a video in validation, and in the test where they are others."""
-        return list(dict.fromkeys([(1, 1), (self.test_clips, self.test_crops)]))
 
     def _kept(self, dataset: ClipDataset) -> ClipDataset | FeatureDataset:
         return self._features.of(dataset) if self._features else dataset

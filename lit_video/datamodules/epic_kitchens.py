@@ -5,7 +5,7 @@ from functools import cached_property
 from pathlib import Path
 
 from lit_video.datamodules.annotated import AnnotatedVideos
-from lit_video.datamodules.annotations import Row, exactly, read_table, refuse_repeats
+from lit_video.datamodules.annotations import Row, numbered, read_table
 from lit_video.datamodules.base import Split
 from lit_video.video.clips import VideoRecord
 
@@ -16,7 +16,7 @@ class EpicKitchens100(AnnotatedVideos):
     """Epic-Kitchens-100 (arXiv:2006.13256): segments of long videos, each with a verb and a noun.
 
     Reads ``EPIC_100_{train,validation}.csv`` and ``EPIC_100_{verb,noun}_classes.csv``
-    (github.com/epic-kitchens/epic-kitchens-100-annotations) in ``root/annotations``, and either the frames in
+    (github.com/epic-kitchens/epic-kitchens-100-annotations) in ``root/annotations``, and either the extracted frames in
     ``root/rgb_frames/P01/P01_01/`` or ``root/P01/rgb_frames/P01_01/``, with ``EPIC_100_video_info.csv`` for their rate,
     or else the videos ``root/P01/videos/P01_01.MP4``. 67,217 segments are for training and 9,668
     for validation; the test split has no labels, so results are those of validation.
@@ -32,10 +32,9 @@ class EpicKitchens100(AnnotatedVideos):
 
     def annotated(self, split: Split) -> list[VideoRecord]:
         """Return the segments that a split's csv lists."""
-        columns = ("narration_id", "participant_id", "video_id", "start_timestamp", "stop_timestamp")
-        rows = self._rows("train" if split == "train" else "validation", (*columns, "verb_class", "noun_class"))
-        refuse_repeats(rows, lambda row: row.cells["narration_id"], "narration_id")
-        return [self._record(row) for row in rows]
+        columns = ("participant_id", "video_id", "start_timestamp", "stop_timestamp", "verb_class", "noun_class")
+        name = "train" if split == "train" else "validation"
+        return [self._record(row) for row in self._rows(name, ("narration_id", *columns), unique="narration_id")]
 
     def _record(self, row: Row) -> VideoRecord:
         label = tuple(row.whole(f"{task}_class", below=count) for task, count in CLASSES.items())
@@ -46,29 +45,22 @@ class EpicKitchens100(AnnotatedVideos):
         folders = (self.root / "rgb_frames" / person, self.root / person / "rgb_frames")
         for frames in folders:
             if video in self.folders.names(frames):
-                return VideoRecord(frames / video, label, start, end, self._rate(video, row))
-        path = Path(self.folders.there(str(self.root / person / "videos" / f"{video}.mp4")))
-        for frames in folders:
-            if f"{video}.tar" in self.folders.names(frames) and not self.folders.contains(path):
-                raise row.error("video_id", f"{frames}/{video}.tar holds its frames; extract it into {frames / video}/")
-        return VideoRecord(path, label, start, end)
-
-    def _rate(self, video: str, row: Row) -> float:
-        if video not in self._rates:
-            raise row.error("video_id", f"{video} is not in EPIC_100_video_info.csv, which gives the frames' rate")
-        return self._rates[video]
+                if video not in self._rates:
+                    missing = f"{video} is not in EPIC_100_video_info.csv, which gives the frames' rate"
+                    raise row.error("video_id", missing)
+                return VideoRecord(frames / video, label, start, end, self._rates[video])
+        return VideoRecord(self.root / person / "videos" / f"{video}.mp4", label, start, end)
 
     @cached_property
     def _rates(self) -> dict[str, float]:
         return {row.text("video_id"): row.positive("fps") for row in self._rows("video_info", ("video_id", "fps"))}
 
     def _names(self, task: str) -> list[str]:
-        rows = sorted(self._rows(f"{task}_classes", ("id", "key")), key=lambda row: row.whole("id", CLASSES[task]))
-        refuse_repeats(rows, lambda row: row.cells["id"], "id")
-        return exactly(CLASSES[task], [row.text("key") for row in rows], self._csv(f"{task}_classes"))
+        name, columns = f"{task}_classes", ("id", "key")
+        return numbered(self._rows(name, columns), columns, CLASSES[task], self._csv(name))
 
     def _csv(self, name: str) -> Path:
         return self.root / "annotations" / f"EPIC_100_{name}.csv"
 
-    def _rows(self, name: str, columns: tuple[str, ...]) -> list[Row]:
-        return read_table("data.root", self._csv(name), columns, delimiter=",")
+    def _rows(self, name: str, columns: tuple[str, ...], unique: str | None = None) -> list[Row]:
+        return read_table("data.root", self._csv(name), columns, delimiter=",", unique=unique)

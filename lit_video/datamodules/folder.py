@@ -1,7 +1,6 @@
 """Your own videos: one folder per split, in it one folder per class."""
 
 import os
-from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +19,7 @@ COMMON = (".mp4", ".webm", ".mkv", ".avi", ".mov", ".m4v")
 _RARE = """3g2 3gp apng asf dav dif divx dv f4v flv gif h261 h263 264 h264 265 h265 hevc ismv ivf m1v m2ts m2v mj2 mjpeg
 mjpg mk3d mpe mpeg mpg mpv mts mxf nut obu ogv qt rm rmvb tod trp ts vc1 vob wmv wtv y4m"""
 EXTENSIONS = {*COMMON, *(f".{name}" for name in _RARE.split())}
-_NAMED = 3  # files that the line about those left out names for each reason
+_NAMED = 3  # files that the line about those left out names
 
 
 def is_video(name: str | Path) -> bool:
@@ -36,48 +35,39 @@ def frame_rate(path: str | Path, fps: float | None) -> float | None:
 def folder_records(root: Path, split: Split, class_names: list[str], fps: float | None = None) -> Records:
     """Return the videos of ``root/split/CLASS/``, by class, then by name; folders of frames too if ``fps`` is given.
 
-    Files that are left out are printed, counted, with the reason.
+    What is left out is counted, and the first of it is named.
     """
-    folder, found = root / split, dict[str, list[str]]()
-    others: dict[str, list[str]] = defaultdict(list)
+    folder, found, others = root / split, dict[str, list[str]](), list[str]()
     for entry in _shown(folder):
         if not entry.is_dir():
-            others["outside the folders of classes"].append(entry.name)
+            others.append(entry.name)
             continue
         found[entry.name] = []
-        for video in _entries(entry.path):
-            if is_video(video.name) or (fps is not None and video.is_dir()):
-                found[entry.name].append(video.path)
-            elif not video.name.startswith("."):
-                why = "folders without data.fps, the rate of frames" if video.is_dir() else "no videos by their ending"
-                others[why].append(f"{entry.name}/{video.name}")
+        for one in _shown(entry.path):
+            if is_video(one.name) or (fps is not None and one.is_dir()):
+                found[entry.name].append(one.path)
+            else:
+                others.append(f"{entry.name}/{one.name}")
     if unknown := sorted(found.keys() - set(class_names)):
         raise UserError(f"data.root: {folder} holds classes that {root / 'train'} has not: {', '.join(unknown)}")
     listed = [(path, label) for label, name in enumerate(class_names) for path in found.get(name, ())]
     if not listed:
-        raise UserError(f"data.root: {folder} holds no video; expected {folder}/CLASS/VIDEO.mp4")
+        frames = "" if fps else ", or folders of frames and their rate data.fps"
+        raise UserError(f"data.root: {folder} holds no video; expected {folder}/CLASS/VIDEO.mp4{frames}")
     if others:
-        reasons = [
-            f"{why} ({len(names):,}: {', '.join(names[:_NAMED])}{', ...' if len(names) > _NAMED else ''})"
-            for why, names in others.items()
-        ]
-        print_once(f"data.root: {sum(map(len, others.values())):,} left out of {folder}: {'; '.join(reasons)}")
+        named = ", ".join(others[:_NAMED]) + (", ..." if len(others) > _NAMED else "")
+        print_once(f"data.root: {len(others):,} left out of {folder}, no videos of a class ({named})")
     times = [] if fps is None else [(None, None, frame_rate(path, fps)) for path, _ in listed]
     return Records([path for path, _ in listed], [label for _, label in listed], times)
 
 
-def _entries(folder: str | Path) -> list[os.DirEntry[str]]:
-    """List a folder, sorted; empty if it is no folder. Entries know their type without another system call."""
+def _shown(folder: str | Path) -> list[os.DirEntry[str]]:
+    """List a folder without hidden files, sorted; entries know their type without another system call."""
     try:
         with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
+            return sorted((entry for entry in entries if entry.name[0] != "."), key=lambda entry: entry.name)
     except (FileNotFoundError, NotADirectoryError):
         return []
-
-
-def _shown(folder: str | Path) -> list[os.DirEntry[str]]:
-    """List a folder without hidden files."""
-    return [entry for entry in _entries(folder) if not entry.name.startswith(".")]
 
 
 class VideoFolder(VideoDataModule):

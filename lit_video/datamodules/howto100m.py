@@ -39,10 +39,10 @@ class HowTo100MTasks(AnnotatedVideos):
     @cached_property
     def class_names(self) -> list[str]:
         """Names of the tasks, such as "Make Pancakes", by task number."""
-        rows = read_table("data.root", self._names_csv, ("task", "name"), ("task", "name"), delimiter="\t")
+        columns = ("task", "name")
+        rows = read_table("data.root", self._names_csv, columns, columns, delimiter="\t")
         names = {row.text("task"): row.text("name") for row in rows}
-        absent = [task for task in self._numbers if task not in names]
-        if absent:
+        if absent := [task for task in self._numbers if task not in names]:
             raise UserError(f"data.root: {self._names_csv} does not name task {absent[0]} of {self._csv}")
         return [names[task] for task in self._numbers]
 
@@ -70,15 +70,11 @@ class HowTo100MTasks(AnnotatedVideos):
     def _numbers(self) -> dict[str, int]:
         """Class number by task."""
         videos = Counter(self._tasks.values())
-        tasks = sorted(
-            (task for task, count in videos.items() if count >= self.least_videos), key=lambda t: (len(t), t)
-        )
+        tasks = [task for task, count in videos.items() if count >= self.least_videos]
         if len(tasks) != self.classes:
-            raise UserError(
-                f"data.classes: {self._csv} has {len(tasks)} tasks of at least {self.least_videos} videos, not "
-                f"{self.classes}; set data.classes to that, or another data.least_videos"
-            )
-        return {task: number for number, task in enumerate(tasks)}
+            found = f"{self._csv} has {len(tasks)} tasks of at least {self.least_videos} videos, not {self.classes}"
+            raise UserError(f"data.classes: {found}; set data.classes to that, or another data.least_videos")
+        return {task: number for number, task in enumerate(sorted(tasks, key=lambda task: (len(task), task)))}
 
 
 def in_training(video: str) -> bool:

@@ -10,6 +10,7 @@ from lit_video.datamodules.annotations import (
     Row,
     exactly,
     multi_hot,
+    numbered,
     read_entries,
     read_json,
     read_table,
@@ -50,13 +51,13 @@ class Kinetics(AnnotatedVideos):
         for row in rows:
             if row.text("split") not in KINETICS_SPLITS[split]:
                 raise row.error("split", f"is {row.text('split')}, expected {split}; put the released file there")
-        refuse_repeats(rows, lambda row: (row.cells["youtube_id"], row.cells["time_start"]), "youtube_id")
-        labels = [row.member("label", self.numbers) for row in rows]
-        folders = self._by_label(split)
-        return [
-            VideoRecord(self._path(row, folders[row.cells["label"]]), label)
-            for row, label in zip(rows, labels, strict=True)
-        ]
+        refuse_repeats(rows, "youtube_id", lambda row: (row.cells["youtube_id"], row.cells["time_start"]))
+        folders, records = self._by_label(split), []
+        for row in rows:
+            name = f"{row.text('youtube_id')}_{row.whole('time_start'):06d}_{row.whole('time_end'):06d}.mp4"
+            label = row.member("label", self.numbers)
+            records.append(VideoRecord(folders[row.cells["label"]] / name, label))
+        return records
 
     def _csv(self, split: Split) -> Path:
         folder = self.root / "annotations"
@@ -65,10 +66,6 @@ class Kinetics(AnnotatedVideos):
 
     def _rows(self, split: Split) -> list[Row]:
         return read_table("data.root", self._csv(split), KINETICS_COLUMNS)
-
-    def _path(self, row: Row, folder: Path) -> Path:
-        name = f"{row.text('youtube_id')}_{row.whole('time_start'):06d}_{row.whole('time_end'):06d}"
-        return folder / f"{name}.mp4"
 
     def _by_label(self, split: Split) -> dict[str, Path]:
         """Folder of the videos of each label; downloaders put them into one folder, or into folders by label."""
@@ -125,27 +122,17 @@ class UCF101(AnnotatedVideos):
     @cached_property
     def class_names(self) -> list[str]:
         """Names such as "ApplyEyeMakeup", by class number."""
-        rows = self._rows("classInd", ("number", "name"))
-        refuse_repeats(rows, lambda row: row.whole("number"), "number")
-        rows.sort(key=lambda row: row.whole("number"))
-        return exactly(101, [row.text("name") for row in rows], self._txt("classInd"))
+        path, columns = self.root / "ucfTrainTestlist" / "classInd.txt", ("number", "name")
+        return numbered(read_table("data.root", path, columns, columns, " "), columns, 101, path, first=1)
 
     def annotated(self, split: Split) -> list[VideoRecord]:
         """Return the videos of a list; their folder is their class."""
         part = "train" if split == "train" else "test"
-        rows = self._rows(f"{part}list{self.split:02d}", ("path",), ("path", "number"))
-        refuse_repeats(rows, lambda row: row.cells["path"], "path")
-        return [self._record(row) for row in rows]
-
-    def _record(self, row: Row) -> VideoRecord:
-        path = Path(row.inside("path", self.root / "UCF-101"))
-        return VideoRecord(path, row.member("path", self.numbers, path.parent.name))
-
-    def _txt(self, name: str) -> Path:
-        return self.root / "ucfTrainTestlist" / f"{name}.txt"
-
-    def _rows(self, name: str, columns: tuple[str, ...], headless: tuple[str, ...] = ()) -> list[Row]:
-        return read_table("data.root", self._txt(name), columns, headless or columns, delimiter=" ")
+        path = self.root / "ucfTrainTestlist" / f"{part}list{self.split:02d}.txt"
+        rows = read_table("data.root", path, ("path",), ("path", "number"), " ", unique="path")
+        videos = [Path(row.inside("path", self.root / "UCF-101")) for row in rows]
+        labels = [row.member("path", self.numbers, video.parent.name) for row, video in zip(rows, videos, strict=True)]
+        return [*map(VideoRecord, videos, labels)]
 
 
 class HMDB51(AnnotatedVideos):
@@ -171,22 +158,19 @@ class HMDB51(AnnotatedVideos):
     def class_names(self) -> list[str]:
         """Names such as "brush_hair", sorted; of the files that split the videos."""
         folder, ending = self.root / "testTrainMulti_7030_splits", f"_test_split{self.split}.txt"
-        if not folder.is_dir():
-            raise UserError(f"data.root: {folder} does not exist; unpack test_train_splits.rar there")
         names = sorted(path.name.removesuffix(ending) for path in folder.glob(f"*{ending}"))
         return exactly(51, names, folder)
 
     def annotated(self, split: Split) -> list[VideoRecord]:
         """Return the videos that a split's files mark for this use."""
-        return [record for label in range(51) for record in self._of_class(label, HMDB51_USE[split])]
-
-    def _of_class(self, label: int, use: int) -> list[VideoRecord]:
-        name = self.class_names[label]
-        path = self.root / "testTrainMulti_7030_splits" / f"{name}_test_split{self.split}.txt"
-        rows = read_table("data.root", path, ("video", "use"), ("video", "use"), delimiter=" ")
-        refuse_repeats(rows, lambda row: row.cells["video"], "video")
-        folder = self.root / "hmdb51_org" / name
-        return [VideoRecord(Path(row.inside("video", folder)), label) for row in rows if row.whole("use", 3) == use]
+        records, columns = [], ("video", "use")
+        for label, name in enumerate(self.class_names):
+            path = self.root / "testTrainMulti_7030_splits" / f"{name}_test_split{self.split}.txt"
+            rows = read_table("data.root", path, columns, columns, " ", unique="video")
+            used = [row for row in rows if row.whole("use", 3) == HMDB51_USE[split]]
+            videos = self.root / "hmdb51_org" / name
+            records += [VideoRecord(Path(row.inside("video", videos)), label) for row in used]
+        return records
 
 
 class Diving48(AnnotatedVideos):
@@ -213,7 +197,6 @@ class Diving48(AnnotatedVideos):
         """Return the videos that a split's JSON file lists."""
         path = self.root / f"Diving48_V2_{'train' if split == 'train' else 'test'}.json"
         rows = read_entries("data.root", path, ("vid_name", "label"))
-        refuse_repeats(rows, lambda row: row.cells["vid_name"], "vid_name")
         videos = self.root / "rgb"
         return [VideoRecord(videos / f"{row.text('vid_name')}.mp4", row.whole("label", below=48)) for row in rows]
 
@@ -239,19 +222,15 @@ class MomentsInTime(AnnotatedVideos):
     @cached_property
     def class_names(self) -> list[str]:
         """Names such as "blocking", by class number."""
-        path = self.root / "moments_categories.txt"
-        columns = ("label", "number")
-        rows = read_table("data.root", path, columns, columns, delimiter=",")
-        refuse_repeats(rows, lambda row: row.whole("number", below=self.classes), "number")
-        rows.sort(key=lambda row: row.whole("number"))
-        return exactly(self.classes, [row.text("label") for row in rows], path)
+        path, columns = self.root / "moments_categories.txt", ("label", "number")
+        rows = read_table("data.root", path, columns, columns, ",")
+        return numbered(rows, ("number", "label"), self.classes, path)
 
     def annotated(self, split: Split) -> list[VideoRecord]:
         """Return the videos that a split's csv lists."""
         part = "training" if split == "train" else "validation"
         columns = ("path", "label", "for", "against")
-        rows = read_table("data.root", self.root / f"{part}Set.csv", columns[:2], columns, delimiter=",")
-        refuse_repeats(rows, lambda row: row.cells["path"], "path")
+        rows = read_table("data.root", self.root / f"{part}Set.csv", columns[:2], columns, ",", unique="path")
         videos = self.root / part
         return [VideoRecord(Path(row.inside("path", videos)), row.member("label", self.numbers)) for row in rows]
 
@@ -279,14 +258,11 @@ class Charades(AnnotatedVideos):
     def annotated(self, split: Split) -> list[VideoRecord]:
         """Return the videos that a split's csv lists."""
         path = self.root / "Charades" / f"Charades_v1_{'train' if split == 'train' else 'test'}.csv"
-        rows = read_table("data.root", path, ("id", "actions"), delimiter=",")
-        refuse_repeats(rows, lambda row: row.cells["id"], "id")
         codes = {f"c{number:03d}": number for number in range(157)}
-
-        def labels(row: Row) -> tuple[int, ...]:
-            given = [action.split()[0] for action in row.cells["actions"].split(";") if action.strip()]
-            return multi_hot([row.member("actions", codes, code) for code in given], 157)
-
         small = self.root / "Charades_v1_480"
-        videos = small if small.is_dir() else self.root / "Charades_v1"
-        return [VideoRecord(videos / f"{row.text('id')}.mp4", labels(row)) for row in rows]
+        videos, records = small if small.is_dir() else self.root / "Charades_v1", []
+        for row in read_table("data.root", path, ("id", "actions"), delimiter=",", unique="id"):
+            given = [action.split()[0] for action in row.cells["actions"].split(";") if action.strip()]
+            label = multi_hot([row.member("actions", codes, code) for code in given], 157)
+            records.append(VideoRecord(videos / f"{row.text('id')}.mp4", label))
+        return records

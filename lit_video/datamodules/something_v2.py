@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from lit_video.datamodules.annotated import AnnotatedVideos
-from lit_video.datamodules.annotations import exactly, read_entries, read_json, read_table, refuse_repeats
+from lit_video.datamodules.annotations import exactly, read_entries, read_json, read_table
 from lit_video.datamodules.base import Split
 from lit_video.errors import UserError
 from lit_video.video.clips import VideoRecord
@@ -48,16 +48,10 @@ class SomethingV2(AnnotatedVideos):
         """Return the videos that a split's file lists."""
         folder, columns = self.root / "labels", ("id", "template")
         if split == "test":
-            rows = read_table("data.root", folder / "test-answers.csv", columns, columns, delimiter=";")
+            rows = read_table("data.root", folder / "test-answers.csv", columns, columns, ";", unique="id")
         else:
             path = folder / ("train.json" if split == "train" else "validation.json")
             rows = read_entries("data.root", path, columns)
-        refuse_repeats(rows, lambda row: row.cells["id"], "id")
         videos = self.root / "20bn-something-something-v2"
-        return [
-            VideoRecord(
-                videos / f"{row.text('id')}.webm",
-                row.member("template", self.numbers, row.text("template").translate(_PLAIN)),
-            )
-            for row in rows
-        ]
+        labels = [row.member("template", self.numbers, row.text("template").translate(_PLAIN)) for row in rows]
+        return [VideoRecord(videos / f"{row.text('id')}.webm", n) for row, n in zip(rows, labels, strict=True)]

@@ -1,7 +1,5 @@
 """Your own videos, listed by tables of path and label."""
 
-import re
-from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,12 +26,7 @@ from lit_video.video.sampling import positive
 
 Values = list[str | int]
 _TIMES = ("start", "end")
-_WORDS = re.compile(r"[^\W\d_]+([ _-][^\W\d_]+)*")  # the name of a column rather than of a file
-_ADVICE = """quote text that holds the separator, or name all columns in a first line or in data.columns, such as \
-[path, label, start, end]; several labels of a video are one field, see data.label_separator"""
 _RENAME = "start and end hold times, in seconds: rename it, or name all columns in data.columns to leave it out"
-_SUBSETS = "set split_column: subset, train_values: [training], val_values: [validation]"
-_IS_HEADER = "is line 1 a header? columns must be"
 
 
 class VideoCSV(AnnotatedVideos):
@@ -160,9 +153,9 @@ class VideoCSV(AnnotatedVideos):
         """Return the videos that a split's rows list."""
         path, root = self.columns[0], str(self.root)
         rows = self._rows(split)
-        places = (self.folders.completed(row.inside(path, root)) for row in rows)
+        places = (self.folders.there(row.inside(path, root)) for row in rows)
         segments = {row.place: (place, *row.segment(*_TIMES)) for row, place in zip(rows, places, strict=True)}
-        refuse_repeats(rows, lambda row: segments[row.place], path)
+        refuse_repeats(rows, path, lambda row: segments[row.place])
         labels = [self._class(row) for row in rows]
         self._read.clear()  # rows take much more memory than records
         paths = [file for file, *_ in segments.values()]
@@ -228,23 +221,14 @@ class VideoCSV(AnnotatedVideos):
         """Read a table's rows; columns are named by its header or the setting, or there are only two."""
         if table.suffix == ".json":
             if self.split_column is None:
-                raise UserError(f"data.split_column: none; {table} has subsets: {_SUBSETS}")
+                raise UserError(f"data.split_column: none; {table} has subsets: set it, train_values and val_values")
             return read_segments(key, table, (*self.columns, self.split_column))
         headless = self.given_columns or (None if self.split_column else self.columns)
-        rows = read_table(key, table, self.required, headless, optional=_TIMES, advice=_ADVICE, files=self.columns[0])
+        rows = read_table(key, table, self.required, headless, optional=_TIMES, files=self.columns[0])
         others = [name for name in rows[0].cells if name not in {*self.required, *_TIMES, ""}]
-        if not self.given_columns:
-            self._refuse_guesses(f"{key}: {table}, line 1", rows[0], others)
-        elif strange := [name for name in others if name not in spelled(self.given_columns, others)]:
-            raise UserError(f"data.columns: no {strange[0]!r}, which line 1 of {table} has; name all in order")
-        if others and not self.given_columns:
-            print_once(f"{table}: columns that are not used: {', '.join(others)}")
+        unnamed = [name for name in others if name not in spelled(self.given_columns, others)]
+        if times := like_times(unnamed):
+            raise UserError(f"{key}: {table}, line 1: column {times[0]!r} looks like a time; {_RENAME}")
+        if unnamed:
+            print_once(f"{table}: columns that are not used: {', '.join(unnamed)}")
         return rows
-
-    def _refuse_guesses(self, place: str, first: Row, others: Sequence[str]) -> None:
-        """Refuse times in columns of other names, and a header of other names that would be taken for a video."""
-        if times := like_times(others):
-            raise UserError(f"{place}: column {times[0]!r} looks like a time; {_RENAME}")
-        path = first.cells[self.columns[0]]
-        if first.place == place and _WORDS.fullmatch(path) and not (self.root / path).exists():
-            raise first.error(self.columns[0], f"no {path!r} is there; {_IS_HEADER} {', '.join(self.required)}")

@@ -28,7 +28,6 @@ LABEL = ("label", "class", "category", "action")
 SPLIT = ("split", "subset", "set")
 TIMES = ("start", "end")  # the part of a video, in seconds
 LIKE_LABELS = re.compile(r"(?:label|class|category|action)_?\d+", re.I)
-ADVICE = "a list without a header has a path and a label in each line; name more columns in a first line"
 LOOKED_AT = 10_000  # files of a folder without videos by class
 EXPECTED = (
     "expected DIR/CLASS/VIDEO.mp4, DIR/train/CLASS/VIDEO.mp4 (and test/, val/), "
@@ -244,7 +243,7 @@ def _of_table(path: Path, split: Split | None = None) -> list[OwnVideo]:
     place, label = _columns(path)
     if place is None or label is None:
         raise UserError(f"{path}: {_misses(path)}")
-    rows = read_table("table", path, (place, label), (place, label), optional=TIMES, advice=ADVICE, files=place)
+    rows = read_table("table", path, (place, label), (place, label), optional=TIMES, files=place)
     others = [name for name in rows[0].cells if name not in TIMES]
     if unclear := like_times(others):
         raise UserError(
@@ -252,7 +251,7 @@ def _of_table(path: Path, split: Split | None = None) -> list[OwnVideo]:
         )
     if more := [name for name in others if LIKE_LABELS.fullmatch(name)]:
         raise UserError(f"{path}: column {more[0]}: several labels per video are not learned; keep one column label")
-    refuse_repeats(rows, lambda row: (row.text(place), *row.segment(*TIMES)), place)
+    refuse_repeats(rows, place, lambda row: (row.text(place), *row.segment(*TIMES)))
     if several := [row for row in rows if any(mark in row.text(label) for mark in SEPARATORS)]:
         what = f"is {several[0].text(label)!r}; several labels per video are not learned, keep one"
         raise several[0].error(label, what)

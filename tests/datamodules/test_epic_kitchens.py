@@ -86,16 +86,6 @@ def test_extracted_frames_are_taken_before_videos_at_the_rate_of_the_release(roo
         epic(root, small).records("train")
 
 
-def test_frames_in_an_archive_are_refused_unless_there_is_a_video(root, small):
-    archive = root / "P01" / "rgb_frames" / "P01_01.tar"
-    archive.parent.mkdir()
-    archive.touch()
-    assert epic(root, small).records("train")[0].path.suffix == ".MP4"
-    (root / "P01" / "videos" / "P01_01.MP4").unlink()
-    with pytest.raises(UserError, match=r"P01_01.tar holds its frames; extract it into .*/P01/rgb_frames/P01_01/"):
-        epic(root, small).records("train")
-
-
 def test_one_moment_may_have_two_narrations_but_no_narration_is_there_twice(root, small):
     path = root / "annotations" / "EPIC_100_train.csv"
     path.write_text("\n".join([HEADER, *ROWS["train"], ROWS["train"][0].replace("P01_01_0", "P01_01_9")]))

@@ -84,7 +84,7 @@ TIMED = "path,label,{}\na.mp4,walk,1,2\nb.mp4,sit,1,2\n"
         ({"train.csv": "a.mp4 walk\n"}, "holds one class (walk)"),
         (
             {"train.csv": "a.mp4 walk\nb c.mp4 sit\n"},
-            "line 2: 3 fields, expected 2 (path, label); a list",
+            "line 2: 3 fields, expected 2 (path, label); quote",
         ),
         # of other kinds of data: what is there is said
         ({"walk/1.jpg": "", "sit/2.jpg": ""}, "holds 2 .jpg: sit/2.jpg is a picture"),
