@@ -3,7 +3,8 @@
 import os
 from base64 import b64decode, b64encode
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from hashlib import blake2b
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
@@ -16,14 +17,15 @@ from lit_video.utils.parallel import with_progress
 from lit_video.utils.text import to_bytes
 from lit_video.video.clips import VideoRecord
 
-PART, PARTS = 2**16, 16  # bytes of a part, and parts of a file, that its digest reads
+PART, PARTS = 2**12, 4  # bytes of a part, and parts of a file, that its digest reads
 READERS = 16  # on a network disk each file waits for its answer
 NO_END = 2**62
 
 
-def trained_on(records: Sequence[VideoRecord]) -> str:
-    """Return the videos as text for a checkpoint, 43 characters a video."""
-    return _text(np.unique(_rows(records), axis=0))
+def trained_on(records: Sequence[VideoRecord], known: str = "") -> str:
+    """Return the videos as text for a checkpoint, 43 characters a video; a path that is ``known`` is not read again."""
+    contents = {path: content for path, content, *_ in _array(known).tolist()}
+    return _text(np.unique(_rows(records, contents), axis=0))
 
 
 def joined(*texts: str) -> str:
@@ -42,7 +44,7 @@ def noted(network: Any, text: str = "") -> str:
 
 def seen(text: str, records: Sequence[VideoRecord]) -> list[bool]:
     """Return whether some time of each video was trained on: its path or its content is that of a training video."""
-    known, asked = _array(text), _rows(records)
+    known, asked = _array(text), _rows(records, {}, progress=True)
     spans: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for path, content, start, end in known[np.isin(known[:, :2], asked[:, :2]).any(1)].tolist():
         spans[path].append((start, end))
@@ -59,23 +61,28 @@ def said(flags: Sequence[bool | None]) -> str:
     return f"{flags.count(True)} of {len(flags)} trained on" if True in flags else ""
 
 
-def _rows(records: Sequence[VideoRecord]) -> NDArray[np.int64]:
-    """Return ``(videos, 4)``: digests of path and content, start and end in milliseconds."""
+def _rows(records: Sequence[VideoRecord], known: Mapping[int, int], progress: bool = False) -> NDArray[np.int64]:
+    """Return ``(videos, 4)``: digests of path and content (``known`` has some), start and end in milliseconds."""
     listed = [*records]
-    paths = dict.fromkeys(record.path for record in listed)
+    paths = list(dict.fromkeys(record.path for record in listed))
     with ThreadPool(READERS) as pool:
-        read = with_progress(pool.imap(_content, paths), len(paths), "digests of videos")
-        contents = dict(zip(paths, read, strict=True))
+        read = pool.imap(partial(_digests, known), paths, chunksize=8)
+        found = with_progress(read, len(paths), "digests of videos") if progress else read
+        digests = dict(zip(paths, found, strict=True))
     rows = [
         (
-            _digest(b"path", to_bytes(os.path.realpath(record.path))),
-            contents[record.path],
+            *digests[record.path],
             round(1000 * (record.start or 0)),
             NO_END if record.end is None else round(1000 * record.end),
         )
         for record in listed
     ]
     return np.array(rows, np.int64).reshape(-1, 4)
+
+
+def _digests(known: Mapping[int, int], path: Path) -> tuple[int, int]:
+    name = _digest(b"path", to_bytes(os.path.realpath(path)))
+    return name, known[name] if name in known else _content(path)
 
 
 def _content(path: Path) -> int:
@@ -85,14 +92,12 @@ def _content(path: Path) -> int:
             names = sorted(entry.name for entry in os.scandir(path) if entry.is_file())
             some = [names[i] for i in np.linspace(0, len(names) - 1, min(PARTS, len(names))).astype(int)]
             return _digest(b"folder", str([len(names), *(_content(path / name) for name in some)]).encode())
-        size = path.stat().st_size
-        with path.open("rb") as file:
-            parts = [str(size).encode()]
-            spread = np.linspace(0, max(0, size - PART), PARTS).astype(int).tolist()
-            for start in spread if size > PARTS * PART else range(0, size, PART):
-                file.seek(start)
-                parts.append(file.read(PART))
-        return _digest(*parts)
+        with path.open("rb", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            starts = [i * (size - PART) // (PARTS - 1) for i in range(PARTS)]
+            small = size <= PARTS * PART
+            parts = [file.read()] if small else [os.pread(file.fileno(), PART, start) for start in starts]
+        return _digest(str(size).encode(), *parts)
     except OSError:
         return 0
 

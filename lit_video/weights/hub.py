@@ -5,10 +5,9 @@ import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from hashlib import file_digest
 from pathlib import Path, PurePosixPath
-from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -138,21 +137,17 @@ def download(repository: str, folder: Path | None = None) -> None:
         raise OSError("HF_HUB_OFFLINE is set")
     from huggingface_hub import HfApi, snapshot_download
 
-    hub, answers = HfApi(os.environ.get("HF_ENDPOINT")), list[Any]()
+    from lit_video.utils.parallel import in_background
 
-    def ask() -> None:
-        try:
-            answers.append(hub.model_info(repository, files_metadata=True, timeout=WAIT))
-        except Exception as error:  # the client's own errors
-            answers.append(OSError(f"{hub.endpoint} does not answer: {' '.join(str(error).split())}"))
-
-    thread = Thread(target=ask, daemon=True)  # a name server may take longer than any limit of the client
-    thread.start()
-    thread.join(WAIT)
-    info = answers[0] if answers else OSError(f"{hub.endpoint} does not answer in {WAIT:g} s")
-    if isinstance(info, OSError):
-        raise info
-    sizes = {file.rfilename: file.size or 0 for file in info.siblings if FILES.fullmatch(file.rfilename)}
+    hub = HfApi(os.environ.get("HF_ENDPOINT"))
+    try:
+        # a name server may take longer than any limit of the client
+        asked = in_background(partial(hub.model_info, repository, files_metadata=True, timeout=WAIT))
+        info = asked.result(WAIT)
+    except Exception as error:  # the client's own errors
+        why = f" in {WAIT:g} s" if isinstance(error, TimeoutError) else f": {' '.join(str(error).split())}"
+        raise OSError(f"{hub.endpoint} does not answer{why}") from error
+    sizes = {file.rfilename: file.size or 0 for file in info.siblings or () if FILES.fullmatch(file.rfilename)}
     safe = any(name.endswith(".safetensors") for name in sizes)
     names = [name for name in sizes if not (safe and name.startswith("pytorch_model"))]
     licence = getattr(info.card_data, "license", None) or "not stated"

@@ -5,15 +5,15 @@ import os
 import pytest
 
 from lit_video.video.clips import VideoRecord
-from lit_video.video.trained_on import PART, joined, said, seen, trained_on
+from lit_video.video.trained_on import PART, PARTS, joined, said, seen, trained_on
 
 
 @pytest.fixture
 def files(tmp_path):
-    """Two files of one size that differ in one byte of the middle, and a folder of pictures."""
+    """Two files of one size that differ in the middle, and a folder of pictures."""
     content = bytearray(os.urandom(20 * PART))
     (tmp_path / "a.mp4").write_bytes(content)
-    content[10 * PART : 12 * PART] = bytes(2 * PART)
+    content[5 * PART : 15 * PART] = bytes(10 * PART)
     (tmp_path / "b.mp4").write_bytes(content)
     (tmp_path / "frames").mkdir()
     for i in range(3):
@@ -41,3 +41,14 @@ def test_a_part_is_known_where_it_overlaps(files):
     known = trained_on([VideoRecord(files / "a.mp4", 0, 2.0, 4.0)])
     spans = [(None, None), (None, 2.0), (3.9, None), (4.0, 9.0)]
     assert seen(known, [VideoRecord(files / "a.mp4", 0, *span) for span in spans]) == [True, False, True, False]
+
+
+def test_little_of_a_file_is_read_and_nothing_of_one_that_is_known(files, monkeypatch):
+    read = []
+    pread = os.pread
+    monkeypatch.setattr(os, "pread", lambda *where: read.append(where) or pread(*where))
+    records = [VideoRecord(files / name, 0) for name in ("a.mp4", "b.mp4")]
+    known = trained_on(records[:1])
+    assert [size for _, size, _ in read] == [PART] * PARTS
+    both = trained_on(records, known)
+    assert len(read) == 2 * PARTS and both == trained_on(records)
