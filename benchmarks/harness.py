@@ -68,7 +68,7 @@ class Measurement:
         self.device = choose_device(arguments.device)
         self.arguments = arguments
         settings = {key: value for key, value in vars(arguments).items() if key not in ("device", "output", "json")}
-        facts = provenance(recorded_command(sys.argv[1:], f"benchmarks.{script}"), self.device, *others)
+        facts = provenance(recorded_command(sys.argv[1:], f"python -m benchmarks.{script}"), self.device, *others)
         self.result: Result = facts | json.loads(json.dumps(settings, default=str)) | {"rounds": 0, "rows": []}
         self.actions: dict[str, Actions] = {}
 

@@ -123,7 +123,7 @@ def main() -> int:
     begun = datetime.now().astimezone().isoformat(timespec="seconds")
     output = given.output or RESULTS / f"{begun[:16].replace(':', '')}.jsonl"
     output.parent.mkdir(parents=True, exist_ok=True)
-    head = {"begun": begun} | provenance(recorded_command(sys.argv[1:], "benchmarks.soak"), "cpu")
+    head = {"begun": begun} | provenance(recorded_command(sys.argv[1:], "python -m benchmarks.soak"), "cpu")
     output.write_text(json.dumps(head) + "\n")
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: cancelled.set())

@@ -14,6 +14,7 @@ from lit_video.__main__ import main
 from lit_video.inference.predict import video_list
 from lit_video.inference.videos import find_videos
 from lit_video.network.vit import ViTSize
+from lit_video.runs.checkpoint import WAYS
 from tests.checkpoints import trained
 from tests.embedded import four_skills
 
@@ -103,4 +104,4 @@ def test_mistakes_name_the_argument_and_commands_its_flag(ckpt, videos, tmp_path
             call()
         assert str(raised.value).startswith(message)
     assert main(["predict", "--ckpt", str(none), str(videos[0])]) == 2
-    assert capsys.readouterr().err == f"error: --ckpt: {none}: no such file; runs keep theirs as last.ckpt\n"
+    assert capsys.readouterr().err == f"error: --ckpt: {none}: no such file; {WAYS}\n"

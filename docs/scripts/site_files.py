@@ -24,7 +24,7 @@ API = {
     "datamodules": "lit_video.datamodules",
 }
 RESULTS = ROOT / "build" / "results.html"
-NO_RESULTS = "<!doctype html><title>results</title><p>Not made yet: python -m lit_video report benchmarks/results"
+NO_RESULTS = "<!doctype html><title>results</title><p>Not made yet: lit_video report benchmarks/results"
 ROLE = re.compile(r":(?:class|func|meth|data|attr|mod|exc):<code>(~?)([\w.]+)</code>")
 LINK = re.compile(r"(?<=\]\()([^)#:\s]+)(?=[#)])")
 

@@ -22,7 +22,7 @@ COMMANDS = (
     *("finetune", "compare", "fit", "sweep", "table", "report", "pack", "profile", "test", "predict"),
     *("attention", "embed", "cost", "export", "weights", "benchmark", "reproduce", "dashboard", "data", "doctor"),
 )
-PROGRAM = "python -m lit_video"
+PROGRAM = "lit_video"
 
 
 # other programs' names of settings, and ours

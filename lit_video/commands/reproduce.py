@@ -29,7 +29,7 @@ def run(arguments: Namespace) -> int:
     files = {arguments.output.parent / path if path.name else arguments.output: text for path, text in texts.items()}
     if arguments.check:
         old = [str(path) for path, text in files.items() if not path.exists() or path.read_text("utf-8") != text]
-        print(f"{', '.join(old)}: out of date; run python -m lit_video reproduce" if old else "up to date")
+        print(f"{', '.join(old)}: out of date; run lit_video reproduce" if old else "up to date")
         return int(bool(old))
     for path, text in files.items():
         with writing("--output", path):

@@ -68,8 +68,6 @@ def _lightning_arguments(arguments: Namespace) -> tuple[list[str], Path | None]:
         if not any(name.endswith(".weights") for name in names):
             raise UserError(f"--ckpt: {WAYS}")
         return flags, None
-    if not checkpoint.is_file():
-        raise UserError(f"--ckpt: {checkpoint}: no such file; {WAYS}")
     own = settings_of(checkpoint)
     if not arguments.config and own.is_file():
         from lit_video.training.recorded import run_flags  # here, because importing torch takes seconds

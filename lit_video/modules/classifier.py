@@ -66,7 +66,7 @@ class VideoClassifier(LightningModule):
         network: clips ``(b, 3, t, height, width)`` to logits ``(b, classes)``.
         optimization: optimizer and learning rate; ``None`` for the defaults.
         weights: a released checkpoint of this network: a file or folder that
-            :func:`~lit_video.weights.reading.read_weights` can read, or ``hub:NAME`` of ``python -m lit_video
+            :func:`~lit_video.weights.reading.read_weights` can read, or ``hub:NAME`` of ``lit_video
             weights``. In training, a classifier of other classes starts from scratch.
         weights_settings: where a release is known to have been trained with other settings than these, which no shape
             shows: ``None`` refuses its weights, ``apply`` takes its settings (on the command line), ``ignore`` goes on.

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from lightning.pytorch.utilities import rank_zero_only
@@ -95,7 +96,8 @@ class StartingWeights:
             return stored, "; ".join(filter(None, (taken, line_on_grid(self.network, stored, image=True))))
 
     def _start_from(self, path: str, fresh_head: bool) -> None:
-        stored = read_weights(weights_path(path), self.weights_ema, self.weights_source)
+        file = weights_path(path)
+        stored = read_weights(file, self.weights_ema, self.weights_source)
         noted(self.network, stored.trained_on)
         if self.weights_settings != "ignore":
             check_config(stored.config, self.network)
@@ -108,7 +110,10 @@ class StartingWeights:
         fresh = f"no classifier of these classes, it starts from scratch ({left_out})" if left_out else ""
         known = pixel_settings(stored) and not channel_pixels(stored)  # compared above
         pixels = "" if self.weights_settings == "ignore" or known else self._match_pixels(stored)
-        _say(path, stored.choice, line_on_grid(self.network, stored), fresh, pixels)
+        found = (
+            f"starts from the run's tested checkpoint, {file.name}" if Path(path).is_dir() and file.is_file() else ""
+        )
+        _say(path, found, stored.choice, line_on_grid(self.network, stored), fresh, pixels)
         if not left_out:
             self._check_labels(stored)
 

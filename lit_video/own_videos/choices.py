@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
@@ -47,6 +48,8 @@ def start_from(weights: str) -> Start:
         model = {key.removeprefix("model."): value for key, value in published.items() if key.startswith("model.")}
         clips = {key: published[f"data.{key}"] for key in CLIPS if f"data.{key}" in published}
         return Start(path, published["model"], model, clips)
+    if path != Path(weights):
+        print(f"--weights {weights}: starts from the tested checkpoint of this run, {path.name}", flush=True)
     try:
         checkpoint = read_checkpoint(path, "weights")
         own = checkpoint[CHECKPOINT_KEY]
@@ -73,7 +76,7 @@ def default_start() -> Start | None:
     try:
         fetch(release)
     except UserError as error:
-        command = f"python -m lit_video weights fetch {VIDEOS}"
+        command = f"lit_video weights fetch {VIDEOS}"
         there = f"on a machine with a network: {command}, and copy its {release.place} here, or --weights none"
         print(f"{str(error).partition(';')[0]}: training starts from scratch, {COSTS}; {there}", flush=True)
         return None

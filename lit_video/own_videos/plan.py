@@ -94,7 +94,7 @@ def _write_experiment(
     }
     lines = [
         f"Made by {options.command}",
-        f"Run by  python -m lit_video fit {shlex.join(['--config', str(path), '--runs', str(path.parent / 'runs')])}",
+        f"Run by  lit_video fit {shlex.join(['--config', str(path), '--runs', str(path.parent / 'runs')])}",
     ]
     lines += ["", *notes, "", "Choices, and why:", *(f"  {line}" for line in as_lines(choices))]
     header = "".join(f"# {line}".rstrip() + "\n" for line in lines)

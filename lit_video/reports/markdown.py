@@ -62,9 +62,9 @@ called "ours" was measured by the command beside it. Numbers called "paper" are 
 Ours are of the scale that is named (`embedded`: small models on the synthetic data set TemporalSkills), so compare the
 order of rows, not values. [REPRODUCE.md](../../REPRODUCE.md) says how to read the verdicts.
 
-`python -m lit_video table --pairs` prints the differences of all rows. Reach: the largest distance between two frames
+`lit_video table --pairs` prints the differences of all rows. Reach: the largest distance between two frames
 that a scheme can compare. Blind: the scheme's output does not depend on the order of frames."""
-COMMAND = "python -m lit_video reproduce"
+COMMAND = "lit_video reproduce"
 FOLDER = Path("docs/results")  # has the tables
 
 # flags of one run of many, or of a person's choice
@@ -189,13 +189,13 @@ def _counted_costs(table: Table, runs: Path) -> Iterator[str]:
     for folder in sorted((runs / table.name).glob("*")):
         if body := _read_costs(folder):
             scale = table.path.parent / "scale" / f"{folder.name}.yaml"
-            command = f"python -m lit_video cost --config {table.path.as_posix()} --config {scale.as_posix()} --json"
+            command = f"lit_video cost --config {table.path.as_posix()} --config {scale.as_posix()} --json"
             parts = (f"**{table.title} - {table.source}; ours: scale {folder.name}**", f"`{command}`, nothing trained.")
             yield "\n\n".join([*parts, markdown_lines(HEADER[:-1], body), CONVENTION])
 
 
 def _read_costs(folder: Path) -> list[list[str]] | None:
-    path, again = folder / COSTS, "delete it and write it again: python -m lit_video cost --json"
+    path, again = folder / COSTS, "delete it and write it again: lit_video cost --json"
     return read_whole(path, lambda: [cells(row) for row in json.loads(path.read_text(encoding="utf-8"))], again)
 
 
@@ -229,7 +229,7 @@ def table_command(table: Table, results: Sequence[Mapping[str, Any]]) -> str:
     """
     seeds = ",".join(map(str, sorted({result["seed"] for result in results})))
     flags = dict.fromkeys(flag for result in results for flag in _further(str(result.get("command", ""))))
-    words = ["python", "-m", "lit_video", "fit", "--config", table.path.as_posix()]
+    words = ["lit_video", "fit", "--config", table.path.as_posix()]
     return " ".join([*words, *flags, f"--seeds {seeds}"])
 
 

@@ -66,7 +66,7 @@ def report(tables: Sequence[Table], entity: str, project: str) -> wr.Report:
         blocks += [
             wr.H2(f"{table.title} ({table.name})"),
             wr.P(f"Source: {table.source or 'none'}. Scale: {table.scale}."),
-            wr.CodeBlock(f"python -m lit_video fit --config {table.path}", language="markdown"),  # no shell there
+            wr.CodeBlock(f"lit_video fit --config {table.path}", language="markdown"),  # no shell there
             wr.PanelGrid(runsets=[runs], panels=[panel for some in panels([table], "row").values() for panel in some]),
         ]
     return wr.Report(project=project, entity=entity, title=NAME, blocks=blocks, width="fluid")

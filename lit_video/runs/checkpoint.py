@@ -20,7 +20,7 @@ def find_checkpoint(text: str) -> Path:
     path = Path(text)
     if path.is_dir():
         return _of_run(path)
-    if path.exists() or path.suffix == ".ckpt":
+    if path.exists():
         return path
     named = len(path.parts) == 2 and not path.is_absolute()
     found = RUNS.glob(f"{path.parts[0]}/*/{path.parts[1]}/seed*") if named else ()
@@ -40,9 +40,14 @@ def settings_of(checkpoint: Path) -> Path:
     return next((record for record in records if record.is_file()), records[0])
 
 
-def _of_run(folder: Path) -> Path:
+def tested(folder: Path) -> Path:
+    """Return the file of the checkpoint that a run was tested with, the last of one that is not finished."""
     result = read_result(folder, anywhere=True)
-    path = folder / (result["weights"]["file"] if result and "weights" in result else "last.ckpt")
+    return folder / (result["weights"]["file"] if result and "weights" in result else "last.ckpt")
+
+
+def _of_run(folder: Path) -> Path:
+    path = tested(folder)
     if not path.is_file() and (exported := folder / "model.safetensors").is_file():
         return exported
     if not path.is_file():

@@ -105,5 +105,5 @@ def _apart(table: Table, other: Mapping[str, Any], one: Mapping[str, Any]) -> li
 
 def read_throughput(folder: Path) -> dict[str, Any] | None:
     """Read the throughput that ``benchmark table`` measured at a table's scale; ``None`` where it was not run."""
-    path, again = folder / THROUGHPUT, "delete it and measure again: python -m lit_video benchmark table"
+    path, again = folder / THROUGHPUT, "delete it and measure again: lit_video benchmark table"
     return read_whole(path, lambda: dict(json.loads(path.read_text(encoding="utf-8"))), again)

@@ -108,7 +108,7 @@ class Run:
             table, scale, row = self.start.parts[-4:-1]
             before = f"fit --config {table} --config scale/{scale} --row {row} --seeds {self.seed}"
             raise UserError(
-                f"model.weights: the run {self.start} is not finished: first run python -m lit_video {before} "
+                f"model.weights: the run {self.start} is not finished: first run lit_video {before} "
                 f"--runs {self.request.folder}, or give other --model.weights"
             )
 

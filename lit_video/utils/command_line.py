@@ -6,12 +6,12 @@ from pathlib import Path
 
 
 def recorded_command(arguments: Sequence[str], program: str = "lit_video") -> str:
-    """Return ``python -m PROGRAM`` with its arguments, without folders of the machine.
+    """Return a program's words with its arguments, without folders of the machine.
 
     A folder outside the working folder (``--runs``, ``--data.root``) is ``DIR``, a file there is its name.
     """
     words = [_without_folder(argument) for argument in arguments]
-    return shlex.join(["python", "-m", program, *words])
+    return shlex.join([*program.split(), *words])
 
 
 def _without_folder(argument: str) -> str:

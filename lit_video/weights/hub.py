@@ -11,7 +11,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
-from lit_video.errors import UserError
+from lit_video.errors import OptionError, UserError
+from lit_video.runs.checkpoint import find_checkpoint, tested
+from lit_video.runs.files import RUN
 from lit_video.utils.files import data_folder, write_atomically
 from lit_video.utils.text import did_you_mean
 from lit_video.utils.yaml_files import read_yaml
@@ -70,12 +72,12 @@ def find(setting: str) -> Release:
     name = setting.removeprefix(PREFIX)
     if name in releases():
         return releases()[name]
-    near = did_you_mean(name, releases()) or "; python -m lit_video weights lists them"
+    near = did_you_mean(name, releases()) or "; lit_video weights lists them"
     raise UserError(f"{setting}: no such weights{near}")
 
 
 def find_start(weights: str) -> str | Path:
-    """Return ``hub:NAME`` of published weights, or the file of a run's checkpoint, by its folder too.
+    """Return ``hub:NAME`` of published weights, or the file of a run's checkpoint, by :func:`find_checkpoint`.
 
     Raises:
         UserError: there is neither, or the published weights have not been fetched.
@@ -84,27 +86,29 @@ def find_start(weights: str) -> str | Path:
         name = PREFIX + find(weights).name
         weights_path(name)
         return name
-    path = Path(weights)
-    path = path / "last.ckpt" if path.is_dir() else path
-    if not path.is_file():
-        names = did_you_mean(weights, releases()) or "; python -m lit_video weights lists names"
-        raise UserError(f"--weights {weights}: no run or checkpoint, and no such name{names}")
-    return path
+    try:
+        return find_checkpoint(weights)
+    except OptionError as error:
+        names = did_you_mean(weights, releases()) or ", or one of the names that lit_video weights lists"
+        raise OptionError("weights", f"{error.args[1]}{names}") from error
 
 
 def weights_path(setting: str) -> Path:
     """Return the file or folder of a setting of weights: a path, or ``hub:NAME`` that has been fetched.
 
+    The folder of a run stands for the checkpoint that the run was tested with.
+
     Raises:
         UserError: it has not been fetched; says how.
     """
     if not setting.startswith(PREFIX):
-        return Path(setting)
+        given = Path(setting)
+        return tested(given) if (given / RUN).is_file() else given
     release = find(setting)
     if path := release.here:
         return path
     raise UserError(
-        f"{setting} has not been fetched: python -m lit_video weights fetch {release.name}; "
+        f"{setting} has not been fetched: lit_video weights fetch {release.name}; "
         f"or download {release.origin} and put it at {release.place}"
     )
 

@@ -10,10 +10,12 @@ import torch
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
+from lit_video.own_videos.choices import start_from
 from lit_video.runs import checkpoint
 from lit_video.runs.checkpoint import find_checkpoint
 from lit_video.runs.files import read_run
 from lit_video.runs.results import read_result
+from lit_video.weights.hub import find_start, weights_path
 from tests.fake_runs import change_result
 
 
@@ -24,13 +26,18 @@ def test_a_run_is_named_by_its_file_its_folder_or_its_row(run, monkeypatch):
         assert find_checkpoint(str(text)).resolve() == expected.resolve()
 
 
-def test_of_a_run_with_several_checkpoints_it_is_the_tested_one(run, tmp_path):
+def test_of_a_run_with_several_checkpoints_it_is_the_tested_one(run, tmp_path, capsys):
     folder = tmp_path / "runs" / "/".join(run.parts[-4:])
     shutil.copytree(run, folder)
     (folder / "best").mkdir()
     shutil.copy(folder / "last.ckpt", folder / "best" / "epoch=1.ckpt")
     change_result(folder, weights={"file": "best/epoch=1.ckpt"})
-    assert find_checkpoint(str(folder)) == folder / "best/epoch=1.ckpt"
+    for find in (find_checkpoint, find_start, weights_path):
+        assert find(str(folder)) == folder / "best/epoch=1.ckpt"
+    start_from(str(folder))
+    assert (
+        capsys.readouterr().out == f"--weights {folder}: starts from the tested checkpoint of this run, epoch=1.ckpt\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ data prepare videos out --preset slow          | --preset: invalid choice: 'slow
 doctor --run x                                 | unrecognized arguments: --run=x (did you mean --runs?)
 finetune nowhere                               | nowhere: no such folder
 finetune docs                                  | docs: holds
-finetune docs --weights nothing                 | --weights nothing: no run or checkpoint, and no such name
+finetune docs --weights nothing                 | --weights: nothing: no such file; give a run's last
 finetune docs --minutes 0                      | --minutes: is 0, expected a number above 0
 finetune docs --seeds 0,1                      | unrecognized arguments: --seeds=0,1 (did you mean --seed?)
 finetune docs --scheme dividd                  | no scheme 'dividd' (did you mean divided?); schemes: xvit

@@ -127,6 +127,6 @@ def test_without_a_network_training_starts_from_scratch_at_once(how, hub, videos
     assert main(["finetune", "rooms", "--minutes", "0.01"]) == FAILED
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "from scratch, " in line and VIDEOS in line]
     reasons = {"offline": "HF_HUB_OFFLINE is set", "no hub": "9 does not answer", "a silent name server": "in 0.3 s"}
-    assert reasons[how] in line and f"python -m lit_video weights fetch {VIDEOS}" in line
+    assert reasons[how] in line and f"lit_video weights fetch {VIDEOS}" in line
     assert read_yaml(videos.parent / "own/rooms/rooms.yaml")["model"]["class_path"] == "XViT"
     assert not hub.asked

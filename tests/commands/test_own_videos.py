@@ -74,7 +74,7 @@ def test_a_folder_becomes_a_tested_model(videos, capsys, rows_in_this_process):
     assert re.match(r"Baseline: always answering '\w+' gives 33.3 %; the model is ", baseline)
     assert 1 <= len(re.findall(r"'\w+' taken for '\w+' \(\d+\)", confused)) <= 3
     assert how.startswith("Cross-validated: each video was tested once, in one of 5 groups (")
-    assert last.endswith(f"python -m lit_video predict --ckpt {run.relative_to(videos.parent)} VIDEO")
+    assert last.endswith(f"lit_video predict --ckpt {run.relative_to(videos.parent)} VIDEO")
     _check_folds(run)
     assert "val/" not in (run / "curves.csv").read_text().replace("val/loss,val/clip_top1,val/clip_top5", "")
     page = (videos.parent / "own/rooms/rooms.html").read_text()
@@ -87,7 +87,7 @@ def test_a_folder_becomes_a_tested_model(videos, capsys, rows_in_this_process):
     assert "% of 30 test videos are right" in card and "was not tested itself" in card and "| walk | 10 |" in card
     # an ordinary experiment, with the reasons in it
     path = videos.parent / "own/rooms/rooms.yaml"
-    assert "# Made by python -m lit_video finetune rooms --minutes 0.01" in path.read_text()
+    assert "# Made by lit_video finetune rooms --minutes 0.01" in path.read_text()
     assert "#   data.augmentation" in path.read_text()
     content = read_yaml(path)
     assert content["data"]["init_args"]["root"] == str(videos)
@@ -196,7 +196,7 @@ def test_a_folder_of_any_name_is_planned(name, file, videos, monkeypatch):
     assert main(["finetune", "--minutes", "0.01", "-o", "own/my clips", "--", name]) == FAILED
     plan = videos.parent / f"own/my clips/{file}.yaml"
     assert CheckCLI([f"--config={plan}", "--data.train_values=[fold1]"]).datamodule.data_root() == folder
-    how = plan.read_text().splitlines()[1].partition("Run by  python -m lit_video ")[2]
+    how = plan.read_text().splitlines()[1].partition("Run by  lit_video ")[2]
     assert len(parse_request(shlex.split(how)[1:]).runs) == 6
     assert main(["finetune", "--minutes", "0.01", "-o", "own/my clips", "--", name]) == FAILED, "goes on"
 

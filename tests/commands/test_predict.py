@@ -322,7 +322,7 @@ def test_what_is_no_checkpoint_of_ours_is_reported(checkpoint, videos, tmp_path,
     foreign = changed(checkpoint, tmp_path / "foreign.ckpt", lambda content: content.pop("lit_video"))
     fewer = lambda content: content["state_dict"].popitem()  # noqa: E731
     for path, message in (
-        (tmp_path / "none.ckpt", "none.ckpt: no such file; runs keep theirs as last.ckpt"),
+        (tmp_path / "none.ckpt", "none.ckpt: no such file; give a run's last.ckpt"),
         (tmp_path, "holds no checkpoint"),
         (damaged, "damaged.ckpt is damaged, or no checkpoint of lit_video"),
         (text, "text.ckpt is damaged, or no checkpoint of lit_video"),

@@ -9,7 +9,7 @@ from lit_video.tables.reading import read_table
 from tests.fake_runs import EXPERIMENTS
 
 TABLE = read_table([EXPERIMENTS / "ablation_tw.yaml"])
-FIT = "python -m lit_video fit --config"
+FIT = "lit_video fit --config"
 OURS = f"{FIT} {TABLE.path.as_posix()}"
 
 

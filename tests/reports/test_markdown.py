@@ -66,7 +66,7 @@ def test_the_page_compares_throughput_where_the_paper_prints_it(experiments, tmp
         "device": "a machine",
         "repeats": 9,
         "batch": 8,
-        "command": "python -m lit_video benchmark table",
+        "command": "lit_video benchmark table",
     }
     rows = {"first": rates | {"ratio": 1.0}, "second": rates | {"ratio": 0.875}}
     (tmp_path / "runs/two/default/throughput.json").write_text(json.dumps(facts | {"rows": rows}))
@@ -87,7 +87,7 @@ def test_the_page_compares_throughput_where_the_paper_prints_it(experiments, tmp
 def test_the_page_is_checked_against_the_results(experiments, tmp_path, capsys):
     command, page = write(experiments, tmp_path / "runs")
     assert main([*command, "--check"]) == 1
-    assert "out of date; run python -m lit_video reproduce" in capsys.readouterr().out
+    assert "out of date; run lit_video reproduce" in capsys.readouterr().out
     assert not page.exists()
     assert main(command) == 0
     assert main([*command, "--check"]) == 0

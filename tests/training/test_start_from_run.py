@@ -28,7 +28,7 @@ def test_a_row_starts_from_a_finished_run_of_its_own_seed(follower, finished, ti
     assert fit(follower, runs, tiny, 1) == 2
     (line,) = capsys.readouterr().err.strip().splitlines()
     seed1 = finished.with_name("seed1")
-    assert f"model.weights: the run {seed1} is not finished: first run python -m lit_video fit" in line
+    assert f"model.weights: the run {seed1} is not finished: first run lit_video fit" in line
     assert f"--config two --config scale/default --row second --seeds 1 --runs {runs}" in line
     assert not (runs / "after").exists()
     assert fit(follower, runs, [*tiny, "--trainer.max_epochs=1", "--model.optimization.lr=1e-12"], 0) == 0

@@ -118,11 +118,9 @@ def test_the_command_says_where_the_file_is(server, monkeypatch, capsys):
 
 def test_weights_that_are_not_here_are_named_with_their_command(tmp_path, monkeypatch):
     monkeypatch.setenv("LIT_VIDEO_DATA", str(tmp_path))
-    with pytest.raises(
-        UserError, match=r"has not been fetched: python -m lit_video weights fetch vivit-b-k400; or down"
-    ):
+    with pytest.raises(UserError, match=r"has not been fetched: lit_video weights fetch vivit-b-k400; or down"):
         weights_path("hub:vivit-b-k400")
-    with pytest.raises(UserError, match="hub:nothing: no such weights; python -m lit_video weights lists them"):
+    with pytest.raises(UserError, match="hub:nothing: no such weights; lit_video weights lists them"):
         weights_path("hub:nothing")
     place = find("hub:vivit-b-k400").place
     place.parent.mkdir(parents=True)

@@ -64,9 +64,7 @@ def _run_folders(place: Path, damaged: list[UserError] | None) -> list[Path]:
     if not folders and not place.exists():
         raise UserError(f"{place}: no such folder; give a runs folder, or one of a table, scale, row or seed in it")
     if not folders and not damaged:
-        raise UserError(
-            f"{place}: no finished run below (no run.json); train one: python -m lit_video fit --config ..."
-        )
+        raise UserError(f"{place}: no finished run below (no run.json); train one: lit_video fit --config ...")
     for folder in folders:
         if len(folder.parts) < 5 or seed_of(folder) is None:
             raise UserError(f"{folder / RUN}: not in a folder TABLE/SCALE/ROW/seedK, as fit makes them")

@@ -18,7 +18,7 @@ SHOWN = {"train/loss": "loss", "train/clip_top1": "% right in training", "val/cl
 DATA_WAIT = "train/data_wait"
 MUCH = 10.0  # percent
 JUDGED_AFTER = 60.0  # seconds of training
-ADVICE = "more workers (--data.num_workers), or videos that are faster to read (python -m lit_video data prepare)"
+ADVICE = "more workers (--data.num_workers), or videos that are faster to read (lit_video data prepare)"
 
 
 class Progress(Callback):
