@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, default_collate
 
 from lit_video.datamodules.broken import BrokenVideos, OnBroken
-from lit_video.datamodules.features import FeatureDataset, Features, ViewsOfVideo
+from lit_video.datamodules.features import Features
 from lit_video.datamodules.manifest import Tables, load_tables
 from lit_video.datamodules.records import Records
 from lit_video.errors import UserError
@@ -276,14 +276,13 @@ class VideoDataModule(LightningDataModule):
         """
         counts = dict.fromkeys([(1, 1), (self.test_clips, self.test_crops)])
         evaluation = [self._dataset([], self.view(crops), clips) for clips, crops in counts]
-        views = ViewsOfVideo(self._dataset([], self._training_view()), evaluation)
         folder = Path(str(self.features)) / f"{digest(backbone, stored_settings(self), self.augmentation):016x}"
         pixels = partial(normalise, mean=self.mean, std=self.std, channels=self.channels)
-        self._features = Features(folder, views)
+        self._features = Features(folder, self._dataset([], self._training_view()), evaluation)
         every = [record for split in SPLITS for record in self.records(split)]
         self._features.complete(every, lambda clips: compute(pixels(clips[None].to(device))))
 
-    def _kept(self, dataset: ClipDataset) -> ClipDataset | FeatureDataset:
+    def _kept(self, dataset: ClipDataset) -> ClipDataset:
         return self._features.of(dataset) if self._features else dataset
 
     def _training_view(self) -> TrainingView:
@@ -380,9 +379,7 @@ class VideoDataModule(LightningDataModule):
             return None
         return partial(load_tables, Path(self.manifest).expanduser(), self.data_root())
 
-    def _loader(
-        self, dataset: ClipDataset | FeatureDataset, sampler: TrainingSampler | EvaluationSampler
-    ) -> DataLoader[Sample]:
+    def _loader(self, dataset: ClipDataset, sampler: TrainingSampler | EvaluationSampler) -> DataLoader[Sample]:
         return TimedLoader(
             dataset,
             batch_size=self.batch_size,

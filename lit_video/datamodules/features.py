@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from filelock import FileLock
 from torch import Tensor
-from torch.utils.data import Dataset
 
 from lit_video.datamodules.records import Records
 from lit_video.errors import UserError
@@ -27,35 +26,21 @@ TOGETHER = 8  # views that go through the backbone at once
 GIGABYTES = 0.5  # a decoded video, kept for its other views
 
 
-@dataclass(frozen=True)
-class ViewsOfVideo:
-    """Views of a video, in the order of their features: the centre one, random ones, those of a larger test.
-
-    The first and the random ones train; the first validates. Both members are data sets without records.
-    """
-
-    random: ClipDataset
-    evaluation: Sequence[ClipDataset]
-
-    def __call__(self, record: VideoRecord, seed: int) -> Tensor:
-        """Decode all views of a video: uint8 ``(views, t, 3, height, width)``; random ones depend on the seed alone."""
-        kept = KeptVideos(decode, GIGABYTES)  # all views are of one video
-        given = (replace(each, records=[record], seed=seed, decode=kept) for each in (self.random, *self.evaluation))
-        random, centre, *test = given
-        samples = [centre[0], *(random[epoch, 0] for epoch in range(RANDOM))]
-        samples += [sample for larger in test for sample in larger.__getitems__([*range(len(larger))])]
-        return torch.cat([sample["clip"] for sample in samples])
-
-
 class Features:
-    """Features in a folder: float16, a file for each video, ``(views, ...)``.
+    """Features in a folder: float16, a file for each video, ``(views, ...)``; its name is the digest of the video.
 
-    The folder is of one backbone and one kind of clips; a file's name is the digest of its video.
+    The folder is of one backbone and one kind of clips. Views of a video are, in their order, the centre one, random
+    ones, and those of a larger test: the first and the random ones train, the first validates.
+
+    Args:
+        folder: see above.
+        random: training clips; this and the next are data sets without records.
+        evaluation: those of validation, and of a larger test.
     """
 
-    def __init__(self, folder: Path, views: ViewsOfVideo) -> None:
+    def __init__(self, folder: Path, random: ClipDataset, evaluation: Sequence[ClipDataset]) -> None:
         self.folder = folder
-        self.views = views
+        self._views = (random, *evaluation)
         self._digest = cache(_digest)
 
     def file(self, record: VideoRecord) -> Path:
@@ -74,7 +59,13 @@ class Features:
                 self._write(file, files[file], compute)
 
     def _write(self, file: Path, record: VideoRecord, compute: Callable[[Tensor], Tensor]) -> None:
-        views = torch.split(self.views(record, seed=int(file.stem, 16)), TOGETHER)
+        kept = KeptVideos(decode, GIGABYTES)  # all views are of one video
+        seed = int(file.stem, 16)  # of the random views
+        given = (replace(each, records=[record], seed=seed, decode=kept) for each in self._views)
+        random, centre, *test = given
+        samples = [centre[0], *(random[epoch, 0] for epoch in range(RANDOM))]
+        samples += [sample for larger in test for sample in larger.__getitems__([*range(len(larger))])]
+        views = torch.split(torch.cat([sample["clip"] for sample in samples]), TOGETHER)
         features = torch.cat([compute(part).half().cpu() for part in views])
         if not features.isfinite().all():
             raise UserError(f"{record.path}: its features are not finite in float16; leave out data.features")
@@ -84,41 +75,33 @@ class Features:
 
     def of(self, clips: ClipDataset) -> "FeatureDataset":
         """Return the features of the same videos and views as these clips."""
-        return FeatureDataset(clips, [self.file(record) for record in Records.of(clips.records)])
+        return FeatureDataset(**vars(clips), files=[self.file(record) for record in Records.of(clips.records)])
 
 
 @dataclass(eq=False, repr=False)
-class FeatureDataset(Dataset[Sample]):
-    """Samples of a :class:`~lit_video.video.clips.ClipDataset` whose clips are features, ``(views, ...)``."""
+class FeatureDataset(ClipDataset):
+    """Clips that are features, ``(views, ...)``; a training clip is one of its views at random."""
 
-    clips: ClipDataset
-    files: Sequence[Path]
+    files: Sequence[Path] = ()
 
-    @property
-    def records(self) -> Sequence[VideoRecord]:
-        """Videos of the features."""
-        return self.clips.records
+    def _samples(self, keys: list[Key]) -> list[Sample]:
+        return [self._read(key) for key in keys]
 
-    def __len__(self) -> int:
-        """Return the number of items per epoch."""
-        return len(self.clips)
-
-    def __getitem__(self, item: Key) -> Sample:
-        """Read one clip's views; a training clip is one of its views at random."""
-        epoch, index = item
-        video, clip = divmod(index, self.clips.clips or 1)
-        crops, views = self.clips.view.crops, np.load(self.files[video], mmap_mode="r")
-        if isinstance(self.clips.view, TrainingView):
-            with seeded(self.clips.seed, epoch, index):
+    def _read(self, key: Key) -> Sample:
+        epoch, index = key
+        video, clip = divmod(index, self.clips or 1)
+        crops, views = self.view.crops, np.load(self.files[video], mmap_mode="r")
+        if isinstance(self.view, TrainingView):
+            with seeded(self.seed, epoch, index):
                 first = int(torch.randint(1 + RANDOM, ()))
         else:
             first = 0 if len(self) * crops == len(self.files) else 1 + RANDOM + clip * crops
         return Sample(
             clip=torch.from_numpy(np.array(views[first : first + crops])),
-            label=torch.tensor(self.clips.records[video].label),
+            label=torch.tensor(self.records[video].label),
             video=video,
             first_view=clip * crops,
-            key=torch.tensor(item),
+            key=torch.tensor(key),
             broken="",
         )
 

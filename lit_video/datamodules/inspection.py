@@ -32,11 +32,8 @@ COLUMNS = ["split", "videos", *VERDICTS, "min s", "median s", "max s", "GB", "us
 def open_dataset(name: str, root: Path, flags: Sequence[str]) -> VideoDataModule:
     """Build a data set by its class's name, its folder and flags ``--data.X=Y`` for other arguments."""
     if name not in DATASETS:
-        raise UserError(
-            f"--dataset: no data set {name!r}; data sets: {', '.join(sorted(DATASETS))}{did_you_mean(name, DATASETS)}"
-        )
-    if not root.is_dir():
-        raise UserError(f"ROOT: the folder {root} does not exist")
+        near = did_you_mean(name, DATASETS)
+        raise UserError(f"--dataset: no data set {name!r}; data sets: {', '.join(sorted(DATASETS))}{near}")
     parser = ArgumentParser(exit_on_error=False)
     parser.add_class_arguments(DATASETS[name], "data")
     try:
@@ -68,7 +65,7 @@ def summarise(data: VideoDataModule, file: Path, every_frame: bool = False) -> d
     root, records = data.data_root(), {split: Records.of(data.records(split)) for split in data.present}
     videos: dict[str, Video] = {}
     for each in records.values():
-        videos |= {relative(path, root): (path, fps) for path, fps in zip(each.paths, each.rates(), strict=True)}
+        videos |= {relative(record.path, root): (record.path, record.fps) for record in each}
     rows = scan(videos, file, every_frame).facts()
     return {split: _summary(each, rows, root) for split, each in records.items()}
 
@@ -92,9 +89,8 @@ def _summary(records: Records, rows: Mapping[str, VideoInfo], root: Path) -> Spl
 def check_report(data: VideoDataModule, splits: Mapping[str, SplitSummary], manifest: Path) -> str:
     """Report counts per split, the first videos that are not sound, and the digest in a run's identity."""
     classes = data.num_classes
-    counts = (
-        ", ".join(f"{n} {task}s" for task, n in classes.items()) if isinstance(classes, dict) else f"{classes} classes"
-    )
+    tasks = {f"{task}s": n for task, n in classes.items()} if isinstance(classes, dict) else {"classes": classes}
+    counts = ", ".join(f"{n} {name}" for name, n in tasks.items())
     parts = [text_table(f"{counts}; rows in {manifest}", COLUMNS, [_cells(*each) for each in splits.items()])]
     for what in VERDICTS:
         listed = [printable(f"  {path}: {why}") for split in splits.values() for path, why in split.faults[what]]

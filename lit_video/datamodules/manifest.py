@@ -52,13 +52,13 @@ class Manifest:
     def get(self, name: str) -> VideoInfo | None:
         """Return the row of a video, if there is one."""
         rows = self._rows(f"SELECT {_ALL} FROM videos WHERE path = CAST(? AS TEXT)", to_bytes(name))
-        return _info(rows[0]) if rows else None
+        return VideoInfo(*rows[0]) if rows else None
 
     def facts(self, faulty: bool = False) -> dict[str, VideoInfo]:
         """All rows without their frame tables; or those of the broken, damaged and suspicious videos alone."""
         of = f"WHERE status IN {_FAULTS}" if faulty else ""
         rows = self._rows(f"SELECT {_FACTS} FROM videos {of} ORDER BY path")
-        return {row[0]: _info(row) for row in rows}
+        return {row[0]: VideoInfo(*row) for row in rows}
 
     def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         try:
@@ -73,12 +73,6 @@ def _connect(file: Path, mode: str = "") -> sqlite3.Connection:
     connection = sqlite3.connect(file.absolute().as_uri() + mode, uri=True, check_same_thread=False)
     connection.text_factory = to_text
     return connection
-
-
-def _info(row: tuple[Any, ...]) -> VideoInfo:
-    info = VideoInfo(*row)
-    info.decoded = bool(info.decoded)
-    return info
 
 
 def _refused(file: Path, why: object) -> UserError:

@@ -76,8 +76,6 @@ class Records(Sequence[VideoRecord]):
         """Return whether another sequence has the same records in the same order."""
         return isinstance(other, Sequence) and [*self] == [*other]
 
-    __hash__ = None  # type: ignore[assignment]  # as of a list
-
     def _times_of(self, index: int) -> list[float | None]:
         if self._times is None:
             return [None] * 3
@@ -100,10 +98,6 @@ class Records(Sequence[VideoRecord]):
             for path, start, end in self.identities()
             if any((start or 0.0) < stop and (end is None or begin < end) for begin, stop in parts.get(real(path), ()))
         ]
-
-    def rates(self) -> list[float | None]:
-        """Rate of each that is a folder of images."""
-        return [self._times_of(index)[2] for index in range(len(self))]
 
 
 def relative(path: str | Path, root: str | Path) -> str:

@@ -61,13 +61,8 @@ class TemporalSkills(VideoDataModule):
     ``tests/datamodules/test_reversed_pairs.py`` checks every link of this argument.
 
     Chance is one of all classes. ``test/skill/NAME`` is the accuracy over a skill's videos, of which each skill has as
-    many, so that ``test/video_top1`` is their mean.
-
-    Nuisance, drawn per pair: shape, place, size, speed, brighter or darker than the background, colours, gradient,
-    texture and noise.
-
-    The files are written on first use, each complete or absent; a run that was interrupted is completed by the next.
-    They are read back by the path of all other data sets.
+    many, so that ``test/video_top1`` is their mean. Shape, place, size, speed, tone, colours, gradient, texture and
+    noise are drawn per pair. The files are written on first use, each complete or absent.
 
     Args:
         root: folder of the data sets; ``None`` for ``$LIT_VIDEO_DATA``, else ``~/.cache/lit_video``. In it a folder is
@@ -119,9 +114,9 @@ class TemporalSkills(VideoDataModule):
         self._check_clips()
 
     def _check_pictures(self, skills: Sequence[str], pairs: Sequence[int]) -> None:
-        for name, difficulty in (("difficulty", self.difficulty), ("test_difficulty", self.test_difficulty)):
-            if not 0 <= difficulty <= 1:
-                raise ValueError(f"{name} is {difficulty}, expected a number from 0 to 1")
+        for name in ("difficulty", "test_difficulty"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected a number from 0 to 1")
         if min(pairs) < 1:
             raise ValueError(f"pairs is {list(pairs)}, expected at least 1 for each split")
         videos = 2 * len(skills) * sum(pairs)
@@ -130,13 +125,11 @@ class TemporalSkills(VideoDataModule):
             raise ValueError(f"side is {self.side}, expected an even number from 16: H.264 halves the colours' size")
         if len(self.skills) < len(skills) or not skills:
             raise ValueError(f"skills is {list(skills)}, expected one or more, each once")
-        if self.frames_per_step < 1 or self.length % self.frames_per_step:
-            each = f"frames_per_step is {self.frames_per_step}"
-            raise ValueError(f"{each}, expected a divisor of the length {self.length}")
-        for name, one in self.skills.items():
-            shortest = one.shortest * self.frames_per_step
-            if self.length < shortest:
-                raise ValueError(f"length is {self.length}, too short for {name}, which takes {shortest} frames")
+        if (step := self.frames_per_step) < 1 or self.length % step:
+            raise ValueError(f"frames_per_step is {step}, expected a divisor of the length {self.length}")
+        longest = max(self.skills.values(), key=lambda one: one.shortest)
+        if self.length < (least := longest.shortest * step):
+            raise ValueError(f"length is {self.length}, too short for {longest.name}, which takes {least} frames")
 
     def _check_clips(self) -> None:
         if self.augmentation.flip:

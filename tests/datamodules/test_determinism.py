@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from lit_video.datamodules import VideoFolder, recipe
-from lit_video.errors import UserError
 from lit_video.video.augmentation import Augmentation, EvaluationViews
 from lit_video.video.batch import draw, evaluation_batch, training_batch
 from lit_video.video.clips import ClipDataset
@@ -170,46 +169,3 @@ def test_validation_takes_the_centre_clip_and_crop_of_every_video(root):
     views = ClipDataset(data.records("val"), data.sampling, 4, EvaluationViews(3, 16), 0, clips=3)[(0, 1)]["clip"]
     centre = (views[1].transpose(0, 1).float() / 255 - 0.5) / 0.5
     assert torch.allclose(batches[0]["clip"][0], centre, atol=1e-5)
-
-
-# a folder of one's own videos
-
-
-def folder(root, *files):
-    for file in files:
-        path = root / file
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-    return VideoFolder(root=str(root))
-
-
-def test_video_folder_lists_classes_and_videos_by_name_and_says_what_is_wrong(tmp_path):
-    data = folder(
-        tmp_path,
-        "train/run/b.webm",
-        "train/run/a.MP4",
-        "train/eat/c.mkv",
-        "train/eat/notes.txt",
-        "train/readme.md",
-        "val/eat/d.avi",
-        "test/run/e.mov",
-        "test/run/f.m4v",
-    )
-    data.check()
-    assert data.class_names == ["eat", "run"]
-    assert data.num_classes == 2
-    assert [(str(r.path.relative_to(tmp_path)), r.label) for r in data.records("train")] == [
-        ("train/eat/c.mkv", 0),
-        ("train/run/a.MP4", 1),
-        ("train/run/b.webm", 1),
-    ]
-    assert [r.label for r in data.records("val")] == [0]
-    assert [r.path.name for r in data.records("test")] == ["e.mov", "f.m4v"]
-    for files, message in (
-        (["train/readme.md"], "holds no class folder"),
-        (["train/run/a.mp4"], r"holds one class \(run\)"),
-        (["train/run/a.txt", "train/eat/a.txt"], "holds no video"),
-        (["train/run/a.mp4", "train/eat/a.mp4", "val/sit/a.mp4"], "val holds classes that .*train has not: sit"),
-    ):
-        with pytest.raises(UserError, match=message):
-            folder(tmp_path / message[:12], *files).check()

@@ -74,6 +74,35 @@ def test_what_is_left_out_is_counted_and_named_once(root, capsys):
     assert line.endswith(f"3 left out of {root / 'train'}, no videos of a class (run/frames, run/notes.txt, stray.mp4)")
 
 
+def test_classes_and_videos_are_listed_by_name_and_what_is_wrong_is_said(tmp_path):
+    def folder(name, files):
+        for file in files.split():
+            (tmp_path / name / file).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name / file).touch()
+        return VideoFolder(root=str(tmp_path / name))
+
+    data = folder(
+        "good", "train/run/b.webm train/run/a.MP4 train/eat/c.mkv val/eat/d.avi test/run/e.mov test/run/f.m4v"
+    )
+    data.check()
+    assert (data.class_names, data.num_classes) == (["eat", "run"], 2)
+    assert [(r.path.name, r.label) for r in data.records("train")] == [("c.mkv", 0), ("a.MP4", 1), ("b.webm", 1)]
+    assert [[(r.path.name, r.label) for r in data.records(split)] for split in ("val", "test")] == [
+        [("d.avi", 0)],
+        [("e.mov", 1), ("f.m4v", 1)],
+    ]
+    for number, (files, message) in enumerate(
+        (
+            ("train/readme.md", "holds no class folder"),
+            ("train/run/a.mp4", r"holds one class \(run\)"),
+            ("train/run/a.txt train/eat/a.txt", "holds no video"),
+            ("train/run/a.mp4 train/eat/a.mp4 val/sit/a.mp4", "val holds classes that .*train has not: sit"),
+        )
+    ):
+        with pytest.raises(UserError, match=message):
+            folder(str(number), files).check()
+
+
 def test_the_check_wants_no_test_folder_but_training_does(root, capsys):
     shutil.rmtree(root / "test")
     assert main(["data", "check", str(root), "--dataset", "VideoFolder"]) == 0

@@ -65,6 +65,5 @@ def test_records_keep_labels_of_several_tasks_and_times():
     assert records == listed and list(records) == listed
     assert Records.of(records) is records
     assert list(records.identities()) == [("/a/b.mp4", 0.1, None), (f"/a/{ODD}", None, 2.5)]
-    assert records.rates() == [None, 12.5]
     with pytest.raises(IndexError):
         records[2]
