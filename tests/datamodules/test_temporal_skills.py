@@ -159,9 +159,7 @@ def test_classes_are_skills_times_directions_and_known_before_any_video_is_writt
     ],
     ids=str,
 )
-def test_blind_models_can_reach_half_and_more_where_clips_that_leave_steps_out_tell_how_far_apart_events_are(
-    changes, ceiling, tmp_path
-):
+def test_blind_models_reach_half_and_more_where_clips_leave_steps_out(changes, ceiling, tmp_path):
     assert skills(tmp_path, **changes).blind_ceiling == pytest.approx(ceiling, abs=0.01)
 
 
