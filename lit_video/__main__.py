@@ -1,5 +1,4 @@
 """``python -m lit_video``: runs a command; a user's mistake prints one line."""
-# PYTHON_ARGCOMPLETE_OK: argcomplete's script looks for this mark before it asks for completions
 
 import os
 import sys
@@ -7,10 +6,10 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 from pathlib import Path
 
-from lit_video.commands.parser import parse, tree
+from lit_video.commands.parser import parse
 from lit_video.errors import RunFailed, UserError
 from lit_video.utils.startup import prepare
-from lit_video.utils.stop_signals import CLOSED, DONE, FAILED, INTERRUPTED, MISTAKE, finish
+from lit_video.utils.stop_signals import CLOSED, DONE, FAILED, INTERRUPTED, MISTAKE
 from lit_video.utils.text import printable
 
 
@@ -51,13 +50,6 @@ def _activation() -> str:
 
 def run() -> None:
     """Entry point of the installed command."""
-    if "_ARGCOMPLETE" in os.environ:
-        try:
-            from argcomplete import autocomplete
-        except ImportError:
-            sys.exit("completion: argcomplete is not installed; pip install 'lit_video[completion]'")
-        autocomplete(tree(), always_complete_options="long")  # answers the shell, and ends the process
-        return
     prepare()
     if isinstance(out := sys.stdout, TextIOWrapper):
         # names of files as they are; a terminal without ± shows a question mark
@@ -69,7 +61,6 @@ def run() -> None:
         status = main(sys.argv[1:])
     finally:
         _flush()
-    finish(status)
     sys.exit(status)
 
 

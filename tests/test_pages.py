@@ -93,11 +93,11 @@ def settings():
     """The settings of the trainer, and of a few models and data sets."""
     helps = [
         "--help all",
-        "--help trainer",
         "--data.help VideoCSV",
         "--model.help XViT",
         "--model.help TimeSformer",
         "--model.help ViViT",
+        "--data.help TemporalSkills",
     ]
     with redirect_stdout(StringIO()) as printed:
         for words in helps:

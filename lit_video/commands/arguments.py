@@ -4,7 +4,6 @@ import os
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from glob import glob, has_magic
 from math import inf
 from pathlib import Path
@@ -31,8 +30,7 @@ SETTINGS_HELP = """\
 --model NAME, --model.X VALUE  XViT, TimeSformer, ViViT, Perceiver, ConvNet; size, window, attention,
                                optimization.lr, weights, image_weights, ...
 --trainer.X VALUE              max_epochs, devices, precision, callbacks, ... (Lightning's)
---help all                     every setting; --model.help NAME, --data.help NAME: those of a class;
-                               --help trainer: Lightning's"""
+--help all                     every setting but a class's; --model.help NAME, --data.help NAME: those of one"""
 
 
 @contextmanager
@@ -78,18 +76,22 @@ def existing(otherwise: str, ending: str = "") -> Callable[[str], Path]:
     return checked
 
 
-def at_least(least: int) -> Callable[[str], int]:
-    """Type of an argument that is a whole number from ``least``."""
+def number(limit: int, whole: bool = True) -> Callable[[str], float]:
+    """Type of an argument that is a whole number from a limit, or any number above it."""
 
-    def number(text: str) -> int:
-        if not text.lstrip("-").isdecimal() or int(text) < least:
-            raise ArgumentTypeError(f"is {text}, expected a whole number from {least}")
-        return int(text)
+    def checked(text: str) -> float:
+        try:
+            value = int(text) if whole else float(text)
+        except ValueError:
+            value = -inf
+        if not (limit <= value < inf) or (value == limit and not whole):
+            raise ArgumentTypeError(f"is {text}, expected a {'whole number from' if whole else 'number above'} {limit}")
+        return value
 
-    return number
+    return checked
 
 
-positive, natural = at_least(1), at_least(0)
+positive, natural, positive_number = number(1), number(0), number(0, whole=False)
 
 
 def whole_numbers(text: str) -> list[int]:
@@ -97,17 +99,6 @@ def whole_numbers(text: str) -> list[int]:
     if not all(part.strip().isdecimal() for part in text.split(",")):
         raise ArgumentTypeError(f"is {text}, expected whole numbers with commas, such as 0,1,2")
     return list(dict.fromkeys(int(part) for part in text.split(",")))
-
-
-def positive_number(text: str) -> float:
-    """Type of an argument that is a number above 0."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < inf:
-        raise ArgumentTypeError(f"is {text}, expected a number above 0")
-    return value
 
 
 def scheme_file(text: str) -> str:
@@ -207,21 +198,16 @@ def add_output(
 
 
 def add_settings(parser: Parser, command: str = "fit", more: Sequence[str] = ()) -> None:
-    """Hand on settings as flags; ``--help all`` lists them, ``--help trainer`` is Lightning's help of ``command``."""
+    """Hand on settings as flags; the help of Lightning's ``command`` lists them."""
+
+    def show(words: Sequence[str]) -> int:
+        from lit_video.training.cli import show  # here, because importing torch takes seconds
+
+        return show([command, *words])
+
     parser.settings = (*SETTINGS, *more)
-    parser.show_settings = partial(_show_settings, command)
+    parser.show_settings = show
     parser.add_argument_group("settings, of the YAML or as flags", SETTINGS_HELP)
-
-
-def _show_settings(command: str, words: Sequence[str], arguments: Namespace) -> int:
-    from lit_video.training.cli import show  # here, because importing torch takes seconds
-
-    if words[:2] == ["--help", "all"]:
-        from lit_video.training.settings_help import settings_help
-
-        print(settings_help())
-        return 0
-    return show([command, *(["--help", *words[2:]] if words[:2] == ["--help", "trainer"] else words)])
 
 
 def evaluation(arguments: Namespace) -> "Evaluation":

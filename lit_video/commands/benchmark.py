@@ -4,7 +4,7 @@ import json
 from argparse import Namespace
 from typing import Any
 
-from lit_video.commands.arguments import add_settings, add_shared, add_table, at_least, request_of, writing
+from lit_video.commands.arguments import add_settings, add_shared, add_table, number, request_of, writing
 from lit_video.commands.parser import Parser
 from lit_video.tables.results import THROUGHPUT
 from lit_video.utils.files import write_atomically
@@ -18,7 +18,7 @@ def add(parser: Parser) -> None:
     parser.examples("--config experiments/ablation_tw.yaml", "--config experiments/xvit_throughput.yaml --batch 16")
     add_table(parser)
     add_shared(parser, "--row", "--seeds", "--batch", "--device")
-    parser.add_argument("--repeats", type=at_least(2), default=9, metavar="N", help="rounds (default: 9)")
+    parser.add_argument("--repeats", type=number(2), default=9, metavar="N", help="rounds (default: 9)")
     add_settings(parser)
 
 

@@ -7,7 +7,7 @@ from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
-from lit_video.commands.arguments import add_output, at_least, existing
+from lit_video.commands.arguments import add_output, existing, number
 from lit_video.commands.parser import Parser
 
 
@@ -30,7 +30,7 @@ def add(parser: Parser) -> None:
     text = "small (default): GOP 12; fast: a seventh larger, decodes twice as fast; fastest: GOP 1 likewise, 3.5 x"
     preparation.add_argument("--preset", choices=("small", "fast", "fastest"), default="small", help=text)
     text = "pixels (default: 256); smaller videos keep their size"
-    preparation.add_argument("--short-side", type=at_least(16), default=256, help=text)
+    preparation.add_argument("--short-side", type=number(16), default=256, help=text)
 
 
 def check(arguments: Namespace) -> int:

@@ -12,7 +12,6 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from lit_video import __version__
-from lit_video.commands.values import refuse_wrong_numbers
 from lit_video.errors import UserError
 from lit_video.utils.text import did_you_mean
 
@@ -23,7 +22,6 @@ COMMANDS = (
     *("attention", "embed", "cost", "export", "weights", "benchmark", "reproduce", "dashboard", "data", "doctor"),
 )
 PROGRAM = "lit_video"
-
 
 # other programs' names of settings, and ours
 MEANT = {
@@ -52,7 +50,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(prog=prog, description=description, formatter_class=plain, allow_abbrev=False, **more)
         self.commands: dict[str, Parser] = {}
         self.settings: tuple[str, ...] = ()
-        self.show_settings: Callable[[Sequence[str], Namespace], int] | None = None
+        self.show_settings: Callable[[Sequence[str]], int] | None = None
 
     def examples(self, *lines: str) -> None:
         """End the help with examples of the arguments."""
@@ -69,72 +67,66 @@ class Parser(argparse.ArgumentParser):
             self.commands[name] = parser
 
     def error(self, message: str) -> NoReturn:
-        """Raise instead of printing the usage."""
-        raise UserError(f"{message} (see {self.prog} --help)")
+        """Raise instead of printing the usage, with the flag that was meant instead of an unknown one."""
+        _, unknown, words = message.partition("unrecognized arguments: ")
+        raise UserError(f"{message}{self._near(words) if unknown else ''} (see {self.prog} --help)")
 
     def read(self, words: Sequence[str]) -> Namespace:
         """Parse the arguments, with the command's function as ``run`` and settings to hand on as ``settings``."""
-        words = self._joined(words)
-        asked = words[:2] in (["--help", "all"], ["--help", "trainer"]) or any(
-            re.match(r"--[\w.]+\.help\b", word) for word in words
-        )
-        if self.show_settings and asked:
-            return Namespace(run=partial(self.show_settings, words))
-        if self.commands and words and not words[0].startswith("-"):
-            near = did_you_mean(words[0], self.commands)
-            self.error(f"no command {words[0]!r}{near}; commands: {', '.join(self.commands)}")
-        parse = self.parse_known_args if self.commands else self.parse_known_intermixed_args
-        arguments, settings = parse(words)
-        if wrong := [word for word in settings if not self._is_setting(word) or _meant(word)]:
-            self.error(f"unrecognized arguments: {' '.join(wrong)}{self._near(wrong[0])}")
+        own, settings = self._divided(words)
+        asked = [word for word in settings if word.partition("=")[0].endswith(".help")]
+        if self.show_settings and (asked or own[:2] == ["--help", "all"]):
+            show = self.show_settings
+            return Namespace(run=lambda arguments: show(settings if asked else ["--help"]))
+        if self.commands and own and not own[0].startswith("-"):
+            near = did_you_mean(own[0], self.commands)
+            self.error(f"no command {own[0]!r}{near}; commands: {', '.join(self.commands)}")
+        arguments = self.parse_args(own) if self.commands else self.parse_intermixed_args(own)
+        if wrong := [word for word in settings if not self._is_setting(word)]:
+            self.error(f"unrecognized arguments: {' '.join(wrong)}")
         if "run" not in arguments:
             self.error(f"give a command: {', '.join(self.commands)}")
-        if settings:
-            refuse_wrong_numbers(settings)
         arguments.settings = settings
         return arguments
 
     def _near(self, word: str) -> str:
         """Suggest the flag that was meant; if none is near, say how settings are given."""
-        if name := _meant(word):
-            return f"; here it is {name}"
-        flags = {name.lstrip("-"): name for name in (*self._option_string_actions, *self.settings)}
-        near = did_you_mean(word.partition("=")[0].lstrip("-"), flags).replace("mean ", "mean --")
+        name = re.split("[= ]", word)[0].lstrip("-")
+        if meant := MEANT.get(name.replace("-", "_").removeprefix("trainer.")):
+            return f"; here it is {meant}"
+        flags = [flag.lstrip("-") for flag in (*self._option_string_actions, *self.settings)]
+        near = did_you_mean(name, flags).replace("mean ", "mean --")
         settings = ", ".join(f"{name}.X" for name in self.settings[:3])
         return near or (settings and f"; settings are {settings}")
 
-    def _is_setting(self, word: str) -> bool:
-        name = word.partition("=")[0]
-        return name in self.settings or name.startswith(tuple(f"{setting}." for setting in self.settings))
+    def _divided(self, words: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Return the words for this parser, and flags that are not its own, ``--data.root DIR`` as ``--data.root=DIR``.
 
-    def _joined(self, words: Sequence[str]) -> list[str]:
-        """Return the words, with ``--data.root DIR``, or any flag that is not known here, as ``--data.root=DIR``.
-
-        Without that the value would be taken for an argument that has no flag. A path that begins with a dash, one
-        that exists or stands after ``--``, becomes ``./-NAME``.
+        A path that begins with a dash, one that exists or stands after ``--``, becomes ``./-NAME``.
         """
-        own = self._option_string_actions
-        joined: list[str] = []
-        split = words.index("--") if "--" in words else len(words)
-        for i, word in enumerate(words):
-            if i == split:
-                continue
-            if word.startswith("-") and (i > split or (word not in own and os.path.lexists(word))):
-                word = f"./{word}"
-            last = joined[-1] if joined else ""
-            takes = last.startswith("--") and "=" not in last and last not in own
-            if takes and word not in own and not word.startswith("--"):
-                joined[-1] = f"{last}={word}"
+        flags = self._option_string_actions
+        own, settings, left = list[str](), list[str](), list(words)
+        while left:
+            word = left.pop(0)
+            if word == "--":
+                own += [f"./{path}" if path.startswith("-") else path for path in left]
+                break
+            if not word.startswith("-") or word.partition("=")[0] in flags:
+                own.append(word)
+            elif os.path.lexists(word):
+                own.append(f"./{word}")
+            elif word.startswith("--"):
+                takes = "=" not in word and left and left[0] not in flags and not left[0].startswith("--")
+                settings.append(f"{word}={left.pop(0)}" if takes else word)
             else:
-                joined.append(word)
-        return joined
+                own.append(word)
+        return own, settings
 
-
-def _meant(word: str) -> str:
-    """Return the name of a setting that another program calls as this flag, if there is one."""
-    name = word.partition("=")[0].lstrip("-").replace("-", "_").removeprefix("trainer.")
-    meant = MEANT.get(name, "")
-    return "" if meant == f"--trainer.{name}" and "trainer." in word else meant
+    def _is_setting(self, word: str) -> bool:
+        name = word.partition("=")[0].rstrip("+")
+        if MEANT.get(name.removeprefix("--trainer."), name) != name:
+            return False
+        return name in self.settings or name.startswith(tuple(f"{setting}." for setting in self.settings))
 
 
 def tree(command: str = "") -> Parser:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import csv
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -24,7 +23,6 @@ from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.runs.checkpoint import settings_of
 from lit_video.runs.files import MISTAKES
-from lit_video.utils.files import write_bytes
 from lit_video.utils.text import clock, printable
 
 if TYPE_CHECKING:
@@ -48,8 +46,6 @@ def add(parser: Parser) -> None:
         "class_names, tasks (.npz)"
     )
     parser.add_argument("--features", type=features, metavar="FILE", help=text)
-    text = "write the one video with its prediction overlaid, as .mp4 without sound"
-    parser.add_argument("--draw", type=new_file("--draw", ".mp4"), metavar="FILE", help=text)
     text = "causal X-ViT only: write a CSV line per frame during decoding, predicted from all frames so far"
     parser.add_argument("--stream", action="store_true", help=text)
     text = "frames per second of a stream (default: as in its clips)"
@@ -89,18 +85,16 @@ def run(arguments: Namespace) -> int:
 
 def _check(arguments: Namespace) -> None:
     """Refuse flags that do not go together."""
-    given = {name: True for name, value in vars(arguments).items() if value is not None and value is not False}
-    if "stream" in given and "every" in given:
+    given = {name for name, value in vars(arguments).items() if value is not None and value is not False}
+    several = given & {"stream", "every"}
+    if len(several) > 1:
         raise UserError("--stream, --every: give one of them, a line for every frame or a window that moves on")
     for name, other in (("rate", "stream"), ("window", "every")):
         if name in given and other not in given:
             raise UserError(f"--{name}: goes with --{other} only; give that too")
-    if not given.keys() & {"stream", "every"}:
-        return
-    for name in ("clips", "features", "draw"):
-        if name in given:
-            raise UserError(f"--{name}: does not go with --stream or --every, which predict more than once a video")
-    if arguments.output and arguments.output.suffix.lower() != ".csv":
+    if several and (wrong := sorted(given & {"clips", "features"})):
+        raise UserError(f"--{wrong[0]}: does not go with --stream or --every, which predict more than once a video")
+    if several and arguments.output and arguments.output.suffix.lower() != ".csv":
         raise UserError(f"--output {arguments.output}: --stream and --every write lines: give a file .csv")
 
 
@@ -108,36 +102,20 @@ def _predict_videos(
     arguments: Namespace, trained: TrainedModel, records: list[VideoRecord], options: Evaluation
 ) -> list[str]:
     """Print a table, write the files of the other flags; gives the reasons of videos that cannot be read."""
-    from lit_video.inference.overlay import drawn
     from lit_video.inference.predict import predict
     from lit_video.inference.ranking import table_of, write_features, write_ranking
-    from lit_video.video.decoding import DecodeError
 
-    if arguments.draw and len(records) > 1:
-        raise UserError(f"--draw {arguments.draw}: {len(records)} videos do not fit into one file; give one")
-    if arguments.draw and arguments.draw.resolve() == records[0].path.resolve():
-        raise UserError(f"--draw {arguments.draw}: would write over the video; give another place")
     outputs = predict(trained, records, arguments.top or 5, options)
-    broken = dict(outputs.broken)
     if arguments.output:
         with writing("--output", arguments.output):
-            write_ranking(arguments.output, outputs.ranked, broken)
-    if outputs.ranked:
-        print(table_of(outputs.ranked))
-    _print_written(arguments.output)
+            write_ranking(arguments.output, outputs.ranked, outputs.broken)
     if arguments.features:
         with writing("--features", arguments.features):
             write_features(arguments.features, outputs.paths, outputs.features, outputs.logits, outputs.class_names)
-    _print_written(arguments.features)
-    if arguments.draw and outputs.ranked:
-        try:
-            content = drawn(records[0], outputs.ranked[0].lines())
-            with writing("--draw", arguments.draw):
-                write_bytes(arguments.draw, content)
-            _print_written(arguments.draw)
-        except DecodeError as error:
-            broken[records[0].path] = str(error).removeprefix(f"{records[0].path}: ")
-    return [f"{path}: {reason}" for path, reason in broken.items()]
+    if outputs.ranked:
+        print(table_of(outputs.ranked))
+    _print_written(arguments.output, arguments.features)
+    return [f"{path}: {reason}" for path, reason in outputs.broken.items()]
 
 
 def _predict_timelines(
@@ -153,9 +131,12 @@ def _predict_timelines(
     if arguments.output:
         with writing("--output", arguments.output):
             _print_written(*write_timelines(arguments.output, lines))
-    far = [f" (read up to {clock(line.windows[-1].end, 1)})" if line.windows else "" for line in lines]
-    read = zip(lines, far, strict=True)
-    return [f"{line.path}: {line.broken}{until}" for line, until in read if line.broken]
+    broken = []
+    for line in lines:
+        if line.broken:
+            until = f" (read up to {clock(line.windows[-1].end, 1)})" if line.windows else ""
+            broken.append(f"{line.path}: {line.broken}{until}")
+    return broken
 
 
 def _predict_streams(
@@ -168,7 +149,12 @@ def _predict_streams(
 
     predictor = stream_predictor(trained, options, arguments.top or 1, arguments.rate)
     broken, shown = [], str if arguments.output or not sys.stdout.isatty() else printable
-    with _lines(arguments.output) as file:
+    path: Path | None = arguments.output
+    with ExitStack() as stack:
+        file: TextIO = sys.stdout
+        if path:
+            stack.enter_context(writing("--output", path))
+            file = stack.enter_context(path.open("w", newline="", encoding="utf-8", errors="surrogateescape"))
         rows = csv.writer(file)
         rows.writerow(COLUMNS)
         for record, known in zip(records, trained.saw(records), strict=True):
@@ -181,15 +167,6 @@ def _predict_streams(
                 broken.append(str(error))
     _print_written(arguments.output)
     return broken
-
-
-@contextmanager
-def _lines(path: Path | None) -> Iterator[TextIO]:
-    if path is None:
-        yield sys.stdout
-        return
-    with writing("--output", path), path.open("w", newline="", encoding="utf-8", errors="surrogateescape") as file:
-        yield file
 
 
 def _print_written(*paths: Path | None) -> None:

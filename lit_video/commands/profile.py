@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from argparse import Namespace
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -61,7 +59,6 @@ def run(arguments: Namespace) -> int:
     from lit_video.schemes.contract import check_contract
     from lit_video.schemes.cost import HEADER, HEADS, WIDTH, cells, costs
     from lit_video.schemes.sight import in_words
-    from lit_video.utils.environment import commit
     from lit_video.utils.text import text_table
 
     name, kind = _scheme(arguments.scheme)
@@ -79,10 +76,8 @@ def run(arguments: Namespace) -> int:
     folder: Path = arguments.output or Path("profile") / name
     with writing("--output", folder):
         folder.mkdir(parents=True, exist_ok=True)
-        content = {"scheme": name, "commit": commit(), "words": words, "costs": [asdict(one) for one in found]}
-        write_atomically(folder / "profile.json", json.dumps(content, indent=1))
         write_bytes(folder / "sight.png", _picture(name, contract.sight, words))
-    print(f"wrote {folder / 'sight.png'} and {folder / 'profile.json'}", flush=True)
+    print(f"wrote {folder / 'sight.png'}", flush=True)
     if arguments.look:
         return DONE
     if arguments.on:

@@ -80,24 +80,19 @@ def _refuse_twins(requests: list[Request]) -> None:
 
 def _resources(arguments: Namespace) -> Resources:
     """Resources that runs ask Slurm for; refuses flags of the other launcher."""
-    names = (*SLURM, "nodes", "array_parallelism", "slurm")
-    given = {name: value for name in names if (value := getattr(arguments, name))}
     by_slurm = arguments.launcher == "slurm"
+    names = (*SLURM, "nodes", "array_parallelism", "slurm")
+    given = {name: value for name in names if (value := vars(arguments)[name])}
     if given and not by_slurm and not arguments.status:
         raise UserError(f"--{next(iter(given)).replace('_', '-')}: is for Slurm; add --launcher slurm")
-    if arguments.jobs and by_slurm:
-        raise UserError(
-            "--jobs: is for --launcher local; --array-parallelism N limits how many tasks Slurm runs at a time"
-        )
-    if arguments.reuse and by_slurm:
-        raise UserError("--reuse: is for --launcher local; an array's tasks run in any order")
+    if by_slurm and (local := [name for name in ("jobs", "reuse") if vars(arguments)[name]]):
+        raise UserError(f"--{local[0]}: is for --launcher local; --array-parallelism N limits Slurm's tasks at a time")
     options = {"cpus-per-task" if name == "cpus" else name: given[name] for name in SLURM if name in given}
-    options |= dict(arguments.slurm or [])
+    options |= dict(option.split("=", 1) for option in given.get("slurm", ()))
     return Resources(arguments.nodes, arguments.gpus_per_run, options, arguments.array_parallelism)
 
 
-def _option(text: str) -> tuple[str, str]:
-    key, equals, value = text.lstrip("-").partition("=")
-    if not key or not equals:
+def _option(text: str) -> str:
+    if not text.partition("=")[1]:
         raise ArgumentTypeError(f"is {text}, expected KEY=VALUE, such as constraint=a100")
-    return key, value
+    return text.lstrip("-")

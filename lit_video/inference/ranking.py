@@ -39,11 +39,6 @@ class RankedVideo:
     ranked: dict[str, list[Ranked]]
     trained_on: bool | None = None  # unknown: None
 
-    def lines(self) -> list[str]:
-        """Return lines to draw: the classes, or combinations of the tasks' classes, with aligned figures."""
-        ranked = list(self.ranked.values())[-1]
-        return [f"{100 * one.probability:3.0f}".replace(" ", "\u2007") + f" %  {one.name}" for one in ranked]
-
 
 def best(ranked: Mapping[str, Sequence[Ranked]]) -> Ranked:
     """Return the most probable class, or combination of the tasks' classes, which comes last."""

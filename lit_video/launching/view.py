@@ -24,26 +24,25 @@ def run_here(command: str, runs: Sequence[Run], places: Sequence[Place], reuse: 
     what others have trained come last.
     """
     left = unfinished(runs)
-    queue, mine, told = Queue(places, say), free(left), time.monotonic()
+    queue, told = Queue(places, say, jobs_of(run.folder for run in left)), time.monotonic()
 
     def tell() -> None:
         nonlocal told
         if time.monotonic() - told >= EVERY:
             told = time.monotonic()
-            say(_at_work(runs, queue))
+            say(_at_work(runs))
 
-    for together in rounds(mine) if reuse and len(places) > 1 else [mine]:
+    for together in rounds(left) if reuse and len(places) > 1 else [left]:
         queue.work(together, tell)
         if queue.stop:
             break
-    say(counts(_observed(runs, queue)[0]))
+    say(counts(_observed(runs)[0]))
     if queue.stop:
         requeued = requeue() if STATUS[queue.stop] == PREEMPTED else ""
         end = "; ".join(filter(None, [f"stopped by {queue.stop.name}", requeued, AGAIN]))
         print(f"{command}: {end}", file=sys.stderr, flush=True)
         return STATUS[queue.stop]
-    elsewhere = [run for run in left if run not in mine]
-    missing = [run for run in [*queue.missing, *elsewhere] if observe(run.folder, {}).state != "done"]
+    missing = [run for run in queue.missing if observe(run.folder, {}).state != "done"]
     if missing:
         print(f"{command}: {len(missing)} runs have no result; {AGAIN}", file=sys.stderr, flush=True)
     return FAILED if missing else DONE
@@ -100,18 +99,18 @@ def say(line: str) -> None:
     print(line, flush=True)
 
 
-def _observed(runs: Sequence[Run], queue: Queue | None = None) -> tuple[list[Observed], str]:
+def _observed(runs: Sequence[Run]) -> tuple[list[Observed], str]:
     """State of every run, and why Slurm's queue is not known."""
     try:
         jobs, note = jobs_of(run.folder for run in runs), ""
     except UserError as error:
         jobs, note = {}, f"Slurm's queue is not known: {error}"
-    return [queue.observe(run, jobs) if queue else observe(run.folder, jobs) for run in runs], note
+    return [observe(run.folder, jobs) for run in runs], note
 
 
-def _at_work(runs: Sequence[Run], queue: Queue) -> str:
+def _at_work(runs: Sequence[Run]) -> str:
     """Return how many runs are in each state, and the progress of those that run."""
-    observed, _ = _observed(runs, queue)
+    observed, _ = _observed(runs)
     lines = [
         " ".join(filter(None, [run.name, each.detail.partition(" on ")[0], *_progress(each)[::3]]))
         for run, each in zip(runs, observed, strict=True)
@@ -137,15 +136,13 @@ def counts(observed: Sequence[Observed]) -> str:
     return f"{len(observed)} runs: {', '.join(parts)}"
 
 
-def _progress(each: Observed) -> tuple[str, str, str, str]:
+def _progress(each: Observed) -> list[str]:
     """Step of steps, clips per second, share that waits for data and time left, as far as they hold now."""
     status = each.status
     if status is None or not status.steps or each.state == "done":
-        return "", "", "", ""
+        return [""] * 4
     progress = f"{status.step}/{status.steps} {100 * status.step // status.steps} %"
     if each.state != "running" or status.state not in ("training", "image model"):
-        return progress, "", "", ""
-    left = time_left(status.seconds_left) if status.seconds_left else ""
-    if not status.clips_per_second:
-        return progress, "", "", left
-    return progress, f"{status.clips_per_second:.0f}", f"{status.data_wait:.0f} %", left
+        return [progress, "", "", ""]
+    speed = [f"{status.clips_per_second:.0f}", f"{status.data_wait:.0f} %"] if status.clips_per_second else ["", ""]
+    return [progress, *speed, time_left(status.seconds_left) if status.seconds_left else ""]

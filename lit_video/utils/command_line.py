@@ -1,5 +1,6 @@
 """Record commands, and put a parser's nested messages into one line."""
 
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,8 +24,8 @@ def _without_folder(argument: str) -> str:
 
 
 # lines of jsonargparse's messages on how its types are nested, or on a way to write a value that is not meant
-_NESTING = ("Does not validate", "Subtypes:", "Errors:", "Problem with given", "Given value type:", "Expected a path")
-_NO_SETTING = "no such setting (fit --help all lists them)"
+_NESTING = ("Does not validate", "Subtypes:", "Errors:", "Problem with given", "Given value", "Expected a path")
+_KNOWN = "(fit --help all lists them, fit --model.help XViT those of a class)"
 
 
 def explain(text: str) -> tuple[str, str]:
@@ -33,28 +34,16 @@ def explain(text: str) -> tuple[str, str]:
     The key is dotted (``model.window``); the reason of a constructor begins with the argument, for which the key is
     the part of the settings alone (``model``).
     """
-    keys: list[str] = []
-    reasons: list[str] = []
-    expected: list[str] = []
-    given = ""
-    for line in (line.strip().removeprefix("- ") for line in text.splitlines()):
-        if line.startswith("Parser key "):
-            keys.append(line.split('"')[1])
-        elif line.startswith("Option '"):
-            return ".".join([*keys, line.split("'")[1]]), _NO_SETTING
-        elif line.startswith("unrecognized arguments: --"):
-            return line.split("--")[1].partition("=")[0], _NO_SETTING
-        elif line.startswith("Given value: "):
-            given = given or line.removeprefix("Given value: ")
-        elif "Expected a dot import path string: " in line:
-            expected.append("the name of a class (fit --help all lists them)")
-            given = given or line.rpartition(": ")[2]
-        elif line.startswith("Expected a ") and not line.startswith(_NESTING):
-            kind, _, value = line.removeprefix("Expected a ").partition(". Got value: ")
-            given = value or given
-            expected.append(kind.replace("typing.Literal", "").replace("<class ", "").strip("[]>").replace("'", ""))
-        elif line and not line.startswith(_NESTING):
-            reasons.append(line)
-    types = ", ".join(kind for kind in dict.fromkeys(expected) if kind != "NoneType")
+    keys = re.findall(r'Parser key "(.*?)"', text)
+    if option := re.search(r"(?:Option '|unrecognized arguments: --)([\w.]+)", text):
+        return ".".join([*keys, option[1]]), f"no such setting {_KNOWN}"
+    innermost = text.rpartition("Parser key ")[2].splitlines()[1 if keys else 0 :]
+    lines = dict.fromkeys(line.strip(" -") for line in innermost)
+    reasons = [line for line in lines if line and not line.startswith(_NESTING) and "NoneType" not in line]
+    of_ours = [line for line in reasons if not line.startswith("Expected")]
+    reason = "; ".join(of_ours or reasons).replace("Expected a dot import path string:", "no such class:")
+    reason = re.sub(r"<class '([\w.]+)'>|typing\.Literal", r"\1", reason)
+    if not of_ours and (given := re.search(r"Given value: (.*)", text)):
+        reason += f", got {given[1]}"
     owner = "model" if "VideoClassifier" in text else "data" if "VideoDataModule" in text else ""
-    return ".".join(keys) or owner, reasons[0] if reasons else f"expected {types}, got {given}"
+    return ".".join(keys) or owner, reason

@@ -101,17 +101,3 @@ def handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[Non
     finally:
         for number, taken in before.items():
             signal.signal(number, taken)
-
-
-def finish(status: int) -> None:
-    """Let a process whose work is done end with its status: the first signal changes nothing, a second ends it now."""
-    ignored = False
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        nonlocal ignored
-        if ignored:
-            os._exit(status)
-        ignored = True
-
-    for number in STOP_SIGNALS:
-        signal.signal(number, handle)

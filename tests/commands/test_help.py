@@ -1,13 +1,10 @@
 """Every command says what it does, on a screen, with examples that it takes."""
 
-import re
-
 import pytest
 
 from lit_video.__main__ import main
 from lit_video.commands.arguments import SETTINGS
 from lit_video.commands.parser import COMMANDS
-from lit_video.training.cli import LINKS
 from tests.command_line import every_parser
 
 PARSERS = every_parser()
@@ -52,22 +49,9 @@ def test_one_flag_has_one_meaning():
     assert {name: len(meanings) for name, meanings in texts.items()} == dict.fromkeys(texts, 1) and len(texts) == 6
 
 
-def test_settings_have_a_help_of_their_own(capsys):
+def test_lightnings_help_lists_settings_and_those_of_a_class(capsys):
     assert main(["fit", "--help", "all"]) == 0
     text = capsys.readouterr().out
-    heads = [head.partition(",")[0] for head in re.findall(r"^[\w-].*", text, re.MULTILINE)[2:]]
-    assert heads[:2] == ["--model XViT", "--model TimeSformer"] and "--data TemporalSkills" in heads
-    assert [head.split()[0] for head in heads if head[0] != "-"] == ["Weights", "Training", "Data", "Trainer"]
-    assert "released code). [per_head]" in " ".join(text.split())
-    named = set(re.findall(r"^  --([\w.]+)", text, re.MULTILINE))
-    assert {name.lstrip("-") for name in SETTINGS} <= {name.partition(".")[0] for name in named}
-    assert "--trainer.accumulate_grad_batches" in text and len(text.splitlines()) < 400
-    assert not {name for name in named if name.startswith("model.") and name.split(".")[1] in LINKS}
-    assert "--data Dense" not in text
-
-
-def test_lightnings_own_help_and_that_of_a_class(capsys):
-    assert main(["fit", "--help", "trainer"]) == 0
-    assert "Number of GPU nodes" in capsys.readouterr().out
+    assert all(f"{name} " in text for name in SETTINGS) and "Number of GPU nodes" in text and "--model.help" in text
     assert main(["fit", "--config", "experiments/ablation_tw.yaml", "--row", "tw1", "--model.help", "XViT"]) == 0
     assert "--model.window" in capsys.readouterr().out

@@ -13,7 +13,6 @@ from lit_video import __main__
 from lit_video.__main__ import main
 from lit_video.datamodules.annotations import read_table
 from lit_video.errors import UserError
-from lit_video.inference.overlay import text_band
 from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
 from lit_video.own_videos.finding import find_videos
@@ -59,7 +58,7 @@ def test_predictions_keep_the_name_in_json_that_any_program_reads(place, predict
 
 
 def test_pictures_and_features_are_written(place, predict, tmp_path):
-    assert predict("--draw", tmp_path / "drawn.mp4", "--features", tmp_path / "features.npz") == 0
+    assert predict("--features", tmp_path / "features.npz") == 0
     with np.load(tmp_path / "features.npz") as features:
         assert features["paths"].tolist() == [str(place / NAME)]
     command = ["attention", str(place / NAME), "--ckpt", str(place / "last.ckpt"), "-o", str(tmp_path / "map.png")]
@@ -67,14 +66,13 @@ def test_pictures_and_features_are_written(place, predict, tmp_path):
     figure = Figure()
     figure.subplots().set(title=FOLDER, xticks=[0], xticklabels=[short(FOLDER)])
     assert "geh?t" in content_of(figure, "svg").decode()
-    assert text_band(200, 100, [FOLDER]).size[0] == 200
 
 
 @pytest.mark.parametrize(("encoding", "shown"), [("utf-8", b"fl\xfcgel"), ("ascii", b"fl?gel")])
 def test_a_terminal_of_any_encoding_gets_the_name(monkeypatch, tmp_path, encoding, shown):
     screen = (tmp_path / "screen").open("w", encoding=encoding)
     monkeypatch.setattr("sys.stdout", screen)
-    replaced = {"main": lambda words: print(NAME), "finish": lambda status: None, "prepare": lambda: None}
+    replaced = {"main": lambda words: print(NAME), "prepare": lambda: None}
     for name, replacement in replaced.items():
         monkeypatch.setattr(__main__, name, replacement)
     with pytest.raises(SystemExit):

@@ -77,9 +77,8 @@ def test_a_mistake_is_named(text, own_file):
 def test_profile_says_what_is_seen_and_writes_a_picture(own_file, tmp_path, capsys):
     assert main(["profile", str(own_file), "--look", "-o", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().out
-    assert "FAULT" not in said and "sees: 16 of 16 patches of frames at -7 to 7" in said and "Halved" in said
-    found = json.loads((tmp_path / "out/profile.json").read_text())
-    assert {one["name"] for one in found["costs"]} > {"Halved", "divided", "mixing"}
+    assert "FAULT" not in said and "sees: 16 of 16 patches of frames at -7 to 7" in said
+    assert "Halved" in said and "factorised_heads" in said
     assert (tmp_path / "out/sight.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -9,7 +9,7 @@ import pytest
 from filelock import FileLock
 
 from lit_video.errors import UserError
-from lit_video.launching.queue import HERE, Place, Queue, gpus, places
+from lit_video.launching.queue import HERE, Queue, gpus, places
 from lit_video.launching.states import observe
 from lit_video.runs.status import Status, read_status, write_status
 
@@ -72,7 +72,7 @@ def test_a_run_knows_its_device_and_nothing_of_the_job_around_it(script, monkeyp
         monkeypatch.setenv(name, "1")
     monkeypatch.setenv("RANKING", "kept")
     run = script("run", "env")
-    work(run, places=[Place("GPU 3", {"CUDA_VISIBLE_DEVICES": "3"})])
+    work(run, places=[{"CUDA_VISIBLE_DEVICES": "3"}])
     environment = dict(line.split("=", 1) for line in run.log.read_text().splitlines() if "=" in line)
     assert environment["CUDA_VISIBLE_DEVICES"] == "3"
     assert environment["RANKING"] == "kept"
@@ -106,7 +106,6 @@ def test_a_signal_stops_what_was_started_and_starts_nothing_more(script, number)
     sent = []
 
     def watch():
-        assert queue.observe(second, {}).state == "queued"
         if (first.folder / "ready").exists() and not sent:
             sent.append(os.kill(os.getpid(), number))
 
@@ -148,7 +147,7 @@ def four_gpus(tmp_path, monkeypatch):
 
 
 def visible(*args):
-    return [place.environment["CUDA_VISIBLE_DEVICES"] for place in places(*args)]
+    return [place["CUDA_VISIBLE_DEVICES"] for place in places(*args)]
 
 
 def test_gpus_are_shared_out(four_gpus):

@@ -35,33 +35,6 @@ def test_a_process_that_dies_is_reported_with_the_name_of_its_item(monkeypatch):
         list(in_parallel(crash, [("a.mp4", None)], "work"))
 
 
-ENDING = """
-import atexit, os, signal, sys
-from lit_video import __main__ as program
-
-def interrupted():
-    for number in {signals}:
-        os.kill(os.getpid(), number)
-    print("the end")
-
-atexit.register(interrupted)
-program.main = lambda argv: {status}
-program.run()
-"""
-
-
-@pytest.mark.parametrize("status", [0, 1])
-@pytest.mark.parametrize(
-    ("signals", "said"),
-    [("[signal.SIGTERM]", "the end\n"), ("[signal.SIGUSR1]", "the end\n"), ("[signal.SIGTERM, signal.SIGINT]", "")],
-)
-def test_a_signal_that_comes_when_the_work_is_done_changes_no_status(status, signals, said):
-    done = subprocess.run(
-        [sys.executable, "-c", ENDING.format(signals=signals, status=status)], capture_output=True, text=True
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (status, said, "")
-
-
 @pytest.mark.parametrize(
     ("flags", "given", "expected"),
     [
