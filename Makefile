@@ -43,7 +43,6 @@ test-slurm: setup  ## rows on a real Slurm of two nodes, started here (apt-get i
 	$(BIN)/python -m pytest -m slurm -rs tests/launching
 
 soak: setup  ## runs under faults for HOURS=1, JOBS=2 at a time: docs/faults.md (root, for full and read-only disks)
-	$(BIN)/python -m benchmarks.killed_table
 	$(BIN)/python -m benchmarks.soak --hours $(HOURS) --jobs $(JOBS) --write
 
 notebooks: setup  ## run the notebooks top to bottom

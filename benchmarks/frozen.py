@@ -40,14 +40,8 @@ def make_videos(folder: Path, count: int) -> None:
 def measure(root: Path, weights: Path, features: Path | None, epochs: int) -> dict[str, float]:
     """Train and test a probe; returns the clips that went through the backbone, and the seconds."""
     torch.manual_seed(0)
-    model = XViT(
-        2,
-        **MODEL,
-        weights=str(weights),
-        freeze="backbone",
-        probe="attentive",
-        optimization=Optimization("adamw", lr=1e-3),
-    )  # type: ignore[arg-type]
+    probe = {"freeze": "backbone", "probe": "attentive", "optimization": Optimization("adamw", lr=1e-3)}
+    model = XViT(2, **MODEL, weights=str(weights), **probe)  # type: ignore[arg-type]
     passes: list[int] = []
     model.network.embed.register_forward_hook(lambda _, clips, out: passes.append(len(clips[0])))
     data = VideoCSV(

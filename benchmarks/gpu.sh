@@ -119,13 +119,11 @@ run_stage() {  # its exit status: 0 if it did all it should
 
 pinned() { for name in "$@"; do grep -i "^$name==" constraints.txt || echo "$name"; done | xargs; }
 
-tree_size() { git ls-files -z | xargs -0 du -cb | awk 'END { printf "%.0f", $1 / 1e6 }'; }
-
 needs() {
     cat <<END
 # Beside torch, torchvision, lightning, timm, einops, transformers, torchmetrics, scikit-learn, matplotlib, rich, msgpack,
 # filelock and safetensors: these wheels, for Python 3.12 (about 37 MB, most of it av), in $CARRIED,
-# which git ignores, and from which gpu.sh installs. Beside it goes this folder, without .git: $(tree_size) MB.
+# which git ignores, and from which gpu.sh installs. Beside it goes this folder, without .git.
 mkdir -p $CARRIED/wheels
 python3 -m pip download --no-deps --only-binary=:all: --python-version 3.12 --implementation cp \\
     --platform manylinux_2_28_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 \\

@@ -67,7 +67,7 @@ class Measurement:
         torch.manual_seed(0)
         self.device = choose_device(arguments.device)
         self.arguments = arguments
-        settings = {key: value for key, value in vars(arguments).items() if key not in ("device", "output", "json")}
+        settings = {key: value for key, value in vars(arguments).items() if key not in ("device", "output")}
         facts = provenance(recorded_command(sys.argv[1:], f"python -m benchmarks.{script}"), self.device, *others)
         self.result: Result = facts | json.loads(json.dumps(settings, default=str)) | {"rounds": 0, "rows": []}
         self.actions: dict[str, Actions] = {}
@@ -118,10 +118,7 @@ class Measurement:
     def show(self, tables: Callable[[Result], Iterable[Table]]) -> int:
         """Print the result; returns the exit status, 1 if a row failed."""
         self.keep()
-        if self.arguments.json:
-            print(json.dumps(self.result, indent=1))
-        else:
-            print("\n\n".join(table.text() for table in tables(self.result)))
+        print("\n\n".join(table.text() for table in tables(self.result)))
         return int(any(str(row.get("left_out", "")).startswith("failed") for row in self.rows))
 
 
@@ -143,7 +140,6 @@ def parser(script: str, description: str, repeats: int | None = None) -> argpars
     if repeats:
         made.add_argument("--repeats", type=int, default=repeats, help=f"rounds (default {repeats})")
     made.add_argument("-o", "--output", type=Path, metavar="FILE", help="keep the result, after every round (JSON)")
-    made.add_argument("--json", action="store_true", help="print as JSON")
     return made
 
 

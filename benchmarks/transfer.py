@@ -2,7 +2,7 @@
 
 ``python benchmarks/transfer.py DIR -o transfer.json`` prints accuracy and seconds of a processor of a frozen backbone
 with a probe, of fine-tuning and of training from scratch, with 4, 8 and 16 clips a class; a fifth of them validates.
-DIR holds labels.csv and videos. What is done is kept: the same command goes on; ``--seeds`` takes some alone.
+DIR holds labels.csv and videos. What is done is kept: the same command goes on.
 """
 
 import argparse
@@ -10,10 +10,9 @@ import csv
 import json
 import random
 import time
+from itertools import product
 from pathlib import Path
 from statistics import mean, stdev
-
-from filelock import FileLock
 
 from lit_video.__main__ import main
 from lit_video.runs.results import read_result
@@ -23,7 +22,7 @@ from lit_video.utils.text import text_table
 
 CLASSES = 10
 OTHERS, TRAINED = ("s02", "s04", "s06", "s08"), ("s01", "s03", "s05", "s07")
-CLIPS = (4, 8, 16)
+CLIPS, SEEDS = (4, 8, 16), (0, 1, 2)
 QUIET = ["--trainer.logger=false"]
 
 
@@ -98,34 +97,22 @@ if __name__ == "__main__":
     parser.add_argument("root", type=Path)
     parser.add_argument("--output", "-o", type=Path, required=True)
     parser.add_argument("--runs", type=Path, default=Path("runs/transfer"))
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--minutes", default="1")
-    parser.add_argument("--clips", type=int, nargs="+", default=CLIPS)
-    parser.add_argument("--ways", nargs="+", default=[*ways(Path())])
     given = parser.parse_args()
     root, runs = given.root.resolve(), given.runs.resolve()
     with (root / "labels.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     new = random.Random(0).sample(sorted({row["label"] for row in rows}), CLASSES)
-    for seed in given.seeds:
+    facts = {"commit": commit(), "device": device_name("cpu"), "minutes": given.minutes, "new": sorted(new)}
+    results = json.loads(given.output.read_text())["results"] if given.output.exists() else []
+    for seed, clips in product(SEEDS, CLIPS):
         start = pretrain(root, [row for row in rows if row["label"] not in new], runs, seed)
-        for clips in given.clips:
-            drawn = few_clips([row for row in rows if row["label"] in new], clips, seed)
-            table = write_rows(runs / f"clips{clips}_{seed}.csv", drawn, root)
-            for way, flags in ((way, ways(start)[way]) for way in given.ways):
-                key = {"way": way, "clips": clips, "seed": seed}
-                done = json.loads(given.output.read_text())["results"] if given.output.exists() else []
-                if any(key.items() <= each.items() for each in done):
-                    continue
+        drawn = few_clips([row for row in rows if row["label"] in new], clips, seed)
+        table = write_rows(runs / f"clips{clips}_{seed}.csv", drawn, root)
+        for way, flags in ways(start).items():
+            key = {"way": way, "clips": clips, "seed": seed}
+            if not any(key.items() <= each.items() for each in results):
                 output = runs / f"{way.partition(',')[0].replace(' ', '_')}_{clips}_{seed}_{given.minutes}"
-                measured = key | measure(table, flags, output, seed, given.minutes)
-                with FileLock(f"{given.output}.lock"):
-                    done = json.loads(given.output.read_text())["results"] if given.output.exists() else []
-                    facts = {
-                        "commit": commit(),
-                        "device": device_name("cpu"),
-                        "minutes": given.minutes,
-                        "new": sorted(new),
-                    }
-                    write_atomically(given.output, json.dumps(facts | {"results": [*done, measured]}, indent=1))
-    print(table_of(json.loads(given.output.read_text())["results"]))
+                results.append(key | measure(table, flags, output, seed, given.minutes))
+                write_atomically(given.output, json.dumps(facts | {"results": results}, indent=1))
+    print(table_of(results))
