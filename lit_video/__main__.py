@@ -7,7 +7,7 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from lit_video.commands.parser import parse
-from lit_video.errors import RunFailed, UserError
+from lit_video.errors import OptionError, RunFailed, UserError
 from lit_video.utils.startup import prepare
 from lit_video.utils.stop_signals import CLOSED, DONE, FAILED, INTERRUPTED, MISTAKE
 from lit_video.utils.text import printable
@@ -23,7 +23,8 @@ def main(words: Sequence[str]) -> int:
         status: int = arguments.run(arguments)
         return status
     except UserError as error:
-        print(f"error: {printable(error.on_command_line)}", file=sys.stderr)
+        flag = "--" if isinstance(error, OptionError) else ""
+        print(f"error: {flag}{printable(str(error))}", file=sys.stderr)
         return FAILED if isinstance(error, RunFailed) else MISTAKE
     except ModuleNotFoundError as error:
         if (error.name or "lit_video").startswith("lit_video"):

@@ -8,11 +8,6 @@ Docstrings list errors in the public API, for decoding, and where they are of an
 class UserError(Exception):
     """A mistake of the user's, in one line; the command line prints it without a traceback and exits with 2."""
 
-    @property
-    def on_command_line(self) -> str:
-        """The line as commands print it."""
-        return str(self)
-
 
 class OptionError(UserError):
     """A wrong argument of a function, or several with commas, and why; a command calls it by its flag."""
@@ -22,12 +17,6 @@ class OptionError(UserError):
 
     def __str__(self) -> str:
         return "{}: {}".format(*self.args)
-
-    @property
-    def on_command_line(self) -> str:
-        """With the names as flags."""
-        options, reason = self.args
-        return f"{', '.join(f'--{option}' for option in options.split(', '))}: {reason}"
 
 
 class RunFailed(UserError):

@@ -15,9 +15,6 @@ from lit_video.commands.parser import Parser
 from lit_video.utils.files import data_folder, write_bytes
 from lit_video.utils.wandb_login import first_line
 
-# what it means if it fails (problem: runs do not work), name, function that returns what works or raises, advice
-Check = tuple[str, str, Callable[[], str], str]
-
 
 def add(parser: Parser) -> None:
     """Add examples and arguments."""
@@ -30,8 +27,20 @@ def run(arguments: Namespace) -> int:
 
     Exit status 1: there is a problem.
     """
+    runs, shared = arguments.runs, Path("/dev/shm")
+    # what a failure means (problem: runs do not work), a function that returns what works or raises, advice
+    checks: dict[str, tuple[str, Callable[[], str], str]] = {
+        "libraries": ("problem", libraries, "pip install lit_video"),
+        "gpu": ("problem", gpus, "another process may hold it, or the driver is too old: nvidia-smi"),
+        "pyav": ("problem", decoder, "pip install --force-reinstall av; its wheel includes FFmpeg"),
+        "slurm": ("warning", slurm, "start runs with srun, or unset SLURM_NTASKS"),
+        "runs": ("warning", lambda: space(runs, 20), "give another --runs: ViT-B keeps 2 GB per row and seed"),
+        "data": ("warning", lambda: space(data_folder(), 0.25), "set LIT_VIDEO_DATA to another folder"),
+        "/dev/shm": ("warning", lambda: space(shared, 1), "take fewer --data.num_workers (docker: --shm-size)"),
+        "locks": ("problem", lambda: locks(existing(runs)), "give a --runs that has locks (mount NFS with them)"),
+    }
     levels = []
-    for level, name, check, advice in checks(arguments.runs):
+    for name, (level, check, advice) in checks.items():
         try:
             level, text, advice = "ok", check(), ""
         except Exception as error:
@@ -40,26 +49,6 @@ def run(arguments: Namespace) -> int:
         print(f"{level:<8} {name:<12} {text}" + (f"\n{'':<21} -> {advice}" if advice else ""), flush=True)
     print(f"problems: {levels.count('problem')}, warnings: {levels.count('warning')}")
     return int("problem" in levels)
-
-
-def checks(runs: Path) -> list[Check]:
-    """Return all checks."""
-    shared = Path("/dev/shm")
-    return [
-        ("problem", "libraries", libraries, "pip install lit_video"),
-        ("problem", "gpu", gpus, "another process may hold it, or the driver is too old: nvidia-smi"),
-        ("problem", "pyav", decoder, "pip install --force-reinstall av; its wheel includes FFmpeg"),
-        ("warning", "slurm", slurm, "start runs with srun, or unset SLURM_NTASKS"),
-        ("warning", "runs", lambda: space(runs, 20), "give another --runs: ViT-B keeps 2 GB per row and seed"),
-        ("warning", "data", lambda: space(data_folder(), 0.25), "set LIT_VIDEO_DATA to another folder"),
-        ("warning", "/dev/shm", lambda: space(shared, 1), "take fewer --data.num_workers (docker: --shm-size)"),
-        (
-            "problem",
-            "locks",
-            lambda: locks(existing(runs)),
-            "give a --runs that has locks (mount NFS with them)",
-        ),
-    ]
 
 
 def libraries() -> str:
