@@ -1,6 +1,5 @@
 """The command attention: pictures of what the model attends to, mistakes in a line each."""
 
-import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +9,7 @@ from PIL import Image
 
 from lit_video.__main__ import main
 from lit_video.inference import attention_maps as module
-from lit_video.inference.attention_maps import AttentionMaps, attention_maps, overlaid, picture, see
+from lit_video.inference.attention_maps import AttentionMaps, attention_maps, overlaid, see
 from lit_video.inference.predict import Evaluation, load, video_list
 from lit_video.inference.rollout import rollout
 from lit_video.inference.videos import find_videos
@@ -125,26 +124,6 @@ def test_maps_lie_over_their_frames_and_what_the_model_sees_and_the_rest_is_grey
     grey = over[:, outside]
     assert (grey == grey[..., :1]).all() and grey.max() < 100  # of dark grey
     assert over[1, 4:8, 26:30].mean() > over[1, 4:8, 10:14].mean() + 60
-
-
-@pytest.mark.parametrize("box", [None, Box(4, 10, 20, 20)])
-def test_what_the_model_sees_is_outlined_if_it_is_not_all(box, monkeypatch):
-    drawn = []
-    monkeypatch.setattr(module, "content_of", lambda figure: drawn.append(figure) or b"")
-    picture(maps_of(side=32, box=box))
-    panels = [axes for axes in drawn[0].axes if axes.images]
-    boxes = [(one.get_x(), one.get_y(), one.get_width()) for axes in panels for one in axes.patches]
-    assert boxes == ([(9.5, 3.5, 20)] * len(panels) if box else [])
-    assert [axes.get_title() for axes in panels[:2]] == ["frame 0, 0:00.0", "frame 1, 0:00.5"]
-
-
-def test_the_true_class_is_the_folder_if_there_is_one(checkpoints, videos, tmp_path, monkeypatch):
-    drawn = []
-    monkeypatch.setattr(module, "picture", lambda seen: drawn.append(seen.lines[0]) or b"")
-    elsewhere = shutil.copy(videos[0], tmp_path / "mine.mp4")
-    for video in (videos[0], elsewhere):
-        assert attention(video, "--ckpt", checkpoints("xvit"), "-o", tmp_path / "a.png") == 0
-    assert [line.partition(" %")[2] for line in drawn] == [f"; true class: {videos[0].parent.name}", ""]
 
 
 # heads

@@ -11,7 +11,7 @@ from lit_video.commands.cost import count_published
 from lit_video.modules import TimeSformer, ViViT, XViT
 from lit_video.network.cost import agrees, count, published, value
 from lit_video.tables.reading import read_table
-from tests.conftest import EXPERIMENTS, FOUR_SKILLS, quick_or_slow
+from tests.conftest import EXPERIMENTS, FOUR_SKILLS
 from tests.tables.experiments import PAPERS, request_of, resolved
 
 MODELS = published()
@@ -55,15 +55,6 @@ def test_every_printed_figure_is_met_or_explained(model):
     assert not wrong or model.note
     for ours, printed in zip((params, macs * model.views), EXACT.get(model.label, (None, None)), strict=True):
         assert printed is None or agrees(ours, printed)
-
-
-@pytest.mark.parametrize(
-    "label",
-    quick_or_slow(["model 1", "model 2", "model 3", "model 4", "ViViT-L/16x2", "ViViT-H/14x2"], {"model 2", "model 3"}),
-)
-def test_vivits_figures_exceed_ours_by_the_element_wise_work_only(label):
-    place = next(i for i, model in enumerate(MODELS) if model.label == label)
-    assert 1.002 < value(MODELS[place].cost) / (counted(place)[1] * MODELS[place].views) < 1.009
 
 
 SCALES = ("ssv2", "k400", "k600", "epic100", "diving48", "howto100m", "moments")
@@ -114,14 +105,6 @@ def test_the_exact_window_costs_three_times_the_attention_products_inside_the_cl
     pairs = 3 * frames - 2  # the ends have one neighbour
     extra = 12 * 2 * n * n * d * (pairs - frames)
     assert count(exact, frames, 64)[1] - count(mixing, frames, 64)[1] == extra
-
-
-@pytest.mark.parametrize(
-    ("ours", "printed", "met"),
-    [(85.94e6, "85.9M", True), (85.96e6, "85.9M", False), (0.5875e12, "0.59T", True), (424.4e9, "425G", False)],
-)
-def test_agreement_is_to_the_last_printed_digit(ours, printed, met):
-    assert agrees(ours, printed) == met
 
 
 def test_prints_every_source_with_its_convention_and_every_model_as_json(capsys, monkeypatch):

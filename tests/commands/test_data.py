@@ -81,13 +81,6 @@ def test_check_lists_what_is_broken_and_ends_with_1(root, capsys):
     assert "train/a/cut_with_index.mp4: the file ends early" in out
 
 
-def test_missing_videos_are_reported(root, capsys):
-    for split in ("train", "val"):
-        (root / f"{split}.csv").write_text(f"{split}/a/1.mp4 a\nlost/1.mp4 b\n")
-    assert main(["data", "check", str(root), "--dataset", "VideoCSV"]) == 1
-    assert "missing (1):\n  lost/1.mp4" in capsys.readouterr().out
-
-
 def test_a_second_check_reads_only_what_has_changed(root, capsys):
     assert check(root) == 0
     marked = rows(root)

@@ -104,11 +104,3 @@ def test_a_program_whose_logits_are_no_numbers_for_one_batch_is_not_kept(colours
     assert main(["export", "--to", "pt2", "--ckpt", str(colours), "-o", str(tmp_path / "out")]) == 2
     assert "the program's logits differ by nan of the largest one: not kept" in capsys.readouterr().err
     assert not (tmp_path / "out/model.pt2").exists()
-
-
-@pytest.mark.parametrize("checkpoint", ["divided"], indirect=True)
-def test_what_is_not_installed_is_named(checkpoint, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(programs, "find_spec", lambda name: None)
-    capsys.readouterr()
-    assert main(["export", "--to", "onnx", "--ckpt", str(checkpoint), "-o", str(tmp_path / "out")]) == 2
-    assert 'is not installed: pip install "lit_video[onnx]"' in capsys.readouterr().err

@@ -34,21 +34,6 @@ def test_help_fits_on_a_screen_and_has_examples(command, capsys, monkeypatch):
     assert all(flag in text or flag.startswith("--data.") for flag in flags)
 
 
-SHARED_FLAGS = {"--config", "--recipe", "--row", "--runs", "--seed", "--seeds", "-o"}
-
-
-def test_one_flag_has_one_meaning():
-    """The same help and the same values, but for defaults, wherever it stands."""
-    texts = {}
-    for parser in PARSERS.values():
-        for action in parser._actions:
-            for name in {*action.option_strings} & SHARED_FLAGS:
-                texts.setdefault(name, set()).add((action.help.partition(" (default")[0], action.type, action.metavar))
-    outputs = {text.partition(",")[0] for text, *_ in texts.pop("-o")}
-    assert outputs == {"file to write", "folder to write"}
-    assert {name: len(meanings) for name, meanings in texts.items()} == dict.fromkeys(texts, 1) and len(texts) == 6
-
-
 def test_lightnings_help_lists_settings_and_those_of_a_class(capsys):
     assert main(["fit", "--help", "all"]) == 0
     text = capsys.readouterr().out

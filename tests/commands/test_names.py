@@ -11,8 +11,6 @@ from matplotlib.figure import Figure
 
 from lit_video import __main__
 from lit_video.__main__ import main
-from lit_video.datamodules.annotations import read_table
-from lit_video.errors import UserError
 from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
 from lit_video.own_videos.finding import find_videos
@@ -79,18 +77,6 @@ def test_a_terminal_of_any_encoding_gets_the_name(monkeypatch, tmp_path, encodin
         __main__.run()
     screen.close()
     assert (tmp_path / "screen").read_bytes() == shown + b".mp4\n"
-
-
-def test_a_list_of_names_is_read_as_it_was_written(tmp_path):
-    file = tmp_path / "videos.csv"
-    write_table(file, [("path", "label"), (f"{FOLDER}/{NAME}", FOLDER), ("a/1.mp4", "a")])
-    rows = read_table("data.train", file, ("path", "label"), files="path")
-    assert [row.cells["path"] for row in rows] == [f"{FOLDER}/{NAME}", "a/1.mp4"]
-    with pytest.raises(UserError, match="no UTF-8 text at byte 14; save it as UTF-8"):
-        read_table("data.train", file, ("path", "label"))
-    file.write_text("path,label\na/1.mp4,a\n", encoding="utf-16")
-    with pytest.raises(UserError, match="no UTF-8 text at byte 0"):
-        read_table("data.train", file, ("path", "label"), files="path")
 
 
 def test_own_videos_are_found_by_folders_and_by_the_list_of_them(place, tmp_path):

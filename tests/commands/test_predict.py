@@ -1,6 +1,5 @@
 """A checkpoint alone predicts videos as the test does, and mistakes are reported in a line each."""
 
-import csv
 import json
 import shutil
 import socketserver
@@ -241,20 +240,6 @@ def test_broken_videos_are_listed_and_the_others_predicted(checkpoint, videos, t
     assert_close_in_float32(torch.stack(ours), torch.stack(theirs), load(checkpoint).model)
     assert [one["path"] for one in result["broken"]] == [str(text), str(cut)]
     assert len(np.load(tmp_path / "f.npz")["features"]) == 2
-
-
-def test_csv_has_a_row_per_rank(checkpoint, videos, tmp_path):
-    assert predict("--ckpt", checkpoint, *videos[:2], "--top", 3, "-o", tmp_path / "out.csv") == 0
-    rows = list(csv.DictReader((tmp_path / "out.csv").open()))
-    assert [(row["path"], row["task"], row["rank"]) for row in rows] == [
-        (str(video), "class", str(rank)) for video in videos[:2] for rank in (1, 2, 3)
-    ]
-    same = written(tmp_path / "out.json", "--ckpt", checkpoint, videos[0], "--top", 3)["videos"][0]["class"]
-    assert [(row["name"], float(row["probability"])) for row in rows[:3]] == [
-        (one["name"], pytest.approx(one["probability"], abs=1e-5))
-        for one in same  # a batch of another size
-    ]
-    assert [row["probability"] for row in rows[:3]] == sorted((row["probability"] for row in rows[:3]), reverse=True)
 
 
 # mistakes

@@ -2,8 +2,6 @@
 
 import csv
 import io
-import re
-import shlex
 import shutil
 import sys
 
@@ -24,7 +22,6 @@ from lit_video.video.decoding import decode
 from tests.checkpoints import trained
 from tests.commands.conftest import one_line
 from tests.commands.test_predict import write
-from tests.conftest import ROOT
 from tests.embedded import CLIPS, four_skills
 
 CAUSAL = dict(causal=True, positions="space", window=2)
@@ -102,13 +99,6 @@ def test_a_name_steers_no_terminal_and_stays_as_it_is_in_a_file(causal, videos, 
     assert stream("--ckpt", causal, video) == 0 and "\x1b" not in capsys.readouterr().out
 
 
-def test_rate_and_crops_can_be_chosen(causal, long_video, capsys):
-    assert stream("--ckpt", causal, long_video, "--rate", 10, "--crops", 1) == 0
-    assert [row["seconds"] for row in lines(capsys)] == [f"{i / 10:.3f}" for i in range(35)]
-    assert stream("--ckpt", causal, long_video, "--rate", 0.5) == 0
-    assert [row["seconds"] for row in lines(capsys)] == ["1.000", "3.000"]
-
-
 def test_lines_come_while_the_video_is_decoded(causal, long_video, tmp_path, capsys):
     """What comes before a broken place is written, with the reason after it."""
     cut = tmp_path / "cut.ts"
@@ -147,20 +137,3 @@ def test_models_that_cannot_stream_are_refused(checkpoint, long_video, capsys):
 
 
 # docs/streaming.md
-
-PAGE = (ROOT / "docs/streaming.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("command", re.findall(r"^lit_video (predict [^\n]+)", PAGE, re.MULTILINE))
-def test_the_pages_predict_commands_run(command, causal, long_video, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    named = {"RUN": str(causal), "VIDEO": str(long_video)}
-    assert main([named.get(word, word) for word in shlex.split(command)]) == 0
-    assert (tmp_path / "classes.csv").exists() == ("-o" in command)
-
-
-def test_the_pages_python_runs(causal):
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    names = {"frames": list(torch.randn(2, 3, 6, 16, 16).split(1, dim=2))}
-    exec(code.replace("runs/causal/embedded/causal1/seed0/last.ckpt", str(causal)), names)
-    assert names["logits"].shape == (2, 8) and not names["stream"]._tokens

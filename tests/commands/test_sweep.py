@@ -196,22 +196,6 @@ def fit(table, runs, *flags):
     return main(["fit", "--config", str(table), "--runs", str(runs), *flags])
 
 
-@pytest.mark.parametrize(("jobs", "threads"), [([], None), (["--jobs=2"], "4")])
-def test_fit_shares_the_cores_between_its_jobs(two_tables, tiny, tmp_path, monkeypatch, jobs, threads):
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    monkeypatch.setattr("os.sched_getaffinity", lambda pid: range(8))
-    seen = []
-
-    def launch(command, environment, log):
-        seen.append(environment.get("OMP_NUM_THREADS"))
-        return subprocess.Popen(["sh", "-c", "exit 1"])
-
-    monkeypatch.setattr(queue, "launch", launch)
-    assert fit(two_tables[0], tmp_path / "runs", *jobs, *tiny) == 1
-    assert seen == [threads] * 2
-
-
 def test_a_table_by_several_processes_of_torchrun_is_refused(two_tables, tiny, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("RANK", "1")
     assert fit(two_tables[0], tmp_path / "runs", *tiny) == 2

@@ -2,8 +2,6 @@
 
 import csv
 import shutil
-from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,13 +10,10 @@ import torch
 from lit_video.__main__ import main
 from lit_video.inference.predict import Evaluation, load
 from lit_video.inference.predict import predict as api
-from lit_video.inference.ranking import Ranked
-from lit_video.inference.timeline import Timeline, Window, timeline, window_spans
-from lit_video.utils.parallel import with_progress
+from lit_video.inference.timeline import timeline, window_spans
 from lit_video.video.clips import VideoRecord
-from lit_video.video.decoding import DecodeError, frame_table
-from lit_video.video.released_sampling import ReleasedDense, ReleasedSegments
-from lit_video.video.sampling import Dense, DenseStride, Segments, Uniform, WholeVideo
+from lit_video.video.decoding import DecodeError
+from lit_video.video.sampling import Segments
 from tests.commands.conftest import one_line
 from tests.inference.colours import trained, write
 
@@ -116,36 +111,6 @@ def test_segments_are_the_parts_of_the_video(colours, video, tmp_path, capsys):
     assert f"wrote {out} and {tmp_path / 't_segments.csv'}\n" == shown.err
 
 
-def test_two_tasks_merge_by_their_combination():
-    def window(start, verb, probability):
-        both = {"verb": [Ranked(verb, 0.9)], "action": [Ranked(f"{verb}, cup", probability)]}
-        return Window(start, start + 1.0, both)
-
-    windows = [window(0.0, "take", 0.4), window(1.0, "take", 0.6), window(2.0, "put", 0.5)]
-    line = Timeline(Path("v.mp4"), 3.0, windows)
-    assert [(s.start, s.end, s.name, s.probability) for s in line.segments()] == [
-        (0.0, 2.0, "take, cup", 0.5),
-        (2.0, 3.0, "put, cup", 0.5),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("sampling", "seconds"),
-    [
-        (Dense(1.5), Fraction(3, 2)),
-        (DenseStride(8), Fraction(32, 10)),
-        (DenseStride(8, fps=16), Fraction(2)),
-        (Uniform(32, 2), Fraction(64, 10)),
-        (WholeVideo(4.0), Fraction(4)),
-        (ReleasedDense(4), Fraction(16, 10)),
-        (Segments(), None),
-        (ReleasedSegments(), None),
-    ],
-)
-def test_a_clip_lasts_as_long_as_its_sampling_says(sampling, seconds, video):
-    assert sampling.clip_seconds(frame_table(video), 4) == seconds
-
-
 def test_clips_of_whole_videos_need_a_window(video, tmp_path, capsys):
     checkpoint = trained(tmp_path, Segments())
     capsys.readouterr()
@@ -185,12 +150,3 @@ def test_a_video_that_breaks_on_the_way_keeps_what_was_read(colours, video, tmp_
     assert rows(out)[-1]["broken"] == "its frame 70 is damaged"
     assert [one["name"] for one in rows(tmp_path / "t_segments.csv")] == ["red", "green"]
     assert float(rows(tmp_path / "t_segments.csv")[-1]["end"]) == 7
-
-
-def test_lines_say_how_far_it_is_where_there_is_no_terminal(capsys):
-    assert list(with_progress(iter("abc"), 3, "predict", every=0.0)) == ["a", "b", "c"]
-    lines = capsys.readouterr().err.splitlines()
-    assert [line.partition(",")[0] for line in lines] == ["predict: 1 of 3", "predict: 2 of 3", "predict: 3 of 3"]
-    assert lines[0].endswith(" s left")
-    assert list(with_progress(iter("abc"), 3, "predict")) == ["a", "b", "c"]
-    assert capsys.readouterr().err == ""  # of what is over at once nothing is said

@@ -159,6 +159,14 @@ def test_gpus_are_shared_out(four_gpus):
         places(None, 8)
 
 
+@pytest.mark.parametrize(("jobs", "variables"), [(None, [{}]), (1, [{}]), (2, [{"OMP_NUM_THREADS": "4"}] * 2)])
+def test_jobs_on_a_cpu_share_its_cores(jobs, variables, monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: range(8))
+    assert places(jobs, None) == variables
+
+
 @pytest.mark.parametrize(("given", "found"), [("2,5", ["2", "5"]), ("GPU-a", ["GPU-a"]), ("", []), ("0,-1,1", ["0"])])
 def test_only_the_gpus_that_the_process_may_use(given, found, four_gpus, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)

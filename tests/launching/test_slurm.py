@@ -108,13 +108,6 @@ def start_again(job):
     wait_for(lambda: finished(job), job)
 
 
-def test_an_array_runs_its_rows(whole):
-    for row in ("first", "second"):
-        result = read_result(folder(whole, row))
-        assert (result["row"], result["steps"]) == (row, STEPS)
-        assert f"step {STEPS}/{STEPS}" in (folder(whole, row) / "log.txt").read_text()
-
-
 def test_usr1_puts_a_row_back_into_the_queue_and_changes_no_result(whole, two_rows, tmp_path, capsys):
     job = submit(two_rows, tmp_path, "--row=first")
     run_dir = folder(tmp_path)
@@ -146,10 +139,3 @@ def test_sweep_submits_a_row_of_two_tasks_that_scontrol_requeues(whole_of_two, t
     check_equal(run_dir, folder(whole_of_two))
     assert sweep(two_rows, tmp_path, *args, "--status") == 0
     assert "1 runs: 1 done" in capsys.readouterr().out
-
-
-def test_what_slurm_refuses_is_one_line(slurm, two_rows, tmp_path, capsys):
-    assert sweep(two_rows, tmp_path, "--launcher=slurm", "--partition=none") == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("error: --launcher slurm: ") and "partition" in line
-    assert read_status(folder(tmp_path)) is None

@@ -45,10 +45,6 @@ def test_folders_of_the_machine_are_left_out(given, kept):
     assert recorded_command(given.split()) == f"lit_video {kept}"
 
 
-def test_the_command_can_be_typed_again():
-    assert recorded_command(["fit", "--data.pairs=[2, 1, 1]"]) == "lit_video fit '--data.pairs=[2, 1, 1]'"
-
-
 def test_linked_folders_are_followed_each_once(tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere/b.mp4").touch()
