@@ -1,4 +1,4 @@
-"""docs/scaling.md is what benchmarks/scaling.py makes of the stored counts and measurements."""
+"""docs/scaling.md is what docs/scripts/scaling_page.py makes of the stored counts and measurements."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import ROOT
 
-SCRIPT = ROOT / "benchmarks" / "scaling.py"
+SCRIPT = ROOT / "docs/scripts/scaling_page.py"
 SCALING = run_path(str(SCRIPT))
 GIVEN = Namespace(tflops=1.0, share=0.5, bandwidth=1.0)
 

@@ -59,22 +59,24 @@ def run(arguments: Namespace) -> int:
     read = [name for record, name in zip(records, classes, strict=True) if record.path not in found.broken]
     for path, reason in found.broken.items():
         print(printable(f"{path}: {reason}"), file=sys.stderr)
-    known = said([one.trained_on for one in found.ranked])
-    title = "\n".join(filter(None, [f"t-SNE of the features of {len(read)} videos", str(arguments.ckpt), known]))
+    known = [one.trained_on for one in found.ranked]
+    title = f"t-SNE of the features of {len(read)} videos\n{arguments.ckpt}"
+    title += f"\nhollow: {said(known)}" if said(known) else ""
     with writing("--output", arguments.output):
-        ending = arguments.output.suffix[1:].lower()
-        write_bytes(arguments.output, scatter(found.places, read, title, ending))
-    print("; ".join(filter(None, [f"wrote {arguments.output}", known])), file=sys.stderr)
+        ending, hollow = arguments.output.suffix[1:].lower(), [*map(bool, known)]
+        write_bytes(arguments.output, scatter(found.places, read, title, ending, hollow))
+    print("; ".join(filter(None, [f"wrote {arguments.output}", said(known)])), file=sys.stderr)
     if arguments.knn:
-        _print_accuracy(found, read, known, arguments)
+        _print_accuracy(found, read, arguments)
     return 1 if found.broken else 0
 
 
-def _print_accuracy(found: Embedding, classes: Sequence[str], known: str, arguments: Namespace) -> None:
+def _print_accuracy(found: Embedding, classes: Sequence[str], arguments: Namespace) -> None:
     from lit_video.inference.projection import probe
     from lit_video.own_videos.dividing import find_groups
     from lit_video.own_videos.finding import OwnVideo
     from lit_video.tables.statistics import share_interval
+    from lit_video.video.trained_on import said
 
     videos = [OwnVideo(str(path), name) for path, name in zip(found.paths, classes, strict=True)]
     groups = find_groups(videos, least=2)
@@ -83,7 +85,7 @@ def _print_accuracy(found: Embedding, classes: Sequence[str], known: str, argume
     for name, right in probe(found.features.numpy(), classes, names, arguments.knn, arguments.seed).items():
         low, high = share_interval(int(right.sum()), len(right))
         share = f"{100 * right.mean():.1f} % of {len(right)} videos [{low:.0f}, {high:.0f}]"
-        print(", ".join(filter(None, [f"{printable(name)}: {share}", known])))
+        print(", ".join(filter(None, [f"{printable(name)}: {share}", said([one.trained_on for one in found.ranked])])))
     name, count = Counter(classes).most_common(1)[0]
     print(f"always {name!r}: {100 * count / len(classes):.1f} %")
 

@@ -7,19 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from lit_video.errors import UserError
 from lit_video.inference.predict import Evaluation, TrainedModel, VideoPredictions, predict
 from lit_video.inference.videos import Paths
+from lit_video.utils.colours import LIGHT, SERIES
 from lit_video.utils.figures import content_of, short
 
 FEWEST = 5  # with fewer points t-SNE shows nothing
 FOLDS = 5  # for kNN and the linear probe
 PERPLEXITY = 30.0  # t-SNE's size of a neighbourhood; the default
-NAMED = 20  # classes in the legend
 
 
 @dataclass(frozen=True)
@@ -102,16 +101,34 @@ def project(features: NDArray[Any], seed: int = 0) -> NDArray[np.float64]:
     return np.asarray(TSNE(perplexity=perplexity, init=start, random_state=seed).fit_transform(features), np.float64)
 
 
-def scatter(places: NDArray[np.float64], classes: Sequence[str], title: str, ending: str) -> bytes:
-    """Draw points ``(n, 2)`` by class, those of all but the ``NAMED`` largest grey; ``ending`` is png, svg or pdf."""
-    named, of = [name for name, _ in Counter(classes).most_common(NAMED)], np.array(classes)
+MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">")  # 8 colours and 9 markers have no common divisor: 72 pairs
+NAMED = 20  # classes in the legend
+
+
+def scatter(
+    places: NDArray[np.float64], classes: Sequence[str], title: str, ending: str, hollow: Sequence[bool] = ()
+) -> bytes:
+    """Draw points ``(n, 2)`` by class; beyond the ``NAMED`` classes with most videos they are grey.
+
+    ``ending`` is png, svg or pdf; ``hollow`` says which points are drawn so.
+    """
+    counts, of = Counter(classes), np.array(classes)
+    named = sorted(sorted(counts, key=lambda name: (-counts[name], name))[:NAMED])
     figure = Figure(figsize=(8.5, 6), layout="constrained")
     axes = figure.subplots()
-    axes.set_prop_cycle(color=colormaps["tab20"].resampled(NAMED)(range(NAMED)))
-    for name in named:
-        axes.plot(*places[of == name].T, "o", label=short(name))
+    area, filled = float(np.clip(8000 / len(places), 16, 60)), ~np.array(hollow or [False] * len(places))
+
+    def points(chosen: NDArray[np.bool_], color: str, label: str, marker: str = "o") -> None:
+        fill = [(color, "white", 0.25) if inside else ("none", color, 1.0) for inside in filled[chosen]]
+        faces, edges, widths = zip(*fill, strict=True)
+        style: dict[str, Any] = {"s": area, "facecolors": faces, "edgecolors": edges, "linewidths": widths}
+        axes.scatter(*places[chosen].T, marker=marker, label=label, **style)
+
     if (others := ~np.isin(of, named)).any():
-        axes.plot(*places[others].T, "o", color="#bbbbbb", label="other classes")
+        points(others, color="#bbbbbb", label=f"{len(counts) - len(named)} other classes")
+    for number, name in enumerate(named):
+        colour, marker = LIGHT[SERIES[number % len(SERIES)]], MARKERS[number % len(MARKERS)]
+        points(of == name, color=colour, marker=marker, label=short(name))
     axes.set(xticks=[], yticks=[])
     axes.set_aspect("equal", adjustable="datalim")
     axes.set_title(title, fontsize=10)

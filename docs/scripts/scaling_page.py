@@ -1,6 +1,6 @@
 """docs/scaling.md: what 1 to 128 GPUs roughly take, by one formula from the stored counts and measurements.
 
-python benchmarks/scaling.py [--check] [-o FILE] [--tflops 989] [--share 0.35] [--bandwidth 320]
+python docs/scripts/scaling_page.py [--check] [-o FILE] [--tflops 989] [--share 0.35] [--bandwidth 320]
 """
 
 import argparse
@@ -14,7 +14,7 @@ from typing import Any
 from lit_video.utils.files import write_atomically
 from lit_video.utils.text import markdown_lines
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 STORED = ROOT / "benchmarks" / "results" / "scaling.json"
 VIDEOS = 240_000  # of an epoch of Kinetics-400, one clip each
 OPERATOR = 10e-6  # seconds in which eager PyTorch starts one
@@ -28,10 +28,11 @@ For whoever plans a training on many GPUs.
 
 Time, memory and processor cores of training on 1 to 128 GPUs: X-ViT-B, TimeSformer-L and ViViT-L with the papers'
 batches on Kinetics-400.
-Written by `python benchmarks/scaling.py` from [stored counts and measurements](../benchmarks/results/scaling.json); a
-test keeps it up to date. **Times are estimates: no GPU has been measured.** For other GPUs:
+Written by `python docs/scripts/scaling_page.py` from [stored counts and
+measurements](../benchmarks/results/scaling.json); a test keeps it up to date.
+**Times are estimates: no GPU has been measured.** For other GPUs:
 
-    python benchmarks/scaling.py -o PLAN.md --tflops 312 --share 0.3 --bandwidth 10
+    python docs/scripts/scaling_page.py -o PLAN.md --tflops 312 --share 0.3 --bandwidth 10
 
 ## Time
 
@@ -72,14 +73,14 @@ passes {accumulated:.2f} (formula {accumulated_predicted:.2f}).
 
 
 def step(row: dict[str, Any], gpus: int, given: argparse.Namespace) -> float:
-    """Seconds of an optimizer step at the paper's batch: the formula of the page."""
+    """Return the seconds of an optimizer step at the paper's batch: the formula of the page."""
     compute = 6 * row["macs"] * row["global_batch"] / gpus / (given.share * given.tflops * 1e12)
     sent = 2 * (gpus - 1) / gpus * WORD * row["parameters"]
     return max(compute, OPERATOR * row["operators"]) + sent / (given.bandwidth * 1e9)
 
 
 def times(models: dict[str, Any], given: argparse.Namespace) -> str:
-    """The table of times, by model and number of GPUs."""
+    """Return the table of times, by model and number of GPUs."""
     header = ["model", "GPUs", "clips per GPU", "clips/s", "epoch, min", "training, h", "GPU-h", "efficiency"]
     body = []
     for name, row in models.items():
@@ -96,7 +97,7 @@ def times(models: dict[str, Any], given: argparse.Namespace) -> str:
 
 
 def demands(models: dict[str, Any], given: argparse.Namespace) -> str:
-    """The table of memory and cores, by model."""
+    """Return the table of memory and cores, by model."""
     header = ["model", "clip", "batch", "epochs", "parameters", "GMACs", "GB per clip", "recomputed"]
     header += ["clips in 24 / 80 GB", "ms, 250 / 12 apart", "cores per GPU"]
     body = []
@@ -113,7 +114,7 @@ def demands(models: dict[str, Any], given: argparse.Namespace) -> str:
 
 
 def checked(two: dict[str, Any]) -> dict[str, Any]:
-    """Steps of two processes with communication over those without: measured, and by the formula."""
+    """Return steps of two processes with communication over those without: measured, and by the formula."""
     largest, seconds = two["all_reduce"][-1], two["seconds"]
     bandwidth = largest["bytes"] / median(largest["seconds"])
     found = {"measured_bandwidth": bandwidth / 1e9, "rounds": len(seconds["two"]), "side": two["image_size"]}
@@ -126,7 +127,7 @@ def checked(two: dict[str, Any]) -> dict[str, Any]:
 
 
 def page(stored: dict[str, Any], given: argparse.Namespace) -> str:
-    """The page's text."""
+    """Return the page's text."""
     paper, two = stored["paper"], stored["processes"]
     said = two | checked(two) | vars(given) | {"hours": paper["v100_hours"], "epochs": paper["epochs"]}
     said["reached"] = 6 * paper["macs"] * VIDEOS * paper["epochs"] / (3600 * paper["v100_hours"]) / 125e12
