@@ -11,8 +11,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Literal
 
-import av
-
 from lit_video.video.decoding import (
     Decode,
     DecodeError,
@@ -24,7 +22,7 @@ from lit_video.video.decoding import (
     frame_table,
     image_table,
 )
-from lit_video.video.decoding.container import open_video, reason
+from lit_video.video.decoding.container import open_video, reading
 from lit_video.video.decoding.damage import spoiled
 from lit_video.video.decoding.frame_table import compact
 from lit_video.video.decoding.pyav import PREDICTED, judged
@@ -128,16 +126,13 @@ def _decode_all(path: Path, table: FrameTable) -> FrameTable:
     bad: list[int | None] = []
     partial: set[int | None] = set()  # times of key frames that only begin to refresh the picture
     sizes: set[tuple[int, int]] = set()
-    try:
-        with open_video(path) as container:
-            for frame, is_spoiled in judged(container, bool(table.pts)):
-                sizes.add((frame.width, frame.height))
-                # a sound key frame of a spoiled group spoils none before
-                is_bad = frame.is_corrupt or (is_spoiled and not frame.key_frame)
-                (bad if is_bad else sound).append(frame.pts)
-                partial |= {frame.pts} if frame.key_frame and frame.pict_type in PREDICTED else set()
-    except (av.FFmpegError, OSError) as error:
-        raise DecodeError(f"{path}: {reason(error)} at frame {len(sound) + len(bad)}") from error
+    with reading(path), open_video(path) as container:
+        for frame, is_spoiled in judged(container, bool(table.pts)):
+            sizes.add((frame.width, frame.height))
+            # a sound key frame of a spoiled group spoils none before
+            is_bad = frame.is_corrupt or (is_spoiled and not frame.key_frame)
+            (bad if is_bad else sound).append(frame.pts)
+            partial |= {frame.pts} if frame.key_frame and frame.pict_type in PREDICTED else set()
     if len(sizes) > 1:
         raise DecodeError(f"{path}: its frames have several sizes")
     if not table.pts and len(sound) < table.count:

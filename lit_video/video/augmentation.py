@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -42,10 +42,9 @@ SHORT_SIDES = {"scale": XVIT_SHORT_SIDE, "stretch": XVIT_SHORT_SIDE, "most": (1,
 
 def timm_v0() -> ImageOp:
     """Build timm's AutoAugment ``v0`` with translations of up to 100 pixels, as in X-ViT's release."""
-    auto = auto_augment_transform("v0", {"translate_const": 100, "img_mean": (GREY,) * 3})
-    for op in (op for pair in auto.policy for op in pair if op.name == "Posterize"):
+    augment: Any = auto_augment_transform("v0", {"translate_const": 100, "img_mean": (GREY,) * 3})
+    for op in (op for pair in augment.policy for op in pair if op.name == "Posterize"):
         op.aug_fn = posterize
-    augment: ImageOp = auto
     return augment
 
 
@@ -111,20 +110,12 @@ def cutout(frames: Frames, half: float) -> Frames:
         frames: ``(t, height, width, 3)``.
         half: half the side of the square over the short side of a frame.
     """
-    left, top, right, bottom = cutout_box((frames.shape[2], frames.shape[1]), half)
+    height, width = frames.shape[1:3]
+    reach = round(half * min(height, width))
+    column, row = random.randrange(width), random.randrange(height)
     frames = frames.copy()
-    frames[:, top:bottom, left:right] = 0
+    frames[:, max(row - reach, 0) : row + reach, max(column - reach, 0) : column + reach] = 0
     return frames
-
-
-def cutout_box(size: tuple[int, int], half: float) -> tuple[int, int, int, int]:
-    """Draw the square in a picture of this width and height: left, top, right, bottom."""
-    edges, reach = [], round(half * min(size))
-    for length in size:
-        centre = random.randrange(length)
-        edges.append((max(centre - reach, 0), min(centre + reach, length)))
-    (left, right), (top, bottom) = edges
-    return left, top, right, bottom
 
 
 def change_colours(clip: Tensor) -> Tensor:

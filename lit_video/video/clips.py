@@ -50,20 +50,11 @@ class VideoRecord:
     fps: float | None = None  # rate of a folder of images, which path then is; None for a video file
 
     def table(self) -> FrameTable:
-        """Return the table of the whole video's frames.
-
-        Raises:
-            DecodeError: it cannot be opened.
-        """
+        """Return the table of the whole video's frames; see :func:`~lit_video.video.decoding.decode` for errors."""
         return frame_table(self.path) if self.fps is None else image_table(self.path, self.fps)
 
     def decode(self, numbers: Sequence[int], decode: Decode = decode) -> Frames:
-        """RGB frames of the video by their number, ``(len(numbers), height, width, 3)``; a file's by ``decode``.
-
-        Raises:
-            DecodeError: one cannot be read.
-            IndexError: a number beyond the video's frames.
-        """
+        """RGB frames of the video by their number, ``(len(numbers), height, width, 3)``; a file's by ``decode``."""
         return (decode if self.fps is None else decode_images)(self.path, numbers)
 
     def decode_in_order(self, numbers: Sequence[int]) -> Iterator[Frames]:
@@ -133,19 +124,11 @@ class ClipDataset(Dataset[Sample]):
         return len(self.records) * (self.clips or 1)
 
     def __getitem__(self, item: Key | int) -> Sample:
-        """Decode one clip; a number alone, as other samplers give it, is of epoch 0.
-
-        Raises:
-            DecodeError: the video cannot be read, if that is to fail.
-        """
+        """Decode one clip; a number alone, as other samplers give it, is of epoch 0."""
         return self._samples([_key(item)])[0]
 
     def __getitems__(self, items: list[Key] | list[int]) -> list[Sample]:
-        """Return a batch for PyTorch's loader; a video's clips in it are decoded at once.
-
-        Raises:
-            DecodeError: likewise.
-        """
+        """Return a batch for PyTorch's loader; a video's clips in it are decoded at once."""
         by_video = groupby(map(_key, items), lambda key: (key[0], key[1] // (self.clips or 1)))
         return [sample for _, group in by_video for sample in self._samples(list(group))]
 

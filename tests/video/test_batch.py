@@ -39,10 +39,6 @@ def drawn(count, size, epoch=0, **augmentation):
     return draw(keys, size, Augmentation(**(dict(erasing=0.0, smoothing=0.0) | augmentation)), seed=0)
 
 
-def erased_of(clip, probability):
-    return erase(clip, drawn(len(clip), clip.shape[-2:], erasing=probability).boxes)
-
-
 def train_with(raw, augmentation, seed=0, channels="rgb"):
     draws = draw(raw["key"], raw["clip"].shape[-2:], augmentation, seed)
     return training_batch(raw, 0.5, 0.5, 5, augmentation.smoothing, draws, channels)
@@ -54,18 +50,12 @@ def train_with(raw, augmentation, seed=0, channels="rgb"):
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
-@pytest.mark.parametrize(("mean", "std"), [(0.5, 0.5), (0.45, 0.225), (0.0, 1.0), IMAGENET])
+@pytest.mark.parametrize(("mean", "std"), [(0.5, 0.5), (0.45, 0.225), IMAGENET])
 def test_normalise_is_its_formula_with_time_behind_channels(mean, std):
     clip = raw_batch(items=2, views=3)["clip"]
-    actual = normalise(clip, mean, std)
-    assert actual.shape == (6, 3, 3, 8, 8)
-    assert actual.dtype == torch.float32
-    for b in range(2):
-        for view in range(3):
-            for frame in range(3):
-                m, s = (torch.tensor(x, dtype=torch.float64).expand(3).view(3, 1, 1) for x in (mean, std))
-                expected = (clip[b, view, frame].double() / 255 - m) / s
-                assert torch.allclose(actual[b * 3 + view, :, frame].double(), expected, atol=1e-5)
+    m, s = (torch.tensor(x, dtype=torch.float64).expand(3).view(3, 1, 1) for x in (mean, std))
+    expected = ((clip.double() / 255 - m) / s).flatten(0, 1).transpose(1, 2).float()
+    torch.testing.assert_close(normalise(clip, mean, std), expected, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("pixels", [(0.45, 0.225), IMAGENET])
@@ -104,55 +94,20 @@ def test_smooth_is_its_formula():
 # erasing
 
 
-def boxes(erased):
-    """(clip, top, bottom, left, right) of what was set to 0 in clips of ones, after checking that it is a box."""
-    erased_boxes = []
-    for i, clip in enumerate(erased):
-        gone = clip == 0
-        assert (gone | (clip == 1)).all()
-        if not gone.any():
-            continue
-        assert (gone == gone[:1, :1]).all(), "not the same in all frames and channels"
-        rows, columns = gone[0, 0].any(1).nonzero()[:, 0], gone[0, 0].any(0).nonzero()[:, 0]
-        top, bottom, left, right = int(rows[0]), int(rows[-1]) + 1, int(columns[0]), int(columns[-1]) + 1
-        assert gone[0, 0, top:bottom, left:right].all()
-        assert gone[0, 0].sum() == (bottom - top) * (right - left)
-        erased_boxes.append((i, top, bottom, left, right))
-    return erased_boxes
-
-
-@pytest.fixture(scope="module")
-def thousand_boxes():
-    return boxes(erased_of(torch.ones(2000, 1, 2, 100, 100), 0.5))
-
-
-def test_half_of_the_clips_are_erased(thousand_boxes):
-    # of 2000: standard deviation 22; ten attempts leave next to none unfit
-    assert 890 < len(thousand_boxes) < 1110
-
-
-def test_erased_area_and_aspect_have_the_papers_distribution(thousand_boxes):
-    heights = np.array([bottom - top for _, top, bottom, _, _ in thousand_boxes])
-    widths = np.array([right - left for _, _, _, left, right in thousand_boxes])
-    area, aspect = heights * widths / 100**2, heights / widths
+def test_erased_boxes_have_the_papers_distribution():
+    top, left, height, width = (x for x in drawn(2000, (100, 100), erasing=0.5).boxes.double().T.numpy())
+    some = height > 0
+    assert 890 < some.sum() < 1110  # standard deviation 22
+    top, left, height, width = (x[some] for x in (top, left, height, width))
+    assert (min(top), min(left), max(top + height), max(left + width)) == (0, 0, 100, 100)
+    area, aspect = height * width / 100**2, height / width
     # sides are whole pixels: a box of 0.02 may be 26 x 8
-    assert 0.018 < area.min() < 0.03
-    assert 0.32 < area.max() < 0.345
-    assert 0.28 < aspect.min() < 0.34
-    assert 1 / 0.34 < aspect.max() < 1 / 0.28
-    # nearly uniform, but for the large and long boxes that do not fit (a side of at most 100)
-    assert np.mean(area) == pytest.approx((0.02 + 1 / 3) / 2, abs=0.015)
-    assert np.std(area) == pytest.approx((1 / 3 - 0.02) / 12**0.5, abs=0.01)
-    # log-uniform, so as many tall as wide ones
-    assert np.mean(np.log(aspect)) == pytest.approx(0, abs=0.12)
-    assert np.std(np.log(aspect)) == pytest.approx(2 * np.log(1 / 0.3) / 12**0.5, abs=0.06)
-
-
-def test_erased_boxes_reach_every_edge(thousand_boxes):
-    edges = np.array(thousand_boxes)[:, 1:]
-    assert edges.min(0)[[0, 2]].tolist() == [0, 0]
-    assert edges.max(0)[[1, 3]].tolist() == [100, 100]
-    assert edges.mean(0).reshape(2, 2).mean(1) == pytest.approx([50, 50], abs=3)
+    assert 0.018 < area.min() < 0.03 and 0.32 < area.max() < 0.345
+    assert 0.28 < aspect.min() < 0.34 and 1 / 0.34 < aspect.max() < 1 / 0.28
+    # nearly uniform, but for the large and long boxes that do not fit; as many tall as wide ones
+    assert area.mean() == pytest.approx((0.02 + 1 / 3) / 2, abs=0.015)
+    assert np.log(aspect).mean() == pytest.approx(0, abs=0.12)
+    assert np.log(aspect).std() == pytest.approx(2 * np.log(1 / 0.3) / 12**0.5, abs=0.06)
 
 
 def test_all_clips_are_erased_at_once_as_one_by_one():
@@ -176,17 +131,6 @@ def test_mixup_mixes_clips_and_labels_with_the_neighbour_by_one_weight():
     for i in range(5):
         assert torch.allclose(labels[i], weight * target[i] + (1 - weight) * target[i - 1])
         assert torch.allclose(mixed[i], weight * clip[i] + (1 - weight) * clip[i - 1], atol=1e-6)
-
-
-@pytest.mark.parametrize("alpha", [0.2, 0.8, 1.0, 4.0])
-def test_mixing_weights_are_beta_distributed(alpha):
-    draws = 4000
-    shares = [drawn(1, (4, 4), epoch, mixup=alpha).mixture.share for epoch in range(draws)]
-    weights = 1 - torch.tensor(shares, dtype=torch.float64)
-    variance = 1 / (4 * (2 * alpha + 1))
-    assert weights.mean() == pytest.approx(0.5, abs=5 * (variance / draws) ** 0.5)
-    assert weights.var() == pytest.approx(variance, rel=0.1)
-    assert ((weights >= 0) & (weights <= 1)).all()
 
 
 def test_the_draws_are_those_that_stored_results_were_made_with():
@@ -217,13 +161,8 @@ def test_a_training_batch_is_a_function_of_seed_and_keys_alone():
     again = augmented(raw_batch())
     assert random.getstate() == before[0] and torch.equal(torch.get_rng_state(), before[1])
     assert all(torch.equal(first[name], again[name]) for name in first)
-
-
-@pytest.mark.parametrize(("seed", "epoch"), [(1, 0), (0, 1)])
-def test_another_seed_or_epoch_augments_otherwise(seed, epoch):
-    first, other = augmented(raw_batch()), augmented(raw_batch(epoch=epoch), seed)
-    assert not torch.equal(first["target"], other["target"])
-    assert not torch.equal(first["clip"], other["clip"])
+    for other in (augmented(raw_batch(), seed=1), augmented(raw_batch(epoch=1))):
+        assert not torch.equal(first["target"], other["target"]) and not torch.equal(first["clip"], other["clip"])
 
 
 def test_mixup_and_erasing_happen_where_they_are_asked_for():

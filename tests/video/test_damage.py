@@ -2,6 +2,7 @@
 
 import random
 from contextlib import suppress
+from functools import partial
 
 import av
 import numpy as np
@@ -98,15 +99,6 @@ def test_a_gap_in_an_even_rate_is_a_loss_however_short_and_at_however_many_place
         assert "in an even rate" in probe(path, "x", every_frame=False).reason
 
 
-def test_a_lost_group_of_pictures_may_have_taken_half_of_the_frame_before(tmp_path):
-    path = tmp_path / "lost.mkv"
-    write(tmp_path / "whole.mp4")
-    remux(tmp_path / "whole.mp4", path, lambda i: not 12 <= i < 24)
-    assert [*returned(path, tmp_path / "whole.mp4")[1]] == [*range(12)]
-    info = probe(path, "x", every_frame=False)
-    assert info.reason.endswith("damaged: a gap of 0.52 s behind frame 11 (0.44 s) in an even rate")
-
-
 def test_a_damaged_frame_spoils_its_group_and_a_key_frame_the_one_before_too():
     assert spoiled(range(10), [0, 6], []) == []
     assert spoiled(range(10), [0, 6], [3]) == [0, 1, 2, 3, 4, 5]
@@ -155,24 +147,6 @@ def test_a_missing_end_is_one_verdict(tmp_path, ending):
         decode(path, [0])
 
 
-def test_an_avi_whose_header_promises_more_frames_is_read_and_told_and_a_cut_one_refused(tmp_path):
-    path, cut = tmp_path / "more.avi", tmp_path / "cut.avi"
-    write(path, codec="mpeg4", options={"g": "12"})
-    content = bytearray(path.read_bytes())
-    cut.write_bytes(content[: len(content) * 2 // 3])
-    for chunk, place in ((b"avih", 16), (b"strh", 32)):
-        at = content.index(chunk) + 8 + place
-        assert int.from_bytes(content[at : at + 4], "little") == 60
-        content[at : at + 4] = (100).to_bytes(4, "little")
-    path.write_bytes(content)
-    info = probe(path, "x", every_frame=True)
-    assert (info.status, info.reason) == ("suspicious", "the header promises 100 frames, 60 are there")
-    assert len(decode(path, [0, 59])) == 2
-    assert probe(cut, "x", every_frame=False).status == "broken"
-    with pytest.raises(DecodeError, match="the file ends early"):
-        decode(cut, [0])
-
-
 @pytest.mark.parametrize("jump", [95_340.0, -1.0])
 def test_sampling_spans_the_frames_where_time_jumps(streams, tmp_path, jump):
     path = tmp_path / "jump.ts"
@@ -194,15 +168,6 @@ def test_sampling_spans_the_frames_where_time_jumps(streams, tmp_path, jump):
     assert ("a gap of 95,340" if jump > 0 else "time jumps back by") in info.reason
 
 
-def test_parts_of_less_than_a_second_that_are_joined_are_read(tmp_path):
-    path = tmp_path / "joined.ts"
-    write(path, frames=24)
-    path.write_bytes(3 * path.read_bytes())
-    pictures = list(sequentially(path)[0].values())
-    assert np.array_equal(decode(path, range(72)), np.stack(pictures))
-    assert "time jumps back by 0." in probe(path, "x", every_frame=False).reason
-
-
 @pytest.fixture
 def damaged_set(streams, tmp_path):
     """A folder with a broken, a damaged and a suspicious video among four in each class of ``train``, and its check."""
@@ -217,53 +182,41 @@ def damaged_set(streams, tmp_path):
     return tmp_path
 
 
-def test_the_check_tells_the_verdicts_and_a_manifest_excludes_what_it_calls_broken(damaged_set, capsys):
+def listed(folder, paths, **options):
+    """A data set of these videos, below a folder with a manifest."""
+    data = Videos(paths, manifest=str(folder / "manifest.sqlite"), **options)
+    data.root = folder
+    return data
+
+
+def test_a_manifest_excludes_what_the_check_calls_broken(damaged_set, capsys):
     assert main(["data", "check", str(damaged_set), "--dataset", "VideoFolder"]) == 1
     out = capsys.readouterr().out
-    for line in (
-        "broken (1):\n  train/b/1.mkv: Invalid data found when processing input",
-        "damaged (1):\n  train/a/0.mkv: frames 36 to 59 (1.44 to 2.84 s) damaged: they cannot be decoded without",
-        "suspicious (1):\n  train/b/2.mkv: a gap of 2.04 s behind frame 20 (0.80 s) (2 such)",
-    ):
-        assert line in out
+    assert "broken (1):\n  train/b/1.mkv: Invalid data found when processing input" in out
+    assert "damaged (1):\n  train/a/0.mkv: frames 36 to 59 (1.44 to 2.84 s) damaged: they cannot be decoded" in out
     paths = sorted(damaged_set.glob("train/*/*.mkv"))
-    manifest = dict(manifest=str(damaged_set / "manifest.sqlite"))
-
-    class Listed(Videos):
-        root = damaged_set
-
     with pytest.raises(UserError, match=r"data\.manifest: 2 of the train videos broken or damaged \(first .*a/0\.mkv"):
-        Listed(paths, broken="fail", **manifest).train_dataloader()
-    data = Listed(paths, broken="skip", broken_percent=20, batch_size=1, **manifest)
+        listed(damaged_set, paths, broken="fail").train_dataloader()
+    data = listed(damaged_set, paths, broken="skip", broken_percent=20, batch_size=1)
     broken = {int(raw["video"]): raw["broken"][0] for raw in data.train_dataloader() if raw["broken"][0]}
-    assert broken[5] == f"{paths[5]}: Invalid data found when processing input"
-    assert set(broken) <= {0, 5}
-    assert data.found_broken.reasons["train"] == {5: broken[5]}
-    lines = capsys.readouterr().err.strip().splitlines()
-    assert ["2 of the train videos broken or damaged" in line for line in lines] == [True, False]
-    assert "1 of the train videos suspicious (first " in lines[1] and lines[1].endswith("; used")
+    assert set(broken) <= {0, 5} and data.found_broken.reasons["train"] == {5: broken[5]}
     with pytest.raises(UserError, match=r"data\.broken_percent: 12\.5 % of the train videos"):
-        Listed(paths, broken="skip", broken_percent=10, **manifest).train_dataloader()
+        listed(damaged_set, paths, broken="skip", broken_percent=10).train_dataloader()
 
 
 @pytest.mark.parametrize("with_manifest", [False, True])
-def test_suspicious_videos_are_left_out_or_refused_as_broken_ones_are(with_manifest, damaged_set, capsys):
+def test_suspicious_videos_are_left_out_or_refused_as_broken_ones_are(with_manifest, damaged_set):
     paths = [damaged_set / f"train/b/{i}.mkv" for i in (0, 2, 3)]
-    how = dict(manifest=str(damaged_set / "manifest.sqlite")) if with_manifest else {}
-    main(["data", "check", str(damaged_set), "--dataset", "VideoFolder"])
-
-    class Listed(Videos):
-        root = damaged_set
-
-    data = Listed(paths, suspicious="skip", broken_percent=40, batch_size=1, num_workers=0, **how)
+    data_set = partial(listed, damaged_set) if with_manifest else Videos
+    if with_manifest:
+        main(["data", "check", str(damaged_set), "--dataset", "VideoFolder"])
+        with pytest.raises(UserError, match=r"data\.broken_percent: 33\.3 %"):
+            data_set(paths, suspicious="skip").train_dataloader()
+    data = data_set(paths, suspicious="skip", broken_percent=40, batch_size=1)
     broken = {int(raw["video"]): raw["broken"][0] for raw in data.train_dataloader()}
     assert broken[1].startswith(f"{paths[1]}: suspicious: a gap of 2.04 s") and broken[0] == broken[2] == ""
     with pytest.raises((UserError, DecodeError), match=r"2\.mkv: (suspicious: )?a gap of 2\.04 s"):
-        next(iter(Listed(paths[1:], suspicious="fail", batch_size=2, num_workers=0, **how).train_dataloader()))
-    if with_manifest:
-        assert data.found_broken.reasons["train"].keys() == {1}
-        with pytest.raises(UserError, match=r"data\.broken_percent: 33\.3 %"):
-            Listed(paths, suspicious="skip", **how).train_dataloader()
+        next(iter(data_set(paths[1:], suspicious="fail", batch_size=2).train_dataloader()))
 
 
 def test_damage_that_only_the_decoder_sees_spoils_the_group_and_what_is_decoded_from_it(tmp_path):

@@ -1,9 +1,7 @@
 """decode() must give the pixels of sequential decoding, for every codec, container and index set."""
 
 import random
-import shutil
 from fractions import Fraction
-from pathlib import Path
 
 import av
 import numpy as np
@@ -13,9 +11,7 @@ from lit_video.video.decoding import DecodeError, decode, decode_in_order, frame
 from tests.shared import SHARED
 from tests.video.made import (
     GAPS,
-    HEIGHT,
     VARIABLE_PTS,
-    WIDTH,
     X264_CLOSED,
     X264_PYRAMID,
     X265,
@@ -188,63 +184,6 @@ def test_frame_table_knows_duration_and_start(made, name, seconds, start):
     table = frame_table(made(name))
     assert table.seconds == seconds
     assert start is None or table.pts[0] * table.time_base == start
-
-
-def test_rotation_turns_the_picture_as_a_player_would(made):
-    table = frame_table(made("rotated_90.mp4"))
-    assert (table.height, table.width) == (HEIGHT, WIDTH)
-    upright = decode(made("b_frames_gop_12.mp4"), [30])[0]
-    # set_display_rotation counts counter-clockwise, as rot90 does
-    assert np.array_equal(decode(made("rotated_90.mp4"), [30])[0], np.rot90(upright, 1))
-    assert np.array_equal(decode(made("rotated_180.mp4"), [30])[0], np.rot90(upright, 2))
-    assert np.array_equal(decode(made("rotated_270.mp4"), [30])[0], np.rot90(upright, 3))
-
-
-def assert_decodes_without(path, numbers, spoilt):
-    """Frames come out right although the packets that ``spoilt`` picks cannot be decoded any more."""
-    expected = decode(path, numbers)
-    content = bytearray(path.read_bytes())
-    with av.open(str(path)) as container:
-        for packet in container.demux(video=0):
-            if packet.size and spoilt(packet):
-                content[packet.pos : packet.pos + packet.size] = b"\xff" * packet.size
-    # in place: the frame table is cached, a new one would not list the damaged key frames as such
-    path.write_bytes(content)
-    with pytest.raises(av.FFmpegError):
-        sequentially(path)
-    assert np.array_equal(decode(path, numbers), expected)
-
-
-def test_groups_of_pictures_without_a_wanted_frame_are_not_decoded(made, tmp_path):
-    path = Path(shutil.copy(made("b_frames_gop_12.mp4"), tmp_path))
-    pts = frame_table(path).pts
-    # up to 41: the decoder hands frame 35 out only after some packets more
-    assert_decodes_without(path, range(24, 36), lambda packet: not pts[24] <= packet.pts < pts[42])
-
-
-def test_frames_after_the_last_wanted_one_are_not_decoded(made, tmp_path):
-    path = Path(shutil.copy(made("gop_250.mp4"), tmp_path))
-    pts = frame_table(path).pts
-    # 40 wanted, 60 kept: a frame comes out of the decoder some packets after it went in
-    assert_decodes_without(path, range(3, 41), lambda packet: packet.pts > pts[60])
-
-
-@pytest.mark.parametrize("cover_first", [True, False])
-def test_a_cover_picture_is_not_taken_for_the_video(made, tmp_path, cover_first):
-    source, path = made("b_frames_gop_12.mp4"), tmp_path / "cover.mp4"
-    with av.open(str(source)) as old, av.open(str(path), "w") as new:
-        copy = None if cover_first else new.add_stream_from_template(old.streams.video[0])
-        cover = new.add_stream("mjpeg", rate=25)
-        cover.width, cover.height, cover.pix_fmt = 32, 32, "yuvj420p"
-        cover.disposition = av.stream.Disposition.attached_pic
-        copy = copy or new.add_stream_from_template(old.streams.video[0])
-        new.mux(cover.encode(av.VideoFrame.from_ndarray(np.zeros((32, 32, 3), np.uint8), format="rgb24")))
-        new.mux(cover.encode())
-        for packet in old.demux(video=0):
-            if packet.dts is not None:
-                packet.stream = copy
-                new.mux(packet)
-    assert np.array_equal(decode(path, [0, 30]), decode(source, [0, 30]))
 
 
 @pytest.mark.parametrize("name", ["no_duration.mkv", "late_start.ts", "vp9_no_duration.webm"])

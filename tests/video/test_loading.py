@@ -5,7 +5,6 @@ import multiprocessing
 from itertools import chain
 
 import pytest
-import torch
 
 from lit_video.utils.processes import ignore_stops
 from lit_video.video.loading import EvaluationSampler, TimedLoader, TrainingSampler
@@ -72,12 +71,6 @@ def test_resuming_leaves_out_exactly_what_was_seen_on_any_devices_and_only_in_it
 
 def test_a_step_that_was_interrupted_starts_over():
     assert order(items=24, batch=2, accumulate=2, resume=(0, 10)) == order(items=24, batch=2, accumulate=2)[8:]
-
-
-def test_lightning_sees_a_distributed_sampler():
-    # of any other sampler Lightning would make one of its own, without epochs in its keys
-    for sampler in (TrainingSampler(3, 0, 1), EvaluationSampler(3)):
-        assert isinstance(sampler, torch.utils.data.DistributedSampler)
 
 
 def test_workers_end_by_themselves_when_the_garbage_collector_finds_their_loader():

@@ -1,7 +1,5 @@
 """The papers' recipes by name, and the policies and mixing that they are made of."""
 
-from typing import get_args
-
 import numpy as np
 import pytest
 import torch
@@ -13,13 +11,12 @@ from lit_video.utils.classes import smooth
 from lit_video.video.augmentation import (
     TrainingView,
     cutout,
-    cutout_box,
     for_clip,
     timm_v0,
     vivit_rand,
 )
 from lit_video.video.batch import draw, mix
-from lit_video.video.recipes import RECIPES, Recipe
+from lit_video.video.recipes import RECIPES
 from lit_video.video.seeding import seeded
 
 
@@ -30,10 +27,6 @@ def random_frames(frames, height=48, width=64, seed=0):
 
 
 # names
-
-
-def test_every_name_has_a_recipe():
-    assert set(RECIPES) == set(get_args(Recipe))
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -101,16 +94,6 @@ def test_the_released_policy_is_timms_own_on_every_frame():
     assert refused < 15
 
 
-def test_vivits_operations_are_equally_likely():
-    # of twelve, on even grey: inverting, brightening, adding and cutting out can be seen, the other eight can not
-    grey = np.full((2, 40, 40, 3), 100, np.uint8)
-    op = vivit_rand(20)
-    with seeded("ops"):
-        unchanged = sum(np.array_equal(op(grey), grey) for _ in range(600))
-    # two layers; inverting twice is no change either. Of 600: standard deviation 12
-    assert unchanged == pytest.approx(600 * ((8 / 12) ** 2 + (1 / 12) ** 2), abs=60)
-
-
 @pytest.mark.parametrize("magnitude", [15, 20])
 def test_vivits_statistics_are_those_of_the_clip(magnitude):
     # two frames of one grey each: contrast, equalised alone, would leave either as it is
@@ -128,14 +111,11 @@ def test_vivits_cutout_is_a_black_square_around_a_uniform_centre(magnitude, side
     reach = round(4 * magnitude * side / 224)
     with seeded("cutout"):
         for _ in range(draws):
-            left, top, right, bottom = cutout_box((2 * side, side), half)
-            assert reach <= bottom - top <= 2 * reach and reach <= right - left <= 2 * reach
-            covered[top:bottom, left:right] += 1
-    with seeded("one"):
-        black = cutout(np.full((2, side, 2 * side, 3), 255, np.uint8), half) == 0
-    with seeded("one"):
-        left, top, right, bottom = cutout_box((2 * side, side), half)
-    assert black[:, top:bottom, left:right].all() and black.sum() == 6 * (bottom - top) * (right - left)
+            black = cutout(np.ones((2, side, 2 * side, 1), np.uint8), half)[..., 0] == 0
+            rows, columns = black[0].any(1), black[0].any(0)
+            assert (black == rows[:, None] & columns).all()
+            assert reach <= rows.sum() <= 2 * reach and reach <= columns.sum() <= 2 * reach
+            covered += black[0]
     share = (2 * reach) ** 2 / (side * 2 * side)
     assert covered[side // 2, side] / draws == pytest.approx(share, abs=5 * (share / draws) ** 0.5)
     for corner in (covered[0, 0], covered[0, -1], covered[-1, 0], covered[-1, -1]):
@@ -164,18 +144,3 @@ def test_cutmix_mixes_labels_as_it_mixes_pixels(alpha):
             pixels = [float((mixed[i] == j).double().mean()) for j in range(4)]
             assert target[i].tolist() == pytest.approx(pixels, abs=1e-6)
             assert pixels[i] + pixels[i - 1] == 1
-
-
-def test_cutmix_boxes_have_the_papers_distribution():
-    draws, covered = 3000, np.zeros((40, 60))
-    for epoch in range(draws):
-        top, left, height, width = mixture(epoch, (40, 60), cutmix=1.0).box
-        covered[top : top + height, left : left + width] += 1 / draws
-    # area 1 - Beta(1, 1) and a uniform centre: the middle is covered by E[area], a corner by E[area] / 4
-    assert covered[20, 30] == pytest.approx(1 / 2, abs=0.05)
-    assert covered[[0, 0, -1, -1], [0, -1, 0, -1]] == pytest.approx([1 / 8] * 4, abs=0.035)
-
-
-def test_with_both_each_batch_is_mixed_one_way_evenly():
-    cuts = sum(mixture(epoch, mixup=1.0, cutmix=1.0).box is not None for epoch in range(600))
-    assert 240 < cuts < 360  # of 600: standard deviation 12.2

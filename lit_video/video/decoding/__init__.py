@@ -4,13 +4,13 @@ A :class:`FrameTable`, read from a file's packets by PyAV, says which frames a v
 :func:`decode` maps ``(path, frame numbers)`` to frames, with the pixels of decoding the whole video and picking.
 """
 
-from lit_video.video.decoding.frame_table import DecodeError as DecodeError
+from lit_video.video.decoding.container import DecodeError as DecodeError
 from lit_video.video.decoding.frame_table import Frames as Frames
 from lit_video.video.decoding.frame_table import FrameTable as FrameTable
 from lit_video.video.decoding.frame_table import exact as exact
-from lit_video.video.decoding.frame_table import forget_tables as forget_tables
 from lit_video.video.decoding.frame_table import frame_table as frame_table
 from lit_video.video.decoding.images import decode_images as decode_images
+from lit_video.video.decoding.images import forget_tables as forget_tables
 from lit_video.video.decoding.images import image_table as image_table
 from lit_video.video.decoding.pyav import Decode as Decode
 from lit_video.video.decoding.pyav import KeptVideos as KeptVideos

@@ -29,13 +29,21 @@ SHORT = 0.9  # share of the announced duration; a shorter video ends early
 _kept: dict[tuple[int, Path], InputContainer] = {}
 
 
-def open_video(path: Path) -> InputContainer:
-    """Open a file, whatever its name: without its protocol FFmpeg takes ``http:/a.mp4`` for an address.
+class DecodeError(RuntimeError):
+    """A video that cannot be read, with its path and the reason."""
 
-    Raises:
-        av.FFmpegError: it cannot be opened.
-        OSError: likewise.
-    """
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Raise a :class:`DecodeError` with the path for an error of FFmpeg, in its words, or of the system."""
+    try:
+        yield
+    except (av.FFmpegError, OSError) as error:
+        raise DecodeError(f"{path}: {error.strerror or str(error) or type(error).__name__}") from error
+
+
+def open_video(path: Path) -> InputContainer:
+    """Open a file, whatever its name: without its protocol FFmpeg takes ``http:/a.mp4`` for an address."""
     return av.open(f"file:{path}")
 
 
@@ -47,34 +55,23 @@ def keep(path: Path, container: InputContainer) -> None:
 
 @contextmanager
 def opened(path: Path) -> Iterator[InputContainer]:
-    """Open a path's container, or take the one kept for it; its position is anywhere.
-
-    Raises:
-        av.FFmpegError: it cannot be opened.
-        OSError: likewise.
-    """
+    """Open a path's container, or take the one kept for it; its position is anywhere."""
     with _kept.pop((os.getpid(), path), None) or open_video(path) as container:
         yield container
 
 
-def video_stream(container: InputContainer) -> VideoStream | None:
+def video_stream(container: InputContainer) -> VideoStream:
     """Return FFmpeg's best video stream, no cover picture and with a decoder, to be decoded in this thread alone."""
     best, usual = container.streams.best("video"), Disposition.default
-    videos = [each for each in container.streams.video if not each.disposition & Disposition.attached_pic]
-    videos = [each for each in videos if each.codec_context is not None]
+    every = container.streams.video
+    videos = [each for each in every if each.codec_context and not each.disposition & Disposition.attached_pic]
     if not videos:
-        return None
+        unknown = any(each.codec_context is None for each in every)
+        raise av.InvalidDataError(0, "no video stream" + " that FFmpeg has a decoder for" * unknown)
     stream = max(videos, key=lambda each: (each is best, each.disposition & usual, each.width * each.height))
     # threads gain nothing with one worker per core, and leaving early from frame threads can hang PyAV
     stream.codec_context.thread_type = "NONE"
     stream.codec_context.thread_count = 1
-    return stream
-
-
-def scanned_stream(container: InputContainer) -> VideoStream:
-    """Return :func:`video_stream` of a file whose frame table was read, so that it has one."""
-    stream = video_stream(container)
-    assert stream is not None, "the scan has seen one"
     return stream
 
 
@@ -103,25 +100,18 @@ def seeks(stream: VideoStream, packets: Sequence[Seen]) -> bool:
     return (codec.intra_only or codec.canonical_name in _SEEKING) and not any(packet.is_kept for packet in packets)
 
 
-def reason(error: Exception) -> str:
-    """Why a file cannot be read, in FFmpeg's or the system's words."""
-    return getattr(error, "strerror", None) or str(error) or type(error).__name__
-
-
-def refusal(container: InputContainer, stream: VideoStream, path: Path) -> str:
-    """Why what FFmpeg has opened is no whole video of its own, or an empty string.
+def check_file(container: InputContainer, stream: VideoStream, path: Path) -> None:
+    """Raise an ``av.InvalidDataError`` for what FFmpeg has opened, but is no whole video of its own.
 
     A file whose index, or size, goes beyond its end would decode, but is not the video that the label was given to.
     """
     if what := _NO_VIDEOS.get(container.format.name):
-        return f"{what}, no video"
+        raise av.InvalidDataError(0, f"{what}, no video")
     size = path.stat().st_size
-    lost = sum(entry.pos + entry.size > size for entry in stream.index_entries)
-    if lost:
-        return f"the file ends early, {lost} or more of its frames are cut off"
+    if lost := sum(entry.pos + entry.size > size for entry in stream.index_entries):
+        raise av.InvalidDataError(0, f"the file ends early, {lost} or more of its frames are cut off")
     if container.format.name == "avi" and size < (end := _end_of_avi(path)) < 2**32:
-        return f"the file ends early, it has {size:,} of {end:,} bytes"
-    return ""
+        raise av.InvalidDataError(0, f"the file ends early, it has {size:,} of {end:,} bytes")
 
 
 def _end_of_avi(path: Path) -> int:
@@ -136,8 +126,8 @@ def _end_of_avi(path: Path) -> int:
     return end
 
 
-def ends_early(container: InputContainer, stream: VideoStream, first: float, end: float, step: float) -> str:
-    """Why the header shows that the last frames are missing, or an empty string.
+def check_end(container: InputContainer, stream: VideoStream, first: float, end: float, step: float) -> None:
+    """Raise an ``av.InvalidDataError`` for a video whose header shows that the last frames are missing.
 
     In seconds: ``first`` is the time of the first frame, ``end`` the end of the last, ``step`` from one to the next.
     """
@@ -152,7 +142,7 @@ def ends_early(container: InputContainer, stream: VideoStream, first: float, end
     elif formats & {"mp4", "asf"}:
         announced = float((stream.duration or 0) * (stream.time_base or 0))
     else:  # others announce nothing: FFmpeg takes their duration from the packets
-        return ""
-    if here >= least * announced or announced - here <= 3 * step:
-        return ""
-    return f"the file ends early: {announced:.2f} s are announced, the frames end at {here:.2f} s"
+        return
+    if here < least * announced and announced - here > 3 * step:
+        why = f"the file ends early: {announced:.2f} s are announced, the frames end at {here:.2f} s"
+        raise av.InvalidDataError(0, why)

@@ -1,15 +1,13 @@
 """The frames of a video, their times, and where decoding can start: read from its packets, nothing is decoded."""
 
 from array import array
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import wraps
+from functools import lru_cache
 from itertools import groupby, islice, pairwise
 from pathlib import Path
-from typing import Any, TypeVar
 
 import av
 import numpy as np
@@ -18,13 +16,13 @@ from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from lit_video.video.decoding.container import (
+    DecodeError,
     Seen,
-    ends_early,
+    check_end,
+    check_file,
     keep,
     open_video,
-    reason,
-    refusal,
-    scanned_stream,
+    reading,
     seeks,
     seen,
     video_stream,
@@ -32,17 +30,12 @@ from lit_video.video.decoding.container import (
 from lit_video.video.decoding.damage import gaps, joints, verdict, without_jumps
 
 Frames = NDArray[np.uint8]
-T = TypeVar("T")
 
+KEPT = 2000  # tables, or folders' lists of images, in memory; 8 bytes a frame, fewer where the rate is even
 TAIL = 32  # packets among which the last frame's is
 NO_TIMESTAMPS = 0x80  # AVFMT_NOTIMESTAMPS: FFmpeg makes times up
 FIRST = 64  # frames that would show a wrong order
-ODD = 3  # frames that a header promises too many, to be reported
 RUNS = 3  # runs of frames that a message names
-
-
-class DecodeError(RuntimeError):
-    """A video that cannot be read, with its path and the reason."""
 
 
 @dataclass(frozen=True)
@@ -77,65 +70,18 @@ class FrameTable:
     def where(self, numbers: Sequence[int]) -> str:
         """Name frames and their times: ``frames 72 to 95 (2.88 to 3.80 s)``; the first ones of many."""
         runs = [[n for _, n in run] for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])]
-        texts, times = [], self.times
+        texts = []
         for run in runs[:RUNS]:
             ends = sorted({run[0], run[-1]})
-            at = " to ".join(f"{float((times[i] - times[0]) * self.time_base):.2f}" for i in ends) if times else ""
-            numbered = "frame" if len(ends) == 1 else "frames"
-            texts.append(f"{numbered} {' to '.join(map(str, ends))}" + (f" ({at} s)" if at else ""))
+            numbered, at = " to ".join(map(str, ends)), " to ".join(f"{self.seconds_at(i):.2f}" for i in ends)
+            texts.append(f"frame{'s' * (len(ends) > 1)} {numbered} ({at} s)")
         more = sum(map(len, runs[RUNS:]))
         return ", ".join(texts) + (f" and {more} more" if more else "")
 
 
-_caches: list["TableCache[Any]"] = []
-
-
-class TableCache(OrderedDict[Path, T]):
-    """Tables by path, the one used last at the end: a worker's memory stays flat for any number and length of videos.
-
-    The bound ``most`` is on the ``times`` of all tables together, 8 bytes each, as one hour of video has as many as a
-    thousand short clips; 4 million are about 32 MiB. A table itself counts as 256 of them, for what it holds beside;
-    the last one is kept however long.
-    """
-
-    def __init__(self, times: Callable[[T], int], most: int = 4_000_000) -> None:
-        super().__init__()
-        self.times, self.most, self.total = times, most, 0
-        _caches.append(self)
-
-    def __call__(self, read: Callable[[Path], T]) -> Callable[[Path], T]:
-        """Decorate a function that reads a path's table."""
-
-        @wraps(read)
-        def kept(path: Path) -> T:
-            if path in self:
-                self.move_to_end(path)
-            else:
-                self.add(path, read(path))
-            return self[path]
-
-        return kept
-
-    def add(self, path: Path, table: T) -> None:
-        """Keep a table, and drop those that were used longest ago."""
-        self[path] = table
-        self.total += self.times(table) + 256
-        while self.total > self.most and len(self) > 1:
-            self.total -= self.times(self.popitem(last=False)[1]) + 256
-
-    def clear(self) -> None:
-        """Drop all tables."""
-        super().clear()
-        self.total = 0
-
-
-@TableCache[FrameTable](lambda table: len(table.pts) + len(table.shown) + len(table.keyframes))
+@lru_cache(KEPT)
 def frame_table(path: Path) -> FrameTable:
-    """Scan a video's packets (1-3 ms for ten seconds); the tables used last are kept, per process.
-
-    Raises:
-        DecodeError: the file cannot be opened, or holds no video.
-    """
+    """Scan a video's packets (1-3 ms for ten seconds), or raise a :class:`DecodeError`; the last tables are kept."""
     return next(filter(None, (source(path) for source in _sources)), None) or _scan(path)
 
 
@@ -148,29 +94,14 @@ def add_source(source: Callable[[Path], FrameTable | None]) -> None:
         _sources.append(source)
 
 
-def forget_tables() -> None:
-    """Look at all videos again, at folders of images too: files may have changed."""
-    for cache in _caches:
-        cache.clear()
-
-
 def check_numbers(path: Path, numbers: Sequence[int], count: int) -> None:
-    """Refuse frame numbers that a video does not have.
-
-    Raises:
-        IndexError: there are some.
-    """
-    beyond = [i for i in numbers if not 0 <= i < count]
-    if beyond:
+    """Raise an :class:`IndexError` for frame numbers that a video does not have."""
+    if beyond := [i for i in numbers if not 0 <= i < count]:
         raise IndexError(f"{path}: frames {beyond} of a video with {count} frames")
 
 
 def stacked(path: Path, images: list[Frames]) -> Frames:
-    """Stack images ``(height, width, 3)`` into one array.
-
-    Raises:
-        DecodeError: they have several sizes.
-    """
+    """Stack images ``(height, width, 3)`` into one array; raises a :class:`DecodeError` for several sizes."""
     sizes = sorted({image.shape[:2] for image in images})
     if len(sizes) > 1:
         (a, b), (c, d) = sizes[0], sizes[-1]
@@ -179,30 +110,20 @@ def stacked(path: Path, images: list[Frames]) -> Frames:
 
 
 def check_sound(path: Path, table: FrameTable, numbers: Sequence[int]) -> None:
-    """Refuse frames that are known to be damaged.
-
-    Raises:
-        DecodeError: there are some, with their times and the reason.
-    """
+    """Raise a :class:`DecodeError`, with times and the reason, for frames that are known to be damaged."""
     if damaged := sorted({*numbers}.intersection(table.damaged)) if table.damaged else []:
         raise DecodeError(f"{path}: {table.where(damaged)} damaged: {table.damage}")
 
 
 def _scan(path: Path) -> FrameTable:
-    try:
+    with reading(path):
         if path.exists() and not (path.is_file() or path.is_dir()):  # reading a pipe could wait for its writer for ever
-            raise DecodeError(f"{path}: neither a file nor a folder")
+            raise OSError(0, "neither a file nor a folder")
         container = open_video(path)
         stream = video_stream(container)
-        if stream is None:
-            unknown = any(each.codec_context is None for each in container.streams.video)
-            raise DecodeError(f"{path}: no video stream" + " that FFmpeg has a decoder for" * unknown)
-        if why := refusal(container, stream, path):
-            raise DecodeError(f"{path}: {why}")
+        check_file(container, stream, path)
         # numbers of packets, not contents, which together are the whole file
         table = _table(path, container, stream, [seen(packet) for packet in container.demux(stream) if packet.size])
-    except (av.FFmpegError, OSError) as error:
-        raise DecodeError(f"{path}: {reason(error)}") from error
     keep(path, container)
     return table
 
@@ -213,26 +134,27 @@ def _table(path: Path, container: InputContainer, stream: VideoStream, packets: 
     late = next((i for i, p in enumerate(shown) if i and p.pts is not None), 1)
     shown = shown[:1] + shown[late:] if shown and shown[0].pts is not None else shown
     if not shown:
-        raise DecodeError(f"{path}: the video stream is empty")
+        raise av.InvalidDataError(0, "the video stream is empty")
     base, rate = Fraction(stream.time_base or 1), Fraction(stream.average_rate or 25)
-    _, back = joints(packets, base)
+    fallen = next((seconds for seconds in joints(packets, base).values() if seconds > 0), 0.0)
+    back = f"time jumps back by {fallen:,.2f} s, so frames are counted" if fallen else ""
     pts = compact({p.pts for p in shown if p.pts is not None})
     if back or len(pts) < len(shown) or not _identify(path, container, stream, shown):
         pts = ()
     times = pts if pts or back else compact(_clock(container, shown))
-    found = gaps(times, base)
+    codec = stream.codec_context.codec.canonical_name
+    found = gaps(times, base, codec)
     contracted = without_jumps(times, found)
     seconds = _seconds(contracted or times, base, rate) if times else len(shown) / rate
     if times:
         step = (times[-1] - times[-2]) * base if len(times) > 1 else 1 / rate
         last = max((p.duration or 0 for p in shown[-TAIL:] if p.pts == times[-1]), default=0)
         end = times[-1] * base + max(last * base, step)
-        if why := ends_early(container, stream, float(times[0] * base), float(end), float(found.usual * base or step)):
-            raise DecodeError(f"{path}: {why}")
+        check_end(container, stream, float(times[0] * base), float(end), float(found.usual * base or step))
     starts = [p.pts for p in packets if p.is_keyframe and p.pts is not None] if seeks(stream, packets) else []
-    damaged, why, suspicion = verdict(container, packets, pts, times, found)
+    damaged, why, suspicion = verdict(packets, pts, times, base, found, codec)
     if damaged and not pts:
-        raise DecodeError(f"{path}: {why}, and without times its frames cannot be told apart")
+        raise av.InvalidDataError(0, f"{why}, and without times its frames cannot be told apart")
     return FrameTable(
         pts,
         base,
@@ -244,7 +166,7 @@ def _table(path: Path, container: InputContainer, stream: VideoStream, packets: 
         compact(contracted or (() if pts else times)),
         compact(damaged),
         why if damaged else "",
-        suspicion or back or _promise(container, stream, shown, times),
+        suspicion or back,
     )
 
 
@@ -261,7 +183,7 @@ def _identify(path: Path, container: InputContainer, stream: VideoStream, shown:
         return True
     times = []
     with suppress(av.FFmpegError), open_video(path) as again:
-        times = [frame.pts or 0 for frame in islice(again.decode(scanned_stream(again)), FIRST)]
+        times = [frame.pts or 0 for frame in islice(again.decode(video_stream(again)), FIRST)]
     return times == sorted(times)
 
 
@@ -270,14 +192,6 @@ def _clock(container: InputContainer, shown: Sequence[Seen]) -> list[int]:
     times = [p.dts for p in shown if p.dts is not None]
     even = len(times) == len(shown) and all(a < b for a, b in pairwise(times))
     return times if even and not container.format.flags & NO_TIMESTAMPS else []
-
-
-def _promise(container: InputContainer, stream: VideoStream, shown: Sequence[Seen], times: Sequence[int]) -> str:
-    """Describe frames that AVI's header counts and the file lacks, or an empty string."""
-    there = 2 * times[-1] - times[-2] if len(times) > 1 else len(shown)
-    if container.format.name != "avi" or stream.frames - max(there, len(shown)) <= ODD:
-        return ""
-    return f"the header promises {stream.frames} frames, {len(shown)} are there"
 
 
 def exact(number: float) -> Fraction:

@@ -1,19 +1,21 @@
 """Folders of images: the frames of a video that were saved one by one."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageOps
 
 from lit_video.utils.text import natural
+from lit_video.video.decoding.container import DecodeError
 from lit_video.video.decoding.frame_table import (
-    DecodeError,
+    KEPT,
     Frames,
     FrameTable,
-    TableCache,
     check_numbers,
     exact,
+    frame_table,
     stacked,
 )
 
@@ -21,12 +23,7 @@ EXTENSIONS = {".jpg", ".jpeg", ".png"}
 
 
 def image_table(folder: Path, fps: float) -> FrameTable:
-    """Return the table of a folder's images as frames of a constant rate.
-
-    Raises:
-        DecodeError: the folder cannot be read, holds no image, or its first image cannot be read.
-        ValueError: the rate is not a positive number.
-    """
+    """Return the table of a folder's images as frames of a constant rate; errors are those of a video."""
     if not 0 < fps < float("inf"):
         raise ValueError(f"fps is {fps:g}, expected more than 0")
     files = image_files(folder)
@@ -36,13 +33,9 @@ def image_table(folder: Path, fps: float) -> FrameTable:
     return FrameTable(range(count), step, range(count), count, count * step, height, width)
 
 
-@TableCache[list[Path]](lambda files: 32 * len(files))  # a path takes about as much as 32 times
+@lru_cache(KEPT)
 def image_files(folder: Path) -> list[Path]:
-    """Return the images of a folder in the order of the numbers in their names (``2.jpg`` before ``10.jpg``).
-
-    Raises:
-        DecodeError: the folder cannot be read, or holds no image.
-    """
+    """Return the images of a folder in the order of the numbers in their names (``2.jpg`` before ``10.jpg``)."""
     try:
         names = [p for p in folder.iterdir() if p.suffix.lower() in EXTENSIONS and not p.name.startswith(".")]
     except OSError as error:
@@ -52,13 +45,14 @@ def image_files(folder: Path) -> list[Path]:
     return sorted(names, key=lambda path: natural(path.stem))
 
 
-def decode_images(folder: Path, numbers: Sequence[int]) -> Frames:
-    """Read images of a folder by number, RGB, ``(len(numbers), height, width, 3)``.
+def forget_tables() -> None:
+    """Look at all videos again, at folders of images too: files may have changed."""
+    frame_table.cache_clear()
+    image_files.cache_clear()
 
-    Raises:
-        DecodeError: one cannot be read, or they have several sizes.
-        IndexError: a number beyond the images.
-    """
+
+def decode_images(folder: Path, numbers: Sequence[int]) -> Frames:
+    """Read images of a folder by number, RGB, ``(len(numbers), height, width, 3)``; errors are those of a video."""
     files = image_files(folder)
     check_numbers(folder, numbers, len(files))
     images = {i: _read(files[i]) for i in set(numbers)}

@@ -20,9 +20,8 @@ from av.video.frame import PictureType, VideoFrame
 from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
-from lit_video.video.decoding.container import open_video, opened, reason, scanned_stream
+from lit_video.video.decoding.container import DecodeError, open_video, opened, reading, video_stream
 from lit_video.video.decoding.frame_table import (
-    DecodeError,
     Frames,
     FrameTable,
     check_numbers,
@@ -59,16 +58,14 @@ def decode(path: Path, numbers: Sequence[int]) -> Frames:
     check_numbers(path, numbers, table.count)
     check_sound(path, table, numbers)
     wanted = sorted(set(numbers))
-    try:
-        images: dict[int, Frames] = {}
+    images: dict[int, Frames] = {}
+    with reading(path):
         if table.keyframes:
             with suppress(av.FFmpegError), opened(path) as container:  # one that cannot seek is read from its start
                 images = _by_time(container, table, wanted)
         if len(images) < len(wanted):
             converter = VideoReformatter()
             images = {i: _rgb(frame, converter) for i, frame in frames_in_order(path, table, wanted)}
-    except (av.FFmpegError, OSError) as error:
-        raise DecodeError(f"{path}: {reason(error)}") from error
     if len(images) < len(wanted):
         raise DecodeError(f"{path}: {table.where(sorted(set(wanted) - images.keys()))} missing from the stream")
     return stacked(path, [images[i] for i in numbers])
@@ -77,18 +74,14 @@ def decode(path: Path, numbers: Sequence[int]) -> Frames:
 def decode_in_order(path: Path, numbers: Sequence[int]) -> Iterator[Frames]:
     """Decode frames of ascending numbers from the start, one by one, ``(height, width, 3)``.
 
-    Raises:
-        DecodeError: the file cannot be read, or a wanted frame cannot be decoded or is damaged; those before have come.
-        IndexError: a number beyond the video's frames.
+    Errors are those of :func:`decode`, once the frames before have come.
     """
     table = frame_table(path)
     check_numbers(path, numbers, table.count)
     missing, converter = Counter(numbers), VideoReformatter()
-    try:
+    with reading(path):
         for number, frame in frames_in_order(path, table, sorted(missing)):
             yield from [_rgb(frame, converter)] * missing.pop(number)
-    except (av.FFmpegError, OSError) as error:
-        raise DecodeError(f"{path}: {reason(error)}") from error
     if missing:
         raise DecodeError(f"{path}: {table.where(sorted(missing))} missing from the stream")
 
@@ -96,7 +89,7 @@ def decode_in_order(path: Path, numbers: Sequence[int]) -> Iterator[Frames]:
 def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) -> dict[int, Frames]:
     """Decode group of pictures by group of pictures, frames identified by their presentation time."""
     images: dict[int, Frames] = {}
-    stream, converter = scanned_stream(container), VideoReformatter()
+    stream, converter = video_stream(container), VideoReformatter()
     for gop, members in groupby(wanted, key=lambda i: bisect_right(table.keyframes, table.pts[i])):
         number_of = {table.pts[i]: i for i in members}
         start = table.keyframes[max(gop - 1, 0)]
@@ -166,12 +159,7 @@ def _behind(stream: VideoStream) -> int:
 
 
 def frames_in_order(path: Path, table: FrameTable, wanted: Sequence[int]) -> Iterator[tuple[int, VideoFrame]]:
-    """Wanted frames by number, decoded from the start: the way of streams that have no times, or cannot seek exactly.
-
-    Raises:
-        DecodeError: a wanted frame is damaged.
-        av.FFmpegError: the file cannot be read.
-    """
+    """Yield wanted frames by number, decoded from the start, for streams without times, or that cannot seek exactly."""
     number_of = {pts: i for i, pts in enumerate(table.pts)}
     last, keep = max(wanted), set(wanted)
     with open_video(path) as container:
@@ -192,7 +180,7 @@ def judged(container: InputContainer, timed: bool) -> Iterator[tuple[VideoFrame,
     B frames come with the next one that is none, which they refer to, and every frame after those behind it
     that show its damage. Where frames are counted all that follow are spoiled, as some may be missing.
     """
-    stream = scanned_stream(container)
+    stream = video_stream(container)
     held: deque[VideoFrame] = deque()
     lost: list[float] = []  # times of key frames whose groups miss pictures
     spoiled, key = False, None

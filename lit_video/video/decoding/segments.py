@@ -6,16 +6,15 @@ from fractions import Fraction
 from math import ceil
 from pathlib import Path
 
-from lit_video.video.decoding.frame_table import DecodeError, FrameTable, exact
+from lit_video.video.decoding.container import DecodeError
+from lit_video.video.decoding.frame_table import FrameTable, exact
 
 
 def segment(path: Path, table: FrameTable, start: float | None, end: float | None) -> tuple[int, FrameTable]:
     """Return the part of a video from ``start`` to ``end``, in seconds from its first frame, like a whole video.
 
     Returns the number of its first frame, and its own table of at least one; ``None`` is the beginning or the end.
-
-    Raises:
-        DecodeError: the segment lies outside the video.
+    Raises a :class:`DecodeError` for a segment outside the video.
     """
     if start is None and end is None:
         return 0, table

@@ -1,27 +1,15 @@
-"""Folders of images, and the memory of frame tables."""
+"""Folders of images as videos."""
 
-import os
 import re
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from benchmarks.sample_videos import KINDS, Kind, encode
 from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.clips import ClipDataset, VideoRecord
-from lit_video.video.decoding import DecodeError, decode_images, frame_table, image_table
-from lit_video.video.decoding.container import opened
-from lit_video.video.decoding.frame_table import TableCache
+from lit_video.video.decoding import DecodeError, decode_images, image_table
 from lit_video.video.sampling import Dense
-
-
-@pytest.fixture(scope="module")
-def video(tmp_path_factory):
-    path = tmp_path_factory.mktemp("video") / "video.mp4"
-    encode(path, Kind("tiny", ".mp4", 64, 48, 40, 25, "libx264", KINDS[0].options), seed=0)
-    return path
 
 
 @pytest.fixture
@@ -62,25 +50,3 @@ def test_bad_folders_and_rates_are_refused(tmp_path, images):
     ):
         with pytest.raises(error, match=message):
             call()
-
-
-def test_the_table_cache_forgets_what_was_used_longest_ago():
-    cache, read = TableCache(len, most=3 * (256 + 10)), []
-    table = cache(lambda name: read.append(name) or range(10**6 if name == "long" else 10))
-    for name in "abcad":
-        assert len(table(name)) == 10
-    assert (list(cache), read) == (["c", "a", "d"], [*"abcd"])
-    table("long")
-    assert list(cache) == ["long"], "one longer than the cache is kept alone"
-    table("d")
-    assert list(cache) == ["d"]
-
-
-def test_a_video_is_opened_once_for_its_table_and_its_pixels_and_closed_then(video):
-    path = Path(os.path.relpath(video))  # another name: its table is not known yet
-    before = len(os.listdir("/proc/self/fd"))
-    frame_table(path)
-    with opened(path) as container:
-        assert len(os.listdir("/proc/self/fd")) <= before + 1
-        assert container.streams.video
-    assert len(os.listdir("/proc/self/fd")) <= before
