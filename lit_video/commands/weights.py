@@ -1,7 +1,6 @@
 """The ``weights`` commands: published weights, listed and fetched."""
 
 from argparse import Namespace
-from pathlib import Path
 
 from lit_video.commands.parser import Parser
 from lit_video.utils.text import text_table
@@ -26,14 +25,9 @@ def run(arguments: Namespace) -> int:
 
 
 def fetch_weights(arguments: Namespace) -> int:
-    """Download published weights.
-
-    They go into $LIT_VIDEO_DATA, else ~/.cache/lit_video, the SHA-256 of their files beside them.
-    """
+    """Download published weights into $LIT_VIDEO_DATA, else ~/.cache/lit_video."""
     for release in [find(name) for name in arguments.names]:
         print(f"{release.name}: {fetch(release)}")
-        if (sums := Path(f"{release.place}.sha256")).exists():
-            print(sums.read_text().strip())
     return 0
 
 

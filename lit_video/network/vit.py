@@ -1,7 +1,7 @@
 """Sizes of Vision Transformers and their initialisation."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import torch
@@ -42,6 +42,10 @@ class ViTSize:
         within("depth", self.depth, MOST_LAYERS)
         if self.width % self.heads:
             raise ValueError(f"width {self.width} is not divisible by heads {self.heads}")
+
+    def parts(self) -> dict[str, Any]:
+        """Return the fields in one way of writing them, ``None`` for the defaults of those after ``mlp_ratio``."""
+        return {name: None if value in (1e-6, 0) else value for name, value in asdict(self).items()}
 
 
 SIZES: dict[SizeName, ViTSize] = {

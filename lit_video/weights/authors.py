@@ -7,7 +7,7 @@ import torch
 from einops import rearrange
 from torch import Tensor
 
-from lit_video.weights.mapping import TIMM, fuse, hugging_face_layer, rename, rename_by, take
+from lit_video.weights.mapping import TIMM, fuse, hugging_face_layer, join_tubelets, rename, rename_by, take
 
 # X-ViT's names (https://arxiv.org/abs/2106.05968) -> ours, those of its temporal attention apart
 CONSENSUS = {
@@ -173,6 +173,5 @@ def videomae_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
         renamed[f"{stem}qkv.bias"] = torch.cat((query, torch.zeros_like(query), value))
         del renamed[f"{stem}v_bias"]
     fuse(renamed, ("q", "k", "v"))
-    kernel = take(renamed, "embed.patches.proj.weight", 5)
-    renamed["embed.patches.proj.weight"] = rearrange(kernel, "d c k height width -> d (c k) height width").contiguous()
+    join_tubelets(renamed)
     return renamed

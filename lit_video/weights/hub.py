@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, partial
-from hashlib import file_digest
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,7 +13,7 @@ from urllib.parse import urlsplit
 from lit_video.errors import OptionError, UserError
 from lit_video.runs.checkpoint import find_checkpoint, tested
 from lit_video.runs.files import RUN
-from lit_video.utils.files import data_folder, write_atomically
+from lit_video.utils.files import data_folder
 from lit_video.utils.text import did_you_mean
 from lit_video.utils.yaml_files import read_yaml
 
@@ -64,11 +63,7 @@ def releases() -> dict[str, Release]:
 
 
 def find(setting: str) -> Release:
-    """Return a release by ``hub:NAME``.
-
-    Raises:
-        UserError: there is no such name.
-    """
+    """Return a release by ``hub:NAME``, or refuse a name that is none."""
     name = setting.removeprefix(PREFIX)
     if name in releases():
         return releases()[name]
@@ -126,19 +121,12 @@ def cached(repository: str) -> Path | None:
     return next((Path(path).parent for path in found if isinstance(path, str)), None)
 
 
-def offline() -> bool:
-    """Return whether ``HF_HUB_OFFLINE`` forbids the network."""
-    return os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0")
-
-
-def download(repository: str, folder: Path | None = None) -> None:
-    """Download a repository's weights into a folder, or into the hub's own cache; a line before says what it is.
+def download(repository: str, folder: Path) -> None:
+    """Download a repository's weights into a folder; a line before says what it is.
 
     Raises:
         OSError: the hub does not answer in :data:`WAIT` seconds, or refuses.
     """
-    if offline():
-        raise OSError("HF_HUB_OFFLINE is set")
     from huggingface_hub import HfApi, snapshot_download
 
     from lit_video.utils.parallel import in_background
@@ -161,14 +149,14 @@ def download(repository: str, folder: Path | None = None) -> None:
 
 
 def fetch(release: Release) -> Path:
-    """Download a release to its place, unless it is there, and keep the SHA-256 of its files beside it.
+    """Download a release to its place, unless it is there.
 
     Raises:
         UserError: there is no network, the server refuses, or the file is not what it should be.
     """
     if path := release.here:
         return path
-    if offline():
+    if os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0"):
         raise UserError(f"{release.name}: HF_HUB_OFFLINE is set; {_by_hand(release)}")
     release.place.parent.mkdir(parents=True, exist_ok=True)
     from http.client import HTTPException  # here, because it takes a tenth of a help's time
@@ -179,22 +167,11 @@ def fetch(release: Release) -> Path:
             download(release.repository, part)
         else:
             _file(release, part)
-        _sums(part, release)
         part.replace(release.place)
     except (OSError, HTTPException) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise UserError(f"{release.name}: {reason}; {_by_hand(release)}") from error
     return release.place
-
-
-def _sums(part: Path, release: Release) -> None:
-    """Write the sums of what was fetched, as ``sha256sum`` does."""
-    lines = []
-    for path in [part] if part.is_file() else sorted(part.glob("[!.]*")):
-        with path.open("rb") as file:
-            name = release.place.name if path == part else f"{release.place.name}/{path.name}"
-            lines.append(f"{file_digest(file, 'sha256').hexdigest()}  {name}\n")
-    write_atomically(Path(f"{release.place}.sha256"), "".join(lines))
 
 
 def _by_hand(release: Release) -> str:

@@ -11,7 +11,7 @@ from lit_video.attention import Divided, Heads, Joint, Scheme, Space
 from lit_video.network.block import MLP, Block
 from lit_video.network.timesformer import has_cls_in_time
 from lit_video.network.transformer import VideoTransformer, clip_token, mean_frame_token
-from lit_video.weights.mapping import fuse, hugging_face_layer, new_name, rename, rename_by, take
+from lit_video.weights.mapping import fuse, hugging_face_layer, join_tubelets, new_name, rename, rename_by
 
 _LAYER = "timesformer.encoder.layer.{}"
 HF_TIMESFORMER = hugging_face_layer(_LAYER) | {
@@ -66,8 +66,7 @@ def hf_vivit_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
         state_dict = {f"vivit.{key}": value for key, value in bare.items()}
     renamed = rename(state_dict, HF_VIVIT | OLDER_VIVIT)
     fuse(renamed, ("q", "k", "v"))
-    stem = take(renamed, "embed.patches.proj.weight", 5)
-    renamed["embed.patches.proj.weight"] = rearrange(stem, "d c k height width -> d (c k) height width").contiguous()
+    join_tubelets(renamed)
     return renamed
 
 
@@ -142,12 +141,11 @@ def check_labels(labels: Mapping[str, int], class_names: Sequence[str]) -> None:
 
     Names are compared without case and what stands between words; of names that only one of both has, nothing is known.
     """
-    labels = {_plain(name): number for name, number in labels.items()}
+    known = {_letters(name): number for name, number in labels.items()}
     for number, name in enumerate(class_names):
-        if (theirs := labels.get(_plain(name), number)) != number:
+        if (theirs := known.get(_letters(name), number)) != number:
             raise ValueError(f"{name!r} is class {theirs} of the weights and class {number} of the data")
 
 
-def _plain(name: str) -> str:
-    """Without what writers of names differ in: case, and what stands between words."""
-    return "".join(letter for letter in name.lower() if letter.isalnum())
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalnum, name.lower()))

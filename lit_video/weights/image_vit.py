@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,9 +26,6 @@ from lit_video.weights.reading import StoredWeights, read_weights
 HEADS = ("head", "attn_pool", "pre_logits", "fc_norm", "decoder_", "mask_token")
 _GELUS = ("GELU", "GELUTanh", "QuickGELU")
 _INERT = ("Identity", "Dropout", "DropPath", "PatchDropout")  # outside of training
-_RELATIVE = "its attention adds biases by relative positions, which these networks do not have"
-_WHY = {"rope": "its positions turn queries and keys (RoPE); these networks add theirs to the tokens"}
-_WHY |= dict.fromkeys(("rel_pos_bias", "shared_rel_pos"), _RELATIVE)
 PREFIX, STILLS = "timm:", "stills-"
 OPTIONAL = ("embed.cls_token", "embed.pos_embed")  # a network may have neither
 TubeletInit = Literal["central", "average"]
@@ -195,9 +192,6 @@ def structure(vit: Any) -> ViTSize:
 
     Every part of the model is looked at; a part that is neither the same nor folded exactly is refused.
     """
-    for name, why in _WHY.items():
-        if getattr(vit, name, None) is not None or (name == "rel_pos_bias" and hasattr(vit, name)):
-            raise ValueError(why)
     if type(vit).__name__ != "VisionTransformer":
         raise ValueError(f"timm's {type(vit).__name__} of this name is no plain ViT, which these networks are")
     with torch.device("meta"):
@@ -214,10 +208,15 @@ def structure(vit: Any) -> ViTSize:
     mlp, registers = vit.blocks[0].mlp, vit.num_reg_tokens
     if registers and not vit.has_class_token:
         raise ValueError("it has register tokens without a class token, which these networks do not have")
-    ratio, gelu = mlp.fc1.out_features / vit.embed_dim, type(mlp.act).__name__
-    size = ViTSize(vit.embed_dim, len(vit.blocks), vit.blocks[0].attn.num_heads, ratio, epsilons.pop())
-    return _plain(
-        replace(size, gelu="quick" if gelu == "QuickGELU" else None, norm_pre="norm_pre" in norms, registers=registers)
+    return ViTSize(
+        width=vit.embed_dim,
+        depth=len(vit.blocks),
+        heads=vit.blocks[0].attn.num_heads,
+        mlp_ratio=mlp.fc1.out_features / vit.embed_dim,
+        eps=epsilons.pop(),
+        gelu="quick" if type(mlp.act).__name__ == "QuickGELU" else None,
+        norm_pre="norm_pre" in norms,
+        registers=registers,
     )
 
 
@@ -242,27 +241,16 @@ def refuse_other_structure(vit: Any, network: VideoTransformer) -> None:
     The GELU and its approximation by tanh count as one: they differ by less than 5e-4, and timm itself takes one for
     the other in weights that were trained in JAX.
     """
-    size, patch = structure(vit), vit.patch_embed.patch_size[0]
-    theirs = asdict(size) | {"patch": patch}
-    ours = asdict(_plain(network.size)) | {"patch": network.embed.patches.patch}
-    if other := [f"{name} {value} (here {ours[name]})" for name, value in theirs.items() if value != ours[name]]:
+    size, patch, ours = structure(vit), vit.patch_embed.patch_size[0], network.size
+    theirs = size.parts() | {"patch": patch}
+    here = ours.parts() | {"patch": network.embed.patches.patch, "gelu": "quick" if ours.gelu == "quick" else None}
+    here["mlp_ratio"] = round(ours.width * ours.mlp_ratio) / ours.width
+    if other := [f"{name} {value} (here {here[name]})" for name, value in theirs.items() if value != here[name]]:
         raise ValueError(f"it is another ViT, {', '.join(other)}: set --model.size {spec(size)} --model.patch {patch}")
-
-
-def _plain(size: ViTSize) -> ViTSize:
-    """Return a size in one way of writing it: ``None`` for defaults."""
-    return replace(
-        size,
-        mlp_ratio=round(size.width * size.mlp_ratio) / size.width,
-        eps=None if size.eps == 1e-6 else size.eps,
-        gelu="quick" if size.gelu == "quick" else None,
-        norm_pre=size.norm_pre or None,
-        registers=size.registers or None,
-    )
 
 
 def spec(size: ViTSize) -> str:
     """Return a size as the value of a flag: its name, or its differences from the defaults."""
-    given = {key: value for key, value in asdict(size).items() if value != {"mlp_ratio": 4.0}.get(key)}
+    given = {key: value for key, value in size.parts().items() if value != {"mlp_ratio": 4.0}.get(key)}
     fields = ", ".join(f"{key}: {str(value).lower()}" for key, value in given.items())
-    return next((name for name, one in SIZES.items() if one == size), f"'{{{fields}}}'")
+    return next((name for name, one in SIZES.items() if one.parts() == size.parts()), f"'{{{fields}}}'")

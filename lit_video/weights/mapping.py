@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 
 import torch
+from einops import rearrange
 from torch import Tensor
 
 from lit_video.attention import Grid
@@ -71,6 +72,12 @@ def take(renamed: Mapping[str, Tensor], key: str, axes: int) -> Tensor:
     if renamed[key].ndim != axes:
         raise ValueError(f"shapes that do not fit: {key} has {renamed[key].ndim} axes, expected {axes}")
     return renamed[key]
+
+
+def join_tubelets(renamed: dict[str, Tensor]) -> None:
+    """Put the frames of the tubelets' kernel ``(d, c, k, height, width)`` among its channels, in place."""
+    kernel = take(renamed, "embed.patches.proj.weight", 5)
+    renamed["embed.patches.proj.weight"] = rearrange(kernel, "d c k height width -> d (c k) height width").contiguous()
 
 
 def fuse(renamed: dict[str, Tensor], names: tuple[str, str, str]) -> None:

@@ -2,7 +2,6 @@
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from functools import cache
 from typing import Any, Literal
 
@@ -14,7 +13,7 @@ from lit_video.attention import Grid
 from lit_video.network.aggregation import TemporalEncoder
 from lit_video.network.embedding import Embedding, JointEmbedding
 from lit_video.network.transformer import VideoTransformer
-from lit_video.network.vit import SIZES, ViTSize
+from lit_video.network.vit import vit_size
 from lit_video.utils.clip_shape import as_setting, height_and_width, of_channels
 from lit_video.utils.settings import Effect, data_names, model_names
 from lit_video.utils.yaml_files import read_yaml
@@ -248,12 +247,11 @@ def line_on_grid(network: nn.Module, stored: StoredWeights, image: bool = False)
 
 
 def _parts_of_size(model: Mapping[str, Any]) -> dict[str, Any]:
-    """Parts of a model's size, which is a name, a mapping or a ``ViTSize``; ConvNets have none."""
-    size = model.get("size")
-    size = next((one for name, one in SIZES.items() if name == size), size)
-    parts = size if isinstance(size, Mapping) else vars(size) if isinstance(size, ViTSize) else {}
-    parts = {field.name: field.default for field in fields(ViTSize)} | dict(parts) if parts else {}
-    return {f"size.{name}": None if value in (1e-6, 0) else value for name, value in parts.items()}  # the defaults
+    """Parts of a model's size; ConvNets, and networks of others, have none."""
+    try:
+        return {f"size.{name}": value for name, value in vit_size(model["size"]).parts().items()}
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return {}
 
 
 def _plain(value: Any) -> Any:

@@ -2,7 +2,6 @@
 
 import threading
 from dataclasses import replace
-from hashlib import sha256
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.request import HTTPSHandler
@@ -59,8 +58,7 @@ def test_a_file_is_fetched_once(server):
     assert place.read_bytes() == CONTENT
     assert fetch(release(server)) == place
     assert server.asked == 1
-    assert sorted(path.name for path in place.parent.iterdir()) == ["weights.pyth", "weights.pyth.sha256"]
-    assert (place.parent / "weights.pyth.sha256").read_text() == f"{sha256(CONTENT).hexdigest()}  weights.pyth\n"
+    assert [path.name for path in place.parent.iterdir()] == ["weights.pyth"]
 
 
 def test_https_is_never_left_for_http(server, monkeypatch):
@@ -109,10 +107,7 @@ def test_offline_nothing_is_asked_for(name, server, monkeypatch):
 def test_the_command_says_where_the_file_is(server, monkeypatch, capsys):
     monkeypatch.setattr("lit_video.weights.hub.releases", lambda: {"name": release(server)})
     assert main(["weights", "fetch", "name"]) == 0
-    assert capsys.readouterr().out.splitlines()[-2:] == [
-        f"name: {release(server).place}",
-        f"{sha256(CONTENT).hexdigest()}  weights.pyth",
-    ]
+    assert capsys.readouterr().out.splitlines()[-1] == f"name: {release(server).place}"
     assert main(["weights", "fetch", "another"]) == 2
 
 

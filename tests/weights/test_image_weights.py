@@ -179,8 +179,8 @@ def test_register_tokens_pass_through_every_scheme_of_a_timesformer(attention):
         (VisionTransformer, dict(mlp_layer=timm.layers.SwiGLU), "its blocks.*.mlp is SwiGLU"),
         (VisionTransformer, dict(act_layer=torch.nn.ReLU), "its blocks.*.mlp.act is ReLU"),
         (VisionTransformer, dict(embed_norm_layer="layernorm"), "its patch_embed.norm is LayerNorm"),
-        (Eva, dict(use_abs_pos_emb=False, use_rot_pos_emb=True), "turn queries and keys"),
-        (Beit, {}, "relative positions"),
+        (Eva, dict(use_abs_pos_emb=False, use_rot_pos_emb=True), "timm's Eva of this name is no plain ViT"),
+        (Beit, {}, "timm's Beit of this name is no plain ViT"),
         (Unknown, {}, "timm's Unknown of this name is no plain ViT"),
     ],
 )

@@ -5,7 +5,6 @@ from functools import partial
 
 import pytest
 import torch
-import torch.nn.functional as F
 from einops import rearrange
 from transformers import (
     TimesformerConfig,
@@ -186,21 +185,6 @@ def test_another_image_size_gets_the_nearest_positions_as_in_transformers(attent
     check(loaded(model, image_size=(height, width)), model, clip)
 
 
-@pytest.mark.parametrize("attention", ["divided", "joint"])
-@pytest.mark.parametrize(("frames", "side"), [(6, 64), (3, 32), (8, 48), (9, 80)])
-def test_another_length_and_size_get_the_nearest_positions(attention, frames, side):
-    """Transformers' own tables resized beforehand: it computes something else when the number of frames differs."""
-    model = hf_timesformer(attention, SHAPES[0])
-    other, weights = hf_timesformer(attention, (frames, side, *SHAPES[0][2:])), model.state_dict()
-    space, time = (f"timesformer.embeddings.{name}_embeddings" for name in ("position", "time"))
-    cells = rearrange(weights[space][:, 1:], "1 (h w) d -> 1 d h w", h=3)
-    cells = F.interpolate(cells, size=(side // 16, side // 16), mode="nearest").flatten(2).mT
-    weights[space] = torch.cat((weights[space][:, :1], cells), dim=1)
-    weights[time] = F.interpolate(weights[time].mT, size=frames, mode="nearest").mT
-    other.load_state_dict(weights)
-    check(loaded(model, frames=frames, image_size=side), other, clip_of(frames, side, side))
-
-
 VIVITS = [
     dict(),
     dict(frames=6, image_size=(16, 16), tubelet=(3, 8, 8)),
@@ -225,19 +209,6 @@ def test_vivit_of_older_files():
     assert "vivit.encoder.layer.1.attention.output.dense.weight" in older
     assert not [key for key in older if "_proj" in key or "mlp" in key]
     check(loaded(model, older), model, clip_of(4, 16, 24))
-
-
-def test_vivit_positions_serve_other_clips():
-    """What transformers cannot do: its table is that of one grid. Ours: linear in time, bicubic in space."""
-    model, other = (hf_vivit(*shape, hidden_act="gelu_pytorch_tanh") for shape in [(), (8, (32, 16))])
-    weights, key = model.state_dict(), "vivit.embeddings.position_embeddings"
-    cells = rearrange(weights[key][:, 1:], "1 (t h w) d -> t d h w", t=2, h=2)
-    cells = F.interpolate(cells, size=(4, 2), mode="bicubic", align_corners=False)
-    two_to_four = torch.tensor([[1, 0], [0.75, 0.25], [0.25, 0.75], [0, 1]], dtype=torch.float64)
-    cells = torch.einsum("o t, t d h w -> o h w d", two_to_four, cells).flatten(0, 2)
-    weights[key] = torch.cat((weights[key][:, :1], cells[None]), dim=1)
-    other.load_state_dict(weights)
-    check(loaded(model), other, clip_of(8, 32, 16))
 
 
 @pytest.mark.parametrize("attention", TYPES)

@@ -9,7 +9,6 @@ from torch import nn
 
 from lit_video.modules import TimeSformer, ViViT, XViT
 from lit_video.network.patches import ClipSize
-from lit_video.network.positions import NEAREST, Resizing
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
 from lit_video.utils.clip_shape import height_and_width
@@ -73,14 +72,6 @@ def check_equal(a, b):
     assert (a[0] - a[1]).abs().max() > 0.01
 
 
-def source_of(name, weights, resizing=NEAREST):
-    """The network of the weights' own grid, which resizes its positions in every call, by the source's rule."""
-    network = network_of(CASES[name][0])
-    load_pretrained(network, weights)
-    network.embed.resizing = resizing
-    return network
-
-
 def test_the_release_of_xvit_in_its_module():
     vector = torch.load(MINI, weights_only=True)
     config = vector["config"]
@@ -113,22 +104,6 @@ def test_the_release_of_vivit_in_a_network_of_its_frames_and_of_others(name, fra
     own = vivit(ViTSize(64, 2, 4), 10, ClipSize((32, 48), 16, 8, 2), int(name[1]), temporal_depth=1).eval()
     load_pretrained(own, weights)
     check_equal(network(clip), own(clip))
-
-
-# as many patches in another shape, which no shape of a tensor shows; a table over tubelets and places says neither
-# number alone: one of them stays
-GRIDS = {name: [(4, 48), (6, 32), (3, 24), (4, (16, 64))] for name in CASES}
-GRIDS["hf-vivit"] = [(2, 32), (6, 32), (4, 16), (4, 48)]
-
-
-@pytest.mark.parametrize(("name", "frames", "side"), [(name, *grid) for name, grids in GRIDS.items() for grid in grids])
-def test_positions_of_another_grid_are_resized_by_the_source_s_rule(name, frames, side):
-    """As the source does it when it is given such a clip, though the network resizes otherwise."""
-    kind, weights = released(name)
-    network, clip = network_of(kind, frames, side), clip_of(frames, side)
-    load_pretrained(network, weights)
-    rule = Resizing() if kind.startswith("vivit") else NEAREST
-    check_equal(network(clip), source_of(name, weights, rule)(clip))
 
 
 @pytest.mark.parametrize("prefix", ["", "network."])
