@@ -166,18 +166,15 @@ def test_frames_that_do_not_fit_are_refused_and_the_stream_goes_on():
     with pytest.raises(ValueError, match="not divisible"):
         stream(video(side=20))
     first = stream(clip[:, :, :3])
-    with pytest.raises(ValueError, match=r"frames of 1 videos of 16 x 16 pixels follow 2 videos of 16 x 16 pixels: re"):
-        stream(clip[:1, :, 3:4])
-    with pytest.raises(ValueError, match=r"frames are \(2, 3, 16, 16\), expected \(b, 3, t, height, width\)"):
-        stream(clip[:, :, 3])
-    with pytest.raises(ValueError, match="t at least 1"):
-        stream(clip[:, :, :0])
-    model.train()
-    with pytest.raises(ValueError, match=r"in training mode, .* call eval\(\) first"):
-        stream(clip[:, :, 3:])
-    model.eval()
+    for frames, message in (
+        (clip[:1, :, 3:4], "frames of 1 videos of 16 x 16 pixels follow 2 videos of 16 x 16 pixels: re"),
+        (clip[:, :, 3], r"frames are \(2, 3, 16, 16\), expected \(b, 3, t, height, width\), t at least 1"),
+        (clip[:, :, :0], "t at least 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            stream(frames)
     model.network.aggregate.train()
-    with pytest.raises(ValueError, match="in training mode"):
+    with pytest.raises(ValueError, match=r"in training mode, .* call eval\(\) first"):
         stream(clip[:, :, 3:])
     model.eval()
     close(torch.cat((first, stream(clip[:, :, 3:])), dim=1), whole(model, clip))

@@ -13,7 +13,7 @@ from lit_video.modules.classifier import VideoClassifier
 from lit_video.video.recipes import RECIPES
 from tests.conftest import quick_or_slow
 from tests.network.test_networks_run import CLASSES, NETWORKS, build
-from tests.training.test_steps import WAITING, BlockingCopy, RefuseBlockingCopies, move, raw_batch
+from tests.training.test_steps import RefuseBlockingCopies, move, raw_batch
 
 TASKS = {"verb": 2, "noun": 3}
 CONVNETS = ("c2d", "i3d", "slow", "slowfast", "slowfast_50_50", "r2plus1d", "csn", "x3d")
@@ -85,37 +85,3 @@ def test_batches_of_every_recipe_stay_on_their_device(name, channels):
         with fake, RefuseBlockingCopies():
             for batch in (data.augment(moved), data.normalise(moved)):
                 assert {x.device.type for x in batch.values() if isinstance(x, torch.Tensor)} == {"cuda"}
-
-
-class Planted(nn.Module):
-    """A fault in a forward pass."""
-
-    def __init__(self, fault):
-        super().__init__()
-        self.fault, self.table = fault, torch.ones(4)  # a tensor that is no buffer stays on the CPU
-
-    def forward(self, x):
-        return self.fault(self, x)
-
-
-CPU_TENSOR = (RuntimeError, "two (different )?devices")
-FAULTS = {
-    "table": (lambda self, x: x + self.table, *CPU_TENSOR),
-    "positions": (lambda self, x: x + torch.arange(4), *CPU_TENSOR),
-    "mask": (lambda self, x: x.masked_fill(torch.ones(4) > 0, 0), *CPU_TENSOR),
-    "item": (lambda self, x: x * x.sum().item(), WAITING, ""),
-    "condition": (lambda self, x: x if (x > 0).any() else -x, WAITING, ""),
-    "numbers of a mask": (lambda self, x: x[x > 0], WAITING, ""),
-    "unique": (lambda self, x: x.unique(), WAITING, ""),
-    "counts": (lambda self, x: x.repeat_interleave(x[:, 0].long(), 0), WAITING, ""),
-    "list": (lambda self, x: x[:, [0, 1]], BlockingCopy, ""),
-    "constant": (lambda self, x: x * torch.tensor([1.0] * 4, device=x.device), BlockingCopy, ""),
-    "copy": (lambda self, x: x.cpu(), BlockingCopy, ""),
-}
-
-
-@pytest.mark.parametrize("name", FAULTS)
-def test_planted_faults_are_found(name):
-    fault, error, text = FAULTS[name]
-    with pytest.raises(error, match=text):
-        on_a_gpu(Planted(fault), torch.bfloat16, 2, 4)
