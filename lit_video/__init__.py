@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from lit_video.inference.predict import VideoPredictions as VideoPredictions
     from lit_video.inference.predict import load as load
     from lit_video.inference.predict import predict as predict
-    from lit_video.inference.projection import Embedding as Embedding
-    from lit_video.inference.projection import embed as embed
     from lit_video.inference.streaming import stream as stream
     from lit_video.tables.reading import read_table as read_table
     from lit_video.tables.summary import summary as summary
@@ -29,13 +27,11 @@ __version__ = "0.1.0"
 # no models and no data sets: a run's settings name these by the shortest path, which is lit_video.modules.XViT
 _MODULES = {
     "AttentionMaps": "inference.attention_maps",
-    "Embedding": "inference.projection",
     "Evaluation": "inference.predict",
     "TrainedModel": "inference.predict",
     "UserError": "errors",
     "VideoPredictions": "inference.predict",
     "attention_maps": "inference.attention_maps",
-    "embed": "inference.projection",
     "load": "inference.predict",
     "load_pretrained": "weights.loading",
     "predict": "inference.predict",
@@ -45,14 +41,12 @@ _MODULES = {
 }
 __all__ = [  # a list of words, which the pages of the API read without running this
     "AttentionMaps",
-    "Embedding",
     "Evaluation",
     "TrainedModel",
     "UserError",
     "VideoPredictions",
     "attention_maps",
     "datamodules",
-    "embed",
     "load",
     "load_pretrained",
     "modules",

@@ -63,7 +63,6 @@ def home(data_root):
 
 def draw_nothing(patch):
     """Leave out a tiny run's pictures, which take longer than its training."""
-    patch.setattr("lit_video.training.result.record_attention", lambda model, data, run_dir: None)
     patch.setattr("lit_video.training.callbacks.predictions.SavePredictions._draw", lambda *_: None)
 
 

@@ -1,11 +1,10 @@
-"""lit_video.predict, attention_maps and embed: the commands' numbers, as plain values, for a notebook."""
+"""lit_video.predict and attention_maps: the commands' numbers, as plain values, for a notebook."""
 
 import ast
-import json
+import csv
 from importlib import import_module
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
@@ -13,6 +12,7 @@ import lit_video
 from lit_video.__main__ import main
 from lit_video.inference.predict import video_list
 from lit_video.inference.videos import find_videos
+from lit_video.network.aggregation import linear_head
 from lit_video.network.vit import ViTSize
 from lit_video.runs.checkpoint import WAYS
 from tests.checkpoints import trained
@@ -58,13 +58,15 @@ def test_predict_gives_what_the_command_writes(ckpt, videos, tmp_path, capsys):
     text.write_text("no video")
     result = lit_video.predict(str(ckpt), [*videos, text], top=2, evaluation=HERE)
     assert capsys.readouterr() == ("", "")
-    files = ["-o", tmp_path / "p.json", "--features", tmp_path / "f.npz", "--workers", 0, "--device", "cpu"]
+    files = ["-o", tmp_path / "p.csv", "--workers", 0, "--device", "cpu"]
     assert main(["predict", "--top", "2", *map(str, ["--ckpt", ckpt, *videos, text, *files])]) == 1
-    written, arrays = json.loads((tmp_path / "p.json").read_text()), np.load(tmp_path / "f.npz")
+    with (tmp_path / "p.csv").open(newline="") as file:
+        written = [(row["name"], float(row["probability"])) for row in csv.DictReader(file) if not row["broken"]]
     assert result.paths == videos
-    assert [[vars(r) for r in one.ranked["class"]] for one in result.ranked] == [v["class"] for v in written["videos"]]
-    assert np.array_equal(result.logits, arrays["logits"]) and np.array_equal(result.features, arrays["features"])
+    assert [(each.name, each.probability) for one in result.ranked for each in one.ranked["class"]] == written
     assert result.logits.shape == (6, 8) and result.features.shape == (6, 16)
+    head = linear_head(lit_video.load(ckpt).model.network)
+    torch.testing.assert_close(result.features @ head.weight.T + head.bias, result.logits, atol=1e-5, rtol=1e-5)
     assert len(result.class_names) == 8
     assert result.broken.keys() == {text}
 
@@ -83,8 +85,7 @@ def test_a_loaded_model_predicts_and_transforms_as_the_function_does(ckpt, video
 
 def test_attention_maps_are_plain_arrays(ckpt, videos):
     maps = lit_video.attention_maps(ckpt, videos[0], device="cpu")
-    assert maps.frames.shape == (4, 32, 32, 3)  # the video's; the model sees 16 x 8
-    assert maps.box == (0, 8, 32, 16)
+    assert maps.frames.shape == (4, 32, 16, 3)  # a crop of the video's 32 x 32; the model sees 16 x 8
     assert maps.maps.shape == (4, 2, 1)
     assert maps.maps.mean() == pytest.approx(1)
 
@@ -98,7 +99,6 @@ def test_mistakes_name_the_argument_and_commands_its_flag(ckpt, videos, tmp_path
         (lambda: lit_video.predict(ckpt, []), "videos: there is none"),
         (lambda: lit_video.Evaluation(workers=-1), "workers: is -1, expected a whole number from 0"),
         (lambda: lit_video.Evaluation(device="tpu"), "device: is tpu, expected cpu or cuda"),
-        (lambda: lit_video.embed(ckpt, videos[:4]), "4 of 4 videos could be read, which is too few"),
     ):
         with pytest.raises(lit_video.UserError) as raised:
             call()

@@ -92,13 +92,14 @@ def import_and_call(checkpoint, folder):
     import sklearn.manifold  # noqa: F401  # sets variables for OpenMP
 
     from lit_video.inference.attention_maps import picture
-    from lit_video.inference.projection import scatter
+    from lit_video.inference.projection import project, scatter
 
     before = surroundings()
     videos = sorted(folder.glob("*/test/*/*.mp4"))
-    found = lit_video.embed(checkpoint, videos, evaluation=lit_video.Evaluation(workers=0))
+    found = lit_video.predict(checkpoint, videos, evaluation=lit_video.Evaluation(workers=0))
+    places = project(found.features.numpy())
     maps = lit_video.attention_maps(checkpoint, videos[0])
-    assert scatter(found.places, [path.parent.name for path in videos], "", "png") and picture(maps)
+    assert scatter(places, [path.parent.name for path in videos], "", "png") and picture(maps)
     print("calls:", {name: each for name, each in changed(before).items() if name not in BY_LOADERS})
     print(len(names), "modules")
 

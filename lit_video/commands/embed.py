@@ -17,7 +17,7 @@ from lit_video.utils.files import write_bytes
 from lit_video.utils.text import printable
 
 if TYPE_CHECKING:
-    from lit_video.inference.projection import Embedding
+    from lit_video.inference.predict import VideoPredictions
     from lit_video.video.clips import VideoRecord
 
 
@@ -42,9 +42,9 @@ def run(arguments: Namespace) -> int:
     of your own videos is the name of their folder. Exit status 1: a video could not be read.
     --knn measures the features as the field does: on videos that the model was not trained on.
     """
-    from lit_video.inference.attention_maps import label_name  # here, because importing torch takes seconds
-    from lit_video.inference.predict import load
-    from lit_video.inference.projection import embed, scatter
+    from lit_video.inference.predict import load, predict  # here, because importing torch takes seconds
+    from lit_video.inference.projection import project, scatter
+    from lit_video.inference.ranking import label_name
     from lit_video.inference.videos import find_videos, own_folder
     from lit_video.video.trained_on import said
 
@@ -55,23 +55,24 @@ def run(arguments: Namespace) -> int:
     else:
         records = _test_split(settings_of(arguments.ckpt))
         classes = [label_name(record, trained.class_names) for record in records]
-    found = embed(trained, records, arguments.seed, evaluation(arguments))
+    found = predict(trained, records, 1, evaluation(arguments))
     read = [name for record, name in zip(records, classes, strict=True) if record.path not in found.broken]
     for path, reason in found.broken.items():
         print(printable(f"{path}: {reason}"), file=sys.stderr)
+    places = project(found.features.numpy(), arguments.seed)
     known = [one.trained_on for one in found.ranked]
     title = f"t-SNE of the features of {len(read)} videos\n{arguments.ckpt}"
     title += f"\nhollow: {said(known)}" if said(known) else ""
     with writing("--output", arguments.output):
         ending, hollow = arguments.output.suffix[1:].lower(), [*map(bool, known)]
-        write_bytes(arguments.output, scatter(found.places, read, title, ending, hollow))
+        write_bytes(arguments.output, scatter(places, read, title, ending, hollow))
     print("; ".join(filter(None, [f"wrote {arguments.output}", said(known)])), file=sys.stderr)
     if arguments.knn:
         _print_accuracy(found, read, arguments)
     return 1 if found.broken else 0
 
 
-def _print_accuracy(found: Embedding, classes: Sequence[str], arguments: Namespace) -> None:
+def _print_accuracy(found: VideoPredictions, classes: Sequence[str], arguments: Namespace) -> None:
     from lit_video.inference.projection import probe
     from lit_video.own_videos.dividing import find_groups
     from lit_video.own_videos.finding import OwnVideo

@@ -39,13 +39,9 @@ def add(parser: Parser) -> None:
     add_shared(parser, "--ckpt", required=True)
     add_shared(parser, "--scheme")
     parser.add_argument("--top", type=positive, metavar="K", help="classes to name (default: 5; of a stream 1)")
-    add_output(parser, "FILE", endings=[".csv", ".json"])
-    features = new_file("--features", ".npz")
-    text = (
-        "write the input of the classifier's last layer, averaged over views: arrays features, paths, logits, "
-        "class_names, tasks (.npz)"
-    )
-    parser.add_argument("--features", type=features, metavar="FILE", help=text)
+    add_output(parser, "FILE", endings=[".csv"])
+    text = "write the input of the classifier's last layer, averaged over views, and the logits"
+    parser.add_argument("--features", type=new_file("--features", ".npz"), metavar="FILE", help=text)
     text = "causal X-ViT only: write a CSV line per frame during decoding, predicted from all frames so far"
     parser.add_argument("--stream", action="store_true", help=text)
     text = "frames per second of a stream (default: as in its clips)"
@@ -94,8 +90,6 @@ def _check(arguments: Namespace) -> None:
             raise UserError(f"--{name}: goes with --{other} only; give that too")
     if several and (wrong := sorted(given & {"clips", "features"})):
         raise UserError(f"--{wrong[0]}: does not go with --stream or --every, which predict more than once a video")
-    if several and arguments.output and arguments.output.suffix.lower() != ".csv":
-        raise UserError(f"--output {arguments.output}: --stream and --every write lines: give a file .csv")
 
 
 def _predict_videos(

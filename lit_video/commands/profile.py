@@ -21,7 +21,6 @@ from lit_video.utils.yaml_files import EXPERIMENTS, find_config, read_yaml
 
 if TYPE_CHECKING:
     from lit_video.attention import Scheme
-    from lit_video.schemes.cost import Cost
     from lit_video.schemes.sight import Sight
 
 TABLE, LEVEL = "skills", "scale/profile"
@@ -63,8 +62,8 @@ def run(arguments: Namespace) -> int:
 
     name, kind = _scheme(arguments.scheme)
     contract = check_contract(kind)
-    for one in contract.findings:
-        print(f"FAULT {one.check}: {one.fault}" if one.fault else f"ok    {one.check}", flush=True)
+    for check, fault in contract.findings.items():
+        print(f"FAULT {check}: {fault}" if fault else f"ok    {check}", flush=True)
     print(f"grids, frames x rows x columns: {contract.grids}")
     if contract.faults or not contract.sight:
         return 1
@@ -82,7 +81,7 @@ def run(arguments: Namespace) -> int:
         return DONE
     if arguments.on:
         return _compare(arguments, folder)
-    return _skills(arguments, name, folder, contract.sight, words, found)
+    return _skills(arguments, name, folder)
 
 
 def built_in() -> dict[str, BuiltIn]:
@@ -141,11 +140,8 @@ def _flags(arguments: Namespace) -> list[str]:
     return ["--seeds", ",".join(map(str, arguments.seeds)), *jobs, *arguments.settings]
 
 
-def _skills(
-    arguments: Namespace, name: str, folder: Path, sight: Sight, words: dict[str, str], costs: list[Cost]
-) -> int:
-    """Train it on the temporal skills; print, draw and keep its profile beside the rows of the table."""
-    from lit_video.schemes.picture import profile_picture
+def _skills(arguments: Namespace, name: str, folder: Path) -> int:
+    """Train it on the temporal skills; print its accuracies beside the rows of the table, and write the page."""
     from lit_video.tables.profile import nearest, skills_table, with_first
     from lit_video.tables.reading import read_table
     from lit_video.tables.rendering import measured_groups
@@ -164,9 +160,6 @@ def _skills(
     assert groups  # the row has been tested
     groups = with_first(groups, row)
     print("", text_table(*skills_table(groups)), *nearest(read, data, groups), sep="\n", flush=True)
-    with writing("--output", folder):
-        write_bytes(folder / "profile.png", profile_picture(name, groups, sight, words, costs))
-    print(f"wrote {folder / 'profile.png'}", flush=True)
     return run_command(["report", str(runs / TABLE / "profile"), "-o", str(folder / "profile.html")])
 
 

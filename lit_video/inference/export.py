@@ -3,7 +3,6 @@
 import json
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -22,46 +21,17 @@ from lit_video.utils.clip_shape import height_and_width, of_channels
 from lit_video.weights.hugging_face import HIDDEN_ACT, export_hf_timesformer, export_hf_vivit, gelus_of
 from lit_video.weights.reading import CHECKPOINT_KEY, EXPORTED, of_our_own
 
-
-@dataclass(frozen=True)
-class Target:
-    """A class of transformers: our family, its weights under the class's names, and its configuration."""
-
-    family: type[VideoClassifier]
-    weights: Callable[[Any], dict[str, Tensor]]
-    config: Callable[[Mapping[str, Any]], dict[str, Any]]
-    processor: str
-
-
-def _timesformer(hparams: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "architectures": ["TimesformerForVideoClassification"],
-        "model_type": "timesformer",
-        "num_frames": hparams["frames"],
-        "patch_size": hparams["patch"],
-        "attention_type": f"{hparams['attention'].rpartition('.')[2].lower()}_space_time",
-    }
-
-
-def _vivit(hparams: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "architectures": ["VivitForVideoClassification"],
-        "model_type": "vivit",
-        "num_frames": hparams["frames"],
-        "tubelet_size": [hparams["tubelet"], hparams["patch"], hparams["patch"]],
-    }
-
-
-TARGETS = {
-    "hf-timesformer": Target(TimeSformer, export_hf_timesformer, _timesformer, "VideoMAEImageProcessor"),
-    "hf-vivit": Target(ViViT, export_hf_vivit, _vivit, "VivitImageProcessor"),
+# our family, and its weights under the names of the class of transformers
+TARGETS: dict[str, tuple[type[VideoClassifier], Callable[[Any], dict[str, Tensor]]]] = {
+    "hf-timesformer": (TimeSformer, export_hf_timesformer),
+    "hf-vivit": (ViViT, export_hf_vivit),
 }
 
 
 def export(ckpt: Path, to: str, folder: Path) -> tuple[str, str]:
     """Write a model of a run into a folder, which is made; gives what was written, and the lines that load it again.
 
-    ``to`` is one of ``TARGETS`` or ``FILES``; ``safetensors`` are weights alone, which ``model.weights`` takes.
+    ``to`` is one of ``TARGETS`` or ``WRITERS``; ``safetensors`` are weights alone, which ``model.weights`` takes.
 
     Raises:
         UserError: the checkpoint is wrong, a library is missing, the model has something that the target has not, or
@@ -75,8 +45,9 @@ def export(ckpt: Path, to: str, folder: Path) -> tuple[str, str]:
 
 def _for_transformers(checkpoint: Mapping[str, Any], ckpt: Path, to: str, folder: Path) -> str:
     """Write weights, configuration and preprocessor for one of ``TARGETS``."""
-    target = TARGETS[to]
-    model = build_model(checkpoint, target.family, ckpt)
+    family, renamed = TARGETS[to]
+    vivit = family is ViViT
+    model = build_model(checkpoint, family, ckpt)
     stored = of_our_own(checkpoint)
     try:
         if isinstance(model.num_classes, dict):
@@ -88,11 +59,11 @@ def _for_transformers(checkpoint: Mapping[str, Any], ckpt: Path, to: str, folder
             )
         if getattr(model.network, "readout", None) is mean_frame_token:
             raise ValueError("of space attention transformers gives logits of every frame, without their mean")
-        weights = target.weights(model.network)
-        preprocessor = _preprocessor(target.processor, stored.clips)
+        weights = renamed(model.network)
+        preprocessor = _preprocessor(stored.clips, vivit)
     except ValueError as error:
         raise OptionError(f"to {to}", error) from error
-    config = target.config(model.hparams) | _shared(model.hparams, stored.class_names)
+    config = _config(model.hparams, stored.class_names, vivit)
     config |= {"hidden_act": HIDDEN_ACT[gelus_of(model.network).pop()]}
     config |= {"problem_type": "multi_label_classification"} if model.several_labels else {}
     folder.mkdir(parents=True, exist_ok=True)
@@ -103,17 +74,19 @@ def _for_transformers(checkpoint: Mapping[str, Any], ckpt: Path, to: str, folder
     return f"{folder} for {config['architectures'][0]}"
 
 
-def _preprocessor(processor: str, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Describe the centre view; another program's checkpoint says nothing of it."""
+def _preprocessor(data: Mapping[str, Any], vivit: bool) -> dict[str, Any]:
+    """Describe the centre view; another program's checkpoint says nothing of it.
+
+    ViViT's processor subtracts 1 whatever the file says.
+    """
     if not data:
         return {}
     if (channels := data.get("channels", "rgb")) != "rgb":
         raise ValueError(f"the model sees {channels} pixels, transformers' preprocessors give rgb")
     side = height_and_width(data["image_size"])[0]
     whole, square = data.get("views") == "whole", {"height": side, "width": side}
-    vivit = processor == "VivitImageProcessor"  # ViViT's processor subtracts 1 whatever the file says
     return {
-        "image_processor_type": processor,
+        "image_processor_type": "VivitImageProcessor" if vivit else "VideoMAEImageProcessor",
         "do_resize": True,
         "size": square if whole else {"shortest_edge": side},
         "do_center_crop": not whole,
@@ -127,10 +100,25 @@ def _preprocessor(processor: str, data: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _shared(hparams: Mapping[str, Any], names: list[str] | None) -> dict[str, Any]:
-    size = vit_size(hparams["size"])
+def _config(hparams: Mapping[str, Any], names: list[str] | None, vivit: bool) -> dict[str, Any]:
+    """Return the configuration of a class of transformers."""
+    size, patch = vit_size(hparams["size"]), hparams["patch"]
     labels = names or [f"LABEL_{i}" for i in range(hparams["num_classes"])]
-    return {
+    if vivit:
+        family = {
+            "architectures": ["VivitForVideoClassification"],
+            "model_type": "vivit",
+            "tubelet_size": [hparams["tubelet"], patch, patch],
+        }
+    else:
+        family = {
+            "architectures": ["TimesformerForVideoClassification"],
+            "model_type": "timesformer",
+            "patch_size": patch,
+            "attention_type": f"{hparams['attention'].rpartition('.')[2].lower()}_space_time",
+        }
+    return family | {
+        "num_frames": hparams["frames"],
         "image_size": height_and_width(hparams["image_size"])[0],
         "num_channels": 3,
         "hidden_size": size.width,
@@ -144,7 +132,6 @@ def _shared(hparams: Mapping[str, Any], names: list[str] | None) -> dict[str, An
     }
 
 
-FILES = {"pt2": "model.pt2", "onnx": "model.onnx", "safetensors": "model.safetensors"}
 Program = Callable[[Tensor], Tensor]
 BATCHES = {0: torch.export.Dim("batch")}  # axes of a clip whose size is left open
 TOLERANCE = 1e-4  # share of the largest logit, in float32
@@ -163,10 +150,10 @@ def _program(checkpoint: Mapping[str, Any], ckpt: Path, to: str, folder: Path) -
     size = height_and_width(stored["data"]["image_size"])
     first, *others = [torch.randn(b, 3, stored["data"]["frames"], *size) for b in (2, 1, 3)]
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / FILES[to]
+    path = folder / f"model.{to}"
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # exporters warn about themselves
-        program = _WRITERS[to](network, first, path)
+        program = WRITERS[to](network, first, path)
         differences = [_difference(network, program, clip) for clip in others]
     difference = float(torch.tensor(differences).max())  # NaN where one is, which Python's max would pass over
     if not difference <= TOLERANCE:
@@ -215,4 +202,4 @@ def _safetensors(network: nn.Module, clip: Tensor, path: Path) -> Program:
     return lambda batch: torch.func.functional_call(network, stored, (batch,))
 
 
-_WRITERS = {"pt2": _pt2, "onnx": _onnx, "safetensors": _safetensors}
+WRITERS = {"pt2": _pt2, "onnx": _onnx, "safetensors": _safetensors}

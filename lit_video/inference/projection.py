@@ -2,8 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,46 +9,12 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from lit_video.errors import UserError
-from lit_video.inference.predict import Evaluation, TrainedModel, VideoPredictions, predict
-from lit_video.inference.videos import Paths
-from lit_video.utils.colours import LIGHT, SERIES
+from lit_video.inference.result_pictures import style_of
 from lit_video.utils.figures import content_of, short
 
 FEWEST = 5  # with fewer points t-SNE shows nothing
 FOLDS = 5  # for kNN and the linear probe
 PERPLEXITY = 30.0  # t-SNE's size of a neighbourhood; the default
-
-
-@dataclass(frozen=True)
-class Embedding(VideoPredictions):
-    """Features of videos, and their places in the plane.
-
-    Args:
-        places: points in the plane, one for each of ``paths``: ``(videos, 2)``, neighbours near each other.
-    """
-
-    places: NDArray[np.float64]
-
-
-def embed(
-    ckpt: str | Path | TrainedModel, videos: Paths, seed: int = 0, evaluation: Evaluation | None = None
-) -> Embedding:
-    """Project the features of the classifier's last layer into the plane.
-
-    Args:
-        ckpt: see :func:`~lit_video.inference.predict.load`.
-        videos: files, folders (all videos below them) and patterns, or records; at least five videos.
-        seed: seed of t-SNE.
-        evaluation: views, batches and device; ``None`` for the defaults.
-
-    Raises:
-        UserError: an argument or the checkpoint is wrong, or there are too few videos that can be read.
-    """
-    outputs = predict(ckpt, videos, 1, evaluation)
-    if (count := len(outputs.paths)) < FEWEST:
-        found = count + len(outputs.broken)
-        raise UserError(f"{count} of {found} videos could be read, which is too few to show neighbours")
-    return Embedding(**vars(outputs), places=project(outputs.features.numpy(), seed))
 
 
 def probe(
@@ -91,9 +55,14 @@ def project(features: NDArray[Any], seed: int = 0) -> NDArray[np.float64]:
     """Project ``features (n, d)``, five or more, to points of the plane, ``(n, 2)``, neighbours near each other.
 
     Source: t-SNE, JMLR 9 (2008), van der Maaten and Hinton.
+
+    Raises:
+        UserError: there are too few videos, or their features are equal.
     """
     from sklearn.manifold import TSNE
 
+    if len(features) < FEWEST:
+        raise UserError(f"{len(features)} videos could be read, which is too few to show neighbours")
     if not np.ptp(features, axis=0).any():
         raise UserError(f"the features of all {len(features)} videos are equal: copies, or a model that has collapsed")
     perplexity = min(PERPLEXITY, (len(features) - 1) / 3)
@@ -101,7 +70,6 @@ def project(features: NDArray[Any], seed: int = 0) -> NDArray[np.float64]:
     return np.asarray(TSNE(perplexity=perplexity, init=start, random_state=seed).fit_transform(features), np.float64)
 
 
-MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">")  # 8 colours and 9 markers have no common divisor: 72 pairs
 NAMED = 20  # classes in the legend
 
 
@@ -112,23 +80,20 @@ def scatter(
 
     ``ending`` is png, svg or pdf; ``hollow`` says which points are drawn so.
     """
-    counts, of = Counter(classes), np.array(classes)
+    counts = Counter(classes)
     named = sorted(sorted(counts, key=lambda name: (-counts[name], name))[:NAMED])
+    others = f"{len(counts) - len(named)} other classes"
+    styles: dict[str, dict[str, Any]] = {}
+    if len(counts) > len(named):
+        styles[others] = {"color": "#bbbbbb", "marker": "."}
+    styles |= {name: style_of(number) for number, name in enumerate(named)}
+    shown = np.array([name if name in named else others for name in classes])
+    filled = ~np.array(hollow or [False] * len(places))
     figure = Figure(figsize=(8.5, 6), layout="constrained")
     axes = figure.subplots()
-    area, filled = float(np.clip(8000 / len(places), 16, 60)), ~np.array(hollow or [False] * len(places))
-
-    def points(chosen: NDArray[np.bool_], color: str, label: str, marker: str = "o") -> None:
-        fill = [(color, "white", 0.25) if inside else ("none", color, 1.0) for inside in filled[chosen]]
-        faces, edges, widths = zip(*fill, strict=True)
-        style: dict[str, Any] = {"s": area, "facecolors": faces, "edgecolors": edges, "linewidths": widths}
-        axes.scatter(*places[chosen].T, marker=marker, label=label, **style)
-
-    if (others := ~np.isin(of, named)).any():
-        points(others, color="#bbbbbb", label=f"{len(counts) - len(named)} other classes")
-    for number, name in enumerate(named):
-        colour, marker = LIGHT[SERIES[number % len(SERIES)]], MARKERS[number % len(MARKERS)]
-        points(of == name, color=colour, marker=marker, label=short(name))
+    for name, style in styles.items():
+        axes.plot(*places[(shown == name) & filled].T, linestyle="", label=short(name), **style)
+        axes.plot(*places[(shown == name) & ~filled].T, linestyle="", fillstyle="none", **style)
     axes.set(xticks=[], yticks=[])
     axes.set_aspect("equal", adjustable="datalim")
     axes.set_title(title, fontsize=10)

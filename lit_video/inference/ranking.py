@@ -1,8 +1,7 @@
 """Predictions ranked, printed and written."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import reduce
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -13,8 +12,9 @@ import torch
 from torch import Tensor
 
 from lit_video.errors import UserError
-from lit_video.utils.files import write_atomically, write_table
-from lit_video.utils.text import escaped, text_table
+from lit_video.utils.files import write_table
+from lit_video.utils.text import text_table
+from lit_video.video.clips import VideoRecord
 
 ClassNames = list[str] | dict[str, list[str]]
 ONLY_TASK = "class"
@@ -43,6 +43,16 @@ class RankedVideo:
 def best(ranked: Mapping[str, Sequence[Ranked]]) -> Ranked:
     """Return the most probable class, or combination of the tasks' classes, which comes last."""
     return list(ranked.values())[-1][0]
+
+
+def label_name(record: VideoRecord, names: ClassNames) -> str:
+    """Return the true class of a data set's video, or all of them for several tasks or labels."""
+    if isinstance(names, dict):
+        assert isinstance(record.label, tuple)
+        return ", ".join(of_task[i] for of_task, i in zip(names.values(), record.label, strict=True))
+    if isinstance(record.label, tuple):
+        return ", ".join(name for name, there in zip(names, record.label, strict=True) if there)
+    return names[record.label]
 
 
 def ranked_videos(
@@ -98,25 +108,15 @@ def table_of(videos: Sequence[RankedVideo]) -> str:
 
 
 def write_ranking(path: Path, videos: Sequence[RankedVideo], broken: Mapping[Path, str]) -> None:
-    """Write videos as JSON, or as CSV with a row per rank; videos that could not be read with the reason.
+    """Write a ``.csv`` with a row per rank; videos that could not be read with the reason.
 
     Raises:
         OSError: the file cannot be written.
     """
-    if path.suffix.lower() == ".json":
-        predicted = [
-            {"path": str(one.path), "trained_on": one.trained_on}
-            | {task: [asdict(r) for r in ranked] for task, ranked in one.ranked.items()}
-            for one in videos
-        ]
-        unread = [{"path": str(video), "reason": reason} for video, reason in broken.items()]
-        text = json.dumps({"videos": predicted, "broken": unread}, indent=2, ensure_ascii=False)
-        write_atomically(path, escaped(text) + "\n")
-    else:
-        rows = [(video.path, *row, YES[video.trained_on], "") for video in videos for row in rank_rows(video.ranked)]
-        unread_rows = [(video, "", "", "", "", "", reason) for video, reason in broken.items()]
-        header = ("path", "task", "rank", "name", "probability", "trained_on", "broken")
-        write_table(path, [header, *rows, *unread_rows])
+    rows = [(video.path, *row, YES[video.trained_on], "") for video in videos for row in rank_rows(video.ranked)]
+    unread_rows = [(video, "", "", "", "", "", reason) for video, reason in broken.items()]
+    header = ("path", "task", "rank", "name", "probability", "trained_on", "broken")
+    write_table(path, [header, *rows, *unread_rows])
 
 
 def rank_rows(ranked: Mapping[str, Sequence[Ranked]]) -> Iterator[tuple[str, int, str, float]]:
@@ -130,17 +130,11 @@ def write_features(path: Path, videos: Sequence[Path], features: Tensor, logits:
     """Write arrays: ``features`` (videos, d), ``paths``, ``logits`` (videos, classes), ``class_names``, ``tasks``.
 
     The last two name the columns of ``logits``. Nothing is pickled: ``numpy.load`` opens it as it is.
-
-    Raises:
-        OSError: the file cannot be written.
     """
     columns = names if isinstance(names, dict) else {ONLY_TASK: names}
-    arrays: dict[str, Any] = {
-        "features": features.numpy(),
-        "paths": np.array([str(video) for video in videos], dtype=np.str_),
-        "logits": logits.numpy(),
-        "class_names": np.array([name for each in columns.values() for name in each], dtype=np.str_),
-        "tasks": np.array([task for task, each in columns.items() for _ in each], dtype=np.str_),
-    }
+    pairs = [(task, name) for task, of_task in columns.items() for name in of_task]
+    tasks, class_names = np.array(pairs, dtype=np.str_).reshape(-1, 2).T
+    arrays: dict[str, Any] = {"features": features.numpy(), "logits": logits.numpy()}
+    arrays |= {"class_names": class_names, "tasks": tasks, "paths": np.array([*map(str, videos)], dtype=np.str_)}
     with path.open("wb") as file:
         np.savez(file, **arrays)

@@ -1,4 +1,4 @@
-"""Draw a test's confusion matrix and calibration, learning curves, and a table's accuracy by group of classes."""
+"""Draw a test's confusion matrix, learning curves, and a table's accuracy by group of classes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,6 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from lit_video.tables.rendering import Groups, reach_text
-from lit_video.tables.statistics import Bins
 from lit_video.utils.colours import LIGHT, SERIES
 from lit_video.utils.figures import short
 
@@ -35,8 +34,13 @@ STYLE: dict[Any, Any] = {
 DARK_CELL = 0.7  # share above which a cell's number is white
 NAMED, NUMBERED = 7.0, 20.0  # points of a cell from which there is room for names, and for counts
 MANY = 32  # classes above which cells are too small to see faint ones: their opacity is the share's root
-MARKS = "osD^v<>X"
-CURVE_MARKS = {"o": "●", "s": "■", "D": "◆", "^": "▲", "v": "▼", "P": "✚"}  # text for a legend
+MARKS = "osD^vPX<>"
+
+
+def style_of(number: int) -> dict[str, Any]:
+    """Return the colour and the mark of a series by its number; the first 72 differ."""
+    colour, mark = LIGHT[SERIES[number % len(SERIES)]], MARKS[number % len(MARKS)]
+    return {"color": colour, "marker": mark, "markersize": 4}
 
 
 @matplotlib.rc_context(STYLE)
@@ -58,49 +62,20 @@ def confusion_figure(counts: NDArray[np.int64], classes: Sequence[str], title: s
 
 
 @matplotlib.rc_context(STYLE)
-def calibration_figure(bins: Mapping[str, Bins], title: str = "") -> Figure:
-    """Draw accuracy against confidence of each row, by its name, and below it how many videos each bin holds."""
-    figure, upper = _axes(4.0, 2.9, title)
-    lower = figure.add_axes((0, -0.55, 1, 0.3))
-    upper.plot([0, 100], [0, 100], color=QUIET, linestyle="--", linewidth=1)
-    for i, (name, each) in enumerate(bins.items()):
-        style: dict[str, Any] = {"color": LIGHT[SERIES[i % len(SERIES)]], "linewidth": 1.3}
-        full = each.count > 0
-        mark: dict[str, Any] = {
-            "marker": MARKS[i // len(SERIES) % len(MARKS)],
-            "markersize": 4,
-            "label": short(name, 48),
-        }
-        upper.plot(100 * each.confidence[full], 100 * each.accuracy[full], **style, **mark)
-        lower.stairs(each.count, np.linspace(0, 100, len(each.count) + 1), **style)
-    upper.set(xlim=(0, 100), ylim=(0, 100), xlabel="mean probability of the predicted class (%)", ylabel="accuracy (%)")
-    lower.set(xlim=(0, 100), ylim=(0, None), xlabel="probability (%)", ylabel="videos")
-    upper.legend(loc="upper left", bbox_to_anchor=(1.02, 1), frameon=False)
-    for axes in (upper, lower):
-        axes.grid(color=RULE, linewidth=0.6)
-        axes.spines[["top", "right"]].set_visible(False)
-    return figure
-
-
-def series(number: int) -> tuple[str, str]:
-    """Return the colour's name and the mark of a series by its number; the first 24 differ."""
-    return SERIES[number % len(SERIES)], [*CURVE_MARKS][number % len(CURVE_MARKS)]
-
-
-@matplotlib.rc_context(STYLE)
 def curves_figure(quantity: str, lines: Mapping[str, tuple[Curve, Sequence[Curve]]], names: Sequence[str]) -> Figure:
     """Draw a quantity over epochs: each row's mean with marks, and thin lines of its seeds.
 
-    ``names`` are all rows in the order of their colours; the legend stands beside the figure.
+    ``names`` are all rows in the order of their colours.
     """
     figure, axes = _axes(4.6, 2.7, "")
     for name, (mean, seeds) in lines.items():
-        colour, mark = series(names.index(name))
+        style = style_of(names.index(name))
         for curve in seeds:
-            axes.plot(*zip(*curve, strict=True), color=LIGHT[colour], linewidth=0.7, alpha=0.45)
-        axes.plot(*zip(*mean, strict=True), color=LIGHT[colour], linewidth=1.5, marker=mark, markersize=4)
+            axes.plot(*zip(*curve, strict=True), color=style["color"], linewidth=0.7, alpha=0.45)
+        axes.plot(*zip(*mean, strict=True), label=short(name, 48), **style)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.set(xlabel="epoch", ylabel=quantity)
+    axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), frameon=False)
     axes.grid(color=RULE, linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     return figure
@@ -110,12 +85,6 @@ def curves_figure(quantity: str, lines: Mapping[str, tuple[Curve, Sequence[Curve
 def heat_map(groups: Groups, title: str = "") -> Figure:
     """Draw rows by groups, the stronger a cell's colour the higher its accuracy; behind a row's name its reach."""
     figure, axes = _axes(0.38 * len(groups.names), 0.26 * len(groups.rows), title)
-    draw_groups(axes, groups)
-    return figure
-
-
-def draw_groups(axes: Axes, groups: Groups) -> None:
-    """Draw rows by groups on axes that exist."""
     names = [" | ".join(filter(None, (row["label"], reach_text(row)))) for row, _ in groups.rows]
     shares = np.array([[(value or 0) / 100 for value in values] for _, values in groups.rows])
     texts = np.array([["" if value is None else f"{value:.0f}" for value in values] for _, values in groups.rows])
@@ -123,6 +92,7 @@ def draw_groups(axes: Axes, groups: Groups) -> None:
     _numbers(axes, shares, texts)
     _names(axes, names, 9.0, groups.names, rotation=45, ha="left", rotation_mode="anchor")
     axes.tick_params(labeltop=True, labelbottom=False)
+    return figure
 
 
 def _axes(width: float, height: float, title: str) -> tuple[Figure, Axes]:

@@ -20,7 +20,6 @@ rollout, relevance follows the values.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,8 +30,7 @@ from torch.func import functional_call
 from torch.overrides import TorchFunctionMode
 
 from lit_video.attention import Grid
-from lit_video.attention.heads import Heads
-from lit_video.network.block import MLP, Block
+from lit_video.network.block import MLP
 from lit_video.network.patches import Patches
 from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.clip_shape import uniform_frames
@@ -81,13 +79,10 @@ class Routing(TorchFunctionMode):
         return out / out.detach() if func is torch.Tensor.add and out.is_floating_point() else out
 
 
-def route(module: nn.Module, weights: Sequence[Tensor], *inputs: Any, **others: Tensor) -> Any:
-    """Run a module as a routing network on tokens of ones; the gradient of its output is the rollout.
-
-    ``others`` are parameters, by name, in place of a routing network's.
-    """
+def route(module: nn.Module, weights: Sequence[Tensor], *inputs: Any) -> Any:
+    """Run a module as a routing network on tokens of ones; the gradient of its output is the rollout."""
     with Routing(weights):
-        return functional_call(module, routing_parameters(module) | others, inputs)
+        return functional_call(module, routing_parameters(module), inputs)
 
 
 def routing_parameters(module: nn.Module) -> dict[str, Tensor]:
@@ -108,26 +103,6 @@ def routing_parameters(module: nn.Module) -> dict[str, Tensor]:
     return parameters
 
 
-def heads_of(network: VideoTransformer) -> int:
-    """Return the number of heads of the last layer."""
-    return _steps(network)[-1].heads
-
-
-def _steps(network: VideoTransformer) -> list[Heads]:
-    """Return the attention steps of the last layer."""
-    if not isinstance(layer := network.blocks[-1], Block):
-        raise ValueError("the last layer holds latents, whose heads read no patches")
-    return [module for module in layer.modules() if isinstance(module, Heads)]
-
-
-def _only_head(network: nn.Module, proj: nn.Linear, heads: int, head: int) -> dict[str, Tensor]:
-    """Return a step's projection that averages the channels of one head, by its name."""
-    name = next(name for name, module in network.named_modules() if module is proj)
-    alone, width = torch.zeros_like(proj.weight), proj.in_features // heads
-    alone[:, head * width : (head + 1) * width] = 1 / width
-    return {f"{name}.weight": alone}
-
-
 @dataclass(frozen=True)
 class Rollout:
     """Relevance of every patch, and the logits."""
@@ -137,7 +112,7 @@ class Rollout:
     logits: Tensor  # (1, classes)
 
 
-def rollout(network: VideoTransformer, clip: Tensor, last_layer: bool = False, head: int | None = None) -> Rollout:
+def rollout(network: VideoTransformer, clip: Tensor) -> Rollout:
     """Follow the attention of a network in eval mode from its output back to all patches.
 
     The output is what is classified: the class token, or the mean over those of the frames or over all tokens, through
@@ -146,31 +121,20 @@ def rollout(network: VideoTransformer, clip: Tensor, last_layer: bool = False, h
     Args:
         network: any video transformer.
         clip: one clip, normalised, ``(1, 3, t, height, width)``.
-        last_layer: follow the last layer of the encoder only (and temporal layers after it).
-        head: head of the last layer's last attention step, counted from 0, instead of the mean over its heads.
     """
-    outputs: dict[str, Any] = {}
-    steps = [] if head is None else _steps(network)
+    outputs: list[tuple[Tensor, Grid]] = []
     with (
         torch.no_grad(),
         Recording() as recording,
-        _hooked(
-            (network.embed, lambda module, inputs, output: outputs.update(embedded=output)),
-            *((step.proj, lambda module, *_: outputs.update(proj=module)) for step in steps),  # the last one remains
-        ),
+        network.embed.register_forward_hook(lambda module, inputs, output: outputs.append(output)),
     ):
         logits = network(clip)
-    alone = {} if head is None else _only_head(network, outputs["proj"], steps[-1].heads, head)
-    embedded, grid = outputs["embedded"]
+    ((embedded, grid),) = outputs
     ones = torch.ones_like(embedded, requires_grad=True)
     place = patch_places(embedded.shape[1], grid, network.embed.prefix).to(clip.device)
-    skipped = list(network.blocks)[:-1] if last_layer else []
-    with _hooked(
-        (network.embed, lambda module, inputs, output: (ones, grid)),
-        *((block, lambda module, inputs, output: inputs[0]) for block in skipped),
-    ):
+    with network.embed.register_forward_hook(lambda module, inputs, output: (ones, grid)):
         try:
-            out = route(network, recording.weights, clip, **alone)
+            out = route(network, recording.weights, clip)
             (shares,) = torch.autograd.grad(out[0, 0], ones)
         except Exception as error:  # a scheme of one's own, whose operations are replaced here
             raise ValueError(f"the rollout cannot follow the scheme: {error}") from error
@@ -193,14 +157,3 @@ def tubelet_frames(patches: Patches, frames: int) -> list[list[int]]:
     sampled = patches.sampled_frames
     used = list(range(frames)) if sampled is None else uniform_frames(frames, sampled)
     return [used[i : i + patches.tubelet] for i in range(0, len(used), patches.tubelet)]
-
-
-@contextmanager
-def _hooked(*hooks: tuple[nn.Module, Callable[..., Any]]) -> Iterator[None]:
-    """Register hooks that read, or replace, the outputs of modules."""
-    handles = [module.register_forward_hook(hook) for module, hook in hooks]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()

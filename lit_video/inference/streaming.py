@@ -17,7 +17,6 @@ from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import FrameTable
 from lit_video.video.sampling import DenseStride, Sampling
 
-SLOWEST, FASTEST = 1e-3, 1e3
 ONE_FRAME = FrameTable(range(1), Fraction(1), range(1), 1, Fraction(1), 1, 1)
 
 
@@ -62,8 +61,6 @@ def stream_predictor(
     Raises:
         UserError: the model cannot stream; or its clips have no rate, and none is given.
     """
-    if rate is not None and not SLOWEST <= rate <= FASTEST:
-        raise OptionError("rate", f"is {rate:g}, expected {SLOWEST:g} to {FASTEST:g} frames per second")
     sampling: Sampling = trained.settings["sampling"] if rate is None else DenseStride(1, fps=rate)
     device = choose_device(evaluation.device)
     try:

@@ -1,6 +1,5 @@
 """Model card of a run as Markdown: data, settings, accuracy, confusions."""
 
-import csv
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from lit_video.runs.predictions import Predictions, TaskPredictions, most_confus
 from lit_video.runs.results import read_result
 from lit_video.tables.statistics import share_interval
 from lit_video.utils.clip_shape import in_words
-from lit_video.utils.text import as_markdown, markdown_lines, to_text
+from lit_video.utils.text import as_markdown, markdown_lines
 
 SURE = 0.025  # one-sided
 MOST = 3  # confusions that are named
@@ -27,10 +26,10 @@ def model_card(run_dir: Path) -> str:
     result, predictions = _tested(run_dir)
     config = result["identity"]["settings"]
     parts = [
-        _front_matter(config["data"], result),
+        _front_matter(result),
         "# " + as_markdown(f"{result['scheme']}, {result['table']}"),
         _data(config["data"], result),
-        _accuracy(result, predictions) + _precision(run_dir / "classes.csv"),
+        _accuracy(result, predictions),
         _settings(config, result),
         f"## Licence\n\n{LICENCE}",
     ]
@@ -51,23 +50,15 @@ def headline(run_dir: Path) -> list[str]:
     return facts[:-1] if result.get("folds") else facts  # without the temperature
 
 
-def _front_matter(data: dict[str, Any], result: dict[str, Any]) -> str:
+def _front_matter(result: dict[str, Any]) -> str:
     """YAML that Hugging Face's hub reads."""
     content = {
         "library_name": "lit_video",
-        "pipeline_tag": (task := "video-classification"),
+        "pipeline_tag": "video-classification",
         "license": "other",
         "license_name": "of-its-videos-and-start",
         "tags": ["lit_video", result["scheme"]],
     }
-    metrics = [
-        {"type": "accuracy" if "_top" in name else name, "name": name, "value": round(value, 2)}
-        for name, value in result["metrics"].items()
-    ]
-    if metrics:
-        data_set = {"type": _data_name(data), "name": _data_name(data)}
-        tested = {"task": {"type": task}, "dataset": data_set, "metrics": metrics}
-        content["model-index"] = [{"name": f"{result['scheme']}, {result['table']}", "results": [tested]}]
     return f"---\n{yaml.safe_dump(content, sort_keys=False, allow_unicode=True)}---"
 
 
@@ -119,15 +110,6 @@ def accuracy_facts(result: dict[str, Any], predictions: Predictions) -> list[str
             f"Its probabilities are at the temperature {result['temperature']:.2f}, fitted on those tests",
         ]
     return facts
-
-
-def _precision(file: Path) -> str:
-    """Average precision by class, where videos have several labels."""
-    rows = list(csv.DictReader(to_text(file.read_bytes()).splitlines())) if file.is_file() else []
-    if not rows or "average_precision" not in rows[0]:
-        return ""
-    body = [[row["class"], row["videos"], f"{float(row['average_precision']):.0f}"] for row in rows[:SHOWN]]
-    return "\n\n" + markdown_lines(["class", "test videos", "average precision, %"], body)
 
 
 def _facts(task: TaskPredictions) -> list[str]:

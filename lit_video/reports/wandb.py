@@ -14,7 +14,6 @@ from lit_video.tables.table import Table
 NAME = "Video transformers compared"
 COSTS = ("gmacs", "params")
 CURVES = ("train/loss", "val/loss", "train/clip_top1", "val/clip_top1")
-FIGURES = ("figures/confusion", "figures/calibration", "figures/attention")
 # settings that tables vary, in the order in which they act on a clip; RunComparer shows all that differ
 USUAL = ("scheme", "frames", "views", "window", "ratio", "ta_layers")
 INTRODUCTION = (
@@ -102,7 +101,7 @@ def panels(tables: Sequence[Table], by: str) -> dict[str, list[Any]]:
             wr.RunComparer(diff_only="split"),
         ],
         "Classes": [
-            *(wr.MediaBrowser(media_keys=[key], num_columns=3, mode="gallery", gallery_axis="run") for key in FIGURES),
+            wr.MediaBrowser(media_keys=["figures/confusion"], num_columns=3, mode="gallery", gallery_axis="run"),
             wr.WeavePanelSummaryTable(table_name="test/classes"),
         ],
     }

@@ -21,25 +21,17 @@ SAME = 1e-9  # relative to the tokens' size, in double precision
 
 
 @dataclass(frozen=True)
-class Finding:
-    """A check and its fault in words; empty where it holds."""
-
-    check: str
-    fault: str
-
-
-@dataclass(frozen=True)
 class Contract:
-    """Findings of all checks, grids that are served or refused, and the sight, where it could be measured."""
+    """Findings by check, grids that are served or refused, and the sight, where it could be measured."""
 
-    findings: list[Finding]
+    findings: dict[str, str]  # the fault in words; empty where the check holds
     grids: str = ""
     sight: Sight | None = None
 
     @property
-    def faults(self) -> list[Finding]:
+    def faults(self) -> dict[str, str]:
         """The findings that do not hold."""
-        return [one for one in self.findings if one.fault]
+        return {check: fault for check, fault in self.findings.items() if fault}
 
 
 def check_contract(kind: Callable[..., Scheme]) -> Contract:
@@ -48,20 +40,21 @@ def check_contract(kind: Callable[..., Scheme]) -> Contract:
     def make(layer: int) -> Scheme:
         return build_scheme(kind, WIDTH, HEADS, layer)
 
-    findings, grids, seen = [], "", None
+    findings: dict[str, str] = {}
+    grids, seen = "", None
     with torch.random.fork_rng():
         torch.manual_seed(0)
         try:  # code of anybody's
             scheme = make(0)
             served = {grid: _serves(scheme, grid) for grid in GRIDS}
             grids = "; ".join(f"{_on(grid)}{f' {error}' * bool(error)}" for grid, error in served.items())
-            findings.append(Finding("frames and sizes", _sizes(served)))
-            if not findings[0].fault:
-                findings.extend(_checks(make, next(grid for grid, error in served.items() if not error)))
+            findings["frames and sizes"] = _sizes(served)
+            if not findings["frames and sizes"]:
+                findings |= _checks(make, next(grid for grid, error in served.items() if not error))
                 seen = sight(make, GRID, DEPTH, WIDTH)
-                findings.extend(_sight_checks(scheme, seen))
+                findings |= _sight_checks(scheme, seen)
         except Exception as error:
-            findings.append(Finding("run" if findings else "built", f"fails: {_line(error)}"))
+            findings["run" if findings else "built"] = f"fails: {_line(error)}"
     return Contract(findings, grids, seen)
 
 
@@ -88,13 +81,8 @@ def _serves(scheme: Scheme, grid: Grid) -> str:
 
 def _sizes(served: dict[Grid, str]) -> str:
     """Return faults of grids (frames x rows x columns); ``check`` may refuse some, but not all of them."""
-    bad: dict[str, list[str]] = {}
-    for grid, error in served.items():
-        if error.startswith("fails"):
-            bad.setdefault(error, []).append(_on(grid))
-    if bad:
-        lines = [f"{', '.join(grids)} {error}" for error, grids in bad.items()]
-        return f"{'; '.join(lines)}; check(grid), a classmethod, refuses grids that cannot be served by a ValueError"
+    if bad := [f"{_on(grid)} {error}" for grid, error in served.items() if error.startswith("fails")]:
+        return f"{'; '.join(bad)}; check(grid), a classmethod, refuses grids that cannot be served by a ValueError"
     return "" if not all(served.values()) else "no grid is served"
 
 
@@ -102,42 +90,43 @@ def _on(grid: Grid) -> str:
     return " x ".join(map(str, grid))
 
 
-def _checks(make: Callable[[int], Scheme], grid: Grid) -> Iterator[Finding]:
+def _checks(make: Callable[[int], Scheme], grid: Grid) -> Iterator[tuple[str, str]]:
+    """Yield checks and their faults, empty where they hold."""
     scheme, before = randomised(make(0), 0.3), len(list(make(0).parameters()))
     x = _tokens(scheme, grid)
     given, out = x.clone(), scheme(x.clone(), grid)
     late = len(list(scheme.parameters())) != before
-    yield Finding("parameters", "forward makes some, which no optimizer gets" * late)
+    yield "parameters", "forward makes some, which no optimizer gets" * late
     scheme(given, grid)
-    yield Finding("input", "is overwritten, and others read it" * (not torch.equal(given, x)))
+    yield "input", "is overwritten, and others read it" * (not torch.equal(given, x))
     scheme(_tokens(scheme, grid), grid)
-    yield Finding("state", "the same tokens give others in a second call" * _differ(scheme(x.clone(), grid), out))
+    yield "state", "the same tokens give others in a second call" * _differ(scheme(x.clone(), grid), out)
     alone = torch.cat([scheme(clip[None].clone(), grid) for clip in x])
-    yield Finding("clips of a batch", "a clip alone gives other tokens than beside another" * _differ(alone, out))
+    yield "clips of a batch", "a clip alone gives other tokens than beside another" * _differ(alone, out)
     (out * torch.randn_like(out)).sum().backward()
     dead = [name for name, one in scheme.named_parameters() if one.grad is None or not one.grad.any()]
-    yield Finding("gradients of parameters", f"do not reach {', '.join(dead)}" * bool(dead))
+    yield "gradients of parameters", f"do not reach {', '.join(dead)}" * bool(dead)
     weight = torch.randn_like(out[:1])
     small = x[:1].clone().requires_grad_()
     right = gradcheck(lambda z: (scheme(z.clone(), grid) * weight).sum(), small, fast_mode=True, raise_exception=False)
-    yield Finding("gradient of the tokens", "is not that of finite differences: something is detached" * (not right))
+    yield "gradient of the tokens", "is not that of finite differences: something is detached" * (not right)
     training = _differ(scheme.train()(x.clone(), grid), out)
-    yield Finding("training", "gives other tokens than evaluation; drop path is the model's" * training)
+    yield "training", "gives other tokens than evaluation; drop path is the model's" * training
     for parameter in scheme.eval().parameters():
         torch.nn.init.zeros_(parameter)
-    yield Finding("residual", "with all weights zero the tokens do not pass" * _differ(scheme(x.clone(), grid), x))
+    yield "residual", "with all weights zero the tokens do not pass" * _differ(scheme(x.clone(), grid), x)
 
 
-def _sight_checks(scheme: Scheme, seen: Sight) -> Iterator[Finding]:
-    tokens, patches = seen.class_tokens, seen.patches
+def _sight_checks(scheme: Scheme, seen: Sight) -> dict[str, str]:
+    findings, tokens, patches = {}, seen.class_tokens, seen.patches
     if tokens:
         missed = int((seen.depths[tokens][:, patches] == 0).all(0).sum())
         unread = f"{missed} of {len(patches)} patches are seen by none, and never classified"
-        yield Finding("class token", unread * bool(missed))
+        findings["class token"] = unread * bool(missed)
     if scheme.causal:
         leaks = ((n, *pair) for n in range(1, len(seen.layers) + 1) for pair in seen.later_frames(n))
-        leak = next(("in layer {} frame {} depends on frame {}".format(*found) for found in leaks), "")
-        yield Finding("causal", leak)
+        findings["causal"] = next(("in layer {} frame {} depends on frame {}".format(*found) for found in leaks), "")
+    return findings
 
 
 def _differ(one: Tensor, other: Tensor) -> bool:

@@ -1,9 +1,8 @@
-"""Cost of an attention scheme: parameters, multiply-adds, memory and time of a layer, and how they grow."""
+"""Cost of an attention scheme: parameters, multiply-adds, memory and time of a layer."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import log2
 from statistics import median
 from typing import Any
 
@@ -16,7 +15,6 @@ from lit_video.schemes.sight import places
 from lit_video.utils.environment import seconds
 
 CLIP = Grid(16, 8, 8)  # 16 frames of 64 pixels in patches of 8
-LARGE = Grid(32, 16, 16)  # from which, and twice which, growth is measured
 WIDTH, HEADS, CLIPS, ROUNDS = 96, 4, 2, 5
 
 
@@ -30,8 +28,6 @@ class Cost:
     bytes: int  # bytes kept for the backward pass, per clip
     # seconds of a training step (forward and backward) per clip; the median of rounds in which schemes take turns
     seconds: float
-    frames: float  # exponent of the multiply-adds in the frames, from LARGE to twice as many
-    side: float  # likewise in the side of the picture
 
 
 def costs(schemes: dict[str, Callable[[], Scheme]]) -> list[Cost]:
@@ -40,23 +36,22 @@ def costs(schemes: dict[str, Callable[[], Scheme]]) -> list[Cost]:
     times: dict[str, list[float]] = {name: [] for name in built}
     for _ in range(ROUNDS):
         for name, scheme in built.items():
-            x = _tokens(scheme, CLIP, CLIPS)
+            x = _tokens(scheme, CLIPS)
             times[name].append(seconds(partial(_step, scheme, x), x.device))
     return [
         Cost(
             name,
             sum(parameter.numel() for parameter in scheme.parameters()),
-            _macs(scheme, CLIP),
+            multiply_adds(scheme, _tokens(scheme, 1, device="meta"), CLIP),
             _kept(scheme),
             median(times[name]) / CLIPS,
-            *_growth(scheme),
         )
         for name, scheme in built.items()
     ]
 
 
-def _tokens(scheme: Scheme, grid: Grid, clips: int, **where: Any) -> Tensor:
-    return torch.ones(clips, len(places(scheme.class_tokens, grid)), WIDTH, **where)
+def _tokens(scheme: Scheme, clips: int, **where: Any) -> Tensor:
+    return torch.ones(clips, len(places(scheme.class_tokens, CLIP)), WIDTH, **where)
 
 
 def _step(scheme: Scheme, x: Tensor) -> None:
@@ -75,36 +70,17 @@ def _kept(scheme: Scheme) -> int:
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        out = scheme(_tokens(scheme, CLIP, 1), CLIP)  # held, so that no address is given twice
+        out = scheme(_tokens(scheme, 1), CLIP)  # held, so that no address is given twice
     del out
     return sum(storages.values())
 
 
-def _macs(scheme: Scheme, grid: Grid) -> int:
-    return multiply_adds(scheme, _tokens(scheme, grid, 1, device="meta"), grid)
-
-
-def _growth(scheme: Scheme) -> tuple[float, float]:
-    """Return the exponents of the multiply-adds in frames and in the side."""
-    t, h, w = LARGE
-    here, longer, larger = (_macs(scheme, grid) for grid in (LARGE, Grid(2 * t, h, w), Grid(t, 2 * h, 2 * w)))
-    return log2(longer / here), log2(larger / here)
-
-
-HEADER = ["scheme", "params", "MMACs", "kept, MB", "ms", "~ frames", "~ side"]
+HEADER = ["scheme", "params", "MMACs", "kept, MB", "ms"]
 
 
 def cells(found: Sequence[Cost]) -> list[list[str]]:
     """Return the cells of costs under ``HEADER``."""
     return [
-        [
-            one.name,
-            f"{one.params:,}",
-            f"{one.macs / 1e6:,.0f}",
-            f"{one.bytes / 1e6:.1f}",
-            f"{1e3 * one.seconds:.1f}",
-            f"^{one.frames:.2f}",
-            f"^{one.side:.2f}",
-        ]
+        [one.name, f"{one.params:,}", f"{one.macs / 1e6:,.0f}", f"{one.bytes / 1e6:.1f}", f"{1e3 * one.seconds:.1f}"]
         for one in found
     ]

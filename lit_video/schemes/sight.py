@@ -1,10 +1,9 @@
 """Sight of an attention scheme: which tokens see which, from the derivative of one layer with random weights."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import groupby, product
 from typing import Literal, NamedTuple, TypeVar
 
 import torch
@@ -46,9 +45,7 @@ class Sight:
 
     grid: Grid  # frames, rows, columns
     places: Sequence[Place]  # places of the tokens
-    # (n, n) for each layer: size of the derivative of the output of token i by the input of token j, the largest of a
-    # row 1; 0 where it does not depend on it
-    layers: Sequence[Tensor]
+    layers: Sequence[Tensor]  # (n, n), bool, for each layer: the output of token i depends on the input of token j
     # seen: the order of frames changes more than the order of outputs; near: any order but the reverse does; blind: no
     # order does
     order: Order
@@ -69,7 +66,7 @@ class Sight:
         known = torch.eye(len(self.places), dtype=torch.bool)
         depths = torch.zeros(known.shape, dtype=torch.long)
         for number, layer in enumerate(self.layers, 1):
-            now = ((layer > 0).double() @ known.double()) > 0
+            now = (layer.double() @ known.double()) > 0
             depths[now & (depths == 0)] = number
             known = now
         return depths
@@ -99,8 +96,8 @@ def sight(make: Make, grid: Grid, depth: int, width: int = 8) -> Sight:
         kinds = [repr([{k: v for k, v in vars(m).items() if k[0] != "_"} for m in one.modules()]) for one in schemes]
         for kind, one in zip(kinds, schemes, strict=True):
             if kind not in found:
-                sizes = torch.stack([_derivative(randomised(one, std), x, grid) for std in SPREADS]).amax(0)
-                found[kind] = sizes, _order(one, x, grid, tokens)
+                seen = torch.stack([_depends(randomised(one, std), x, grid) for std in SPREADS]).any(0)
+                found[kind] = seen, _order(one, x, grid, tokens)
     orders = [order for _, order in found.values()]
     order: Order = "seen" if "seen" in orders else "near" if "near" in orders else "blind"
     return Sight(grid, tokens, [found[kind][0] for kind in kinds], order)
@@ -113,13 +110,13 @@ def randomised(scheme: M, std: float) -> M:
     return scheme
 
 
-def _derivative(scheme: Scheme, x: Tensor, grid: Grid) -> Tensor:
+def _depends(scheme: Scheme, x: Tensor, grid: Grid) -> Tensor:
+    """Return where the derivative of an output token (row) by an input token (column) is not zero, ``(n, n)``."""
     x = x.clone().requires_grad_()
     out = scheme(x.clone(), grid)
     sums = (out * torch.randn_like(out)).sum(-1)[0]
     rows = torch.stack([torch.autograd.grad(each, x, retain_graph=True)[0][0].abs().amax(-1) for each in sums])
-    rows = rows / rows.amax(-1, keepdim=True)
-    return torch.where(rows > NOTHING, rows, 0)
+    return rows > NOTHING * rows.amax(-1, keepdim=True)
 
 
 @torch.no_grad()
@@ -136,7 +133,6 @@ def _order(scheme: Scheme, x: Tensor, grid: Grid, tokens: Sequence[Place]) -> Or
 def in_words(seen: Sight) -> dict[str, str]:
     """Describe sight in words, by topic."""
     depth = len(seen.layers)
-    one, all_layers = seen.reach(1), seen.reach(depth)
     later = any(seen.later_frames(depth))
     order = {
         "seen": "seen: other orders of the frames give other tokens",
@@ -144,38 +140,31 @@ def in_words(seen: Sight) -> dict[str, str]:
         "blind": "not seen: frames in any order give the same tokens; positions must tell it",
     }
     return {
-        "sees": _patch_in_words(seen),
-        "reach": f"{one} frames in one layer, {all_layers} in {depth}, of a clip of {seen.grid.t}",
+        "sees": _patches_in_words(seen),
+        "reach": f"{seen.reach(1)} frames in one layer, {seen.reach(depth)} in {depth}, of a clip of {seen.grid.t}",
         "order": order[seen.order],
         "causal": f"{'no' if later else 'yes'}: {'a' if later else 'no'} token of a frame depends on later frames",
         "class token": _class_token_in_words(seen),
     }
 
 
-def _patch_in_words(seen: Sight) -> str:
-    """Say how many patches of a frame a patch sees in any layer, by the frame's distance from its own."""
+def _patches_in_words(seen: Sight) -> str:
+    """Say how many patches of a frame a patch sees at most in a layer, by the frame's distance from its own."""
     t, h, w = seen.grid
-    union = torch.stack(list(seen.layers)).amax(0) > 0
+    union = torch.stack(list(seen.layers)).any(0)
     counts = union[seen.patches][:, seen.patches].view(t, h * w, t, h * w).sum(-1)
-    distances: dict[str, list[int]] = defaultdict(list)
-    for distance in range(1 - t, t):
-        least, most = counts.diagonal(distance, 0, 2).aminmax()
-        if most:
-            distances[f"{least} to {most}" if least < most else f"{most}"].append(distance)
-    return "; ".join(f"{span} of {h * w} patches of frames at {_listed(at)}" for span, at in distances.items())
-
-
-def _listed(numbers: Sequence[int]) -> str:
-    if len(numbers) > 1 and numbers[-1] - numbers[0] == len(numbers) - 1:
-        return f"{numbers[0]} to {numbers[-1]}"
-    return ", ".join(map(str, numbers))
+    most = {distance: int(counts.diagonal(distance, 0, 2).max()) for distance in range(1 - t, t)}
+    parts = []
+    for count, run in groupby(most, key=most.__getitem__):
+        distances = list(run)
+        parts += [f"{count} of {h * w} patches of frames at {distances[0]} to {distances[-1]}"] if count else []
+    return "; ".join(parts)
 
 
 def _class_token_in_words(seen: Sight) -> str:
     tokens, patches = seen.class_tokens, seen.patches
     if not tokens:
         return "none; the mean of all tokens is classified"
-    share = (seen.depths[tokens][:, patches] > 0).float().mean().item()
-    first = (seen.layers[0][tokens][:, patches] > 0).float().mean().item()
+    first, share = ((each[tokens][:, patches] > 0).double().mean() for each in (seen.layers[0], seen.depths))
     each = "one per frame" if len(tokens) > 1 else "one"
     return f"{each}; sees {first:.0%} of the patches in one layer, {share:.0%} in {len(seen.layers)}"

@@ -139,7 +139,6 @@ class _Reader:
         settings |= self._set("table", self.section) | self._set(where, content)
         paper = self._paper(where, _mapping(self.path, f"{where}.paper", content.get("paper", {})))
         printed = _mapping(self.path, f"{where}.published", content.get("published", {}))
-        _check_printed(self.path, f"{where}.published", printed)
         return Row(name, str(content.get("label", name)), settings, paper, printed)
 
     def _set(self, where: str, content: Mapping[str, Any]) -> dict[str, Any]:
@@ -194,14 +193,6 @@ def _settings(path: Path, where: str, value: Any) -> dict[str, Any]:
         if not known or (isinstance(setting, dict) and "." not in key):
             raise UserError(f"{path}: {where}.{key}: expected a setting such as model.window, with its value")
     return dict(settings)
-
-
-def _check_printed(path: Path, where: str, printed: Mapping[str, Any]) -> None:
-    _refuse_unknown(path, where, printed, {"params", "cost", "frames", "views", "note"})
-    for key in printed.keys() & {"params", "cost", "views"}:
-        form, such = (r"\d+x\d+", "1x3") if key == "views" else (r"\d+(\.\d+)?[MGT]", "85.9M or 0.59T")
-        if not re.fullmatch(form, str(printed[key])):
-            raise UserError(f"{path}: {where}.{key}: expected a figure such as {such}, got {printed[key]!r}")
 
 
 def _mapping(path: Path, where: str, value: Any) -> dict[str, Any]:

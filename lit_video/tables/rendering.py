@@ -163,14 +163,8 @@ def _markdown(title: str, header: list[str], body: list[list[str]]) -> str:
 
 
 def _latex(title: str, header: list[str], body: list[list[str]]) -> str:
-    def line(cells: list[str]) -> str:
-        return " & ".join(_escape(cell) for cell in cells) + r" \\"
-
+    caption, *lines = [[printable(cell).translate(LATEX) for cell in cells] for cells in ([title], header, *body)]
+    head, *rows = [" & ".join(cells) + r" \\" for cells in lines]
     columns = "l" + "r" * (len(header) - 1)
-    begin = rf"\begin{{table}}\caption{{{_escape(title)}}}", rf"\begin{{tabular}}{{{columns}}}\toprule"
-    end = r"\bottomrule\end{tabular}\end{table}"
-    return "\n".join([*begin, line(header) + r"\midrule", *map(line, body), end])
-
-
-def _escape(text: str) -> str:
-    return printable(text).translate(LATEX)
+    begin = rf"\begin{{table}}\caption{{{caption[0]}}}", rf"\begin{{tabular}}{{{columns}}}\toprule"
+    return "\n".join([*begin, head + r"\midrule", *rows, r"\bottomrule\end{tabular}\end{table}"])

@@ -95,23 +95,10 @@ def kendall_tau(paper: Sequence[float], ours: Sequence[float]) -> float | None:
     return float(kendalltau(paper, ours).statistic)
 
 
-@dataclass(frozen=True)
-class Bins:
-    """Videos by confidence: how many, their mean confidence and accuracy (0 to 1, NaN of none), by bin."""
+def calibration_error(confidence: NDArray[np.floating], hits: NDArray[np.bool_], bins: int = 15) -> float:
+    """Return the expected calibration error in percent: the distance of accuracy from confidence, the mean over videos.
 
-    count: NDArray[np.int64]
-    confidence: NDArray[np.float64]
-    accuracy: NDArray[np.float64]
-
-    @property
-    def error(self) -> float:
-        """Expected calibration error in percent: the mean distance of accuracy from confidence over videos."""
-        distance = np.nan_to_num(np.abs(self.accuracy - self.confidence))
-        return 100 * float((distance * self.count).sum() / max(self.count.sum(), 1))
-
-
-def calibration(confidence: NDArray[np.floating], hits: NDArray[np.bool_], bins: int = 15) -> Bins:
-    """Sort videos into bins of equal width by the predicted class's probability (Guo et al., arXiv:1706.04599).
+    Videos are sorted into bins of equal width by the predicted class's probability (Guo et al., arXiv:1706.04599).
 
     Args:
         confidence: probability of the predicted class, ``(videos,)``.
@@ -120,8 +107,5 @@ def calibration(confidence: NDArray[np.floating], hits: NDArray[np.bool_], bins:
     """
     confidence = confidence.astype(np.float64)
     index = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
-    count = np.bincount(index, minlength=bins)
-    with np.errstate(invalid="ignore"):
-        mean = np.bincount(index, confidence, bins) / count
-        accuracy = np.bincount(index, hits, bins) / count
-    return Bins(count, mean, accuracy)
+    distances = np.abs(np.bincount(index, confidence - hits, bins))  # of each bin, times its number of videos
+    return 100 * float(distances.sum() / max(len(hits), 1))

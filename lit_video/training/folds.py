@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from lit_video.runs.files import read_run, update_run
 from lit_video.runs.predictions import Logits, TaskPredictions, read_logits, save_logits
-from lit_video.tables.statistics import calibration
+from lit_video.tables.statistics import calibration_error
 from lit_video.training.checkpoint_file import PREVIOUS, peek, write_checkpoint
 from lit_video.training.mistakes import join_mistakes
 from lit_video.weights.reading import CHECKPOINT_KEY
@@ -70,4 +70,4 @@ def _joined(folds: list[Logits]) -> tuple[NDArray[np.floating], NDArray[np.integ
 def _metrics(task: TaskPredictions) -> dict[str, float]:
     top = {"test/video_top1": 1} | ({"test/video_top5": 5} if len(task.classes) > 5 else {})
     metrics = {name: 100 * float(task.hits(best).mean()) for name, best in top.items()}
-    return metrics | {"test/calibration_error": calibration(task.confidence, task.hits()).error}
+    return metrics | {"test/calibration_error": calibration_error(task.confidence, task.hits())}

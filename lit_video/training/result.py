@@ -16,7 +16,6 @@ from lit_video.runs.files import update_run
 from lit_video.runs.status import Status, write_status
 from lit_video.schemes.reach import reach
 from lit_video.training.callbacks.finite import refuse_not_finite
-from lit_video.training.callbacks.predictions import record_attention
 from lit_video.training.checkpoint_file import LAST, peek
 from lit_video.training.identity import weights_digest
 from lit_video.training.run_cli import RunCLI
@@ -87,8 +86,6 @@ def write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], secon
     """Close the W&B run, then write the result of a run into ``run.json``; ``seconds`` of training."""
     steps = cli.trainer.global_step
     write_status(cli.run_dir, Status("writing", steps, steps))
-    cli.model.float()  # the picture of a run in bf16
-    record_attention(cli.model, cli.datamodule, cli.run_dir)
     videos, broken = int(metrics.pop("test/videos", 0)), len(cli.datamodule.found_broken.reasons["test"])
     if cli.logger:
         cli.logger.finish(metrics, {"best": checkpoint, "last": cli.run_dir / LAST}.get(cli.config.wandb_artifact))

@@ -25,7 +25,6 @@ from lit_video.video.seeding import digest
 
 # Slurm lets a job stop in 30 s; W&B's defaults are 90 s to start and no limit to finish.
 LIMITS = {"WANDB_INIT_TIMEOUT": "20", "WANDB_FINISH_TIMEOUT": "20", "WANDB_FINISH_TIMEOUT_RAISES": "true"}
-FIGURES = ("confusion", "calibration", "attention")  # files NAME.png, or NAME_TASK.png of several tasks
 
 
 class RowLogger(WandbLogger):
@@ -185,7 +184,7 @@ def wandb_media(run_dir: Path) -> dict[str, Any]:
     """Read the pictures of a run's folder as ``figures/NAME``, and the table ``classes.csv`` as ``test/classes``."""
     import wandb
 
-    pictures = sorted(path for name in FIGURES for path in run_dir.glob(f"{name}*.png"))
+    pictures = sorted(run_dir.glob("confusion*.png"))  # one of each task
     media: dict[str, Any] = {f"figures/{path.stem}": wandb.Image(str(path)) for path in pictures}
     with (
         suppress(FileNotFoundError),

@@ -45,7 +45,7 @@ def drawable(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Escape bytes that are no UTF-8, for JSON (which restores them) or a comment."""
+    """Escape bytes that are no UTF-8, for a comment."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 

@@ -10,7 +10,7 @@ import torch
 from lit_video.__main__ import main
 from lit_video.errors import UserError
 from lit_video.inference import projection
-from lit_video.inference.predict import load
+from lit_video.inference.predict import Evaluation, load
 from lit_video.inference.projection import probe, project
 from tests.commands.conftest import one_line
 from tests.float32 import assert_close_in_float32
@@ -38,10 +38,9 @@ def test_given_videos_have_their_folders_as_classes(run, videos, tmp_path, monke
     assert embed(*args, *sorted(tmp_path.glob("class*"))) == 0
     assert all(f">class{number}</text>" in (tmp_path / "e.svg").read_text() for number in range(6))
     assert seen[0][1] == 3
-    features = ["--features", tmp_path / "f.npz", "--workers", 0]
-    assert main(["predict", "--ckpt", *map(str, [run / "last.ckpt", *videos[:6], *features])]) == 0
-    again = torch.from_numpy(np.load(tmp_path / "f.npz")["features"])
-    assert_close_in_float32(torch.from_numpy(seen[0][0]), again, load(run / "last.ckpt").model)
+    model = load(run / "last.ckpt")
+    again = model.predict(videos[:6], evaluation=Evaluation(workers=0)).features
+    assert_close_in_float32(torch.from_numpy(seen[0][0]), again, model.model)
 
 
 def test_broken_videos_are_listed_and_left_out(run, videos, tmp_path, capsys):
@@ -52,7 +51,7 @@ def test_broken_videos_are_listed_and_left_out(run, videos, tmp_path, capsys):
     assert f"{text}: Invalid data" in capsys.readouterr().err
     assert "features of 5 videos" in (tmp_path / "e.svg").read_text()
     assert embed(*args, text, *videos[:4]) == 2
-    assert "4 of 5 videos could be read, which is too few" in capsys.readouterr().err
+    assert "4 videos could be read, which is too few" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("count", [5, 40])
@@ -103,7 +102,7 @@ def test_wrong_flags_of_embed_are_reported(run, videos, tmp_path, tmp_path_facto
     alone = shutil.copy(run / "last.ckpt", tmp_path_factory.mktemp("alone"))
     out = ["-o", tmp_path / "e.png", "--ckpt", run / "last.ckpt"]
     for args, message in (
-        ([*out, videos[0]], "1 of 1 videos could be read, which is too few to show neighbours"),
+        ([*out, videos[0]], "1 videos could be read, which is too few to show neighbours"),
         (["--ckpt", alone, "-o", tmp_path / "e.png"], "run.json: no such file; give videos, or"),
     ):
         assert embed(*args) == 2, args

@@ -1,7 +1,6 @@
 """Names of files and classes that are no UTF-8, as old archives have: every writer keeps them, nothing is lost."""
 
 import csv
-import json
 import os
 import shutil
 
@@ -47,12 +46,6 @@ def test_predictions_keep_the_name_in_a_csv(place, predict, tmp_path, flags):
     assert {row["path"] for row in rows} == {str(place / NAME)}
     assert {row["name"] for row in rows} == {"a", FOLDER}
     assert b"fl\xfcgel.mp4" in out.read_bytes()
-
-
-def test_predictions_keep_the_name_in_json_that_any_program_reads(place, predict, tmp_path):
-    assert predict("-o", tmp_path / "out.json") == 0
-    (video,) = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["videos"]
-    assert video["path"] == str(place / NAME)
 
 
 def test_pictures_and_features_are_written(place, predict, tmp_path):

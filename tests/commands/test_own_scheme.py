@@ -104,7 +104,7 @@ def test_profile_trains_the_scheme_beside_the_rows_that_have_run(own_file, tmp_p
     assert "order5" in said and said.index("order5") < said.index("order13") and "best row" in said
     run = json.loads((out / "runs/skills/profile/Halved/seed0/run.json").read_text())
     assert run["identity"]["settings"]["model"]["init_args"]["attention"] == f"{own_file.stem}.Halved"
-    assert (out / "profile.png").read_bytes().startswith(b"\x89PNG") and "Halved" in (out / "profile.html").read_text()
+    assert "Halved" in (out / "profile.html").read_text()
 
 
 def test_profile_beside_packed_rows_puts_the_nearest_first():

@@ -1,9 +1,8 @@
 """A checkpoint alone predicts videos as the test does, and mistakes are reported in a line each."""
 
-import json
+import csv
 import shutil
 import socketserver
-from fractions import Fraction
 from pathlib import Path
 from threading import Thread
 
@@ -27,7 +26,6 @@ from tests.checkpoints import trained
 from tests.commands.conftest import one_line
 from tests.embedded import SKILLS, four_skills
 from tests.float32 import assert_close_in_float32
-from tests.video import made
 
 
 class VerbsAndNouns(TemporalSkills):
@@ -52,26 +50,23 @@ def two_tasks(root, tmp_path_factory):
     return trained(model, data, tmp_path_factory.mktemp("two") / "last.ckpt")
 
 
-def write(path, frames=12, size=(48, 64), rate=10, times=None):
-    """A video of coloured squares that brighten slowly; ``times`` in tenths of a second."""
-    picture = np.random.default_rng(0).integers(30, 220, (size[0] // 16 + 1, size[1] // 16 + 1, 3), dtype=np.uint8)
-    picture = picture.repeat(16, 0).repeat(16, 1)[: size[0], : size[1]]
-    pictures = [np.ascontiguousarray(picture + np.uint8(2 * i)) for i in range(frames)]
-    pixels = "yuv444p" if size[0] % 2 or size[1] % 2 else "yuv420p"
-    shape = dict(pixels=pixels, height=size[0], width=size[1])
-    base = Fraction(1, 10) if times else None
-    made.write(path, options={"crf": "12"}, pictures=pictures, fps=rate, pts=times, time_base=base, **shape)
-    return path
-
-
 def predict(*args):
     return main(["predict", "--workers", "0", *map(str, args)])
 
 
 def written(path, *args, status=0):
-    """What ``-o`` writes."""
+    """What ``-o`` writes: names and probabilities of every video by task, and the paths of those that are broken."""
     assert predict(*args, "-o", path) == status
-    return json.loads(path.read_text())
+    videos, broken = {}, []
+    with path.open(newline="") as file:
+        for row in csv.DictReader(file):
+            if row["broken"]:
+                broken.append(row["path"])
+            else:
+                ranked = videos.setdefault(row["path"], {}).setdefault(row["task"], [])
+                ranked.append((row["name"], float(row["probability"])))
+                assert row["rank"] == str(len(ranked))
+    return videos, broken
 
 
 def by_test(data, model):
@@ -82,7 +77,7 @@ def by_test(data, model):
 
 
 def probabilities(video, names, task="class"):
-    shares = {one["name"]: one["probability"] for one in video[task]}
+    shares = dict(video[task])
     return torch.tensor([shares[name] for name in names])
 
 
@@ -99,30 +94,29 @@ def test_probabilities_are_those_of_the_test(views, checkpoint, videos, root, tm
     records = [record.path for record in data.records("test")]
     assert sorted(records) == videos
     flags = ["--clips", 1, "--crops", 1] if views == (1, 1) else []
-    result = written(tmp_path / "out.json", "--ckpt", checkpoint, *records, "--top", 8, "--batch", 3, *flags)
-    assert [video["path"] for video in result["videos"]] == [str(path) for path in records]
-    ours = torch.stack([probabilities(video, loaded.class_names) for video in result["videos"]])
+    found, _ = written(tmp_path / "out.csv", "--ckpt", checkpoint, *records, "--top", 8, "--batch", 3, *flags)
+    assert [*found] == [str(path) for path in records]
+    ours = torch.stack([probabilities(video, loaded.class_names) for video in found.values()])
     assert_close_in_float32(ours, expected, loaded.model)
 
 
 def test_the_checkpoint_is_all_it_takes(checkpoint, videos, tmp_path, monkeypatch, capsys):
     shutil.copy(checkpoint, tmp_path / "only.ckpt")
     shutil.copy(videos[0], tmp_path / "mine.mp4")
-    here = written(tmp_path / "here.json", "--ckpt", checkpoint, videos[0])["videos"][0]["class"]
+    here, _ = written(tmp_path / "here.csv", "--ckpt", checkpoint, videos[0])
     capsys.readouterr()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("LIT_VIDEO_DATA", str(tmp_path / "home"))
-    assert predict("--ckpt", "only.ckpt", "mine.mp4", "-o", "out.json") == 0
+    elsewhere, _ = written(Path("out.csv"), "--ckpt", "only.ckpt", "mine.mp4")
     said = capsys.readouterr()
-    assert said.err == "wrote out.json\n"
-    elsewhere = json.loads((tmp_path / "out.json").read_text())["videos"][0]["class"]
-    assert elsewhere == here
-    assert elsewhere[0]["name"] in said.out
+    assert said.err == "wrote out.csv\n"
+    assert [*elsewhere.values()] == [*here.values()]
+    assert elsewhere["mine.mp4"]["class"][0][0] in said.out
 
 
 def test_two_tasks_are_ranked_alone_and_together(two_tasks, videos, tmp_path, capsys):
-    video = written(tmp_path / "out.json", "--ckpt", two_tasks, videos[0], "--top", 8)["videos"][0]
+    (video,) = written(tmp_path / "out.csv", "--ckpt", two_tasks, videos[0], "--top", 8)[0].values()
     verb, noun = (probabilities(video, names, task) for task, names in VERBS_NOUNS.items())
     assert verb.sum() == pytest.approx(1)
     assert noun.sum() == pytest.approx(1)
@@ -130,8 +124,8 @@ def test_two_tasks_are_ranked_alone_and_together(two_tasks, videos, tmp_path, ca
     torch.testing.assert_close(probabilities(video, pairs, "action"), (verb[:, None] * noun).flatten())
     shown = capsys.readouterr().out
     assert all(f" {task} " in shown for task in ("verb", "noun", "action"))
-    best = written(tmp_path / "best.json", "--ckpt", two_tasks, videos[0], "--top", 1)["videos"][0]["action"]
-    assert best == video["action"][:1]
+    (best,) = written(tmp_path / "best.csv", "--ckpt", two_tasks, videos[0], "--top", 1)[0].values()
+    assert best["action"] == video["action"][:1]
 
 
 VERBS_NOUNS = {"verb": ["backward", "forward"], "noun": list(SKILLS)}
@@ -175,17 +169,18 @@ def test_features_through_the_last_layer_are_the_logits(model):
 
 def test_features_are_written_with_the_logits_they_lead_to(checkpoint, videos, tmp_path):
     path = tmp_path / "features.npz"
-    result = written(tmp_path / "out.json", "--ckpt", checkpoint, *videos, "--features", path)
+    found, _ = written(tmp_path / "out.csv", "--ckpt", checkpoint, *videos, "--features", path)
     arrays = np.load(path)  # refuses pickles
     assert set(arrays) == {"features", "paths", "logits", "class_names", "tasks"}
     loaded = load(checkpoint)
     head = linear_head(loaded.model.network)
     logits = torch.from_numpy(arrays["features"]) @ head.weight.T + head.bias
     torch.testing.assert_close(logits, torch.from_numpy(arrays["logits"]), atol=1e-5, rtol=1e-5)
-    assert arrays["paths"].tolist() == [video["path"] for video in result["videos"]]
+    assert arrays["paths"].tolist() == [*found]
     assert arrays["class_names"].tolist() == loaded.class_names
+    assert {*arrays["tasks"]} == {"class"}
     best = [arrays["class_names"][i] for i in arrays["logits"].argmax(1)]
-    assert best == [video["class"][0]["name"] for video in result["videos"]]
+    assert best == [video["class"][0][0] for video in found.values()]
 
 
 # which videos
@@ -198,7 +193,7 @@ def test_files_folders_and_patterns_are_found_once_each(checkpoint, videos, tmp_
     (tmp_path / "labels.csv").write_text("not a video")
 
     def paths(*args):
-        return [Path(video["path"]) for video in written(tmp_path / "out.json", "--ckpt", checkpoint, *args)["videos"]]
+        return [Path(path) for path in written(tmp_path.parent / "out.csv", "--ckpt", checkpoint, *args)[0]]
 
     everything = [tmp_path / "[odd] name.mp4", tmp_path / "b.mp4", tmp_path / "sub/a.webm.mp4"]
     assert paths(tmp_path) == everything
@@ -217,29 +212,28 @@ def test_a_name_with_a_colon_is_a_file_and_no_address(checkpoint, videos, tmp_pa
             Path(name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(videos[0], name)
             assert predict("--ckpt", checkpoint, "--clips", 1, "--crops", 1, name) == 0
-        assert predict("--ckpt", checkpoint, "--clips", 1, "--crops", 1, ".", "-o", "found.json") == 0
+        found, _ = written(Path("found.csv"), "--ckpt", checkpoint, "--clips", 1, "--crops", 1, ".")
         server.shutdown()
     assert not asked
-    assert len(json.loads(Path("found.json").read_text())["videos"]) == 2
+    assert len(found) == 2
 
 
 def test_broken_videos_are_listed_and_the_others_predicted(checkpoint, videos, tmp_path, capsys):
     text, cut = tmp_path / "text.mp4", tmp_path / "cut.mp4"
     text.write_text("no video")
     cut.write_bytes(videos[0].read_bytes()[:300])
-    args = ["--ckpt", checkpoint, text, videos[0], cut, videos[1], "--features", tmp_path / "f.npz"]
-    result = written(tmp_path / "out.json", *args, status=1)
+    args = ["--ckpt", checkpoint, text, videos[0], cut, videos[1]]
+    found, broken = written(tmp_path / "out.csv", *args, status=1)
     wrote, *lines = capsys.readouterr().err.splitlines()
-    assert wrote == f"wrote {tmp_path / 'out.json'} and {tmp_path / 'f.npz'}"
+    assert wrote == f"wrote {tmp_path / 'out.csv'}"
     assert lines[0].startswith(f"{text}: Invalid data")
     assert lines[1].startswith(f"{cut}: ")
     assert lines[2] == "2 of 4 videos could not be read"
-    alone = written(tmp_path / "alone.json", "--ckpt", checkpoint, *videos[:2])
-    assert [video["path"] for video in result["videos"]] == [str(path) for path in videos[:2]]
-    ours, theirs = ([probabilities(v, [r["name"] for r in v["class"]]) for v in f["videos"]] for f in (result, alone))
+    alone, _ = written(tmp_path / "alone.csv", "--ckpt", checkpoint, *videos[:2])
+    assert [*found] == [str(path) for path in videos[:2]]
+    ours, theirs = ([probabilities(v, dict(v["class"])) for v in each.values()] for each in (found, alone))
     assert_close_in_float32(torch.stack(ours), torch.stack(theirs), load(checkpoint).model)
-    assert [one["path"] for one in result["broken"]] == [str(text), str(cut)]
-    assert len(np.load(tmp_path / "f.npz")["features"]) == 2
+    assert broken == [str(text), str(cut)]
 
 
 # mistakes
@@ -250,12 +244,11 @@ def test_wrong_flags_are_reported(checkpoint, videos, tmp_path, capsys):
         ([tmp_path / "none.mp4"], "none.mp4: no such file or folder"),
         ([tmp_path], "holds no video"),
         ([tmp_path / "*.mp4"], "*.mp4: matches no file"),
-        (["-o", tmp_path / "out.xml"], "out.xml ends in none of .csv, .json"),
+        (["-o", tmp_path / "out.xml"], "out.xml ends in none of .csv"),
         (["-o", tmp_path / "nowhere" / "out.csv"], "no such folder"),
         (["--stream", "--every", "1"], "--stream, --every: give one of them"),
         (["--rate", "1"], "--rate: goes with --stream only"),
         (["--stream", "--clips", "2"], "--clips: does not go with"),
-        (["--stream", "-o", tmp_path / "o.json"], "o.json: --stream and --every write lines"),
     ):
         assert predict("--ckpt", checkpoint, videos[0], *flags) == 2, flags
         assert message in one_line(capsys)
@@ -319,12 +312,9 @@ def test_folders_of_pictures_are_videos_at_a_rate(checkpoint, videos, tmp_path, 
     for i in range(frame_table(videos[0]).count):
         Image.fromarray(decode(videos[0], [i])[0]).save(folder / f"{i}.png")
     rate = round(frame_table(videos[0]).count / float(frame_table(videos[0]).seconds))
-    assert predict("--ckpt", checkpoint, videos[0], "-o", tmp_path / "file.json") == 0
-    assert f"wrote {tmp_path / 'file.json'}" in capsys.readouterr().err
-    assert predict("--ckpt", checkpoint, tmp_path / "frames", "--fps", rate, "-o", tmp_path / "frames.json") == 0
-    one, other = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("file", "frames"))
-    shares = [[each["probability"] for each in of["videos"][0]["class"]] for of in (one, other)]
-    assert shares[0] == pytest.approx(shares[1], abs=1e-3)
+    (one,) = written(tmp_path / "file.csv", "--ckpt", checkpoint, videos[0])[0].values()
+    (other,) = written(tmp_path / "o.csv", "--ckpt", checkpoint, tmp_path / "frames", "--fps", rate)[0].values()
+    assert [p for _, p in one["class"]] == pytest.approx([p for _, p in other["class"]], abs=1e-3)
     capsys.readouterr()
     for arguments, message in (
         ([tmp_path / "frames"], "holds pictures, no video; give --fps N, the frames per second"),

@@ -21,11 +21,12 @@ from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import decode
 from tests.checkpoints import trained
 from tests.commands.conftest import one_line
-from tests.commands.test_predict import write
 from tests.embedded import CLIPS, four_skills
+from tests.inference.colours import write
 
 CAUSAL = dict(causal=True, positions="space", window=2)
 ON_CPU = lit_video.Evaluation(device="cpu")
+PARTS = (("red", 1), ("green", 1), ("blue", 1.5))  # 35 frames, longer than a clip of one second
 
 
 def causal_run(folder, root, of=TemporalSkills, sampling=CLIPS["sampling"], crops=3, **options):
@@ -47,8 +48,7 @@ def causal(root, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def long_video(tmp_path_factory):
-    """Longer than a clip of one second: 3.5 seconds."""
-    return write(tmp_path_factory.mktemp("long") / "long.mp4", frames=35)
+    return write(tmp_path_factory.mktemp("long") / "long.mp4", *PARTS)
 
 
 def stream(*args):
@@ -102,7 +102,7 @@ def test_a_name_steers_no_terminal_and_stays_as_it_is_in_a_file(causal, videos, 
 def test_lines_come_while_the_video_is_decoded(causal, long_video, tmp_path, capsys):
     """What comes before a broken place is written, with the reason after it."""
     cut = tmp_path / "cut.ts"
-    write(cut, frames=35)
+    write(cut, *PARTS)
     content = cut.read_bytes()
     cut.write_bytes(content[: len(content) // 2] + b"\xff" * (len(content) // 2))
     text = tmp_path / "text.mp4"

@@ -2,13 +2,11 @@
 
 import numpy as np
 
-from lit_video.inference.result_pictures import calibration_figure, confusion_figure, heat_map
+from lit_video.inference.result_pictures import confusion_figure, heat_map
 from lit_video.tables.rendering import Groups
-from lit_video.tables.statistics import calibration
 from lit_video.utils.figures import content_of
 
 COUNTS = np.array([[5, 1, 0], [0, 0, 0], [2, 0, 2]])
-BINS = calibration(np.array([0.9, 0.6, 0.95]), np.array([True, False, False]), bins=5)
 
 
 def svg(figure):
@@ -29,14 +27,6 @@ def test_a_confusion_matrix_holds_the_counts_and_the_shares_of_each_class():
     drawn = svg(figure)
     assert drawn.count(">y$_1$ &lt;&amp;&gt;</text>") == 2, "as it is, not as a formula"
     assert drawn == svg(confusion_figure(COUNTS, ["x", "y$_1$ <&>", "z"], "title"))
-
-
-def test_calibration_holds_the_bins():
-    upper, lower = calibration_figure({"a": BINS, "b": BINS}).axes
-    _, *lines = upper.lines
-    assert [line.get_label() for line in lines] == ["a", "b"]
-    np.testing.assert_allclose(lines[0].get_xydata(), [[60, 0], [92.5, 50]])
-    np.testing.assert_array_equal(lower.patches[0].get_data().values, BINS.count)
 
 
 def test_a_heat_map_holds_rows_with_their_reach_and_blanks_where_nothing_was_measured():

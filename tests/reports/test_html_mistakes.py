@@ -39,7 +39,7 @@ def test_one_table_in_two_places_is_refused(fake_runs, write_report, tmp_path):
     assert "lies in two places" in write_report(fake_runs, tmp_path / "again")
 
 
-@pytest.mark.parametrize("file", ["joint/seed0/run.json", f"joint/seed0/{FILE}", "throughput.json"])
+@pytest.mark.parametrize("file", ["joint/seed0/run.json", f"joint/seed0/{FILE}"])
 def test_a_damaged_file_is_one_line_and_the_old_page_stays(fake_runs, write_report, tmp_path, file):
     (tmp_path / "report.html").write_text("an older page")
     (fake_runs / "timesformer_schemes/fake" / file).write_bytes(b"epoch\nx\n")

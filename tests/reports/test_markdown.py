@@ -96,13 +96,6 @@ def test_the_page_is_checked_against_the_results(experiments, tmp_path, capsys):
     assert main([*command, "--check"]) == 1
 
 
-def test_a_folder_without_experiments_is_reported(tmp_path, capsys):
-    assert main(["reproduce", "--experiments", str(tmp_path / "none")]) == 2
-    assert "no such folder" in capsys.readouterr().err
-    assert main(["reproduce", "--experiments", str(tmp_path)]) == 2
-    assert "no YAML files there" in capsys.readouterr().err
-
-
 def test_the_repositorys_pages_are_up_to_date_and_the_first_is_short(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     assert main(["reproduce", "--check"]) == 0, capsys.readouterr().out

@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from lit_video.__main__ import main
 from lit_video.commands import dashboard
 from lit_video.reports.wandb import keys_of, panels
 from lit_video.tables.reading import read_table
-from lit_video.tables.table import Row, Table
 from tests.conftest import ROOT
 from tests.training.wandb_server import wandb_server
 
@@ -88,16 +86,6 @@ def test_a_refusal_is_reported_in_one_line(save):
     errors = [line for line in printed.err.splitlines() if line.startswith("error: ")]
     assert errors and "permission denied" in errors[0]
     assert "Traceback" not in printed.err
-
-
-def test_keys_are_of_the_papers_numbers_where_there_are_some():
-    rows = [Row("a", "A", {}, {}), Row("b", "B", {}, {"K400 top1": 62.5})]
-    table = Table("made", Path("made.yaml"), "here", "Made", "nowhere", "test/video_top1", rows)
-    assert "metric paper/test/video_top1" not in looked_up(table)
-    rows.append(Row("c", "C", {}, {"test/video_top1": 62.5}))
-    assert "metric paper/test/video_top1" in looked_up(table)
-    other = replace(table, metric="test/action_top1")
-    assert {f"summary test/{name}_top1" for name in ("video", "action")} <= looked_up(table, other)
 
 
 def test_without_a_key_or_the_library_the_command_says_what_to_do(monkeypatch, capsys):

@@ -30,7 +30,7 @@ def test_a_table_and_a_report_of_packs_are_those_of_the_folders(fake_runs, tmp_p
 
 def test_runs_are_added_to_a_pack_and_replace_those_of_their_names(tmp_path, capsys):
     for scale in ("fake", "other"):
-        write_table_runs(tmp_path / scale, "timesformer_schemes", scale, 2, rows=ROWS[:1], videos=30, throughput=False)
+        write_table_runs(tmp_path / scale, "timesformer_schemes", scale, 2, rows=ROWS[:1], videos=30)
     first, second = (tmp_path / f"{scale}/timesformer_schemes/{scale}/space" for scale in ("fake", "other"))
     change_result(first / "seed1", seconds=7.0)
     packs = tmp_path / "packs"

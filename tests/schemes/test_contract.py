@@ -167,26 +167,22 @@ def test_schemes_keep_the_contract(kind):
 
 @pytest.mark.parametrize("kind", FAULTS)
 def test_a_planted_fault_is_found(kind):
-    assert FAULTS[kind] in [one.check for one in check_contract(kind).faults]
+    assert FAULTS[kind] in check_contract(kind).faults
 
 
 def test_a_leak_names_its_frames():
-    (fault,) = check_contract(Leaks).faults
-    assert "in layer 1 frame 0 depends on frame 1" in fault.fault
-
-
-def test_an_unused_parameter_is_named():
-    (fault,) = check_contract(Unused).faults
-    assert "gate" in fault.fault
+    (fault,) = check_contract(Leaks).faults.values()
+    assert "in layer 1 frame 0 depends on frame 1" in fault
 
 
 WORDS = {
-    Space: ("16 of 16 patches of frames at 0", "0 frames", "not seen"),
+    Space: ("16 of 16 patches of frames at 0 to 0", "0 frames", "not seen"),
     Divided: ("16 of 16 patches of frames at -7 to 7", "7 frames", "not seen"),
     mixing: ("16 of 16 patches of frames at -1 to 1", "1 frames in one layer, 4 in 4", "seen"),
     LocalWindow: ("16 of 16 patches of frames at -1 to 1", "1 frames in one layer, 4 in 4", "only nearness"),
     FactorisedHeads: (
-        "1 of 16 patches of frames at -7, -6, -5, -4, -3, -2, -1, 1, 2, 3, 4, 5, 6, 7; 16 of 16 patches of frames at 0",
+        "1 of 16 patches of frames at -7 to -1; 16 of 16 patches of frames at 0 to 0; "
+        "1 of 16 patches of frames at 1 to 7",
         "7 frames",
         "not seen",
     ),

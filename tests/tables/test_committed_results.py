@@ -67,13 +67,6 @@ def possible_ceilings(data, settings):
     return [data.blind_ceiling, *([data.reversal_ceiling] if exact else [])]
 
 
-def test_there_are_results_in_few_and_small_files():
-    """A clone stays small; measurements of benchmarks are beside the packs."""
-    files = [path for path in RESULTS.rglob("*") if path.is_file()]
-    assert RUNS and len(files) <= 60
-    assert sum(path.stat().st_size for path in files) < 5e6
-
-
 def test_no_result_names_a_folder_of_a_machine():
     """They are DIR, as in recorded commands, also in a run's settings."""
     texts = {path: path.read_text(encoding="utf-8") for path in RESULTS.rglob("*.json")}

@@ -9,34 +9,11 @@ from lit_video.tables.reading import read_table
 from lit_video.training.cli import BuildCLI
 from lit_video.training.request import Run
 from lit_video.training.run import build_row
-from lit_video.utils.yaml_files import read_yaml
 from tests.command_line import parse_request
-from tests.conftest import listed_videos
-from tests.tables.experiments import EXPERIMENTS, PAPERS
+from tests.tables.experiments import EXPERIMENTS
 
 # their videos are not in the repository
 AVLETTERS, ROOMS, UTD = (EXPERIMENTS / f"{name}.yaml" for name in ("avletters", "room_actions", "utd_mhad"))
-
-
-@pytest.mark.parametrize("table", PAPERS, ids=lambda path: path.stem)
-def test_every_table_says_its_source_and_its_command(table):
-    content = read_table([table])
-    assert "arXiv:" in content.source
-    assert any(part in content.source for part in ("Table", "Fig", "text of section"))
-    assert all(row.paper for row in content.rows) or "Fig" in content.source, "figures have no printed numbers"
-    assert all(row.paper for row in content.reported)
-    header = table.read_text().partition("\ntrainer:")[0]
-    assert f"--config experiments/{table.name}" in header
-    assert f"--config experiments/{table.name} --config experiments/scale/" in header
-
-
-@pytest.fixture(scope="session")
-def rooms(tmp_path_factory):
-    """A folder like that of room_actions: each of its recordings with two videos."""
-    data = read_yaml(ROOMS)["data"]["init_args"]
-    recordings = [*data["train_values"], *data["val_values"]]
-    rows = [(f"{one}_{label}.mp4", label, one) for one in recordings for label in ("walk", "standup")]
-    return listed_videos(tmp_path_factory.mktemp("rooms"), "path,label,recording", rows, (16, 32, 48))
 
 
 @pytest.mark.parametrize(("table", "source"), [(ROOMS, "FIR-Image"), (UTD, "UTD-MHAD")])
@@ -47,9 +24,9 @@ def test_videos_that_are_absent_are_named_with_their_source(table, source, tmp_p
     assert f"data.root: {tmp_path / table.stem} does not exist; give the folder that holds {source}" in line
 
 
-def test_rows_called_spatial_only_know_no_time_or_say_that_they_do(letters, rooms, persons):
+def test_rows_called_spatial_only_know_no_time_or_say_that_they_do(letters, persons):
     """Averages over frames are blind without positions in time alone."""
-    folders = {"avletters": letters, "room_actions": rooms, "utd_mhad": persons}
+    folders = {"avletters": letters, "utd_mhad": persons}
     roots = {table: [f"--data.root={folder}"] for table, folder in folders.items()} | {"xvit_throughput": []}
     for table, flags in roots.items():
         request = parse_request(["--config", str(EXPERIMENTS / f"{table}.yaml"), *flags])
@@ -76,14 +53,6 @@ def test_a_row_of_avletters_runs_and_is_tested_in_every_order(letters, tmp_path)
     assert (result["test_videos"], result["test_broken"]) == (8, 0)
     assert {key.split("/")[0] for key in result["metrics"]} == {"test", "reversed", "shuffled", "static"}
     assert main(["table", "--config", str(AVLETTERS), "--runs", str(tmp_path)]) == 0
-
-
-def test_a_row_of_rooms_runs_on_recordings_of_its_own(rooms, tmp_path):
-    flags = [f"--data.root={rooms}", "--data.batch_size=8", "--model.image_weights=null", "--trainer.logger=false"]
-    flags += ["--trainer.max_epochs=1", "--trainer.check_val_every_n_epoch=1", "--runs", str(tmp_path / "runs")]
-    assert main(["fit", "--config", str(ROOMS), "--row", "xvit1", *flags]) == 0
-    result = read_result(tmp_path / "runs" / "room_actions" / "cpu" / "xvit1" / "seed0")
-    assert result["video_counts"] == {"train": {"listed": 8, "used": 8}, "val": {"listed": 4, "used": 4}}
 
 
 def test_persons_of_utd_mhad_are_tested_in_every_order_and_by_group(persons, tmp_path):

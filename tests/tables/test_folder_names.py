@@ -2,7 +2,6 @@
 
 import pytest
 
-from lit_video.__main__ import main
 from lit_video.errors import UserError
 from lit_video.tables.reading import read_table
 
@@ -16,17 +15,6 @@ def test_a_row_that_is_no_folders_name_is_refused_with_file_and_key(table, name)
     with pytest.raises(UserError, match=r"two\.yaml: table\.rows\.") as error:
         read_table([path])
     assert len(str(error.value).splitlines()) == 1
-
-
-def test_nothing_is_written_outside_the_runs_folder(table, tiny, tmp_path, capsys):
-    path, rewrite = table
-    rewrite("    second:", '    "../../../outside":')
-    runs = tmp_path / "deep" / "runs"
-    flags = ["--trainer.logger=false", "--trainer.max_epochs=1"]
-    assert main(["fit", "--config", str(path), "--row", "1", "--runs", str(runs), *tiny, *flags]) == 2
-    message = capsys.readouterr().err
-    assert "two.yaml: table.rows.'../../../outside' becomes a folder: " in message and len(message.splitlines()) == 1
-    assert not list(tmp_path.rglob("*outside*"))
 
 
 def test_a_scale_and_a_tables_file_are_refused_likewise(table, tmp_path):

@@ -2,7 +2,6 @@
 
 import io
 import lzma
-import os
 import shutil
 import subprocess
 import sys
@@ -17,7 +16,6 @@ from lit_video.datamodules import TemporalSkills, VideoDataModule
 from lit_video.errors import UserError
 from lit_video.network.vit import ViTSize
 from lit_video.runs.files import run_folders
-from lit_video.utils.files import write_bytes
 from lit_video.utils.text import as_markdown, markdown_lines, printable, text_table
 from lit_video.weights.reading import held, read_weights
 from tests.fake_runs import EXPERIMENTS, write_table_runs
@@ -144,12 +142,3 @@ def test_a_full_disk_behind_the_output_is_a_line(words):
     with open("/dev/full", "w") as full:
         done = subprocess.run([sys.executable, "-m", "lit_video", *words.split()], stdout=full, stderr=subprocess.PIPE)
     assert (done.returncode, done.stderr) == (1, b"error: the output cannot be written: No space left on device\n")
-
-
-def test_an_output_that_is_a_pipe_takes_the_bytes_and_stays(tmp_path):
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    write_bytes(pipe, b"page")
-    assert os.read(reader, 9) == b"page" and pipe.is_fifo()
-    os.close(reader)

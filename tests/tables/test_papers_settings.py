@@ -1,14 +1,10 @@
 """Settings of the papers' tables that sources give and that were once others, by the number of an audit's finding."""
 
-import re
-
 import pytest
-import yaml
 
 from tests.tables.experiments import EXPERIMENTS, at, request_of, resolved
 
 ROOT = EXPERIMENTS.parent
-FACTS = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in (ROOT / "docs/facts").glob("*.yaml")}
 I3D = {"trainer.max_epochs": 118, "model.optimization.lr": 0.01, "model.optimization.warmup": 0}
 I3D |= {"model.optimization.milestones": [0.372881, 0.745763], "global_batch": 64}
 HR, SOFTMAX = {"data.augmentation.short_side": [448, 512]}, {"model.view_average": "softmax"}
@@ -88,57 +84,3 @@ def setting(built, key):
 def test_a_figure_has_the_papers_rows_only():
     files = (EXPERIMENTS / "timesformer_clips.yaml", EXPERIMENTS / "scale/k400.yaml")  # T6
     assert {row.settings["data.test_clips"] for row in request_of(*files).rows} == {1, 3, 5, 10}
-
-
-# findings, family, scale, recipe, setting: what the source says begins so; None where it says nothing
-SAYS = [
-    *(("T8", "timesformer", scale, "paper", "clip", "8 x 32") for scale in ("ssv2", "diving48")),
-    *(("T12", "timesformer", scale, "paper", "augmentation", "short side 256-320")
-      for scale in ("ssv2", "k400", "k600", "diving48", "howto100m")),
-    *(("T17", family, "k400", recipe, "averaged", how)
-      for family, recipe, how in (("timesformer", "paper", "softmax"), ("timesformer", "released", "logits"),
-                                  ("cnn", "released", "softmax"))),
-    ("T4", "timesformer", "k400", "paper", "batch", "16"),
-    ("V5", "vivit", "ssv2", "paper", "clip", "32 x 2"),
-    ("V15", "vivit", "k400", "released", "gradient clip", "1.0 of each device's gradient"),
-    *(("V19", "vivit", scale, "paper", key, None)
-      for scale in ("ssv2", "k400", "epic100") for key in ("weight decay", "gradient clip", "normalisation")),
-    *(("X3", "xvit", scale, "released", "weight decay", value)
-      for scale, value in (("ssv2", "0.0001, norms, positions and tokens too; biases of the classifier 0"),
-                           ("k400", "1e-05, norms, positions and tokens too; biases of the classifier 0"))),
-    ("X5", "cnn", "k400", "released", "normalisation", "mean 0.45, std 0.225; batch statistics of 200 batches"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("case", SAYS, ids=lambda case: "-".join(str(one) for one in case[:5]))
-def test_the_page_of_settings_says_what_the_source_does(case):
-    _, family, scale, recipe, key, expected = case
-    says = FACTS[family][scale][recipe]["says"]
-    assert (key not in says) if expected is None else str(says[key][0]).startswith(expected)
-
-
-# findings, file, what it has to say: facts that the whole texts give, where the files said that they do not
-WORDS = [
-    ("T5", "experiments/timesformer_cnns.yaml", "118 epochs, 0.01 for a batch of 64, a tenth at epochs 44 and 88"),
-    ("T10", "experiments/timesformer_long_video.yaml", "SlowFast R101"),
-    ("T10", "experiments/scale/howto100m.yaml", "1,059 classes of at least 100 videos"),
-    ("T10", "lit_video/datamodules/howto100m.py", "at least 100 videos"),
-    *(("T14", f"experiments/timesformer_{name}.yaml", "AugReg, a later paper")
-      for name in ("cnns", "data_share", "diving48", "pretraining", "ssv2")),
-    ("T16", "docs/facts/timesformer.yaml", "nearest of the flattened table"),
-    *(("V18", f"experiments/vivit_{name}.yaml", "TPU-v3") for name in ("models", "tubelets")),
-    ("X2", "experiments/xvit_throughput.yaml", "frames per second"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("finding", "file", "words"), WORDS)
-def test_a_file_says_what_its_paper_does(finding, file, words):
-    text = (ROOT / file).read_text(encoding="utf-8")
-    assert words in re.sub(r"\s+(# )?", " ", text)
-
-
-def test_nothing_says_that_a_text_was_not_there():
-    files = [path for folder in ("experiments", "docs", "lit_video") for path in (ROOT / folder).rglob("*")]
-    texts = {path: path.read_text(encoding="utf-8") for path in files if path.suffix in (".yaml", ".md", ".py")}
-    wrong = re.compile(r"(recipe|strengths|paper|text)[^.;]*(not at hand|does not print|were not available)")
-    assert not [str(path) for path, text in texts.items() if wrong.search(text)]

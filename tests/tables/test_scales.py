@@ -1,11 +1,8 @@
 """Every table at every scale: rows build and keep their settings, recipes are used whole."""
 
 import pytest
-import timm
-import torch
 
 from lit_video.__main__ import main
-from lit_video.network.vit import SIZES, ViTSize
 from lit_video.tables.reading import read_table
 from lit_video.training.cli import refuse_ignored
 from lit_video.utils.yaml_files import read_yaml
@@ -54,51 +51,6 @@ FEW += [("timesformer_long_video", "howto100m")]
 def test_the_last_row_of_a_table_builds_at_its_scale(table, scale):
     path = EXPERIMENTS / f"{table}.yaml"
     check(path, EXPERIMENTS / f"scale/{scale}.yaml", read_table([path]).rows[-1].name)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("scale", SCALES, ids=lambda path: path.stem)
-@pytest.mark.parametrize("table", PAPERS, ids=lambda path: path.stem)
-def test_every_row_builds_at_every_scale(table, scale):
-    check(table, scale)
-
-
-PAPER_SCALES = [path for path in SCALES if path.stem not in ("embedded", "gpu")]
-VIDEO_FRAMES = {"k400": 300, "k600": 300, "ssv2": 48}  # 10 s at 30, 4 s at 12 frames per second
-
-
-@pytest.mark.parametrize(
-    "scale", [path for path in PAPER_SCALES if path.stem in VIDEO_FRAMES], ids=lambda path: path.stem
-)
-def test_clips_of_every_row_fit_the_data_set_s_videos(scale):
-    frames_of_all = read_yaml(scale)["data"]["init_args"]["frames"]
-    for table in PAPERS:
-        for row in request_of(table, scale).rows:
-            given = row.settings["data.sampling"]
-            arguments = given.get("init_args", {}) if isinstance(given, dict) else {}
-            stride = row.settings.get("data.sampling.stride", arguments.get("stride", 1))
-            frames = row.settings.get("data.frames", frames_of_all)
-            fits = frames * stride <= VIDEO_FRAMES[scale.stem] or "stride" not in arguments
-            loops = row.settings.get("data.short") == "loop"  # ViViT's, as its loader does
-            # TimeSformer-L repeats the last frames of Kinetics' videos
-            assert fits or loops or (frames, stride) == (96, 4), f"{table.stem} {row.name}: {frames} x {stride}"
-
-
-def test_every_row_names_image_weights_of_its_own_size():
-    rows = [(table, scale, row) for table in PAPERS for scale in PAPER_SCALES for row in request_of(table, scale).rows]
-    given = {}
-    for table, scale, row in rows:
-        if name := row.settings.get("model.image_weights"):
-            given[row.settings["model.size"], row.settings["model.patch"], name] = (
-                f"{table.stem} {row.name} {scale.stem}"
-            )
-    assert len(given) >= 8
-    for (size, patch, name), where in given.items():
-        with torch.device("meta"):
-            vit = timm.create_model(name.removeprefix("timm:"))
-        assert timm.is_model_pretrained(name.removeprefix("timm:")), where
-        theirs = ViTSize(vit.embed_dim, len(vit.blocks), vit.blocks[0].attn.num_heads)
-        assert (theirs, vit.patch_embed.patch_size) == (SIZES[size], (patch, patch)), where
 
 
 def test_weights_of_another_size_are_refused_before_anything_is_started(tiny, tmp_path, capsys):

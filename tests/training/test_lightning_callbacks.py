@@ -82,7 +82,7 @@ def test_a_run_in_bf16_alone_and_on_one_batch(flags, tmp_path):
     assert read_result(folder)["steps"] == 2
     stored = torch.load(folder / "last.ckpt", weights_only=True)["state_dict"]
     assert {tensor.dtype for tensor in stored.values()} == {torch.bfloat16}
-    assert (folder / "attention.png").exists()
+    assert (folder / "confusion.png").exists()
 
 
 class Schedule(Callback):

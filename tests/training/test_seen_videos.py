@@ -62,9 +62,9 @@ def test_no_accuracy_is_printed_without_what_was_seen(copied, capsys):
 
 
 def test_every_command_says_of_each_video_whether_it_was_seen(copied, capsys):
-    assert main(["predict", "--ckpt", str(copied), "videos/train", "videos/test", "-o", "p.json"]) == 0
-    found = json.loads(Path("p.json").read_text())["videos"]
-    assert [one["trained_on"] for one in found] == [True] * 4 + [False, True] * 2
+    assert main(["predict", "--ckpt", str(copied), "videos/train", "videos/test", "--top", "1", "-o", "p.csv"]) == 0
+    found = csv.DictReader(Path("p.csv").read_text().splitlines())
+    assert [one["trained_on"] for one in found] == ["yes"] * 4 + ["no", "yes"] * 2
     said = capsys.readouterr()
     assert said.out.count("trained on") == 6 and "6 of 8 trained on: right answers there say nothing" in said.err
     assert (

@@ -11,7 +11,6 @@ from lit_video.runs.files import RUN, run_folders, seed_of
 from lit_video.runs.predictions import read_mistakes
 from lit_video.runs.results import Point, read_curves
 from lit_video.tables.reading import read_origin, table_at
-from lit_video.tables.results import read_throughput
 from lit_video.tables.summary import TableRuns, read_runs, summarise
 from lit_video.tables.table import Table
 from lit_video.utils.parallel import with_progress
@@ -24,7 +23,6 @@ class Section:
     read: TableRuns
     data: dict[str, Any]  # summary, printed by ``table`` too
     curves: Mapping[str, Sequence[Sequence[Point]]]  # by row, then by seed
-    throughput: dict[str, Any] | None  # absent if not measured
     mistakes: Mapping[str, tuple[list[dict[str, str]], bytes]]  # by row, the first seed's surest ones, with thumbnails
 
     @property
@@ -80,7 +78,7 @@ def _section(scale_dir: Path, experiments: Path) -> Section:
         curves[row.name] = [curve for folder in folders if (curve := read_curves(folder))]
         if folders and (shown := read_mistakes(folders[0])):
             mistakes[row.name] = shown
-    return Section(found, summarise(found), curves, read_throughput(scale_dir), mistakes)
+    return Section(found, summarise(found), curves, mistakes)
 
 
 def _table(scale_dir: Path, experiments: Path) -> Table:

@@ -17,8 +17,8 @@ from lit_video.tables.table import Table
 from lit_video.utils.colours import DARK, LIGHT
 
 VIEWS = (
-    *(views.accuracy, views.calibrations, views.classes, views.confusions, views.curves, views.dots, views.groups),
-    *(views.mistakes, views.pairs, views.without),
+    *(views.accuracy, views.confusions, views.curves, views.groups, views.mistakes, views.pairs),
+    views.without,
 )
 
 
@@ -60,24 +60,18 @@ def _papers(
     sections: Sequence[Section], claims: Sequence[Claim], found: Sequence[Sequence[Verdict]]
 ) -> Iterator[dict[str, Any]]:
     """Yield the variables of each paper: its verdicts, and its tables, each with its sections at several scales."""
-    names = {section.table.name: anchor(section.table) for section in reversed(sections)}
-    seen: set[str] = set()
+    anchors = {section.table.name: anchor(section.table) for section in reversed(sections)}
     for paper, tables in by_paper([(section.table, section) for section in sections], claims).items():
-        first = [scales[0][1] for scales in tables]
+        first = [scales[0][0] for scales in tables]
         of_paper = [each for each in found if each[0].claim.source == paper]
-        names |= {section.table.name: anchor(section.table) for section in first}
-        links = {}
-        for section in first:
-            table = section.table
-            name = f"{number_of(table).capitalize()}: {table.title}".removeprefix(": ")
-            links[anchor(table)] = name if name not in seen else f"{name} ({table.name})"
-            seen.add(name)
+        anchors |= {table.name: anchor(table) for table in first}
+        links = {anchor(table): f"{number_of(table).capitalize()}: {table.title}".removeprefix(": ") for table in first}
         yield {
             "name": paper,
             "anchor": _anchor(paper),
             "links": links,
             "claims": [
-                {"main": views.verdict(main, names), "follow_ups": [views.verdict(one, names) for one in more]}
+                {"main": views.verdict(main, anchors), "follow_ups": [views.verdict(one, anchors) for one in more]}
                 for main, *more in of_paper
             ],
             "tables": [[_content(section, of_paper) for _, section in scales] for scales in tables],

@@ -1,10 +1,10 @@
-"""Contents of the page: verdicts of claims; a table's rows, pairs, curves, skills, confusions, calibration, classes."""
+"""Contents of the page: verdicts of claims; a table's rows, pairs, curves, skills, confusions."""
 
 import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from itertools import count
-from math import ceil, copysign, floor, sqrt
+from math import copysign, sqrt
 from statistics import mean
 from typing import Any
 
@@ -15,7 +15,6 @@ from lit_video.reports.html.collect import Section
 from lit_video.reports.verdicts import Verdict
 from lit_video.runs.predictions import TaskPredictions, most_confused
 from lit_video.tables.rendering import measured_groups
-from lit_video.tables.statistics import calibration
 from lit_video.utils.colours import LIGHT
 
 QUANTITIES = (
@@ -25,7 +24,6 @@ QUANTITIES = (
     ("train/loss", "training loss"),
 )
 MISTAKES = 3  # named below a confusion matrix
-LARGEST = 12  # classes shown with gains, and with losses
 NUMBERS = count()  # pictures are numbered through
 Points = Sequence[tuple[float, float]]  # epoch, value
 WIDEST = 100.0  # points, at the ends of the axis of differences
@@ -76,38 +74,6 @@ def verdict(one: Verdict, labels: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def dots(section: Section) -> dict[str, Any] | None:
-    """Each row's number in the paper, ours with its deviation over seeds, and its cost, as places on an axis of each.
-
-    A cost is shown where it differs: GMACs of all views of a video, and measured clips per second.
-    """
-    rows = [*section.data["reported"], *section.data["rows"]]
-    metrics = [row["metrics"].get(section.table.metric, {}) for row in rows]
-    rates = (section.throughput or {}).get("rows", {})
-    sides: dict[str, list[float | None]] = {
-        "paper (%)": [each.get("paper") for each in metrics],
-        "ours (%)": [each.get("ours") for each in metrics],
-        "GMACs": [row["gmacs"] and row["gmacs"] * row["views"] for row in rows],
-        "clips/s": [rates.get(row["name"], {}).get("clips_per_second") for row in rows],
-    }
-    heads, lines = [], [{"label": row["label"], "cells": []} for row in rows]
-    for side, values in sides.items():
-        percent = side.endswith("(%)")
-        spread = [(each.get("std") or 0) if side == "ours (%)" else 0 for each in metrics]
-        ends = [v + sign * d for v, d in zip(values, spread, strict=True) if v is not None for sign in (-1, 1)]
-        if not ends or (not percent and len(set(ends)) == 1):
-            continue
-        low, high = (floor(min(ends)), ceil(max(ends))) if percent else (0, max(ends))
-        scale = 100 / (high - low or 1)
-        heads.append({"name": side, "low": f"{low:.3g}", "high": f"{high:.3g}"})
-        for line, value, d in zip(lines, values, spread, strict=True):
-            at = [] if value is None else [scale * (value + sign * d - low) for sign in (-1, 0, 1)]
-            text = "" if value is None else f"{value:.1f}" if percent else f"{value:.3g}"
-            line["cells"].append({"side": side, "text": text, "at": at})
-    lines = [line for line in lines if any(cell["at"] for cell in line["cells"])]
-    return {"sides": heads, "rows": lines} if len(lines) > 1 else None
-
-
 def pairs(section: Section) -> list[dict[str, Any]]:
     """Return the summary's pairs of rows, by their labels."""
     return [pair | {name: section.labels[pair[name]] for name in ("first", "second")} for pair in section.data["pairs"]]
@@ -141,9 +107,9 @@ def groups(section: Section) -> dict[str, Any] | None:
     return {"title": found.title, "picture": drawn(heat_map(found), found.title)}
 
 
-def curves(section: Section) -> dict[str, Any]:
+def curves(section: Section) -> list[dict[str, str]]:
     """Draw each quantity that runs recorded: the mean over seeds, and of validation each seed."""
-    from lit_video.inference.result_pictures import CURVE_MARKS, curves_figure, series
+    from lit_video.inference.result_pictures import curves_figure
 
     names, panels = [*section.labels.values()], []
     for key, label in QUANTITIES:
@@ -154,8 +120,7 @@ def curves(section: Section) -> dict[str, Any]:
         if lines:
             description = f"{label} over epochs, {section.table.title}: {', '.join(lines)}"
             panels.append(drawn(curves_figure(label, lines, names), description))
-    marks = [(*series(i), name) for i, name in enumerate(names)]
-    return {"panels": panels, "legend": [(CURVE_MARKS[mark], colour, name) for colour, mark, name in marks]}
+    return panels
 
 
 def _points(curve: Sequence[Any], key: str) -> Points:
@@ -205,56 +170,8 @@ def mistakes(section: Section) -> list[dict[str, Any]]:
     ]
 
 
-def calibrations(section: Section) -> list[dict[str, Any]]:
-    """Each task's accuracy against confidence, of the seeds together."""
-    from lit_video.inference.result_pictures import calibration_figure
-
-    views = []
-    for task, rows in tasks(section).items():
-        bins = {}
-        for label, seeds in rows.items():
-            confidence, hits = [one.confidence for one in seeds], [one.hits() for one in seeds]
-            found = calibration(np.concatenate(confidence), np.concatenate(hits))
-            bins[f"{label}, error {found.error:.1f} %"] = found
-        description = f"accuracy against confidence, {section.table.title}: {', '.join(bins)}"
-        views.append({"task": task, "picture": drawn(calibration_figure(bins), description)})
-    return views
-
-
-def classes(section: Section) -> list[dict[str, Any]]:
-    """Each task's accuracy by class and row, for the page's script, and the two rows that it shows at first."""
-    views = []
-    for task, rows in tasks(section).items():
-        if len(rows) < 2:
-            continue
-        one = next(iter(rows.values()))[0]
-        means = [float(np.mean([seed.hits().mean() for seed in seeds])) for seeds in rows.values()]
-        best, worst = int(np.argmax(means)), int(np.argmin(means))
-        if best == worst:
-            best, worst = 0, 1
-        data = {
-            "classes": one.classes,
-            "videos": one.videos.tolist(),
-            "most": LARGEST,
-            "rows": [{"label": label, "top1": class_accuracy(seeds)} for label, seeds in rows.items()],
-        }
-        views.append({"task": task, "data": data, "first": best, "second": worst})
-    return views
-
-
-def without(section: Section) -> dict[str, list[str]]:
-    """Return the labels of rows that lack a file in some run, by what it holds."""
-    kept = {"predictions": section.read.predictions, "curves": section.curves}
+def without(section: Section) -> list[str]:
+    """Return the labels of rows that lack the predictions of some run."""
+    kept, results = section.read.predictions, section.read.results
     labels = {row: label for row, label in section.labels.items() if row not in folds(section)}
-    found = {}
-    for what, of_rows in kept.items():
-        rows = [label for row, label in labels.items() if len(of_rows.get(row, ())) < len(section.read.results[row])]
-        if rows:
-            found[what] = ["all rows"] if len(rows) == len(section.labels) else rows
-    return found
-
-
-def class_accuracy(seeds: list[TaskPredictions]) -> list[float | None]:
-    """Accuracy of each class in percent, the mean over seeds; ``None`` of classes without a test video."""
-    means = np.mean([one.class_accuracy() for one in seeds], axis=0)
-    return [None if np.isnan(each) else round(float(each), 2) for each in means]
+    return [label for row, label in labels.items() if len(kept.get(row, ())) < len(results[row])]

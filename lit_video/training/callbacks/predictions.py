@@ -1,6 +1,5 @@
-"""Keeps the predictions of a test in the run's folder, with accuracy per class, confusion and calibration."""
+"""Keeps the predictions of a test in the run's folder, with accuracy per class, a confusion matrix."""
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,22 +9,17 @@ from lightning.pytorch.callbacks import Callback
 from torch import Tensor
 
 from lit_video.datamodules import VideoDataModule
-from lit_video.errors import UserError
-from lit_video.inference.attention_maps import label_name, maps_of, picture
 from lit_video.modules import VideoClassifier
 from lit_video.modules.metrics import average_precision
-from lit_video.network.transformer import VideoTransformer
 from lit_video.runs.files import MISTAKES
 from lit_video.runs.predictions import Predictions, TaskPredictions, save_logits
-from lit_video.tables.statistics import calibration
+from lit_video.tables.statistics import calibration_error
 from lit_video.training.mistakes import write_mistakes
-from lit_video.utils.clip_shape import height_and_width
 from lit_video.utils.files import write_bytes, write_table
-from lit_video.video.decoding import DecodeError
 
 
 class SavePredictions(Callback):
-    """Writes predictions, accuracy by class, mistakes, confusion and calibration of a run's first test into its folder.
+    """Writes predictions, accuracy by class, mistakes, a confusion matrix of a run's first test into its folder.
 
     Each of several tasks has its own figures, with its name in the file's. Of further tests of a run, with the frames
     in other orders, nothing is written. With several labels per video only ``classes.csv``, with each class's average
@@ -72,7 +66,7 @@ class SavePredictions(Callback):
     def calibration_error(self) -> dict[str, float]:
         """``test/calibration_error`` in percent, of every task."""
         tasks = self.predictions.tasks.items() if self.predictions else ()
-        errors = {f"{name}_" if name else "": calibration(task.confidence, task.hits()).error for name, task in tasks}
+        errors = {f"{name}_" if name else "": calibration_error(task.confidence, task.hits()) for name, task in tasks}
         return {f"test/{name}calibration_error": error for name, error in errors.items()}
 
     def group_accuracy(self, groups: Mapping[str, list[int]]) -> dict[str, float]:
@@ -83,24 +77,19 @@ class SavePredictions(Callback):
         return {f"test/{name}": task.top1_of(classes) for name, classes in groups.items() if task.videos[classes].any()}
 
     def _draw(self, predictions: Predictions) -> None:
-        """Draw the figures; print a line if they cannot be drawn, for the result counts."""
+        """Draw confusion matrices; print a line if they cannot be drawn, for the result counts."""
         try:
-            from lit_video.inference.result_pictures import calibration_figure, confusion_figure
+            from lit_video.inference.result_pictures import confusion_figure
             from lit_video.utils.figures import content_of
 
             for name, task in predictions.tasks.items():
                 title = f"{self.title}, {name}" if name else self.title
-                bins = calibration(task.confidence, task.hits())
                 side = min(max(0.3 * len(task.classes), 3.0), 9.0)
-                figures = {
-                    "confusion": confusion_figure(task.confusion, task.classes, title, side),
-                    "calibration": calibration_figure({f"error {bins.error:.1f} %": bins}, title),
-                }
-                for kind, figure in figures.items():
-                    path = self.run_dir / (f"{kind}_{name}.png" if name else f"{kind}.png")
-                    write_bytes(path, content_of(figure, bbox_inches="tight"))
+                figure = confusion_figure(task.confusion, task.classes, title, side)
+                path = self.run_dir / (f"confusion_{name}.png" if name else "confusion.png")
+                write_bytes(path, content_of(figure, bbox_inches="tight"))
         except (ImportError, ValueError) as error:
-            print(f"{self.run_dir}: confusion and calibration are not drawn: {error}", flush=True)
+            print(f"{self.run_dir}: the confusion matrix is not drawn: {error}", flush=True)
 
 
 def class_rows(name: str, task: TaskPredictions) -> list[tuple[str, str, int, str, str]]:
@@ -113,28 +102,3 @@ def precision_rows(names: Any, logits: Tensor, target: Tensor) -> list[tuple[str
     """Class, videos and average precision in percent of every class that has videos; several labels per video."""
     each = zip(names, target.sum(0).tolist(), average_precision(logits, target).tolist(), strict=True)
     return [(name, count, f"{100 * value:.2f}") for name, count, value in each if count]
-
-
-# the rollout holds a square matrix of the tokens for every layer; for longer clips there is the command `attention`
-MOST_PATCHES = 8 * 14 * 14
-
-
-def record_attention(model: VideoClassifier, data: VideoDataModule, run_dir: Path) -> None:
-    """Write ``attention.png``: the rollout in the first test video; nothing of a CNN or of a clip with many patches.
-
-    A video that cannot be read, or a scheme that the rollout does not support, gets no picture; the run goes on.
-    """
-    network = model.network
-    if not isinstance(network, VideoTransformer):
-        return
-    if math.prod(network.embed.patches.grid(data.frames, *height_and_width(data.image_size))) > MOST_PATCHES:
-        return
-    if not (records := data.records("test")):
-        return
-    record = records[0]
-    try:
-        maps = maps_of(model, data.class_names, data, record, label_name(record, data.class_names))
-    except (DecodeError, UserError) as error:
-        print(f"{run_dir / 'attention.png'}: not drawn, {error}", flush=True)
-        return
-    write_bytes(run_dir / "attention.png", picture(maps))
