@@ -134,6 +134,3 @@ def test_clips_without_a_rate_need_one(root, long_video, tmp_path, capsys):
 def test_models_that_cannot_stream_are_refused(checkpoint, long_video, capsys):
     assert main(["predict", "--ckpt", str(checkpoint), str(long_video), "--stream", "--device", "cpu"]) == 2
     assert one_line(capsys).startswith("error: --ckpt: this model cannot stream: Mixing reads later frames")
-
-
-# docs/streaming.md

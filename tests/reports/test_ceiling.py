@@ -24,22 +24,17 @@ def test_rows_that_have_learned_and_blind_rows_below_are_counted_only():
     )
 
 
+HAVE_NOT = "1 of 1 rows see order and have not learned:\n\n- t (embedded) "
+ABOVE = "Blind rows above their ceiling: "
+
+
 @pytest.mark.parametrize(
     ("judged", "expected"),
     [
-        (
-            row("a", 38.0, True),
-            "1 of 1 rows see order and have not learned:\n\n- t (embedded) a: 38.0, lowest seed 38.0, ceiling 37.5\n",
-        ),
-        (
-            row("a", 43.4, True, lowest=38.0),
-            "have not learned:\n\n- t (embedded) a: 43.4, lowest seed 38.0, ceiling 37.5\n",
-        ),
-        (row("b", 36.0, False, lowest=35.0), "Blind rows above their ceiling: none."),
-        (
-            row("b", 60.0, False),
-            "Blind rows above their ceiling: t (embedded) b: 60.0, lowest seed 60.0, ceiling 37.5.",
-        ),
+        (row("a", 38.0, True), HAVE_NOT + "a: 38.0, lowest seed 38.0, ceiling 37.5\n"),
+        (row("a", 43.4, True, lowest=38.0), HAVE_NOT + "a: 43.4, lowest seed 38.0, ceiling 37.5\n"),
+        (row("b", 36.0, False, lowest=35.0), ABOVE + "none."),
+        (row("b", 60.0, False), ABOVE + "t (embedded) b: 60.0, lowest seed 60.0, ceiling 37.5."),
     ],
 )
 def test_a_row_of_which_one_seed_has_not_learned_and_a_blind_one_above_are_named(judged, expected):

@@ -58,32 +58,6 @@ def test_a_scale_that_was_run_with_another_or_by_a_recipe_was_run(experiments, t
     assert "Not run at all" not in (experiments.parent / "page.md").read_text()
 
 
-def test_the_page_compares_throughput_where_the_paper_prints_it(experiments, tmp_path):
-    command, page = write(experiments, tmp_path / "runs")
-    rates = {"clips_per_second": 2.0, "low": 1.0, "high": 3.0}
-    facts = {
-        "commit": "abc",
-        "device": "a machine",
-        "repeats": 9,
-        "batch": 8,
-        "command": "lit_video benchmark table",
-    }
-    rows = {"first": rates | {"ratio": 1.0}, "second": rates | {"ratio": 0.875}}
-    (tmp_path / "runs/two/default/throughput.json").write_text(json.dumps(facts | {"rows": rows}))
-    assert main(command) == 0
-    assert "0.875" not in page.read_text(), "the paper prints no rates"
-    path = experiments / "two.yaml"
-    path.write_text(path.read_text().replace("paper: {", "paper: {throughput: 200, "))
-    assert main(command) == 0
-    assert "|2nd|2|1 to 3|0.875|1.000|" in page.read_text()
-    assert "a machine, batch 8, medians of 9**" in page.read_text()
-    # of `benchmark table --row second`, whose ratio is to itself
-    alone = json.dumps(facts | {"rows": {"second": rates | {"ratio": 1.0}}})
-    (tmp_path / "runs/two/default/throughput.json").write_text(alone)
-    assert main(command) == 0
-    assert "|2nd|2|1 to 3|1.000|1.000|" in page.read_text()
-
-
 def test_the_page_is_checked_against_the_results(experiments, tmp_path, capsys):
     command, page = write(experiments, tmp_path / "runs")
     assert main([*command, "--check"]) == 1
@@ -100,20 +74,6 @@ def test_the_repositorys_pages_are_up_to_date_and_the_first_is_short(monkeypatch
     monkeypatch.chdir(ROOT)
     assert main(["reproduce", "--check"]) == 0, capsys.readouterr().out
     assert (ROOT / "REPRODUCE.md").stat().st_size <= 15_000
-
-
-def test_costs_stand_beside_the_papers_where_nothing_is_trained(experiments, tmp_path, capsys):
-    command, page = write(experiments, tmp_path / "runs")
-    assert main(["cost", "--config", str(experiments / "other.yaml"), "--json"]) == 0
-    file = tmp_path / "runs/other/ssv2/cost.json"
-    file.parent.mkdir(parents=True)
-    file.write_text(capsys.readouterr().out)
-    assert main(command) == 0
-    assert "|other|a test|default|0 of 2||costs counted, below|" in page.read_text()
-    assert page.read_text().count("GMACs|views|total|paper|diff.|") == 1
-    file.write_text("[1]")
-    assert main(command) == 2
-    assert "cost.json is damaged (" in capsys.readouterr().err
 
 
 def test_kept_costs_are_those_of_the_repositorys_models(capsys):
