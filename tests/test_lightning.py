@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 import torchmetrics
-from lightning import Fabric, LightningDataModule, LightningModule, Trainer
+from lightning import LightningDataModule, LightningModule, Trainer
 from lightning.pytorch import callbacks, loggers
 from lightning.pytorch.cli import LightningCLI
 from lightning.pytorch.tuner import Tuner
@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader, IterableDataset, SubsetRandomSampler
 from lit_video.datamodules import VideoFolder
 from lit_video.errors import UserError
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
-from lit_video.modules.optimization import Optimization, make_optimizer
+from lit_video.modules.optimization import Optimization
 from lit_video.network.vit import ViTSize
 from lit_video.training.callbacks.resumption import ExactResumption
 from lit_video.video.augmentation import Augmentation
@@ -401,23 +401,6 @@ def test_ones_own_loop_augments_as_the_trainer_does_under_a_foreign_module(video
         for name in one:
             same(one[name], other[name])
     assert all((batch["target"] > 0).sum(1).min() > 1 for batch in batches), "smoothed"
-
-
-@every_family
-def test_fabric(family, videos):
-    fabric, data = Fabric(accelerator="cpu", devices=1), videos()
-    model = build(family)
-    before = weights(model)
-    model, optimizer = fabric.setup(model, make_optimizer(model.optimization, model.network))
-    model.mark_forward_method("training_step")
-    for number, raw in enumerate(fabric.setup_dataloaders(data.train_dataloader())):
-        optimizer.zero_grad()
-        fabric.backward(model.training_step(data.augment(raw), number))
-        optimizer.step()
-    assert not torch.equal(weights(model), before)
-    for number, raw in enumerate(fabric.setup_dataloaders(data.val_dataloader())):
-        model.validation_step(data.normalise(raw), number)
-    assert model.val_accuracy.compute()["videos"] == 8
 
 
 @pytest.mark.slow

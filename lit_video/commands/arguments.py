@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.runs.checkpoint import find_checkpoint
+from lit_video.utils.settings import RUN
 from lit_video.utils.text import did_you_mean
 from lit_video.utils.yaml_files import find_config, find_experiments
 
@@ -20,10 +21,7 @@ if TYPE_CHECKING:
     from lit_video.training.request import Request
 
 # flags that Lightning's command line reads
-SETTINGS = (
-    *("--data", "--model", "--trainer", "--checkpoint_every", "--global_batch", "--nan", "--compile"),
-    *("--float32_products", "--wandb_artifact"),
-)
+SETTINGS = ("--data", "--model", "--trainer", *(f"--{name}" for name in RUN["training"] + RUN["machine"]))
 SETTINGS_HELP = """\
 --data NAME, --data.X VALUE    TemporalSkills, VideoFolder, SomethingV2, ...; root, frames, image_size,
                                batch_size, sampling, augmentation, ...

@@ -32,7 +32,6 @@ def run(arguments: Namespace) -> int:
     checks: dict[str, tuple[str, Callable[[], str], str]] = {
         "libraries": ("problem", libraries, "pip install lit_video"),
         "gpu": ("problem", gpus, "another process may hold it, or the driver is too old: nvidia-smi"),
-        "pyav": ("problem", decoder, "pip install --force-reinstall av; its wheel includes FFmpeg"),
         "slurm": ("warning", slurm, "start runs with srun, or unset SLURM_NTASKS"),
         "runs": ("warning", lambda: space(runs, 20), "give another --runs: ViT-B keeps 2 GB per row and seed"),
         "data": ("warning", lambda: space(data_folder(), 0.25), "set LIT_VIDEO_DATA to another folder"),
@@ -69,13 +68,6 @@ def gpus() -> str:
     if not names and shutil.which("nvidia-smi"):
         raise RuntimeError("the machine has an NVIDIA driver, this PyTorch finds no GPU")
     return f"{', '.join(names)}: multiply" if names else "none; runs train on the CPU"
-
-
-def decoder() -> str:
-    """Look for the decoder of H.264 in PyAV's FFmpeg."""
-    import av
-
-    return f"FFmpeg {av.ffmpeg_version_info}, with a decoder of {av.Codec('h264', 'r').canonical_name}"
 
 
 def slurm() -> str:

@@ -10,7 +10,7 @@ from lit_video.errors import UserError
 from lit_video.launching.queue import HERE, places
 from lit_video.training.request import Request
 from lit_video.utils.processes import end_with_starter, first_process
-from lit_video.utils.stop_signals import DONE, FAILED, stop_signals
+from lit_video.utils.stop_signals import DONE, FAILED, StopSignals, handled_by
 
 
 def add(parser: Parser) -> None:
@@ -34,7 +34,8 @@ def run(arguments: Namespace) -> int:
     if arguments.print_config:
         return print_settings(request_of(arguments))
     end_with_starter()
-    with stop_signals("fit") as stops:
+    stops = StopSignals("fit")
+    with handled_by(stops.handle):
         request = request_of(arguments)
         if request.single:
             from lit_video.training.run import run_row

@@ -5,7 +5,6 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
-from lit_video.errors import UserError
 from lit_video.launching.queue import LEFT_ALONE, Place, Queue
 from lit_video.launching.states import Observed, State, jobs_of, observe
 from lit_video.training.request import Run
@@ -36,7 +35,7 @@ def run_here(command: str, runs: Sequence[Run], places: Sequence[Place], reuse: 
         queue.work(together, tell)
         if queue.stop:
             break
-    say(counts(_observed(runs)[0]))
+    say(counts([observe(run.folder, {}) for run in runs]))
     if queue.stop:
         requeued = requeue() if STATUS[queue.stop] == PREEMPTED else ""
         end = "; ".join(filter(None, [f"stopped by {queue.stop.name}", requeued, AGAIN]))
@@ -83,14 +82,15 @@ def free(runs: Sequence[Run]) -> list[Run]:
 
 def show(runs: Sequence[Run]) -> int:
     """Print how far all runs are."""
-    observed, note = _observed(runs)
+    jobs = jobs_of(run.folder for run in runs)
+    observed = [observe(run.folder, jobs) for run in runs]
     header = ["table", "row", "seed", "state", "progress", "clips/s", "data wait", "left", ""]
     body = [
         [run.request.table.name, run.row.name, str(run.seed), each.state, *_progress(each), each.detail]
         for run, each in zip(runs, observed, strict=True)
     ]
     say(text_table("", header, body))
-    say("\n".join(filter(None, [counts(observed), note])))
+    say(counts(observed))
     return DONE
 
 
@@ -99,18 +99,9 @@ def say(line: str) -> None:
     print(line, flush=True)
 
 
-def _observed(runs: Sequence[Run]) -> tuple[list[Observed], str]:
-    """State of every run, and why Slurm's queue is not known."""
-    try:
-        jobs, note = jobs_of(run.folder for run in runs), ""
-    except UserError as error:
-        jobs, note = {}, f"Slurm's queue is not known: {error}"
-    return [observe(run.folder, jobs) for run in runs], note
-
-
 def _at_work(runs: Sequence[Run]) -> str:
     """Return how many runs are in each state, and the progress of those that run."""
-    observed, _ = _observed(runs)
+    observed = [observe(run.folder, {}) for run in runs]
     lines = [
         " ".join(filter(None, [run.name, each.detail.partition(" on ")[0], *_progress(each)[::3]]))
         for run, each in zip(runs, observed, strict=True)

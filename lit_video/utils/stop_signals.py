@@ -76,14 +76,6 @@ class StopSignals:
 
 
 @contextmanager
-def stop_signals(name: str) -> Iterator[StopSignals]:
-    """Stop signals for a block."""
-    stops = StopSignals(name)
-    with handled_by(stops.handle):
-        yield stops
-
-
-@contextmanager
 def handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """Give the signals that stop a run to a handler, for a block; in the main thread alone, as Python wants it."""
     if threading.current_thread() is not threading.main_thread():

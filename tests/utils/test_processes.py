@@ -59,8 +59,9 @@ IN_A_TERMINAL = """
 import fcntl, signal, sys, termios, time
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 signal.signal(signal.SIGHUP, signal.{before})
-from lit_video.utils.stop_signals import stop_signals
-with stop_signals("run") as stops:
+from lit_video.utils.stop_signals import StopSignals, handled_by
+stops = StopSignals("run")
+with handled_by(stops.handle):
     stops.waits = {waits}
     stops.last_words = lambda stop, line: open(sys.argv[1], "w").write(line)
     open(sys.argv[1] + ".ready", "w").close()
