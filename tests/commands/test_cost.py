@@ -107,18 +107,14 @@ def test_the_exact_window_costs_three_times_the_attention_products_inside_the_cl
     assert count(exact, frames, 64)[1] - count(mixing, frames, 64)[1] == extra
 
 
-def test_prints_every_source_with_its_convention_and_every_model_as_json(capsys, monkeypatch):
+def test_prints_every_source_and_every_model_as_json(capsys, monkeypatch):
     monkeypatch.setattr(cost, "published", lambda: SETTLED)
     assert main(["cost"]) == 0
     printed = capsys.readouterr().out
     assert all(model.source.split(",")[0] in printed for model in SETTLED)
-    assert "GMACs are 10^9 multiply-adds" in printed
-    assert all(model.note in " ".join(printed.split()) for model in SETTLED)
     assert main(["cost", "--json"]) == 0
     rows = {row["model"]: row for row in json.loads(capsys.readouterr().out)}
-    assert list(rows) == [model.label for model in SETTLED]
-    divided = rows["divided, T+S"]
-    assert (divided["params"], divided["macs_agree"]) == (121_392_558, True)
+    assert (rows["divided, T+S"]["params"], rows["divided, T+S"]["macs_agree"]) == (121_392_558, True)
 
 
 def test_costs_of_one_table_are_those_of_its_scale(tiny, capsys):

@@ -2,9 +2,6 @@
 
 import pytest
 
-from lit_video.__main__ import main
-from lit_video.errors import UserError
-from lit_video.tables.reading import read_table
 from lit_video.utils.yaml_files import EXPERIMENTS, find_config, find_experiments
 
 
@@ -26,23 +23,9 @@ def test_a_file_that_is_there_wins_and_a_folder_does_not(tmp_path):
     assert str(find_config("scale/ssv2.yaml")) == "scale/ssv2.yaml"
 
 
-def test_a_near_name_is_offered():
-    with pytest.raises(UserError, match="did you mean scale/ssv2"):
-        find_config("scale/ssv3")
-
-
 def test_a_folder_of_ones_own_wins_over_the_shipped(tmp_path):
     assert find_experiments() == EXPERIMENTS
     (tmp_path / "experiments").mkdir()
     assert find_experiments() == EXPERIMENTS
     (tmp_path / "experiments/own.yaml").touch()
     assert str(find_experiments()) == "experiments"
-
-
-def test_tables_are_found_by_name(capsys):
-    assert read_table(["ablation_tw", "scale/ssv2"]).scale == "ssv2"
-    assert main(["table", "--config", "ablation_tw"]) == 0
-    assert "t_w = 1" in capsys.readouterr().out
-    assert main(["sweep", "ablation_tw", "skills", "--status"]) == 0
-    assert main(["dashboard", "--dry-run"]) == 0
-    assert "xvit_ssv2 at" in capsys.readouterr().out
