@@ -6,7 +6,6 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from lit_video.__main__ import main
 from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
 from lit_video.weights.authors import CONSENSUS, XVIT
@@ -19,13 +18,10 @@ from lit_video.weights.settings import (
     pixel_settings,
     refuse_other_pixels,
     refuse_other_settings,
-    sources,
 )
-from tests.conftest import FOUR_SKILLS
 
 SIZE = ViTSize(16, 2, 4)
 RELEASED = dict(scope="full", frames=4, image_size=32, size=SIZE, patch=8)
-TABLE = ["test", "--config", "experiments/ablation_tw.yaml"]
 
 
 def named_as_released(network):
@@ -153,32 +149,3 @@ def test_every_release_of_the_list_sees_what_it_saw():
             settings = pixel_settings(stored(source, classes.get(release.settings["data"])))
             given = {key: release.settings.get(f"data.{key}", "rgb") for key in settings}
             assert given == settings, name
-
-
-@pytest.fixture
-def flags(tiny, tmp_path, monkeypatch):
-    """A model of the release's shape with the paper's scope, and a file of the release, for as many classes."""
-    monkeypatch.setitem(known := sources()["xvit"]["classes"], 8, known[174])
-    weights = release(8)
-    torch.save({"model_state": weights}, tmp_path / "release.pyth")
-    size = "--model.size={width: 16, depth: 2, heads: 4}"
-    more = ["--data.image_size=32", size, "--model.patch=8", "--model.ta_layers=1", "--model.positions=space-time"]
-    return [*tiny, FOUR_SKILLS, *more, "--model.image_weights=null", f"--model.weights={tmp_path / 'release.pyth'}"]
-
-
-def test_at_the_command_line(flags, capfd):
-    assert main([*TABLE, *flags]) == 2
-    refused = capfd.readouterr()
-    assert "release.pyth: it was trained with other settings: set --model.scope full" in refused.err
-    assert "test/video_top1" not in refused.out
-    results = {}
-    for name, more in (
-        ("set", ["--model.scope=full"]),
-        ("applied", ["--model.weights_settings=apply"]),
-        ("ignored", ["--model.weights_settings=ignore"]),
-    ):
-        assert main([*TABLE, *flags, *more]) == 0, name
-        printed = capfd.readouterr().out
-        results[name] = [line for line in printed.splitlines() if "test/" in line]
-        assert ("as it was trained, --model.scope full" in printed) == (name == "applied")
-    assert results["set"] == results["applied"]
