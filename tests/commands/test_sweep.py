@@ -38,6 +38,7 @@ def finish(folder):
 def slurm(tmp_path, monkeypatch):
     """Slurm's programs: ``sbatch`` keeps scripts and options, ``squeue`` says that job 12 waits."""
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    monkeypatch.setattr("lit_video.launching.states.SILENT", 3600.0)  # a slow machine loses no run
     (tmp_path / "bin").mkdir()
     for name, code in [
         ("sbatch", f'echo "$@" >> {tmp_path}/options; cat >> {tmp_path}/script; echo 12'),
