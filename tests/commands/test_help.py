@@ -29,7 +29,7 @@ def test_help_fits_on_a_screen_and_has_examples(command, capsys, monkeypatch):
     before_options = text.split("\n\n")[1]
     assert before_options[0].isupper() and before_options.rstrip().endswith(".")
     examples = text.partition("\nexamples:\n")[2].splitlines()
-    assert len(examples) == 2 and all(line.startswith(f"  lit_video {command}") for line in examples)
+    assert examples and all(line.startswith(f"  lit_video {command}") for line in examples)
     flags = {word.split("=")[0] for line in examples for word in line.split() if word.startswith("--")}
     assert all(flag in text or flag.startswith("--data.") for flag in flags)
 

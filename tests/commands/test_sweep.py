@@ -151,12 +151,6 @@ def test_tables_whose_runs_would_share_folders_are_refused(two_tables, tmp_path,
     assert f"{twin}: has the name of {two_tables[0]}" in error(capsys)
 
 
-def test_slurm_that_is_not_there_is_one_line(two_tables, tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert sweep(two_tables[0], "--runs", tmp_path / "runs", "--launcher=slurm") == 2
-    assert "no sbatch here; take a login node of the cluster" in error(capsys)
-
-
 def test_status_shows_every_state_and_imports_no_torch(two_tables, tmp_path):
     runs = tmp_path / "runs"
     finish(runs / "two/default/first/seed0")
