@@ -104,8 +104,6 @@ def read_text(key: str, path: Path, errors: str = "strict") -> str:
         raise UserError(f"{key}: {path} is no plain file")
     try:
         return path.read_text(encoding="utf-8-sig", errors=errors)
-    except FileNotFoundError:
-        raise UserError(f"{key}: {path} does not exist; put the annotations there") from None
     except UnicodeDecodeError as error:
         raise UserError(f"{key}: {path} is no UTF-8 text at byte {error.start}; save it as UTF-8") from None
     except OSError as error:

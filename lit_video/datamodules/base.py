@@ -268,11 +268,9 @@ class VideoDataModule(LightningDataModule):
     def keep_features(self, compute: Callable[[Tensor], Tensor], device: torch.device, backbone: int) -> None:
         """Let loaders give features in place of clips; those that are not in :attr:`features` yet are computed.
 
-        Args:
-            compute: normalised clips, on the device, to features, see
-                :meth:`~lit_video.network.transformer.VideoTransformer.features`.
-            device: that of the network.
-            backbone: number that depends on its weights and settings.
+        ``compute`` takes normalised clips on ``device`` to features, see
+        :meth:`~lit_video.network.transformer.VideoTransformer.features`; ``backbone`` is a number that depends on the
+        network's weights and settings.
         """
         counts = dict.fromkeys([(1, 1), (self.test_clips, self.test_crops)])
         evaluation = [self._dataset([], self.view(crops), clips) for clips, crops in counts]

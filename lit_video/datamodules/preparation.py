@@ -57,8 +57,6 @@ def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
     Unreadable videos are named, and the rest goes on: the exit status, which is returned, then is 1. Videos that are
     done, and not older than their source, are left as they are.
     """
-    if not src.is_dir():
-        raise UserError(f"SRC: the folder {src} does not exist")
     if src.resolve() in (dst.resolve(), *dst.resolve().parents):
         raise UserError(f"DST: {dst} is SRC or lies inside it; give a folder outside {src}")
     jobs = _jobs(src, dst)

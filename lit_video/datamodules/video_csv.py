@@ -181,14 +181,11 @@ class VideoCSV(AnnotatedVideos):
 
     def _class(self, row: Row) -> int | tuple[int, ...]:
         """Return the number of a row's class, or a one or zero for each class if a row may have several."""
-        numbers = [self._number(row, label) for label in self._labels(row)]
+        numbers = []
+        for label in self._labels(row):
+            numeral = label not in self._given and label.isdecimal() and int(label) < len(self._given)
+            numbers.append(int(label) if numeral else row.member(self.columns[1], self.numbers, label))
         return multi_hot(numbers, len(self.class_names)) if self.several_labels else numbers[0]
-
-    def _number(self, row: Row, text: str) -> int:
-        """Return the number of a class, given by its name or number."""
-        if text not in self._given and text.isdecimal() and int(text) < len(self._given):
-            return int(text)
-        return row.member(self.columns[1], self.numbers, text)
 
     def _labels(self, row: Row) -> list[str]:
         """Return the label of a row, or all of them."""

@@ -216,13 +216,9 @@ def _columns(path: Path) -> list[str | None]:
 
 
 def _misses(path: Path) -> str:
-    """Say what a table has, and what it needs to be one of videos."""
-    header, found = _header(path), _columns(path)
-    needs = " and ".join(name for name, column in zip(("path", "label"), found, strict=True) if column is None)
-    if any(map(is_video, header)) or not any(found):
-        names = "add a first line that names its columns, such as path,frames,label"
-        return f"{path.name} begins with {', '.join(header)[:80]!r}, no header; {names}"
-    return f"{path.name} has columns {', '.join(header)[:200]}; needs {needs}"
+    """Say how a table begins, and what it needs to be one of videos."""
+    needs = [name for name, column in zip(("path", "label"), _columns(path), strict=True) if column is None]
+    return f"{path.name} begins with {', '.join(_header(path))[:200]!r}; needs a first line with {' and '.join(needs)}"
 
 
 def _of_tables(folder: Path, tables: Mapping[Path, Split | None]) -> OwnVideos:

@@ -64,7 +64,7 @@ def test_parts_of_videos_by_seconds_or_by_the_clock(tmp_path):
 def test_class_folders_beside_a_table_that_is_none_of_videos(tmp_path):
     touch(tmp_path, "walk/a.mp4", "sit/b.mp4")
     (tmp_path / "notes.csv").write_text("id,label\n1,walk\n")
-    assert "not used: notes.csv has columns id, label; needs path" in find_videos(tmp_path).found
+    assert "not used: notes.csv begins with 'id, label'; needs a first line with path" in find_videos(tmp_path).found
 
 
 TIMED = "path,label,{}\na.mp4,walk,1,2\nb.mp4,sit,1,2\n"
@@ -93,10 +93,16 @@ TIMED = "path,label,{}\na.mp4,walk,1,2\nb.mp4,sit,1,2\n"
         ({"all/walk/a.mp4": "", "all/sit/b.mp4": ""}, "holds 2 .mp4: all/sit/b.mp4 lies too deep; give "),
         (
             {"k400.csv": "label,youtube_id,time_start\nwalk,x,1\n"},
-            "k400.csv has columns label, youtube_id, time_start; needs path; expected",
+            "k400.csv begins with 'label, youtube_id, time_start'; needs a first line with path; expected",
         ),
-        ({"list.csv": "a.mp4,walk,x\nb.mp4,sit,x\n"}, "list.csv begins with 'a.mp4, walk, x', no header"),
-        ({"labels.csv": "path,verb,noun\na.mp4,x,y\n"}, "labels.csv has columns path, verb, noun; needs label"),
+        (
+            {"list.csv": "a.mp4,walk,x\nb.mp4,sit,x\n"},
+            "list.csv begins with 'a.mp4, walk, x'; needs a first line with",
+        ),
+        (
+            {"labels.csv": "path,verb,noun\na.mp4,x,y\n"},
+            "labels.csv begins with 'path, verb, noun'; needs a first line",
+        ),
         # of other tasks
         ({"labels.csv": "path,label\na.mp4,walk|sit\nb.mp4,sit\n"}, "line 2, column label: is 'walk|sit'; several"),
         ({"labels.csv": "path,label,label_2\na.mp4,x,y\n"}, "column label_2: several labels per video"),
@@ -112,7 +118,7 @@ TIMED = "path,label,{}\na.mp4,walk,1,2\nb.mp4,sit,1,2\n"
         (
             {"labels.csv": "path,labels\nvideos/a.mp4,walk\n", "videos/a.mp4": ""},
             "one class (videos); a classifier needs two or more; looked at class folders; not used: "
-            "labels.csv has columns path, labels; needs label; expected ",
+            "labels.csv begins with 'path, labels'; needs a first line with label; expected ",
         ),
         ({"labels.csv": "path,label\nv,walk\nw,sit\n", "v/1.jpg": ""}, "v: is a picture or a folder of frames"),
     ],
