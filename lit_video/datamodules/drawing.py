@@ -144,10 +144,10 @@ def skill(name: str) -> Skill:
     if found := re.fullmatch(r"order([1-9]\d?)", name):
         apart = int(found[1])
         return Skill(name, lambda rng, frames: order(rng, frames, apart), "dark first", "bright first", apart + 1)
-    for one in _SKILLS:
-        if one.name == name:
-            return one
-    raise ValueError(f"skills has {name!r}, expected {', '.join(s.name for s in _SKILLS)}, or order1, order2, ...")
+    known = {one.name: one for one in _SKILLS}
+    if name not in known:
+        raise ValueError(f"skills has {name!r}, expected {', '.join(known)}, or order1, order2, ...")
+    return known[name]
 
 
 def render(

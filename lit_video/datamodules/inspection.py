@@ -9,21 +9,14 @@ from statistics import median
 
 from jsonargparse import ArgumentError, ArgumentParser
 
-from lit_video import datamodules
-from lit_video.datamodules.base import VideoDataModule
+from lit_video.datamodules import VideoDataModule
 from lit_video.datamodules.manifest import Video, scan
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.datamodules.records import Records, relative
 from lit_video.errors import UserError
 from lit_video.utils.command_line import explain
-from lit_video.utils.text import did_you_mean, printable, text_table, to_bytes
+from lit_video.utils.text import printable, text_table, to_bytes
 
-BASES = {"AnnotatedVideos", "VideoDataModule"}
-DATASETS: dict[str, type[VideoDataModule]] = {
-    name: kind
-    for name, kind in vars(datamodules).items()
-    if isinstance(kind, type) and issubclass(kind, VideoDataModule) and name not in BASES
-}
 SHOWN = 10  # videos of a fault
 VERDICTS = ["missing", "broken", "damaged", "suspicious"]
 COLUMNS = ["split", "videos", *VERDICTS, "min s", "median s", "max s", "GB", "usual size"]
@@ -31,13 +24,10 @@ COLUMNS = ["split", "videos", *VERDICTS, "min s", "median s", "max s", "GB", "us
 
 def open_dataset(name: str, root: Path, flags: Sequence[str]) -> VideoDataModule:
     """Build a data set by its class's name, its folder and flags ``--data.X=Y`` for other arguments."""
-    if name not in DATASETS:
-        near = did_you_mean(name, DATASETS)
-        raise UserError(f"--dataset: no data set {name!r}; data sets: {', '.join(sorted(DATASETS))}{near}")
     parser = ArgumentParser(exit_on_error=False)
-    parser.add_class_arguments(DATASETS[name], "data")
+    parser.add_subclass_arguments(VideoDataModule, "data")
     try:
-        config = parser.parse_args([f"--data.root={root}", *flags])
+        config = parser.parse_args([f"--data={name}", f"--data.root={root}", *flags])
         data: VideoDataModule = parser.instantiate(config).data
     except (ArgumentError, ValueError, TypeError) as error:
         raise UserError(": ".join(filter(None, explain(str(error))))) from error

@@ -20,7 +20,7 @@ from lit_video.__main__ import main
 from lit_video.datamodules import VideoFolder
 from lit_video.datamodules.inspection import data_digest
 from lit_video.datamodules.manifest import VERSION, Manifest, tables, write_rows
-from lit_video.datamodules.preparation import Encoding, prepare_folder, scaled
+from lit_video.datamodules.preparation import Encoding, prepare_folder
 from lit_video.datamodules.probe import VideoInfo, pack, unpack
 from lit_video.video.decoding import decode, forget_tables, frame_table
 from tests.commands.conftest import one_line
@@ -70,7 +70,11 @@ def test_check_counts_and_writes_a_row_for_every_video(root, capsys):
     assert {p.name for p in root.iterdir()} == {"train", "val", "test", MANIFEST, f".{MANIFEST}.lock"}
 
 
-def test_check_lists_what_is_broken_and_ends_with_1(root, capsys):
+def test_check_lists_what_is_broken_or_missing_and_ends_with_1(root, capsys):
+    for split in ("train", "val"):
+        (root / f"{split}.csv").write_text(f"{split}/a/1.mp4 a\nlost/1.mp4 b\n")
+    assert main(["data", "check", str(root), "--dataset", "VideoCSV"]) == 1
+    assert "missing (1):\n  lost/1.mp4" in capsys.readouterr().out
     build(root / "train" / "a")
     assert check(root, "--decode") == 1
     out = capsys.readouterr().out
@@ -199,6 +203,8 @@ def test_prepared_videos_are_small_upright_silent_and_have_the_same_frames_at_th
             assert container.streams.video[0].codec_context.name == "h264"
         starts = [after.pts.index(key) for key in after.keyframes]
         assert max(np.diff([*starts, after.count])) <= 5
+        small, large = corners(pictures[0].astype(int)), corners(decode(old, [0])[0])
+        assert np.allclose(small, large, atol=25) and np.argmin(small) == np.argmin(large), "turned as by the decoder"
         if before.height == size[0]:  # not scaled: the pixels are those of the source, but for the encoder
             assert np.abs(pictures.astype(int) - decode(old, range(before.count))).mean() < 6
 
@@ -223,26 +229,10 @@ def test_a_preset_is_how_its_videos_are_encoded(tmp_path, preset, gop, fast):
     assert 10 * np.log10(255**2 / np.mean(errors**2)) > 27
 
 
-def test_turned_pictures_are_turned_as_the_decoder_turns_them(src, tmp_path):
-    prepare_folder(src, tmp_path / "dst", Encoding(64, crf=1))
-    small = decode(tmp_path / "dst/a/rotated.mp4", [0])[0].astype(int)
-    large = decode(src / "a/rotated.mp4", [0])[0]
-    assert np.allclose(corners(small), corners(large), atol=25)
-    assert np.argmin(corners(small)) == np.argmin(corners(large))
-
-
 def corners(picture):
     """Mean of each corner: the first frame's square is black and in one of them."""
     rows, columns = ((slice(n // 5), slice(-n // 5, None)) for n in picture.shape[:2])
     return [picture[r, c].mean() for r in rows for c in columns]
-
-
-@pytest.mark.parametrize(
-    ("size", "expected"),
-    [((340, 256), (340, 256)), ((1280, 720), (456, 256)), ((720, 1280), (256, 456)), ((63, 45), (64, 44))],
-)
-def test_the_short_side_is_the_given_one_and_never_larger(size, expected):
-    assert scaled(*size, 256) == expected
 
 
 def test_what_is_done_is_left_alone_and_what_is_broken_is_listed(src, tmp_path, capsys):
@@ -267,13 +257,12 @@ def test_what_is_done_is_left_alone_and_what_is_broken_is_listed(src, tmp_path, 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["check", "ROOT", "--dataset", "nope"], "--dataset: no data set 'nope'; data sets: Charades, "),
+        (["check", "ROOT", "--dataset", "nope"], "data: expected the name of a class"),
         (["check", "/nowhere", "--dataset", "VideoFolder"], "/nowhere: no such folder"),
         (["check", "ROOT", "--dataset", "VideoFolder", "--data.frames=0"], "frames"),
         (["check", "ROOT", "--dataset", "VideoFolder", "--data.nope=0"], "data.nope: no such setting"),
         (["check", "ROOT", "--dataset", "VideoFolder", "-o", "/nowhere/x"], "--output /nowhere/x: no such folder"),
         (["prepare", "/nowhere", "DST"], "/nowhere: no such folder"),
-        (["prepare", "ROOT", "ROOT"], "lies inside it; give a folder outside"),
         (["prepare", "ROOT", "ROOT/x"], "lies inside it; give a folder outside"),
         (["prepare", "ROOT", "/proc/x"], "DST: cannot write /proc/x"),
         (["prepare", "ROOT", "FILE"], "DST: cannot write"),

@@ -184,13 +184,11 @@ def test_files_hold_what_was_drawn_and_say_so(tmp_path):
     data = skills(tmp_path, pairs=(1, 1, 1), difficulty=0.25, test_difficulty=0.25)  # noise is hard to code
     data.prepare_data()
     for (name, seed, difficulty), (backward, forward) in data._jobs():
-        drawn = render(skill(name), seed, 8, 32, difficulty)
-        for path, frames in ((forward, drawn), (backward, drawn[::-1])):
-            decoded = decode(path, range(8)).astype(int)
-            assert np.abs(decoded - frames).mean() < 7
-            assert path.parent.name == f"{name} {getattr(skill(name), 'forward' if path is forward else 'backward')}"
+        drawn, one = render(skill(name), seed, 8, 32, difficulty), skill(name)
+        for path, frames, direction in ((forward, drawn, one.forward), (backward, drawn[::-1], one.backward)):
+            assert np.abs(decode(path, range(8)).astype(int) - frames).mean() < 7
+            assert path.parent.name == f"{name} {direction}" and frame_table(path).count == 8
     assert len(data.records("test")) == 16
-    assert frame_table(forward).count == 8
 
 
 def test_splits_share_no_video_and_only_training_has_the_training_difficulty(tmp_path):
@@ -232,22 +230,12 @@ def test_at_two_frames_per_step_every_second_frame_shows_what_a_shorter_video_sh
 
 
 def test_what_the_pictures_depend_on_is_in_the_folders_name(tmp_path):
-    folders = {
-        skills(tmp_path, **changes).root
-        for changes in (
-            {},
-            {"length": 16},
-            {"frames": 16},
-            {"length": 16, "frames_per_step": 2},
-            {"side": 48},
-            {"difficulty": 0.5},
-            {"test_difficulty": 0.5},
-            {"skills": ("zoom",)},
-            {"pairs": (1, 1, 1)},
-            {"image_size": 32},
-        )
-    }
-    assert len(folders) == 8  # of as many frames are a length of 16 and clips of 16; the image's size changes no video
+    step = {"length": 16, "frames_per_step": 2}
+    changes = [{}, {"length": 16}, step, {"side": 48}, {"difficulty": 0.5}, {"test_difficulty": 0.5}]
+    changes += [{"skills": ("zoom",)}, {"pairs": (1, 1, 1)}]
+    assert len({skills(tmp_path, **change).root for change in changes}) == len(changes)
+    assert skills(tmp_path, frames=16).root == skills(tmp_path, length=16).root
+    assert skills(tmp_path, image_size=32).root == skills(tmp_path).root, "of clips, not of videos"
 
 
 def test_what_a_seed_draws_is_what_this_version_has_always_drawn():
