@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader, default_collate
 
 from lit_video.datamodules.broken import BrokenVideos, OnBroken
 from lit_video.datamodules.features import Features
-from lit_video.datamodules.manifest import Tables, load_tables
+from lit_video.datamodules.manifest import Manifest, load_tables
 from lit_video.datamodules.records import Records
 from lit_video.errors import UserError
 from lit_video.utils.classes import Classes
@@ -372,7 +372,7 @@ class VideoDataModule(LightningDataModule):
             self.found_broken.apply_manifest(split, load())
         return records
 
-    def _tables(self) -> Callable[[], Tables] | None:
+    def _tables(self) -> Callable[[], Manifest] | None:
         if self.manifest is None:
             return None
         return partial(load_tables, Path(self.manifest).expanduser(), self.data_root())

@@ -5,7 +5,7 @@ from typing import Literal
 
 import torch.distributed as dist
 
-from lit_video.datamodules.manifest import Tables
+from lit_video.datamodules.manifest import Manifest
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
 from lit_video.video.clips import Suspicious
@@ -31,7 +31,7 @@ class BrokenVideos:
         """Keep the records that a split's numbers refer to."""
         self._records[split] = records
 
-    def apply_manifest(self, split: str, tables: Tables) -> None:
+    def apply_manifest(self, split: str, tables: Manifest) -> None:
         """Refuse what a manifest calls broken, damaged or suspicious, or say what is done, before anything is read."""
         records = self._records[split]
         rows, skipped = tables.faults(records.paths), self.on_suspicious == "skip"

@@ -97,10 +97,9 @@ class VideoFolder(VideoDataModule):
         if not self.root.is_dir():
             raise UserError(f"data.root: the folder {self.root} does not exist; give the folder that holds {splits}")
         names = sorted((entry.name for entry in _shown(train) if entry.is_dir()), key=natural)
-        if not names:
-            raise UserError(f"data.root: {train} holds no class folder; expected {train}/CLASS/VIDEO.mp4")
-        if len(names) == 1:
-            raise UserError(f"data.root: {train} holds one class ({names[0]}); a classifier needs two or more")
+        if len(names) < 2:
+            there = f"one class ({names[0]})" if names else "no class folder"
+            raise UserError(f"data.root: {train} holds {there}; expected two or more as {train}/CLASS/VIDEO.mp4")
         return names
 
     def records(self, split: Split) -> Records:

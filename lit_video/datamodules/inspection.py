@@ -1,6 +1,5 @@
-"""Statistics of a data set's splits (videos that are there, missing or broken, durations, sizes), and its digest."""
+"""Statistics of a data set's splits (videos that are there, missing or broken, durations), and its digest."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -19,7 +18,7 @@ from lit_video.utils.text import printable, text_table, to_bytes
 
 SHOWN = 10  # videos of a fault
 VERDICTS = ["missing", "broken", "damaged", "suspicious"]
-COLUMNS = ["split", "videos", *VERDICTS, "min s", "median s", "max s", "GB", "usual size"]
+COLUMNS = ["split", "videos", *VERDICTS, "min s", "median s", "max s"]
 
 
 def open_dataset(name: str, root: Path, flags: Sequence[str]) -> VideoDataModule:
@@ -42,7 +41,6 @@ class SplitSummary:
     # path and reason of the videos with each verdict
     faults: dict[str, list[tuple[str, str]]] = field(default_factory=lambda: {what: [] for what in VERDICTS})
     seconds: list[float] = field(default_factory=list)
-    files: dict[str, VideoInfo] = field(default_factory=dict)  # rows of the manifest by path
 
     @property
     def is_complete(self) -> bool:
@@ -64,7 +62,6 @@ def _summary(records: Records, rows: Mapping[str, VideoInfo], root: Path) -> Spl
     summary = SplitSummary(len(records))
     for record in records:
         row = rows[relative(record.path, root)]
-        summary.files[row.path] = row
         status, reason = row.status, row.reason
         start = record.start or 0.0
         if row.seconds is not None and start >= row.seconds:
@@ -93,9 +90,7 @@ def check_report(data: VideoDataModule, splits: Mapping[str, SplitSummary], mani
 def _cells(name: str, split: SplitSummary) -> list[str]:
     counts = [str(count) for count in (split.videos, *map(len, split.faults.values()))]
     seconds = [f"{of(split.seconds):.2f}" if split.seconds else "" for of in (min, median, max)]
-    total = sum(row.size or 0 for row in split.files.values())
-    sizes = Counter(f"{row.width}x{row.height}" for row in split.files.values() if row.width)
-    return [name, *counts, *seconds, f"{total / 1e9:.3g}", sizes.most_common(1)[0][0] if sizes else ""]
+    return [name, *counts, *seconds]
 
 
 def data_digest(data: VideoDataModule) -> str:

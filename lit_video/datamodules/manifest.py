@@ -41,10 +41,14 @@ PRAGMA user_version = {VERSION};
 
 
 class Manifest:
-    """Rows of a manifest by the videos' names; a later check puts another file in its place and leaves this one."""
+    """Rows of a manifest by the videos' names; verdicts and frame tables by path, while the files are as they were.
 
-    def __init__(self, file: Path) -> None:
+    A later check puts another file in its place and leaves this one. Names count from the ``root``.
+    """
+
+    def __init__(self, file: Path, root: Path = Path()) -> None:
         self.file = file
+        self._root = root
         self._opened: tuple[int, sqlite3.Connection] | None = None
         if (version := self._rows("PRAGMA user_version")[0][0]) != VERSION:
             raise _refused(file, f"version {version}, expected {VERSION}")
@@ -59,6 +63,27 @@ class Manifest:
         of = f"WHERE status IN {_FAULTS}" if faulty else ""
         rows = self._rows(f"SELECT {_FACTS} FROM videos {of} ORDER BY path")
         return {row[0]: VideoInfo(*row) for row in rows}
+
+    def __call__(self, path: Path) -> FrameTable | None:
+        """Return the table of a video, if its file has not changed.
+
+        Raises:
+            DecodeError: the video is broken.
+        """
+        row = self.get(relative(path, self._root))
+        if row is None or row.status == "missing" or not self._holds(row):
+            return None
+        if row.status == "broken":
+            raise DecodeError(f"{path}: {row.reason}")
+        return unpack(row.table) if row.table else None
+
+    def faults(self, paths: Iterable[str]) -> dict[str, VideoInfo]:
+        """Return the rows of videos that are broken, damaged or suspicious, and have not changed since."""
+        faulty = {str(self._root / path): row for path, row in self.facts(faulty=True).items()}
+        return {path: faulty[path] for path in dict.fromkeys(paths) if path in faulty and self._holds(faulty[path])}
+
+    def _holds(self, row: VideoInfo) -> bool:
+        return row.same_file(stamp(self._root / row.path, row.path))
 
     def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         try:
@@ -150,39 +175,10 @@ def _row(every_frame: bool, named: tuple[str, Video]) -> VideoInfo:
     return probe(Path(path), name, every_frame, fps)
 
 
-class Tables:
-    """Verdicts and frame tables of a manifest, by path, as long as the files are as they were."""
-
-    def __init__(self, file: Path, root: Path) -> None:
-        self.manifest = Manifest(file)
-        self._root = root
-
-    def __call__(self, path: Path) -> FrameTable | None:
-        """Return the table of a video, if its file has not changed.
-
-        Raises:
-            DecodeError: the video is broken.
-        """
-        row = self.manifest.get(relative(path, self._root))
-        if row is None or row.status == "missing" or not self._holds(row):
-            return None
-        if row.status == "broken":
-            raise DecodeError(f"{path}: {row.reason}")
-        return unpack(row.table) if row.table else None
-
-    def faults(self, paths: Iterable[str]) -> dict[str, VideoInfo]:
-        """Return the rows of videos that are broken, damaged or suspicious, and have not changed since."""
-        faulty = {str(self._root / path): row for path, row in self.manifest.facts(faulty=True).items()}
-        return {path: faulty[path] for path in dict.fromkeys(paths) if path in faulty and self._holds(faulty[path])}
-
-    def _holds(self, row: VideoInfo) -> bool:
-        return row.same_file(stamp(self._root / row.path, row.path))
+tables = cache(Manifest)  # opened once; each process that is forked reads it by a connection of its own
 
 
-tables = cache(Tables)  # opened once; each process that is forked reads it by a connection of its own
-
-
-def load_tables(file: Path, root: Path) -> Tables:
+def load_tables(file: Path, root: Path) -> Manifest:
     """Take verdicts and frame tables from a manifest of the videos under ``root``; what it lists is not scanned."""
     if not file.is_file():
         raise UserError(f"data.manifest: {file} does not exist; data check writes it")

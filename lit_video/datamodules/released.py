@@ -52,11 +52,13 @@ class Kinetics(AnnotatedVideos):
             if row.text("split") not in KINETICS_SPLITS[split]:
                 raise row.error("split", f"is {row.text('split')}, expected {split}; put the released file there")
         refuse_repeats(rows, "youtube_id", lambda row: (row.cells["youtube_id"], row.cells["time_start"]))
-        folders, records = self._by_label(split), []
+        # downloaders put all videos into one folder, or into folders by label
+        folders, records = self.folders.names(self.root / split), []
         for row in rows:
+            label = row.text("label")
+            folder = next((name for name in (label, label.replace(" ", "_")) if name in folders), "")
             name = f"{row.text('youtube_id')}_{row.whole('time_start'):06d}_{row.whole('time_end'):06d}.mp4"
-            label = row.member("label", self.numbers)
-            records.append(VideoRecord(folders[row.cells["label"]] / name, label))
+            records.append(VideoRecord(self.root / split / folder / name, row.member("label", self.numbers)))
         return records
 
     def _csv(self, split: Split) -> Path:
@@ -66,14 +68,6 @@ class Kinetics(AnnotatedVideos):
 
     def _rows(self, split: Split) -> list[Row]:
         return read_table("data.root", self._csv(split), KINETICS_COLUMNS)
-
-    def _by_label(self, split: Split) -> dict[str, Path]:
-        """Folder of the videos of each label; downloaders put them into one folder, or into folders by label."""
-        folder = self.root / split
-        names = self.folders.names(folder)
-        spellings = {label: (label, label.replace(" ", "_")) for label in self.class_names}
-        folders = {label: [name for name in spellings[label] if name in names] for label in spellings}
-        return {label: folder / folders[label][0] if folders[label] else folder for label in folders}
 
 
 class Kinetics400(Kinetics):

@@ -147,7 +147,7 @@ def test_a_manifest_gives_the_same_clips_without_a_scan_as_long_as_the_file_is_t
     for one, other in zip(plain.val_dataloader(), listed.val_dataloader(), strict=True):
         assert (one["clip"] == other["clip"]).all()
     stored = tables(root / MANIFEST, root)
-    assert len(stored.manifest.facts()) == 12
+    assert len(stored.facts()) == 12
     monkeypatch.setattr(
         import_module("lit_video.video.decoding.frame_table"), "_scan", lambda path: pytest.fail(f"{path} is scanned")
     )
@@ -257,7 +257,7 @@ def test_what_is_done_is_left_alone_and_what_is_broken_is_listed(src, tmp_path, 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["check", "ROOT", "--dataset", "nope"], "data: expected the name of a class"),
+        (["check", "ROOT", "--dataset", "nope"], "data: no such class: nope"),
         (["check", "/nowhere", "--dataset", "VideoFolder"], "/nowhere: no such folder"),
         (["check", "ROOT", "--dataset", "VideoFolder", "--data.frames=0"], "frames"),
         (["check", "ROOT", "--dataset", "VideoFolder", "--data.nope=0"], "data.nope: no such setting"),
