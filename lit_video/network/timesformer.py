@@ -7,8 +7,6 @@ from functools import partial
 from importlib import import_module
 from inspect import signature
 
-from torch import nn
-
 from lit_video.attention import (
     Axial,
     Divided,
@@ -97,8 +95,3 @@ def own_scheme(name: str) -> type[Scheme]:
 def build_scheme(kind: Callable[..., Scheme], width: int, heads: int, layer: int) -> Scheme:
     """Build a layer's scheme; a class that takes ``layer`` gets its number."""
     return kind(width, heads, **({"layer": layer} if "layer" in signature(kind).parameters else {}))
-
-
-def has_cls_in_time(network: nn.Module) -> bool:
-    """Return whether divided attention is that of the paper's Eq. 11, which no released model has."""
-    return any(isinstance(module, Divided) and module.cls_in_time for module in network.modules())

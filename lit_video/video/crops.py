@@ -1,10 +1,10 @@
 """Crops of a clip: boxes in pixels, the same for all frames."""
 
 import random
+from itertools import product
 from math import ceil
 from typing import NamedTuple
 
-SQUARE = (1, 1)
 # X-ViT's release on Kinetics, after TSN (arXiv:1608.00859): sizes over the short side
 MULTISCALE_SIZES = (1, 0.875, 0.75, 0.66)
 
@@ -26,7 +26,7 @@ def largest(height: int, width: int, shape: tuple[int, int]) -> tuple[float, flo
     return width * rows / columns, width
 
 
-def random_box(height: int, width: int, shares: tuple[float, float], shape: tuple[int, int] = SQUARE) -> Box:
+def random_box(height: int, width: int, shares: tuple[float, float], shape: tuple[int, int]) -> Box:
     """Draw the position of a box that keeps these shares of the height and width of the largest box of a shape.
 
     Frames scaled to a short side of 256 and cropped to 224 keep 224 / 256 of the short side: scaling and crop in one.
@@ -40,8 +40,7 @@ def multiscale_boxes(height: int, width: int, size: tuple[int, int] = (224, 224)
 
     A box's height and width are the frames' short side times 1, 0.875, 0.75 or 0.66 and at most one step apart; a side
     within 2 pixels of that of ``size``, to which the box is resized, becomes it. Where ``size`` is no square sides are
-    shares of those of the largest box of its shape. Places are corners, centre, middles of
-    the edges and of the quarters, some equal.
+    shares of those of the largest box of its shape. Some of the positions are equal.
     """
     exact = [[int(most * share) for share in MULTISCALE_SIZES] for most in largest(height, width, size)]
     rows, columns = (
@@ -49,18 +48,12 @@ def multiscale_boxes(height: int, width: int, size: tuple[int, int] = (224, 224)
     )
     steps = range(len(MULTISCALE_SIZES))
     shapes = [(rows[i], columns[j]) for i in steps for j in steps if abs(i - j) <= 1]
-    return [box for h, w in shapes for box in _thirteen_places(height, width, h, w)]
+    # quarters of the room: corners, middles of the edges and the centre, then the middles between these
+    places = [*product((0, 2, 4), repeat=2), *product((1, 3), repeat=2)]
+    return [Box((height - h) // 4 * i, (width - w) // 4 * j, h, w) for h, w in shapes for i, j in places]
 
 
-def _thirteen_places(height: int, width: int, h: int, w: int) -> list[Box]:
-    """Corners, middles of the edges and the centre in steps of half the room; between them the middles of quarters."""
-    down, right = (height - h) // 4, (width - w) // 4
-    thirds, between = (0, 2, 4), (1, 3)
-    places = [(i, j) for i in thirds for j in thirds] + [(i, j) for i in between for j in between]
-    return [Box(i * down, j * right, h, w) for i, j in places]
-
-
-def even_boxes(height: int, width: int, crops: int, shape: tuple[int, int] = SQUARE, share: float = 1.0) -> list[Box]:
+def even_boxes(height: int, width: int, crops: int, shape: tuple[int, int], share: float = 1.0) -> list[Box]:
     """Return boxes that keep a share of the largest one of a shape, evenly along the longer side, central across it.
 
     A single box is central.

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from lit_video.attention import Divided, Heads, Joint, Scheme, Space
 from lit_video.network.block import MLP, Block
-from lit_video.network.timesformer import has_cls_in_time
 from lit_video.network.transformer import VideoTransformer, clip_token, mean_frame_token
 from lit_video.weights.mapping import fuse, hugging_face_layer, join_tubelets, new_name, rename, rename_by
 
@@ -74,7 +73,7 @@ def export_hf_timesformer(network: VideoTransformer) -> dict[str, Tensor]:
     """Our TimeSformer (space, joint, divided) under the names of ``TimesformerForVideoClassification``."""
     target = "TimesformerForVideoClassification"
     exported = _exported(network.state_dict(), HF_TIMESFORMER, target)
-    if has_cls_in_time(network):
+    if any(isinstance(module, Divided) and module.cls_in_time for module in network.modules()):
         raise ValueError(f"{target} has no class token in time (cls_in_time)")
     _refuse_schemes(network, (Joint, Divided, Space), target)
     if network.embed.pos_embed is None or (network.embed.temp_embed is None and network.readout is clip_token):

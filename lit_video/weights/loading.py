@@ -38,6 +38,7 @@ class Source:
     family: str  # name of the class in lit_video.modules
 
 
+CLASSIFIER = r"(aggregate\.head(\.4)?|blocks\.\d+\.proj)\.(weight|bias)"  # PyTorchVideo's: blocks.5.proj
 SourceName = Literal["videomae", "xvit", "hf-timesformer", "hf-vivit", "scenic-vivit", "timesformer"]
 SOURCES: dict[str, Source] = {
     "videomae": Source(MARK, videomae_names, "ViViT"),
@@ -90,7 +91,7 @@ def load_pretrained(
     probe = isinstance(getattr(network, "aggregate", None), AttentiveProbe) and "aggregate.query_token" not in theirs
     if fresh_head and probe:  # the replaced classifier has nothing to take
         theirs = {key: value for key, value in theirs.items() if not key.startswith("aggregate.")}
-    fresh = {key for key in ours if _is_classifier(key) or (probe and key.startswith("aggregate."))}
+    fresh = {key for key in ours if re.fullmatch(CLASSIFIER, key) or (probe and key.startswith("aggregate."))}
     fresh |= {key for key in ours if key.startswith("norm.") and is_pretraining(state_dict)}
     other = {key for key in fresh if key not in theirs or theirs[key].shape != ours[key].shape}
     left_out = other if fresh_head else set()
@@ -160,8 +161,3 @@ def _joint_grid(cells: int, here: Grid, square: bool) -> Grid:
             if t and cells % t == 0:
                 return Grid(t, *stored_grid(cells // t, here, square))
     raise ValueError(f"{cells} stored positions are not t x {here.h} x {here.w}, nor {here.t} squares")
-
-
-def _is_classifier(key: str) -> bool:
-    """Return whether a key is the last linear layer's: ``aggregate.head``, PyTorchVideo's ``blocks.5.proj``, ..."""
-    return re.fullmatch(r"(aggregate\.head(\.4)?|blocks\.\d+\.proj)\.(weight|bias)", key) is not None

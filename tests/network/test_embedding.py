@@ -38,11 +38,6 @@ def test_sampled_frames_are_those_of_exact_arithmetic_for_every_pair():
             assert numbers[0] >= 0 and numbers[-1] < frames and numbers == sorted(set(numbers)), (frames, sampled)
 
 
-@pytest.mark.parametrize(("frames", "sampled"), [(4, 4), (4, 5), (1, 8)])
-def test_all_frames_are_used_where_there_are_no_more(frames, sampled):
-    assert uniform_frames(frames, sampled) == list(range(frames))
-
-
 @pytest.mark.parametrize(("frames", "sampled", "k"), [(32, 8, 1), (9, 4, 2), (4, 6, 2)])
 def test_tubelets_are_made_of_the_sampled_frames(frames, sampled, k):
     torch.manual_seed(0)
@@ -68,11 +63,6 @@ def test_a_clip_that_does_not_divide_is_named(options, shape, message):
         patches(torch.zeros(1, 3, *shape))
     with pytest.raises(ValueError, match=message):
         patches.grid(*shape)
-
-
-def test_numbers_below_one_are_named():
-    with pytest.raises(ValueError, match="tubelet is 0, expected at least 1"):
-        Patches(5, 4, tubelet=0)
 
 
 def linear(source, target):

@@ -53,9 +53,6 @@ MADE = {
     "three_frames.mp4": dict(x264=X264_CLOSED, frames=3),
     "ten_bit.mp4": dict(x264=X264_CLOSED, pixels="yuv420p10le", height=46, width=62),
     "odd_size.mp4": dict(x264=X264_CLOSED, pixels="yuv444p", height=45, width=63),
-    "rotated_90.mp4": dict(x264=X264_CLOSED, rotation=90),
-    "rotated_180.mp4": dict(x264=X264_CLOSED, rotation=180),
-    "rotated_270.mp4": dict(x264=X264_CLOSED, rotation=-90),
     "mpeg4_b_frames.avi": dict(codec="mpeg4", options={"bf": "2", "g": "12"}),
     "h264_b_frames.avi": dict(x264=X264_CLOSED),
     "h264_b_pyramid.avi": dict(x264=X264_PYRAMID),  # AVI has no display times

@@ -31,15 +31,6 @@ def pixels(path):
     return 3 * table.count * table.height * table.width
 
 
-def test_frames_are_those_of_decoding_and_every_video_is_decoded_once(videos):
-    counting = Counting()
-    kept = KeptVideos(counting, 1.0)
-    for numbers in ([0, 5, 3], [7], [2, 2, 1]):
-        for path in videos:
-            assert np.array_equal(kept(path, numbers), decode(path, numbers))
-    assert sorted(counting.calls) == sorted(videos)
-
-
 def test_what_finds_no_room_is_decoded_every_time(videos):
     counting = Counting()
     kept = KeptVideos(counting, (pixels(videos[0]) + 10) / 1e9)

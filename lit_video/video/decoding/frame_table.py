@@ -31,7 +31,7 @@ from lit_video.video.decoding.damage import gaps, joints, verdict, without_jumps
 
 Frames = NDArray[np.uint8]
 
-KEPT = 2000  # tables, or folders' lists of images, in memory; 8 bytes a frame, fewer where the rate is even
+KEPT = 2**14  # tables in memory; one of an even rate takes about 2 kB, others 8 bytes a frame more
 TAIL = 32  # packets among which the last frame's is
 NO_TIMESTAMPS = 0x80  # AVFMT_NOTIMESTAMPS: FFmpeg makes times up
 FIRST = 64  # frames that would show a wrong order

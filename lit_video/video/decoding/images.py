@@ -10,7 +10,6 @@ from PIL import Image, ImageOps
 from lit_video.utils.text import natural
 from lit_video.video.decoding.container import DecodeError
 from lit_video.video.decoding.frame_table import (
-    KEPT,
     Frames,
     FrameTable,
     check_numbers,
@@ -33,7 +32,7 @@ def image_table(folder: Path, fps: float) -> FrameTable:
     return FrameTable(range(count), step, range(count), count, count * step, height, width)
 
 
-@lru_cache(KEPT)
+@lru_cache(2**11)  # a path takes about 200 bytes
 def image_files(folder: Path) -> list[Path]:
     """Return the images of a folder in the order of the numbers in their names (``2.jpg`` before ``10.jpg``)."""
     try:

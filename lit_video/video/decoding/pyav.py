@@ -236,21 +236,15 @@ class KeptVideos:
 
     def __call__(self, path: Path, numbers: Sequence[int]) -> Frames:
         """Decode frames of a video by their number, see :func:`decode`."""
-        if path not in self._videos and not self._keep(path):
-            return self._decode(path, numbers)
+        if path not in self._videos:
+            table = frame_table(path)
+            if 3 * table.count * table.height * table.width > self._room:
+                return self._decode(path, numbers)
+            try:
+                self._videos[path] = self._decode(path, range(table.count))
+            except DecodeError:  # a damaged part: what is asked for may be whole
+                return self._decode(path, numbers)
+            self._room -= self._videos[path].nbytes
         frames = self._videos[path]
         check_numbers(path, numbers, len(frames))
         return frames[list(numbers)]
-
-    def _keep(self, path: Path) -> bool:
-        """Decode all of a video that fits; one with a damaged part is read as far as it is asked for, each time."""
-        table = frame_table(path)
-        if 3 * table.count * table.height * table.width > self._room:
-            return False
-        try:
-            frames = self._decode(path, range(table.count))
-        except DecodeError:
-            return False
-        self._room -= frames.nbytes
-        self._videos[path] = frames
-        return True
