@@ -85,11 +85,9 @@ def verdict(
 ) -> tuple[list[int], str, str]:
     """Judge a video by its packets in the order of decoding.
 
-    A gap in an even rate is a missing packet, but for a jump to a key frame and for ``_TELLING`` codecs.
-    ``pts`` are the times at which frames are shown, if they are known, ``times`` these or those of decoding.
-
-    Returns:
-        Numbers of the damaged frames, or -1 where no time tells them; the reason; what is odd if none is damaged.
+    A gap in an even rate is a missing packet, but for a jump to a key frame and for ``_TELLING`` codecs. ``pts`` are
+    the times at which frames are shown, if they are known, ``times`` these or those of decoding. Returns the numbers of
+    damaged frames, or -1 where no time tells them; the reason; what is odd if none is damaged.
     """
     marked = [i for i, packet in enumerate(packets) if packet.is_corrupt]
     starts = joints(packets, base) if marked else {}
@@ -107,7 +105,7 @@ def verdict(
     pauses = found.after if codec in _TELLING else [i for i in found.jumps if times[i + 1] in keys]
     losses = [i for i in found.after if i not in pauses or times[i + 1] in leading]
     if pts and losses:
-        damaged.update(*(times[i : i + 2] for i in losses))
+        damaged |= {times[i] for i in losses} | ({times[i + 1] for i in losses} - {*keys})
         why = why if hurt else f"{_in_words(times, base, losses)} in an even rate"
     if frames := spoiled(pts, keys, damaged) if pts else []:
         return frames, why, ""
