@@ -28,6 +28,7 @@ STREAMS = {
     "intra_refresh": dict(x264="keyint=36:bframes=0:ref=1:intra-refresh=1"),
     "scaling": dict(x264=LONG + ":cqm=jvt"),
     "hevc": dict(codec="libx265", options={"x265-params": X265.replace("12", "36")}),
+    "hevc_closed": dict(codec="libx265", options={"x265-params": X265.replace("12", "36") + ":open-gop=0"}),
     "vp9": dict(codec="libvpx-vp9", options={"deadline": "realtime", "cpu-used": "8", "g": "36"}),
     "mpeg4": dict(codec="mpeg4", options={"bf": "2", "g": "36", "sc_threshold": "1000000000"}),
 }
@@ -88,6 +89,13 @@ def test_lost_packets_spoil_their_group_of_pictures(streams, tmp_path, name, los
         info = probe(path, "x", every_frame=every)
         assert info.status == "damaged"
         assert {*unpack(info.table).damaged} >= {*refusals}
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_no_wrong_frame_comes_behind_a_lost_key_frame(streams, tmp_path, name):
+    path = tmp_path / "lost.mkv"
+    remux(streams(name), path, lambda i: not 30 <= i < 41)
+    assert returned(path, streams(name))[1]
 
 
 def test_a_gap_in_an_even_rate_is_a_loss_however_short_and_at_however_many_places(streams, tmp_path):

@@ -11,6 +11,7 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
+from av.video.stream import VideoStream
 
 from lit_video.video.decoding.container import Seen
 
@@ -19,7 +20,7 @@ REPORTED = 4  # usual steps without a frame that are reported, where they are no
 SEVERAL = 1 / 8  # share of gaps in an even rate; more are a variable rate
 JOINT = 4  # packets before a joint that are whole, though marked as corrupt
 _FREE = {"gif", "apng", "webp"}  # codecs of animations, whose rate varies and whose files lose no packets
-_TELLING = {"h264", "hevc"}  # codecs whose decoders tell a lost picture from a pause
+_PAUSING = {"h264", "hevc"}  # codecs of recorders, which leave out frames in mp4
 
 
 def spoiled(pts: Sequence[int], keys: Sequence[int], damaged: Collection[int]) -> list[int]:
@@ -81,14 +82,15 @@ def joints(packets: Sequence[Seen], base: Fraction) -> dict[int, float]:
 
 
 def verdict(
-    packets: Sequence[Seen], pts: Sequence[int], times: Sequence[int], base: Fraction, found: Gaps, codec: str
+    packets: Sequence[Seen], pts: Sequence[int], times: Sequence[int], found: Gaps, stream: VideoStream
 ) -> tuple[list[int], str, str]:
     """Judge a video by its packets in the order of decoding.
 
-    A gap in an even rate is a missing packet, but for a jump to a key frame and for ``_TELLING`` codecs. ``pts`` are
-    the times at which frames are shown, if they are known, ``times`` these or those of decoding. Returns the numbers of
-    damaged frames, or -1 where no time tells them; the reason; what is odd if none is damaged.
+    A gap in an even rate is a missing packet, but for a jump to a key frame, and for H.264, whose decoder tells it from
+    a pause. ``pts`` are the times at which frames are shown, if they are known, ``times`` these or those of decoding.
+    Returns the numbers of damaged frames, or -1 where no time tells them; the reason; what is odd if none is damaged.
     """
+    codec, base = stream.codec_context.codec.canonical_name, Fraction(stream.time_base or 1)
     marked = [i for i, packet in enumerate(packets) if packet.is_corrupt]
     starts = joints(packets, base) if marked else {}
     marked = [i for i in marked if not starts.keys() & range(i + 1, i + JOINT)]
@@ -102,9 +104,9 @@ def verdict(
     for packet in packets:
         key = packet.pts if packet.is_keyframe else key
         leading |= {packet.pts} if packet.pts is not None and key is not None and packet.pts < key else set()
-    pauses = found.after if codec in _TELLING else [i for i in found.jumps if times[i + 1] in keys]
+    pauses = found.after if codec == "h264" else [i for i in found.jumps if times[i + 1] in keys]
     losses = [i for i in found.after if i not in pauses or times[i + 1] in leading]
-    if pts and losses:
+    if pts and losses and not (codec in _PAUSING and "mp4" in stream.container.format.name):
         damaged |= {times[i] for i in losses} | ({times[i + 1] for i in losses} - {*keys})
         why = why if hurt else f"{_in_words(times, base, losses)} in an even rate"
     if frames := spoiled(pts, keys, damaged) if pts else []:

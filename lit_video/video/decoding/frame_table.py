@@ -142,8 +142,7 @@ def _table(path: Path, container: InputContainer, stream: VideoStream, packets: 
     if back or len(pts) < len(shown) or not _identify(path, container, stream, shown):
         pts = ()
     times = pts if pts or back else compact(_clock(container, shown))
-    codec = stream.codec_context.codec.canonical_name
-    found = gaps(times, base, codec)
+    found = gaps(times, base, stream.codec_context.codec.canonical_name)
     contracted = without_jumps(times, found)
     seconds = _seconds(contracted or times, base, rate) if times else len(shown) / rate
     if times:
@@ -152,7 +151,7 @@ def _table(path: Path, container: InputContainer, stream: VideoStream, packets: 
         end = times[-1] * base + max(last * base, step)
         check_end(container, stream, float(times[0] * base), float(end), float(found.usual * base or step))
     starts = [p.pts for p in packets if p.is_keyframe and p.pts is not None] if seeks(stream, packets) else []
-    damaged, why, suspicion = verdict(packets, pts, times, base, found, codec)
+    damaged, why, suspicion = verdict(packets, pts, times, found, stream)
     if damaged and not pts:
         raise av.InvalidDataError(0, f"{why}, and without times its frames cannot be told apart")
     return FrameTable(
