@@ -10,8 +10,9 @@ import pytest
 
 from lit_video.datamodules import Dense, DenseStride, ReleasedDense, ReleasedSegments, Segments, Uniform, WholeVideo
 from lit_video.utils.clip_shape import uniform_frames
-from lit_video.video.decoding import FrameTable
 from lit_video.video.seeding import seeded
+from tests.video.test_sampling import constant_rate as video
+from tests.video.test_sampling import untimed, variable_rate
 
 ALL = [
     Dense(2.0),
@@ -26,22 +27,11 @@ ALL = [
 ]
 
 
-def video(count, fps=25, timed=True):
-    pts = tuple(1000 * i for i in range(count)) if timed else ()
-    return FrameTable(pts, Fraction(1, 1000 * fps), pts[:1], count, Fraction(count, fps), 36, 48)
-
-
-def uneven(count, seed=0):
-    """Frames of 1/100 to 1/10 s."""
-    rng = random.Random(seed)
-    pts = [0]
-    for _ in range(count):
-        pts.append(pts[-1] + rng.randint(10, 100))
-    return FrameTable(tuple(pts[:-1]), Fraction(1, 1000), (0,), count, Fraction(pts[-1], 1000), 36, 48)
+UNEVEN = variable_rate(random.Random(0), 400)
 
 
 @pytest.mark.parametrize("sampling", ALL, ids=str)
-@pytest.mark.parametrize("table", [video(1), video(7), video(250), video(3000), video(300, timed=False), uneven(200)])
+@pytest.mark.parametrize("table", [video(1), video(7), video(250), video(3000), untimed(300), UNEVEN])
 def test_every_sampling_gives_existing_frames_in_order(sampling, table):
     clips = [sampling.numbers(table, 8, clip, 3) for clip in range(3)]
     for seed in range(20):
@@ -73,7 +63,7 @@ def test_evaluation_draws_nothing_and_training_is_a_function_of_the_seed(samplin
 
 
 @pytest.mark.parametrize(("frames", "stride"), [(8, 8), (16, 4), (96, 4), (8, 32), (5, 3), (4, 1)])
-@pytest.mark.parametrize("table", [video(400), video(401, 30), video(400, timed=False), uneven(400)])
+@pytest.mark.parametrize("table", [video(400), video(401, 30), untimed(400), UNEVEN])
 def test_frames_times_rate_counts_the_videos_own_frames(frames, stride, table):
     for clips in (1, 3):
         for clip in range(clips):
@@ -112,7 +102,7 @@ def test_a_length_or_rate_of_nothing_is_refused_by_name(kind, wrong):
 # ViViT's uniform frames
 
 
-@pytest.mark.parametrize("table", [video(300), uneven(300)])
+@pytest.mark.parametrize("table", [video(300), UNEVEN])
 def test_uniform_frames_are_those_that_the_model_would_keep_of_the_dense_clip(table):
     for clip in range(4):
         dense = DenseStride(2).numbers(table, 32, clip, 4)

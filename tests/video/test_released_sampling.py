@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,8 @@ import torch
 from lit_video.datamodules import ReleasedDense, ReleasedSegments, VideoFolder
 from lit_video.video.augmentation import Augmentation, ReleasedViews, TrainingView
 from lit_video.video.crops import multiscale_boxes, short_side_size, uniform_crop
-from lit_video.video.decoding import FrameTable
 from lit_video.video.seeding import seeded
+from tests.video.test_sampling import untimed as video
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "xvit_sampling_crops_lr.json").read_text())
 
@@ -20,10 +19,6 @@ VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "xvit_sampling_cro
 def noise(*size):
     generator = torch.Generator().manual_seed(0)
     return torch.randint(0, 256, (*size, 3), dtype=torch.uint8, generator=generator).numpy()
-
-
-def video(count, fps=25.0):
-    return FrameTable((), Fraction(1), (), count, count / Fraction(fps), 36, 48)
 
 
 def test_segments_of_validation_and_test():

@@ -14,14 +14,14 @@ from lit_video.video.sampling import clip_span, frame_numbers
 from lit_video.video.seeding import digest, seeded
 
 
-def constant_rate(count, fps, start=0):
+def constant_rate(count, fps=25):
     """As an encoder writes it: times in 1 / (1000 fps) s."""
-    pts = tuple(start + 1000 * i for i in range(count))
+    pts = tuple(1000 * i for i in range(count))
     return FrameTable(pts, Fraction(1, 1000 * fps), pts[:1], count, Fraction(count, fps), 36, 48)
 
 
-def untimed(count, fps):
-    return FrameTable((), Fraction(1), (), count, Fraction(count, fps), 36, 48)
+def untimed(count, fps=25):
+    return FrameTable((), Fraction(1), (), count, count / Fraction(fps), 36, 48)
 
 
 def variable_rate(rng, count):

@@ -14,7 +14,6 @@ from timm.models.vision_transformer import ParallelScalingBlock, ResPostBlock, V
 
 from lit_video.attention import Grid, MixingPlan
 from lit_video.inference.rollout import patch_places
-from lit_video.modules import TimeSformer
 from lit_video.network.patches import ClipSize
 from lit_video.network.positions import Positions
 from lit_video.network.timesformer import timesformer
@@ -257,9 +256,3 @@ def test_a_network_without_positions_drops_them():
     network = video_vit(positions=Positions("none"))
     load_image_vit(network, image_vit().state_dict())
     assert network.embed.pos_embed is None
-
-
-def test_what_was_taken_is_said_in_a_line():
-    network = TimeSformer(5, frames=4, image_size=32, size=ViTSize(32, 2, 4), patch=8).network
-    said = load_image_vit(network, image_vit().state_dict())
-    assert said == "30 tensors of the image model taken; new: classifier, embed.temp_embed, time_fc"
