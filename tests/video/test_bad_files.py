@@ -15,6 +15,7 @@ from lit_video.video.batch import BatchDraws, evaluation_batch, training_batch
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import DecodeError, decode, frame_table
 from tests.video.bad_files import BAD_FILES, build, write
+from tests.video.test_batch import raw_batch as intact_batch
 
 INTACT = {name for name, file in BAD_FILES.items() if file.frames}
 
@@ -160,15 +161,8 @@ def test_metrics_of_a_split_are_those_of_its_intact_videos(ten):
 
 
 def raw_batch(broken=()):
-    generator = torch.Generator().manual_seed(0)
-    return dict(
-        clip=torch.randint(0, 256, (4, 1, 2, 3, 16, 16), generator=generator, dtype=torch.uint8),
-        label=torch.arange(4),
-        video=torch.arange(4),
-        first_view=torch.zeros(4, dtype=torch.long),
-        key=torch.stack([torch.zeros(4, dtype=torch.long), torch.arange(4)], 1),
-        broken=["broken" if i in broken else "" for i in range(4)],
-    )
+    raw = intact_batch(frames=2, side=16)
+    return raw | {"broken": ["broken" if i in broken else "" for i in range(4)]}
 
 
 def without(raw, i):

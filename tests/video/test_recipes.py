@@ -18,12 +18,11 @@ from lit_video.video.augmentation import (
 from lit_video.video.batch import draw, mix
 from lit_video.video.recipes import RECIPES
 from lit_video.video.seeding import seeded
+from tests.video.test_augmentation import photo
 
 
-def random_frames(frames, height=48, width=64, seed=0):
-    rng = np.random.default_rng(seed)
-    coarse = rng.integers(0, 256, (frames, 6, 8, 3), dtype=np.uint8)
-    return np.stack([np.asarray(Image.fromarray(one).resize((width, height))) for one in coarse])
+def random_frames(frames):
+    return photo(48, 64, frames)
 
 
 # names
