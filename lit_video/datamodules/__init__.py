@@ -2,18 +2,18 @@
 
 from lit_video.datamodules.annotated import AnnotatedVideos as AnnotatedVideos
 from lit_video.datamodules.base import VideoDataModule as VideoDataModule
-from lit_video.datamodules.epic_kitchens import EpicKitchens100 as EpicKitchens100
 from lit_video.datamodules.folder import VideoFolder as VideoFolder
-from lit_video.datamodules.howto100m import HowTo100MTasks as HowTo100MTasks
+from lit_video.datamodules.long_videos import Charades as Charades
+from lit_video.datamodules.long_videos import EpicKitchens100 as EpicKitchens100
+from lit_video.datamodules.long_videos import HowTo100MTasks as HowTo100MTasks
 from lit_video.datamodules.released import HMDB51 as HMDB51
 from lit_video.datamodules.released import UCF101 as UCF101
-from lit_video.datamodules.released import Charades as Charades
 from lit_video.datamodules.released import Diving48 as Diving48
 from lit_video.datamodules.released import Kinetics400 as Kinetics400
 from lit_video.datamodules.released import Kinetics600 as Kinetics600
 from lit_video.datamodules.released import Kinetics700 as Kinetics700
 from lit_video.datamodules.released import MomentsInTime as MomentsInTime
-from lit_video.datamodules.something_v2 import SomethingV2 as SomethingV2
+from lit_video.datamodules.released import SomethingV2 as SomethingV2
 from lit_video.datamodules.temporal_skills import TemporalSkills as TemporalSkills
 from lit_video.datamodules.video_csv import VideoCSV as VideoCSV
 from lit_video.video.augmentation import Augmentation as Augmentation

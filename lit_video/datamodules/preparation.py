@@ -166,21 +166,8 @@ def resized(source: Path, short_side: int) -> Iterator[VideoFrame]:
     """
     table, count = frame_table(source), 0
     check_sound(source, table, range(table.count))
-    frames = (frame for _, frame in frames_in_order(source, table, range(table.count)))
-    for picture in _upright(frames, short_side, source):
-        picture.pts, picture.time_base = count, table.seconds / table.count
-        if table.times:
-            picture.pts, picture.time_base = table.times[count] - table.times[0], table.time_base
-        yield picture
-        count += 1
-    if count < table.count:
-        raise DecodeError(f"{source}: {count} of {table.count} frames can be decoded")
-
-
-def _upright(frames: Iterator[VideoFrame], short_side: int, source: Path) -> Iterator[VideoFrame]:
-    """Yield frames turned as their metadata says, scaled, as 8-bit 4:2:0 pictures."""
     graph, size = Graph(), None
-    for frame in frames:
+    for _, frame in frames_in_order(source, table, range(table.count)):
         if size is None:
             size = (frame.width, frame.height, orientation(frame))
             width, height = scaled(*size[:2], short_side)
@@ -191,9 +178,16 @@ def _upright(frames: Iterator[VideoFrame], short_side: int, source: Path) -> Ite
             graph.link_nodes(*nodes).configure()
         if (frame.width, frame.height, orientation(frame)) != size:
             raise DecodeError(f"{source}: its frames have several sizes")
-        frame.pts, frame.time_base = 0, Fraction(1, 1000)  # the caller sets the time
+        frame.pts, frame.time_base = 0, Fraction(1, 1000)
         graph.vpush(frame)
-        yield graph.vpull()
+        picture = graph.vpull()
+        picture.pts, picture.time_base = count, table.seconds / table.count
+        if table.times:
+            picture.pts, picture.time_base = table.times[count] - table.times[0], table.time_base
+        yield picture
+        count += 1
+    if count < table.count:
+        raise DecodeError(f"{source}: {count} of {table.count} frames can be decoded")
 
 
 def scaled(width: int, height: int, short_side: int) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Released data sets of a file or two: Kinetics, UCF-101, HMDB-51, Diving-48, Moments in Time and Charades."""
+"""Released data sets of short videos: Kinetics, UCF-101, HMDB-51, Diving-48, Moments in Time, Something-Something."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -9,12 +9,10 @@ from lit_video.datamodules.annotated import AnnotatedVideos
 from lit_video.datamodules.annotations import (
     Row,
     exactly,
-    multi_hot,
     numbered,
     read_entries,
     read_json,
     read_table,
-    read_text,
     refuse_repeats,
 )
 from lit_video.datamodules.base import Split
@@ -25,6 +23,7 @@ KINETICS_COLUMNS = ("label", "youtube_id", "time_start", "time_end", "split")
 KINETICS_SPLITS = {"train": {"train"}, "val": {"val", "validate", "validation"}}
 UCF101_SIZES = {1: (9_537, 3_783), 2: (9_586, 3_734), 3: (9_624, 3_696)}  # together 13,320 videos, by split
 HMDB51_USE = {"train": 1, "val": 2}  # 0: in neither
+PLAIN = str.maketrans("", "", "[]")  # templates have their placeholders in brackets, labels.json has not
 
 
 class Kinetics(AnnotatedVideos):
@@ -229,34 +228,44 @@ class MomentsInTime(AnnotatedVideos):
         return [VideoRecord(Path(row.inside("path", videos)), row.member("label", self.numbers)) for row in rows]
 
 
-class Charades(AnnotatedVideos):
-    """Charades (arXiv:1604.01753): videos of half a minute, each with several of 157 actions.
+class SomethingV2(AnnotatedVideos):
+    """Something-Something v2: 174 classes, 168,913 training and 24,777 validation videos (webm, 12 fps).
 
-    Reads ``root/Charades/Charades_v1_{train,test}.csv`` (``actions``: ``c092 11.90 21.20;c147 0.00 12.60``) and
-    ``Charades_v1_classes.txt`` beside them, and ``root/Charades_v1_480/ID.mp4`` or else ``root/Charades_v1/ID.mp4``
-    (prior.allenai.org/projects/charades). 7,985 videos are for training; results are those of the 1,863 test videos,
-    by mean average precision. A video's labels are its actions at any time; some have none.
+    Reads ``root/labels/{labels,train,validation}.json`` and ``root/20bn-something-something-v2/ID.webm``
+    (www.qualcomm.com/developer/software/something-something-v-2-dataset). Papers report the validation split, and so
+    do we. Half of the classes change their meaning when mirrored, so flips stay off.
+
+    Args:
+        test_answers: test on the 27,157 videos of the test split, whose labels are in ``root/labels/test-answers.csv``
+            (``ID;TEMPLATE``), in place of validation.
+        **kwargs: see :class:`AnnotatedVideos`.
     """
 
-    classes = 157
-    several_labels = True
-    released: Mapping[Split, tuple[int, int]] = {"train": (7_985, 7_985), "val": (1_863, 1_863)}
+    classes = 174
+    released: Mapping[Split, tuple[int, int]] = {"train": (168_913, 168_913), "val": (24_777, 24_777)}
+
+    def __init__(self, test_answers: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if test_answers:
+            self.splits, self.released = ("train", "val", "test"), {**self.released, "test": (27_157, 27_157)}
 
     @cached_property
     def class_names(self) -> list[str]:
-        """Names such as "Holding some clothes", by class number."""
-        path = self.root / "Charades" / "Charades_v1_classes.txt"
-        lines = read_text("data.root", path).splitlines()
-        return exactly(157, [line.partition(" ")[2].strip() for line in lines if line], path)
+        """Templates such as "Pushing something from left to right", by class number."""
+        path = self.root / "labels" / "labels.json"
+        numbers = read_json("data.root", path)
+        if not isinstance(numbers, dict) or {str(n) for n in numbers.values()} != {str(n) for n in range(len(numbers))}:
+            raise UserError(f"data.root: {path} does not number the templates from 0; put the released file there")
+        return exactly(174, sorted(numbers, key=lambda name: int(numbers[name])), path)
 
     def annotated(self, split: Split) -> list[VideoRecord]:
-        """Return the videos that a split's csv lists."""
-        path = self.root / "Charades" / f"Charades_v1_{'train' if split == 'train' else 'test'}.csv"
-        codes = {f"c{number:03d}": number for number in range(157)}
-        small = self.root / "Charades_v1_480"
-        videos, records = small if small.is_dir() else self.root / "Charades_v1", []
-        for row in read_table("data.root", path, ("id", "actions"), delimiter=",", unique="id"):
-            given = [action.split()[0] for action in row.cells["actions"].split(";") if action.strip()]
-            label = multi_hot([row.member("actions", codes, code) for code in given], 157)
-            records.append(VideoRecord(videos / f"{row.text('id')}.mp4", label))
-        return records
+        """Return the videos that a split's file lists."""
+        folder, columns = self.root / "labels", ("id", "template")
+        if split == "test":
+            rows = read_table("data.root", folder / "test-answers.csv", columns, columns, ";", unique="id")
+        else:
+            path = folder / ("train.json" if split == "train" else "validation.json")
+            rows = read_entries("data.root", path, columns)
+        videos = self.root / "20bn-something-something-v2"
+        labels = [row.member("template", self.numbers, row.text("template").translate(PLAIN)) for row in rows]
+        return [VideoRecord(videos / f"{row.text('id')}.webm", n) for row, n in zip(rows, labels, strict=True)]

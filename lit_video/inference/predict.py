@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lit_video import datamodules, modules
-from lit_video.datamodules.epic_kitchens import CLASSES
 from lit_video.datamodules.folder import VideoList
+from lit_video.datamodules.long_videos import EPIC_CLASSES
 from lit_video.errors import OptionError, UserError
 from lit_video.inference.checkpoints import build_model, one_line, read_checkpoint
 from lit_video.inference.ranking import RankedVideo, ranked_videos
@@ -194,7 +194,7 @@ def load(source: str | Path | TrainedModel) -> TrainedModel:
 def _released(name: str) -> TrainedModel:
     given, stored = find(name).settings, read_weights(weights_path(name))
     count = number_of_classes(stored.tensors) or 0
-    classes: Classes = CLASSES if count == outputs(CLASSES) else count
+    classes: Classes = EPIC_CLASSES if count == outputs(EPIC_CLASSES) else count
     clips = {key: given[f"data.{key}"] for key in SETTINGS if f"data.{key}" in given}
     if sampling := clips.get("sampling"):
         kind = sampling if isinstance(sampling, dict) else {"class_path": sampling}

@@ -54,11 +54,7 @@ def read_when_prepared(data, patch):
     """A copy of a data set by ``data prepare``, its encoder left out, is read by the same class, to the same labels."""
     root = data.data_root()
     dst = root.with_name(f"{root.name} prepared")
-    patch.setattr(
-        preparation,
-        "encode",
-        lambda old, new, _: (new.parent.mkdir(parents=True, exist_ok=True), shutil.copy(old, new)),
-    )
+    patch.setattr(preparation, "encode", copy_file)
     assert main(["data", "prepare", str(root), str(dst)]) == 0
     again = copy(data)
     again.root, again.folders, again._listed, again._records = dst, Folders(), {}, {}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lit_video import datamodules
-from lit_video.datamodules.howto100m import in_training
+from lit_video.datamodules.long_videos import in_training
 from lit_video.errors import UserError
 from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.sampling import Dense

@@ -1,0 +1,172 @@
+"""Released data sets of long videos: Charades, Epic-Kitchens-100 and HowTo100M."""
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from lit_video.datamodules.annotated import AnnotatedVideos
+from lit_video.datamodules.annotations import Row, exactly, multi_hot, numbered, read_table, read_text
+from lit_video.datamodules.base import Split
+from lit_video.errors import UserError
+from lit_video.video.clips import VideoRecord
+from lit_video.video.seeding import digest
+
+EPIC_CLASSES = {"verb": 97, "noun": 300}
+TRAIN_SHARE = 85 / 120  # of HowTo100M
+
+
+class Charades(AnnotatedVideos):
+    """Charades (arXiv:1604.01753): videos of half a minute, each with several of 157 actions.
+
+    Reads ``root/Charades/Charades_v1_{train,test}.csv`` (``actions``: ``c092 11.90 21.20;c147 0.00 12.60``) and
+    ``Charades_v1_classes.txt`` beside them, and ``root/Charades_v1_480/ID.mp4`` or else ``root/Charades_v1/ID.mp4``
+    (prior.allenai.org/projects/charades). 7,985 videos are for training; results are those of the 1,863 test videos,
+    by mean average precision. A video's labels are its actions at any time; some have none.
+    """
+
+    classes = 157
+    several_labels = True
+    released: Mapping[Split, tuple[int, int]] = {"train": (7_985, 7_985), "val": (1_863, 1_863)}
+
+    @cached_property
+    def class_names(self) -> list[str]:
+        """Names such as "Holding some clothes", by class number."""
+        path = self.root / "Charades" / "Charades_v1_classes.txt"
+        lines = read_text("data.root", path).splitlines()
+        return exactly(157, [line.partition(" ")[2].strip() for line in lines if line], path)
+
+    def annotated(self, split: Split) -> list[VideoRecord]:
+        """Return the videos that a split's csv lists."""
+        path = self.root / "Charades" / f"Charades_v1_{'train' if split == 'train' else 'test'}.csv"
+        codes = {f"c{number:03d}": number for number in range(157)}
+        small = self.root / "Charades_v1_480"
+        videos, records = small if small.is_dir() else self.root / "Charades_v1", []
+        for row in read_table("data.root", path, ("id", "actions"), delimiter=",", unique="id"):
+            given = [action.split()[0] for action in row.cells["actions"].split(";") if action.strip()]
+            label = multi_hot([row.member("actions", codes, code) for code in given], 157)
+            records.append(VideoRecord(videos / f"{row.text('id')}.mp4", label))
+        return records
+
+
+class EpicKitchens100(AnnotatedVideos):
+    """Epic-Kitchens-100 (arXiv:2006.13256): segments of long videos, each with a verb and a noun.
+
+    Reads ``EPIC_100_{train,validation}.csv`` and ``EPIC_100_{verb,noun}_classes.csv``
+    (github.com/epic-kitchens/epic-kitchens-100-annotations) in ``root/annotations``, and either the extracted frames in
+    ``root/rgb_frames/P01/P01_01/`` or ``root/P01/rgb_frames/P01_01/``, with ``EPIC_100_video_info.csv`` for their rate,
+    or else the videos ``root/P01/videos/P01_01.MP4``. 67,217 segments are for training and 9,668
+    for validation; the test split has no labels, so results are those of validation.
+    """
+
+    classes = EPIC_CLASSES
+    released: Mapping[Split, tuple[int, int]] = {"train": (67_217, 67_217), "val": (9_668, 9_668)}
+
+    @cached_property
+    def class_names(self) -> dict[str, list[str]]:
+        """Keys such as "take" and "tap", by class number."""
+        return {task: self._names(task) for task in EPIC_CLASSES}
+
+    def annotated(self, split: Split) -> list[VideoRecord]:
+        """Return the segments that a split's csv lists."""
+        columns = ("participant_id", "video_id", "start_timestamp", "stop_timestamp", "verb_class", "noun_class")
+        name = "train" if split == "train" else "validation"
+        return [self._record(row) for row in self._rows(name, ("narration_id", *columns), unique="narration_id")]
+
+    def _record(self, row: Row) -> VideoRecord:
+        label = tuple(row.whole(f"{task}_class", below=count) for task, count in EPIC_CLASSES.items())
+        for column in ("start_timestamp", "stop_timestamp"):
+            row.text(column)
+        start, end = row.segment("start_timestamp", "stop_timestamp")
+        person, video = row.text("participant_id"), row.text("video_id")
+        folders = (self.root / "rgb_frames" / person, self.root / person / "rgb_frames")
+        for frames in folders:
+            if video in self.folders.names(frames):
+                if video not in self._rates:
+                    missing = f"{video} is not in EPIC_100_video_info.csv, which gives the frames' rate"
+                    raise row.error("video_id", missing)
+                return VideoRecord(frames / video, label, start, end, self._rates[video])
+        return VideoRecord(self.root / person / "videos" / f"{video}.mp4", label, start, end)
+
+    @cached_property
+    def _rates(self) -> dict[str, float]:
+        return {row.text("video_id"): row.positive("fps") for row in self._rows("video_info", ("video_id", "fps"))}
+
+    def _names(self, task: str) -> list[str]:
+        name, columns = f"{task}_classes", ("id", "key")
+        return numbered(self._rows(name, columns), columns, EPIC_CLASSES[task], self._csv(name))
+
+    def _csv(self, name: str) -> Path:
+        return self.root / "annotations" / f"EPIC_100_{name}.csv"
+
+    def _rows(self, name: str, columns: tuple[str, ...], unique: str | None = None) -> list[Row]:
+        return read_table("data.root", self._csv(name), columns, delimiter=",", unique=unique)
+
+
+class HowTo100MTasks(AnnotatedVideos):
+    """Long videos by task, as in TimeSformer (arXiv:2102.05095, section 4.6): 1,059 tasks, 120,000 videos.
+
+    Reads ``root/HowTo100M_v1.csv`` (``video_id,category_1,category_2,rank,task_id``) and ``root/task_ids.csv`` (task
+    number and name, separated by a tab), both of www.di.ens.fr/willow/research/howto100m, and ``root/videos/ID.mp4`` or
+    another format. Classes are tasks with at least 100 videos (``least_videos``), by number; a video of several is of
+    the one that ranks it first. The paper divides videos at random, 85,000 and 35,000; here by name, so parts stay.
+
+    Args:
+        classes: number of tasks; another than the paper's 1,059 has to be said.
+        least_videos: least number of videos of a task.
+        **kwargs: see :class:`AnnotatedVideos`.
+    """
+
+    def __init__(self, classes: int = 1059, least_videos: int = 100, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if classes < 2:
+            raise ValueError(f"classes is {classes}, expected at least 2")
+        self.classes = classes
+        self.least_videos = least_videos
+        self._csv, self._names_csv = self.root / "HowTo100M_v1.csv", self.root / "task_ids.csv"
+
+    @cached_property
+    def class_names(self) -> list[str]:
+        """Names of the tasks, such as "Make Pancakes", by task number."""
+        columns = ("task", "name")
+        rows = read_table("data.root", self._names_csv, columns, columns, delimiter="\t")
+        names = {row.text("task"): row.text("name") for row in rows}
+        if absent := [task for task in self._numbers if task not in names]:
+            raise UserError(f"data.root: {self._names_csv} does not name task {absent[0]} of {self._csv}")
+        return [names[task] for task in self._numbers]
+
+    def annotated(self, split: Split) -> list[VideoRecord]:
+        """Return the videos of the classes that fall to a split."""
+        folder = self.root / "videos"
+        return [
+            VideoRecord(folder / f"{video}.mp4", self._numbers[task])
+            for video, task in self._tasks.items()
+            if task in self._numbers and (split == "train") == in_training(video)
+        ]
+
+    @cached_property
+    def _tasks(self) -> dict[str, str]:
+        """The task of every video."""
+        rows = read_table("data.root", self._csv, ("video_id", "rank", "task_id"), delimiter=",")
+        best: dict[str, Row] = {}
+        for row in rows:
+            other = best.setdefault(row.text("video_id"), row)
+            if row.whole("rank") < other.whole("rank"):
+                best[row.cells["video_id"]] = row
+        return {video: row.text("task_id") for video, row in best.items()}
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """Class number by task."""
+        videos = Counter(self._tasks.values())
+        tasks = [task for task, count in videos.items() if count >= self.least_videos]
+        if len(tasks) != self.classes:
+            found = f"{self._csv} has {len(tasks)} tasks of at least {self.least_videos} videos, not {self.classes}"
+            raise UserError(f"data.classes: {found}; set data.classes to that, or another data.least_videos")
+        return {task: number for number, task in enumerate(sorted(tasks, key=lambda task: (len(task), task)))}
+
+
+def in_training(video: str) -> bool:
+    """Return whether a video's name puts it into the training part, 85 of 120."""
+    return digest(video) % 10_000 < 10_000 * TRAIN_SHARE
