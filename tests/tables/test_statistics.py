@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.stats import kendalltau, ttest_ind
+from scipy.stats import ttest_ind
 
 from lit_video.tables.agreement import agreement_summary, row_pairs
 from lit_video.tables.statistics import holm, kendall_tau, paired_difference
@@ -84,7 +84,6 @@ def test_kendalls_tau_is_that_of_counting_pairs(ties):
     for _ in range(10):
         x, y = rng.integers(0, 4 if ties else 1000, (2, 7))
         assert kendall_tau(x, y) == pytest.approx(naive_tau(x, y))
-        assert kendall_tau(x, y) == pytest.approx(kendalltau(x, y).statistic)
 
 
 def test_there_is_no_tau_of_one_row_or_of_equal_rows():

@@ -279,38 +279,30 @@ def test_predictions_are_not_compared_for_a_metric_that_counts_something_else(me
     assert data["pairs"] == []
 
 
-def test_rows_with_other_labels_are_not_compared(table, tmp_path):
+@pytest.mark.parametrize(("videos", "target"), [((10, 20), (0, 0)), ((10, 10), (0, 1))], ids=["videos", "labels"])
+def test_rows_tested_on_other_videos_or_labels_are_not_compared(videos, target, table, tmp_path):
     path, _ = table
-    for row, target in (("first", 0), ("second", 1)):
-        folder = tmp_path / f"two/default/{row}/seed0"
-        write_result(folder, 0, 50.0)
-        logits = np.eye(2, dtype=np.float32)[np.arange(10) % 2]
-        save_logits(folder, np.arange(10), {"": (logits, np.full(10, target), ["a", "b"])})
-        change_result(folder, test_videos=10)
+    for row, count, label in zip(("first", "second"), videos, target, strict=True):
+        write_result(folder := tmp_path / f"two/default/{row}/seed0", 0, 50.0)
+        logits = np.eye(2, dtype=np.float32)[np.arange(count) % 2]
+        save_logits(folder, np.arange(count), {"": (logits, np.full(count, label), ["a", "b"])})
+        change_result(folder, test_videos=count)
     data = summary(read_table([path]), tmp_path)
     assert data["pairs"] == []
     assert data["agreement"]["undecided"] == 1
+    assert "2nd > first (not comparable" in render(data, "text")
 
 
-def test_results_of_other_data_are_refused(table, tmp_path):
-    """Neither the mean over seeds nor a comparison of rows goes over two lists of videos, or sizes of drawn ones."""
-    for row, seed, value in (("first", 0, "one"), ("second", 0, "one"), ("second", 1, "two")):
-        write_result(tmp_path / f"two/default/{row}/seed{seed}", seed, 50.0)
-        change_result(tmp_path / f"two/default/{row}/seed{seed}", identity={"data": value})
-    with pytest.raises(UserError, match=r"second/seed1: data is two, in .*second/seed0 one: they do not belong"):
+@pytest.mark.parametrize("key", ["data", "params", "views", "test_videos", "global_batch", "steps"])
+def test_a_seed_that_was_trained_or_tested_otherwise_is_no_seed_of_its_row(table, tmp_path, key):
+    """As by ``fit --seeds 1 --trainer.max_epochs 1`` after ``fit --seeds 0``; rows may differ, but in their data."""
+    of_second = 7 if key == "data" else 8
+    for row, seed, value in (("first", 0, 7), ("second", 0, of_second), ("second", 1, 9)):
+        write_result(folder := tmp_path / f"two/default/{row}/seed{seed}", seed, 50.0)
+        change_result(folder, **({"identity": {"data": value}} if key == "data" else {key: value}))
+    with pytest.raises(UserError, match=rf"second/seed1: {key} is 9, in .*second/seed0 {of_second}: they do not"):
         summary(read_table([table[0]]), tmp_path)
     assert [row["seeds"] for row in summary(read_table([table[0]]), tmp_path, seeds=[0])["rows"]] == [[0], [0]]
-
-
-@pytest.mark.parametrize("key", ["params", "views", "test_videos", "global_batch", "steps"])
-def test_a_seed_that_was_trained_otherwise_is_no_seed_of_its_row(table, tmp_path, key):
-    """As by ``fit --seeds 1 --trainer.max_epochs 1`` after ``fit --seeds 0``. Rows may differ."""
-    for row, seed, value in (("first", 0, 7), ("second", 0, 8), ("second", 1, 9)):
-        write_result(tmp_path / f"two/default/{row}/seed{seed}", seed, 50.0)
-        change_result(tmp_path / f"two/default/{row}/seed{seed}", **{key: value})
-    with pytest.raises(UserError, match=rf"second/seed1: {key} is 9, in .*second/seed0 8: they do not"):
-        summary(read_table([table[0]]), tmp_path)
-    assert summary(read_table([table[0]]), tmp_path, seeds=[0])["rows"][1]["seeds"] == [0]
 
 
 def test_a_seed_with_another_rate_is_no_seed_of_its_row_and_one_of_other_code_is(table, tmp_path):
@@ -373,18 +365,6 @@ def test_a_run_without_its_rows_own_settings_is_no_run_of_the_row(table, tmp_pat
         summary(read_table([path]), tmp_path)
     change_result(folder, identity={"settings": {"model": right}})
     assert summary(read_table([path]), tmp_path)["rows"][1]["seeds"] == [0]
-
-
-def test_rows_tested_on_other_videos_are_not_compared(table, tmp_path):
-    path, _ = table
-    for row, videos in (("first", 10), ("second", 20)):
-        folder = tmp_path / f"two/default/{row}/seed0"
-        write_result(folder, 0, 50.0)
-        keep(folder, np.arange(videos) < 5)
-    data = summary(read_table([path]), tmp_path)
-    assert data["pairs"] == []
-    assert data["agreement"]["undecided"] == 1
-    assert "2nd > first (not comparable" in render(data, "text")
 
 
 def test_runs_that_start_together_write_the_table_s_origin_without_disturbing_each_other(table, tmp_path):
