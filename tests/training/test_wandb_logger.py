@@ -98,7 +98,7 @@ def test_a_run_of_twelve_steps_has_what_dashboards_look_up(fit, table):
     logged = {"config": config, "summary": summary, "metric": keys | summary.keys(), "media": keys}
     sections = panels([read_table([table[0]])], "scheme").values()
     named = {key for section in sections for panel in section for key in keys_of(panel)}
-    assert len(named) > 20
+    assert "media figures/confusion" in named
     for kind, key in (name.split(" ", 1) for name in named):
         assert key in logged[kind], f"no {kind} {key} is logged"
     assert [one["name"] for one in artifacts if one["type"] == "model"] == [f"model-{run['run_id']}"]
