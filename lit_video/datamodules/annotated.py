@@ -73,8 +73,7 @@ class AnnotatedVideos(VideoDataModule):
         """Check that annotations and videos are complete; print what is missing, or refuse it."""
         for split in self.splits:
             self.records(split)
-            absent = self._absent(self._listed[split])
-            if absent and self.missing == "fail":
+            if self.missing == "fail" and (absent := self._absent(self._listed[split])):
                 counts = _counts(absent, self._listed[split], split)
                 raise UserError(f"data.root: {counts}; add them, or set data.missing: skip")
         for split in self.splits:

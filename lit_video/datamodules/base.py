@@ -185,11 +185,7 @@ class VideoDataModule(LightningDataModule):
 
     @property
     def class_names(self) -> list[str] | dict[str, list[str]]:
-        """Names of the classes, by class number; known before any video is read.
-
-        A data set with several labels per video gives those of each task (``{"verb": [...], "noun": [...]}``), and its
-        records carry a label for each, in this order.
-        """
+        """Names of the classes, by class number; of several tasks by task, in the order of a record's labels."""
         raise NotImplementedError
 
     @property

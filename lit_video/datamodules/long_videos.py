@@ -120,8 +120,6 @@ class HowTo100MTasks(AnnotatedVideos):
 
     def __init__(self, classes: int = 1059, least_videos: int = 100, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        if classes < 2:
-            raise ValueError(f"classes is {classes}, expected at least 2")
         self.classes = classes
         self.least_videos = least_videos
         self._csv, self._names_csv = self.root / "HowTo100M_v1.csv", self.root / "task_ids.csv"

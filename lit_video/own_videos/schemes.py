@@ -6,7 +6,6 @@ from lit_video.errors import UserError
 from lit_video.utils.text import did_you_mean
 
 Rows = dict[str, dict[str, Any]]  # rows of a table: label and settings, by name
-# by the short names that ``finetune`` and ``compare`` know
 SCHEMES: Rows = {
     "xvit": {"label": "X-ViT, t_w = 1", "set": {"model.window": 1, "model.ta_layers": 1}},
     "xvit2": {"label": "X-ViT, t_w = 2", "set": {"model.window": 2, "model.ta_layers": 1}},

@@ -36,12 +36,6 @@ def test_a_table_with_other_names_of_columns(tmp_path):
     assert found.found == "labels.csv"
 
 
-def test_a_table_for_each_split(tmp_path):
-    (tmp_path / "train.csv").write_text("path,label\na.mp4,walk\nb.mp4,sit\n")
-    (tmp_path / "test.csv").write_text("path,label\nc.mp4,walk\n")
-    assert [video.split for video in find_videos(tmp_path).videos] == ["train", "train", "test"]
-
-
 def test_a_table_outside_of_a_folder_and_absolute_paths(tmp_path):
     """Paths count from the table's folder, or from what all have in common."""
     touch(tmp_path, "videos/a.mp4", "videos/more/b.mp4")
@@ -181,10 +175,11 @@ def test_a_list_of_videos_needs_no_header_and_other_files_are_named(name, tmp_pa
     assert (found.class_names, found.unused) == (["9", "10"], {".mp4": 1, ".txt": 1})
 
 
-def test_a_second_table_of_a_split_is_named(tmp_path):
+def test_each_split_has_a_table_and_a_second_one_is_named(tmp_path):
     for name in ("train", "val", "validation", "eval"):
         (tmp_path / f"{name}.csv").write_text(f"path,label\n{name}1.mp4,a\n{name}2.mp4,b\n")
     found = find_videos(tmp_path)
+    assert [video.split for video in found.videos] == ["train", "train", "val", "val"]
     assert (found.found, found.unused) == ("train.csv, val.csv", {".csv": 2})
 
 
