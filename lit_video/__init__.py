@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from lit_video.inference.predict import Evaluation as Evaluation
     from lit_video.inference.predict import TrainedModel as TrainedModel
     from lit_video.inference.predict import VideoPredictions as VideoPredictions
+    from lit_video.inference.predict import from_pretrained as from_pretrained
     from lit_video.inference.predict import load as load
     from lit_video.inference.predict import predict as predict
     from lit_video.inference.streaming import stream as stream
@@ -32,6 +33,7 @@ _MODULES = {
     "UserError": "errors",
     "VideoPredictions": "inference.predict",
     "attention_maps": "inference.attention_maps",
+    "from_pretrained": "inference.predict",
     "load": "inference.predict",
     "load_pretrained": "weights.loading",
     "predict": "inference.predict",
@@ -47,6 +49,7 @@ __all__ = [  # a list of words, which the pages of the API read without running 
     "VideoPredictions",
     "attention_maps",
     "datamodules",
+    "from_pretrained",
     "load",
     "load_pretrained",
     "modules",
@@ -62,7 +65,7 @@ def __getattr__(name: str) -> object:
         return getattr(import_module(f"lit_video.{_MODULES[name]}"), name)
     if name in __all__:
         return import_module(f"lit_video.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; models are in {__name__}.modules")
 
 
 def __dir__() -> list[str]:

@@ -74,6 +74,11 @@ def test_predict_gives_what_the_command_writes(ckpt, videos, tmp_path, capsys):
 def test_a_loaded_model_predicts_and_transforms_as_the_function_does(ckpt, videos):
     """A run by its folder, as ``finetune`` prints it."""
     model = lit_video.load(ckpt.parent)
+    assert isinstance(lit_video.from_pretrained(ckpt.parent), type(model.model))
+    with pytest.raises(
+        lit_video.UserError, match=r"^ckpt: vivit-b-k40: no such file; .*\(did you mean vivit-b-k400\?\)"
+    ):
+        lit_video.from_pretrained("vivit-b-k40")
     expected = lit_video.predict(ckpt.parent, videos[0], evaluation=HERE)
     assert torch.equal(model.predict(videos[0], evaluation=HERE).logits, expected.logits)
     data = video_list(model, find_videos(videos[:1]), HERE)

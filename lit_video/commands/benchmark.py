@@ -27,12 +27,13 @@ def table(arguments: Namespace) -> int:
 
     Times inference of all rows in turn, prints medians and ratios to the first row, keeps them beside the table's runs.
     """
+    request = request_of(arguments)
     from lit_video.tables.rendering import throughput_table
     from lit_video.training.throughput import measure
     from lit_video.utils.command_line import recorded_command
     from lit_video.utils.environment import choose_device, provenance
 
-    device, request = choose_device(arguments.device), request_of(arguments)
+    device = choose_device(arguments.device)
     result: dict[str, Any] = {
         **provenance(recorded_command(arguments.words), device),
         "batch": arguments.batch,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lit_video.commands.arguments import add_output, existing, number
 from lit_video.commands.parser import Parser
+from lit_video.utils.names import refuse_unknown_class
 
 
 def add(parser: Parser) -> None:
@@ -38,6 +39,7 @@ def check(arguments: Namespace) -> int:
 
     Writes one row per video to a manifest. Exit status 1: something is missing or broken.
     """
+    refuse_unknown_class("dataset", arguments.dataset)
     from lit_video.datamodules.inspection import check_report, open_dataset, summarise
     from lit_video.datamodules.manifest import MANIFEST
 

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from lit_video import __version__
 from lit_video.errors import UserError
+from lit_video.utils.names import refuse_unknown_class
 from lit_video.utils.text import did_you_mean
 
 # modules beside this one, in the order of the help: each has ``run(arguments)``, whose docstring is the command's help,
@@ -74,6 +75,8 @@ class Parser(argparse.ArgumentParser):
     def read(self, words: Sequence[str]) -> Namespace:
         """Parse the arguments, with the command's function as ``run`` and settings to hand on as ``settings``."""
         own, settings = self._divided(words)
+        for word in settings:
+            refuse_unknown_class(*word.lstrip("-").partition("=")[::2])
         asked = [word for word in settings if word.partition("=")[0].endswith(".help")]
         if self.show_settings and (asked or own[:2] == ["--help", "all"]):
             show = self.show_settings

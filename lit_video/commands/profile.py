@@ -15,6 +15,7 @@ from lit_video.commands.arguments import add_output, add_settings, add_shared, e
 from lit_video.commands.parser import Parser, run_command
 from lit_video.errors import UserError
 from lit_video.utils.files import write_atomically, write_bytes
+from lit_video.utils.names import keys
 from lit_video.utils.stop_signals import DONE
 from lit_video.utils.text import did_you_mean
 from lit_video.utils.yaml_files import EXPERIMENTS, find_config, read_yaml
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from lit_video.schemes.sight import Sight
 
 TABLE, LEVEL = "skills", "scale/profile"
+# rows of the skills of schemes that are none of TimeSformer's, which are called like their rows
+ROWS = {"window": "exact1_time", "mixing": "xvit1", "factorised": "vivit3", "factorised_heads": "vivit4"}
 
 
 class BuiltIn(NamedTuple):
@@ -55,6 +58,9 @@ def run(arguments: Namespace) -> int:
     """
     file = arguments.scheme.rpartition(":")[0] if ".py:" in arguments.scheme else arguments.scheme
     existing("no such file", ".py")(file)
+    known = [*keys("network/timesformer.py", "SCHEMES"), *ROWS]
+    if file not in known and not {".", "/"} & set(file):
+        raise UserError(f"{file}: no built-in scheme{did_you_mean(file, known)}; give FILE.py, or {', '.join(known)}")
     from lit_video.schemes.contract import check_contract
     from lit_video.schemes.cost import HEADER, HEADS, WIDTH, cells, costs
     from lit_video.schemes.sight import in_words
@@ -89,12 +95,9 @@ def built_in() -> dict[str, BuiltIn]:
     from lit_video.attention import Factorised, FactorisedHeads, LocalWindow, Mixing, MixingPlan
     from lit_video.network.timesformer import SCHEMES
 
-    return {name: BuiltIn(kind, name) for name, kind in SCHEMES.items()} | {
-        "window": BuiltIn(LocalWindow, "exact1_time"),
-        "mixing": BuiltIn(partial(Mixing, plan=MixingPlan()), "xvit1"),
-        "factorised": BuiltIn(Factorised, "vivit3"),
-        "factorised_heads": BuiltIn(FactorisedHeads, "vivit4"),
-    }
+    others = (LocalWindow, partial(Mixing, plan=MixingPlan()), Factorised, FactorisedHeads)
+    kinds: dict[str, Callable[..., Scheme]] = SCHEMES | dict(zip(ROWS, others, strict=True))
+    return {name: BuiltIn(kind, ROWS.get(name, name)) for name, kind in kinds.items()}
 
 
 def _scheme(text: str) -> tuple[str, Callable[..., Scheme]]:
@@ -104,8 +107,6 @@ def _scheme(text: str) -> tuple[str, Callable[..., Scheme]]:
 
     if text in (known := built_in()):
         return text, known[text].make
-    if not {".", "/"} & set(text):
-        raise UserError(f"{text}: no built-in scheme{did_you_mean(text, known)}; give FILE.py, or {', '.join(known)}")
     try:
         name = import_scheme(text)
     except ValueError as error:

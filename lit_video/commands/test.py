@@ -25,12 +25,12 @@ def add(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Evaluate a run, or published weights, on the test videos: all views of each."""
+    flags, checkpoint = _lightning_arguments(arguments)
     from lit_video.inference.checkpoints import no_larger_than, read_checkpoint
     from lit_video.training.callbacks.finite import refuse_not_finite
     from lit_video.training.cli import VideoCLI, refuse_ignored, user_errors
     from lit_video.video.trained_on import said, seen
 
-    flags, checkpoint = _lightning_arguments(arguments)
     stored = read_checkpoint(checkpoint)["state_dict"] if checkpoint else {}
     argv = ["test", *flags]
     refuse_ignored(argv, "test")

@@ -22,7 +22,6 @@ from lit_video.inference.videos import Paths, find_videos
 from lit_video.modules import VideoClassifier
 from lit_video.modules.metrics import video_logits, view_scores
 from lit_video.network.aggregation import head_inputs
-from lit_video.runs.checkpoint import find_checkpoint
 from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.environment import choose_device
 from lit_video.utils.parallel import with_progress
@@ -32,7 +31,7 @@ from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import forget_tables
 from lit_video.video.settings import SETTINGS, restored_settings, stored_settings
 from lit_video.video.trained_on import joined, seen
-from lit_video.weights.hub import PREFIX, find, weights_path
+from lit_video.weights.hub import find, find_start, weights_path
 from lit_video.weights.reading import CHECKPOINT_KEY, read_weights
 from lit_video.weights.settings import channel_pixels, fold_pixels, number_of_classes, refuse_other_pixels
 
@@ -165,18 +164,18 @@ def load(source: str | Path | TrainedModel) -> TrainedModel:
     """Load a trained model with its classes and the settings of its clips.
 
     Args:
-        source: a run's folder, as ``finetune`` prints it, its ``last.ckpt``, or ``TABLE/ROW`` of ``runs/``;
-            ``hub:NAME``, published weights that have been fetched, with the settings of their evaluation (classes that
-            they do not name are called by their numbers); or what this function returned.
+        source: a run's folder, as ``finetune`` prints it, its ``last.ckpt``, or ``TABLE/ROW`` of ``runs/``; the name of
+            published weights that have been fetched, with the settings of their evaluation (classes that they do not
+            name are called by their numbers); or what this function returned.
 
     Raises:
         UserError: there is no such run, its checkpoint is wrong, or the weights have not been fetched or do not fit.
     """
     if isinstance(source, TrainedModel):
         return source
-    if str(source).startswith(PREFIX):
-        return _released(str(source))
-    path = find_checkpoint(str(source))
+    path = find_start(str(source), "ckpt")
+    if isinstance(path, str):
+        return _released(path)
     checkpoint = read_checkpoint(path)
     stored = checkpoint.get(CHECKPOINT_KEY)
     if stored is None:
@@ -189,6 +188,18 @@ def load(source: str | Path | TrainedModel) -> TrainedModel:
     except Exception as error:  # any content may stand there instead
         raise OptionError("ckpt", f"{path} has settings of no data set: {one_line(error)}") from error
     return TrainedModel(model, stored["class_names"], settings, known)
+
+
+def from_pretrained(source: str | Path) -> VideoClassifier:
+    """Return the model of :func:`load` alone, on the CPU, in eval mode: clips ``(b, 3, t, h, w)`` to logits.
+
+    Args:
+        source: the name of published weights that have been fetched (``timesformer-k400``), or a run's folder.
+
+    Raises:
+        UserError: likewise.
+    """
+    return load(source).model
 
 
 def _released(name: str) -> TrainedModel:

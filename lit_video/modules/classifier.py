@@ -84,6 +84,7 @@ class VideoClassifier(LightningModule):
         view_average: what a test averages over the views of a video, ``logits`` or ``softmax`` scores.
         num_classes: classes of each task by its name, in the order of the logits; a number for one task.
         several_labels: whether a video may have several labels; the command line takes it from the data set.
+        **kwargs: arguments of no family, which are refused.
     """
 
     # start of image transformers: a file, ``timm:NAME``, or ``stills:N``, N synthetic pictures
@@ -107,8 +108,13 @@ class VideoClassifier(LightningModule):
         view_average: ViewAverage = "logits",
         num_classes: Classes | None = None,
         several_labels: bool = False,
+        **kwargs: Any,
     ) -> None:
         super().__init__()
+        for name, value in kwargs.items():
+            own = name in Optimization.__dataclass_fields__
+            hint = f"; give optimization=Optimization({name}={value!r}), of lit_video.modules.optimization" * own
+            raise TypeError(f"{type(self).__name__} has no argument {name}{hint}")
         counts = num_classes.values() if isinstance(num_classes, dict) else [num_classes]
         if 1 in counts and not several_labels and not self._steps_of_its_own:
             one = f"num_classes is {num_classes}: of a single class the loss is always 0, the accuracy 100 %"
@@ -168,9 +174,11 @@ class VideoClassifier(LightningModule):
         Raises:
             ValueError: names the axes.
         """
-        in_time = isinstance(self._plain_network, VideoTransformer) and self.hparams.get("positions", "space-time")
-        frames = self.hparams.get("frames") if in_time == "space-time" else None
-        if clip.ndim > 3 and (clip.ndim != 5 or clip.shape[1] != 3 or frames not in (None, clip.shape[2])):
+        tokens = isinstance(self._plain_network, VideoTransformer)
+        in_time = tokens and self.hparams.get("positions", "space-time") == "space-time"
+        frames = self.hparams.get("frames") if in_time else None
+        features = clip.ndim < 4 and (self.frozen == "backbone" or not tokens)
+        if not features and (clip.ndim != 5 or clip.shape[1] != 3 or frames not in (None, clip.shape[2])):
             expected = f"(batch, 3 colours, {frames or 'frames'}, height, width)"
             turned = clip.ndim == 5 and clip.shape[2] == 3 != clip.shape[1]
             turn = "; clip.transpose(1, 2) brings colours before frames" * turned

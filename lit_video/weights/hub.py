@@ -71,7 +71,7 @@ def find(setting: str) -> Release:
     raise UserError(f"{setting}: no such weights{near}")
 
 
-def find_start(weights: str) -> str | Path:
+def find_start(weights: str, option: str = "weights") -> str | Path:
     """Return ``hub:NAME`` of published weights, or the file of a run's checkpoint, by :func:`find_checkpoint`.
 
     Raises:
@@ -85,7 +85,7 @@ def find_start(weights: str) -> str | Path:
         return find_checkpoint(weights)
     except OptionError as error:
         names = did_you_mean(weights, releases()) or ", or one of the names that lit_video weights lists"
-        raise OptionError("weights", f"{error.args[1]}{names}") from error
+        raise OptionError(option, f"{error.args[1]}{names}") from error
 
 
 def weights_path(setting: str) -> Path:

@@ -257,7 +257,7 @@ def test_what_is_done_is_left_alone_and_what_is_broken_is_listed(src, tmp_path, 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["check", "ROOT", "--dataset", "nope"], "data: no such class: nope"),
+        (["check", "ROOT", "--dataset", "nope"], "dataset: no such class: nope"),
         (["check", "/nowhere", "--dataset", "VideoFolder"], "/nowhere: no such folder"),
         (["check", "ROOT", "--dataset", "VideoFolder", "--data.frames=0"], "frames"),
         (["check", "ROOT", "--dataset", "VideoFolder", "--data.nope=0"], "data.nope: no such setting"),

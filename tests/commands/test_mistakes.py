@@ -1,6 +1,8 @@
 """Every mistake of a user: one line that names file and key, exit status 2, nothing written, nothing trained."""
 
 import shlex
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -84,6 +86,8 @@ fit                                            | name a table, by its YAML or it
 fit --config experiments/ablation_tx.yaml      | has this name (did you mean experiments/ablation_t
 fit TABLE --model.optimization.lr=abc          | model.optimization.lr: Expected a float. Got value: abc
 fit TABLE --trainer.epochs 3                   | --trainer.epochs=3; here it is --trainer.max_epochs
+fit TABLE --data=VideoFoldr                    | data: no such class: VideoFoldr (did you mean VideoFolder?)
+profile divded                                 | no built-in scheme (did you mean divided?); give FILE.py
 fit TABLE --lr=1                               | --lr=1; here it is --model.optimization.lr
 sweep TABLE --gpus 2                           | of sweep, GPUs of each run are --gpus-per-run
 fit TABLE --row tw9                            | no row 'tw9' (did you mean tw2?); rows: tw0,
@@ -117,6 +121,7 @@ benchmark table TABLE --repeats 1              | --repeats: is 1, expected a who
 benchmark table TABLE --row tw9                | no row 'tw9'
 reproduce --results nowhere                    | --results nowhere: no such folder
 data                                           | give a command: check, prepare
+data check docs --dataset VideoFoldr           | dataset: no such class: VideoFoldr (did you mean VideoFolder?)
 data check docs --dataset VideoFolder --model.x 1 | unrecognized arguments: --model.x=1
 doctor --run x                                 | unrecognized arguments: --run=x (did you mean --runs?)
 finetune nowhere                               | nowhere: no such folder
@@ -126,6 +131,13 @@ finetune docs --minutes 0                      | --minutes: is 0, expected a num
 finetune docs --seeds 0,1                      | unrecognized arguments: --seeds=0,1 (did you mean --seed?)
 finetune docs --scheme dividd                  | no scheme 'dividd' (did you mean divided?); schemes: xvit
 compare docs --schemes xvit --seeds 1.5        | --seeds: is 1.5, expected whole numbers
+"""
+WITHOUT_TORCH = """
+import shlex, sys
+sys.modules["torch"] = None
+from lit_video.__main__ import main
+for line in sys.stdin:
+    print(line, main(shlex.split(line)), file=sys.stderr)
 """
 TRIED = [[part.strip() for part in line.split("|", 1)] for line in MISTAKES.strip().splitlines()]
 
@@ -139,6 +151,15 @@ def test_a_mistake_of_a_new_user_is_one_line(line, message, tmp_path, monkeypatc
     assert main(shlex.split(line.replace("TABLE", "--config experiments/ablation_tw.yaml"))) == 2
     assert message in one_line(capsys)
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_no_mistake_waits_for_torch():
+    reading = ("finetune docs", "fit TABLE --model.optimization.lr=abc")  # folders of videos, values of settings
+    tried = [line for line, _ in TRIED if line not in reading]
+    lines = [line.replace("TABLE", "--config experiments/ablation_tw.yaml") for line in tried]
+    command = [sys.executable, "-c", WITHOUT_TORCH]
+    done = subprocess.run(command, input="\n".join(lines), cwd=ROOT, capture_output=True, text=True)
+    assert done.stderr.count("error: ") == len(lines) and "no module" not in done.stderr, done.stderr
 
 
 def test_a_row_that_runs_elsewhere_is_left_alone(table, tiny, tmp_path, capsys):
