@@ -60,6 +60,9 @@ class Heads(nn.Module):
         qkv_bias: whether the projection to query, key and value has a bias.
         eps: epsilon of the layer norm.
         proj: kind of the output projection.
+
+    Raises:
+        ValueError: the width is no multiple of the heads.
     """
 
     def __init__(

@@ -98,6 +98,10 @@ class VideoDataModule(LightningDataModule):
         train_share: share of every class's training videos that is used, above 0 and at most 1.
         features: folder for what a frozen backbone (``model.freeze: backbone``) makes of the clips: every video goes
             through it once, see :mod:`~lit_video.datamodules.features`; ``None`` for clips.
+
+    Raises:
+        ValueError: settings do not fit each other.
+        UserError: in :meth:`check`, :meth:`records` and loaders: files are missing or wrong, or a split is too small.
     """
 
     #: True if a video may have several labels: a record's label then is a one or zero for each class
@@ -307,6 +311,7 @@ class VideoDataModule(LightningDataModule):
     def augment(self, batch: RawBatch) -> Batch:
         """Erase, mix, smooth and normalise a batch of the training loader, on any device.
 
+        Shape: clips uint8 ``(b, 1, t, 3, height, width)`` -> ``(b, 3, t, height, width)``; targets ``(b, classes)``.
         Lightning's hooks call it; under Fabric and in a loop of one's own it is called for every batch.
         """
         draws = batch.get("draws") or self._draws(batch)
@@ -314,7 +319,10 @@ class VideoDataModule(LightningDataModule):
         return training_batch(batch, self.mean, self.std, self.num_classes, smoothing, draws, self.channels)
 
     def normalise(self, batch: RawBatch) -> Batch:
-        """Turn every view into a clip: :meth:`augment` for the batches of the other loaders."""
+        """Turn every view into a clip: :meth:`augment` for the batches of the other loaders.
+
+        Shape: clips uint8 ``(b, views, t, 3, height, width)`` -> ``(b * views, 3, t, height, width)``.
+        """
         return evaluation_batch(batch, self.mean, self.std, self.channels)
 
     def _draws(self, batch: RawBatch) -> BatchDraws:

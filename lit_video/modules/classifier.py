@@ -85,6 +85,11 @@ class VideoClassifier(LightningModule):
         num_classes: classes of each task by its name, in the order of the logits; a number for one task.
         several_labels: whether a video may have several labels; the command line takes it from the data set.
         **kwargs: arguments of no family, which are refused.
+
+    Raises:
+        TypeError: there is no such argument.
+        ValueError: settings do not fit each other, or the shape of a clip.
+        UserError: when weights are loaded (``setup``, or the start of training): they are missing or do not fit.
     """
 
     # start of image transformers: a file, ``timm:NAME``, or ``stills:N``, N synthetic pictures
@@ -158,7 +163,12 @@ class VideoClassifier(LightningModule):
         return type(self).__name__
 
     def forward(self, clip: Tensor) -> Tensor:
-        """Logits of normalised clips, computed in the type of the weights."""
+        """Logits ``(b, classes)`` of normalised clips ``(b, 3, t, height, width)``, in the type of the weights.
+
+        Raises:
+            ValueError: a clip has other axes, or another number of frames.
+            UserError: weights to start from have not been loaded yet.
+        """
         given = self.weights or self.image_weights
         if self.weights and self._run and not self._run.training:
             self._start.load("test")
@@ -196,7 +206,7 @@ class VideoClassifier(LightningModule):
         return inputs[0]
 
     def reset_classifier(self, num_classes: int) -> None:
-        """Replace the classifier by one of other classes, drawn at random; the rest of the network stays."""
+        """Replace the classifier by one of ``num_classes`` outputs, drawn at random; the rest of the network stays."""
         replace_head(self._plain_network, num_classes)
         self.num_classes = self.hparams["num_classes"] = num_classes
         self.val_accuracy, self.test_accuracy = (
@@ -291,6 +301,7 @@ class VideoClassifier(LightningModule):
     def loss(self, logits: Tensor, target: Tensor) -> Tensor:
         """Cross entropy, the tasks' sum or mean, or binary of several labels; of any targets of a :class:`Batch`.
 
+        Shape: logits ``(b, classes)``; class numbers ``(b,)``, of tasks ``(b, tasks)``, or probabilities like logits.
         The mean is over all clips of the batch; of one that could not be read there is nothing to add. So loss and
         gradient are those of the batch without it, times the share of clips that could be read: every clip weighs the
         same, in any batch and process. (A batch norm, though, sees the grey clip.) Mixup gives a

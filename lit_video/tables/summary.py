@@ -33,7 +33,22 @@ def read_runs(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> T
 
 
 def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None, pairs: bool = True) -> dict[str, Any]:
-    """Read a table's runs, of some seeds or all, and summarise them."""
+    """Read a table's runs and summarise them as plain data: the paper's numbers beside ours.
+
+    Args:
+        table: see :func:`~lit_video.tables.reading.read_table`.
+        runs: folder of the runs, such as ``Path("runs")``, or of packs.
+        seeds: seeds to count; ``None`` for all that were run.
+        pairs: compare all rows with each other, 20 ms each pair.
+
+    Returns:
+        ``table``, ``scale``, ``title``, ``source``, ``metric``; ``rows`` (``name``, ``label``, ``params``, ``gmacs`` of
+        a view, ``seconds`` of training, ``seeds``, and ``metrics``: ``paper``, ``ours``, ``std``, ``lowest`` of each,
+        in percent); ``reported`` rows; ``agreement`` with the paper's order; ``pairs`` with differences.
+
+    Raises:
+        UserError: a run is damaged, or belongs to another table, row or seed than its folder says.
+    """
     return summarise(read_runs(table, runs, seeds), pairs)
 
 
