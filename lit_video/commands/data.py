@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from lit_video.commands.arguments import add_output, existing, number
+from lit_video.commands.names import refuse_unknown_class
 from lit_video.commands.parser import Parser
-from lit_video.utils.names import refuse_unknown_class
 
 
 def add(parser: Parser) -> None:

@@ -12,8 +12,8 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from lit_video import __version__
+from lit_video.commands.names import refuse_unknown_class
 from lit_video.errors import UserError
-from lit_video.utils.names import refuse_unknown_class
 from lit_video.utils.text import did_you_mean
 
 # modules beside this one, in the order of the help: each has ``run(arguments)``, whose docstring is the command's help,

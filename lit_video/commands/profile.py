@@ -15,7 +15,6 @@ from lit_video.commands.arguments import add_output, add_settings, add_shared, e
 from lit_video.commands.parser import Parser, run_command
 from lit_video.errors import UserError
 from lit_video.utils.files import write_atomically, write_bytes
-from lit_video.utils.names import keys
 from lit_video.utils.stop_signals import DONE
 from lit_video.utils.text import did_you_mean
 from lit_video.utils.yaml_files import EXPERIMENTS, find_config, read_yaml
@@ -25,8 +24,10 @@ if TYPE_CHECKING:
     from lit_video.schemes.sight import Sight
 
 TABLE, LEVEL = "skills", "scale/profile"
-# rows of the skills of schemes that are none of TimeSformer's, which are called like their rows
-ROWS = {"window": "exact1_time", "mixing": "xvit1", "factorised": "vivit3", "factorised_heads": "vivit4"}
+# rows of the skills by the names of schemes; those of TimeSformer are called alike
+TIMESFORMER = ("space", "joint", "divided", "local_global", "sliding_global", "axial", "space_before_time", "parallel")
+OTHERS = {"window": "exact1_time", "mixing": "xvit1", "factorised": "vivit3", "factorised_heads": "vivit4"}
+ROWS = {name: name for name in TIMESFORMER} | OTHERS
 
 
 class BuiltIn(NamedTuple):
@@ -58,9 +59,8 @@ def run(arguments: Namespace) -> int:
     """
     file = arguments.scheme.rpartition(":")[0] if ".py:" in arguments.scheme else arguments.scheme
     existing("no such file", ".py")(file)
-    known = [*keys("network/timesformer.py", "SCHEMES"), *ROWS]
-    if file not in known and not {".", "/"} & set(file):
-        raise UserError(f"{file}: no built-in scheme{did_you_mean(file, known)}; give FILE.py, or {', '.join(known)}")
+    if file not in ROWS and not {".", "/"} & set(file):
+        raise UserError(f"{file}: no built-in scheme{did_you_mean(file, ROWS)}; give FILE.py, or {', '.join(ROWS)}")
     from lit_video.schemes.contract import check_contract
     from lit_video.schemes.cost import HEADER, HEADS, WIDTH, cells, costs
     from lit_video.schemes.sight import in_words
@@ -96,8 +96,8 @@ def built_in() -> dict[str, BuiltIn]:
     from lit_video.network.timesformer import SCHEMES
 
     others = (LocalWindow, partial(Mixing, plan=MixingPlan()), Factorised, FactorisedHeads)
-    kinds: dict[str, Callable[..., Scheme]] = SCHEMES | dict(zip(ROWS, others, strict=True))
-    return {name: BuiltIn(kind, ROWS.get(name, name)) for name, kind in kinds.items()}
+    kinds: dict[str, Callable[..., Scheme]] = SCHEMES | dict(zip(OTHERS, others, strict=True))
+    return {name: BuiltIn(kind, ROWS[name]) for name, kind in kinds.items()}
 
 
 def _scheme(text: str) -> tuple[str, Callable[..., Scheme]]:

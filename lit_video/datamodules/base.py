@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from math import prod
+from multiprocessing.pool import AsyncResult, ThreadPool
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,7 +24,6 @@ from lit_video.errors import UserError
 from lit_video.utils.classes import Classes
 from lit_video.utils.clip_shape import ImageSize, PerChannel, as_setting, height_and_width, per_channel
 from lit_video.utils.limits import MOST_PIXELS, within
-from lit_video.utils.parallel import in_background
 from lit_video.utils.processes import ignore_stops
 from lit_video.video.augmentation import VIEWS, Augmentation, EvaluationViews, TrainingView
 from lit_video.video.batch import (
@@ -184,7 +183,7 @@ class VideoDataModule(LightningDataModule):
         self.found_broken = BrokenVideos(broken, broken_percent, self.suspicious)
         # by split, how many videos annotations list and how many of them are used; where a data set counts them
         self.video_counts: dict[str, dict[str, int]] = {}
-        self._trained_on: Future[str] | None = None
+        self._trained_on: AsyncResult[str] | None = None
         self._resume = (0, 0)
 
     @property
@@ -195,7 +194,7 @@ class VideoDataModule(LightningDataModule):
     @property
     def trained_on(self) -> str:
         """Training videos for a checkpoint, once the first process of a Trainer has begun with them; waits for it."""
-        return self._trained_on.result() if self._trained_on else ""
+        return self._trained_on.get() if self._trained_on else ""
 
     def records(self, split: Split) -> Sequence[VideoRecord]:
         """Return a split's videos, in a fixed order."""
@@ -238,7 +237,7 @@ class VideoDataModule(LightningDataModule):
         dataset = self._kept(self._dataset(self._expected("train"), self._training_view()))
         if self.trainer and self.trainer.is_global_zero and not self._trained_on:
             known = getattr(self.trainer.lightning_module, "trained_on", "")
-            self._trained_on = in_background(partial(trained_on, dataset.records, known))
+            self._trained_on = ThreadPool(1).apply_async(trained_on, (dataset.records, known))
         accumulate = self.trainer.accumulate_grad_batches if self.trainer else 1
         sampler = TrainingSampler(len(dataset), self.seed, self.batch_size, self._ranks(), accumulate)
         if not sampler.steps:

@@ -191,14 +191,7 @@ def load(source: str | Path | TrainedModel) -> TrainedModel:
 
 
 def from_pretrained(source: str | Path) -> VideoClassifier:
-    """Return the model of :func:`load` alone, on the CPU, in eval mode: clips ``(b, 3, t, h, w)`` to logits.
-
-    Args:
-        source: the name of published weights that have been fetched (``timesformer-k400``), or a run's folder.
-
-    Raises:
-        UserError: likewise.
-    """
+    """Return the model of :func:`load` alone, on the CPU, in eval mode: clips ``(b, 3, t, h, w)`` to logits."""
     return load(source).model
 
 

@@ -179,11 +179,7 @@ class VideoClassifier(LightningModule):
         return self.network(clip) if dtype == clip.dtype else self.network(clip.to(dtype)).to(clip.dtype)
 
     def _check_axes(self, clip: Tensor) -> None:
-        """Refuse a clip of another layout, or with another number of frames than a transformer's positions in time.
-
-        Raises:
-            ValueError: names the axes.
-        """
+        """Refuse a clip of another layout, or with another number of frames than a transformer's positions in time."""
         tokens = isinstance(self._plain_network, VideoTransformer)
         in_time = tokens and self.hparams.get("positions", "space-time") == "space-time"
         frames = self.hparams.get("frames") if in_time else None

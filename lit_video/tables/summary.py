@@ -35,11 +35,7 @@ def read_runs(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> T
 def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None, pairs: bool = True) -> dict[str, Any]:
     """Read a table's runs and summarise them as plain data: the paper's numbers beside ours.
 
-    Args:
-        table: see :func:`~lit_video.tables.reading.read_table`.
-        runs: folder of the runs, such as ``Path("runs")``, or of packs.
-        seeds: seeds to count; ``None`` for all that were run.
-        pairs: compare all rows with each other, 20 ms each pair.
+    ``runs`` is their folder, or one of packs; ``seeds`` ``None`` are all; ``pairs`` compares all rows, 20 ms each.
 
     Returns:
         ``table``, ``scale``, ``title``, ``source``, ``metric``; ``rows`` (``name``, ``label``, ``params``, ``gmacs`` of

@@ -5,9 +5,8 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from threading import Thread
 from typing import TypeVar
 
 from lit_video.errors import UserError
@@ -35,20 +34,6 @@ def with_progress(results: Iterable[Result], total: int, name: str, every: float
             last = now
             left = time_left((total - done) * (now - start) / done)
             print(f"{name}: {done} of {total}, {left}", file=sys.stderr, flush=True)
-
-
-def in_background(work: Callable[[], Result]) -> Future[Result]:
-    """Begin work in a thread, which ends with the program."""
-    future: Future[Result] = Future()
-
-    def do() -> None:
-        try:
-            future.set_result(work())
-        except Exception as error:  # raised where the result is asked for
-            future.set_exception(error)
-
-    Thread(target=do, daemon=True).start()
-    return future
 
 
 def in_parallel(work: Callable[[Item], Result], items: Sequence[Item], name: str, chunk: int = 1) -> Iterator[Result]:

@@ -72,11 +72,7 @@ def find(setting: str) -> Release:
 
 
 def find_start(weights: str, option: str = "weights") -> str | Path:
-    """Return ``hub:NAME`` of published weights, or the file of a run's checkpoint, by :func:`find_checkpoint`.
-
-    Raises:
-        UserError: there is neither, or the published weights have not been fetched.
-    """
+    """Return ``hub:NAME`` of published weights, or the file of a run's checkpoint, by :func:`find_checkpoint`."""
     if weights.startswith(PREFIX) or weights in releases():
         name = PREFIX + find(weights).name
         weights_path(name)
@@ -89,12 +85,10 @@ def find_start(weights: str, option: str = "weights") -> str | Path:
 
 
 def weights_path(setting: str) -> Path:
-    """Return the file or folder of a setting of weights: a path, or ``hub:NAME`` that has been fetched.
-
-    The folder of a run stands for the checkpoint that the run was tested with.
+    """Return the file or folder of a setting of weights: a path, a run's tested checkpoint by its folder, ``hub:NAME``.
 
     Raises:
-        UserError: it has not been fetched; says how.
+        UserError: ``hub:NAME`` has not been fetched; says how.
     """
     if not setting.startswith(PREFIX):
         given = Path(setting)
@@ -127,17 +121,18 @@ def download(repository: str, folder: Path) -> None:
     Raises:
         OSError: the hub does not answer in :data:`WAIT` seconds, or refuses.
     """
-    from huggingface_hub import HfApi, snapshot_download
+    from multiprocessing import TimeoutError as NoAnswer
+    from multiprocessing.pool import ThreadPool
 
-    from lit_video.utils.parallel import in_background
+    from huggingface_hub import HfApi, snapshot_download
 
     hub = HfApi(os.environ.get("HF_ENDPOINT"))
     try:
         # a name server may take longer than any limit of the client
-        asked = in_background(partial(hub.model_info, repository, files_metadata=True, timeout=WAIT))
-        info = asked.result(WAIT)
+        ask = partial(hub.model_info, repository, files_metadata=True, timeout=WAIT)
+        info = ThreadPool(1).apply_async(ask).get(WAIT)
     except Exception as error:  # the client's own errors
-        why = f" in {WAIT:g} s" if isinstance(error, TimeoutError) else f": {' '.join(str(error).split())}"
+        why = f" in {WAIT:g} s" if isinstance(error, NoAnswer) else f": {' '.join(str(error).split())}"
         raise OSError(f"{hub.endpoint} does not answer{why}") from error
     sizes = {file.rfilename: file.size or 0 for file in info.siblings or () if FILES.fullmatch(file.rfilename)}
     safe = any(name.endswith(".safetensors") for name in sizes)
