@@ -110,18 +110,6 @@ def panels(tables: Sequence[Table], by: str) -> dict[str, list[Any]]:
     return sections | wide
 
 
-def keys_of(panel: Any) -> list[str]:
-    """Keys that a panel looks up in runs: ``config KEY``, ``summary KEY``, ``metric KEY`` (in both), ``media KEY``."""
-    kinds = {wr.Config: "config", wr.SummaryMetric: "summary", wr.Metric: "metric", str: "media"}
-    keys: list[str] = []
-    for name in ("x", "y", "metrics", "columns", "groupby", "media_keys", "table_name"):
-        value = getattr(panel, name, None) or []
-        for part in value if isinstance(value, list | tuple) else [value]:
-            key = getattr(part, "metric", part)  # a column's metric
-            keys.append(f"{kinds[type(key)]} {getattr(key, 'name', key)}")
-    return keys
-
-
 def _runs_of(tables: Sequence[Table]) -> we.And:
     """Return a filter for the runs of these tables at their scales."""
     names, scales = sorted({table.name for table in tables}), sorted({table.scale for table in tables})

@@ -256,9 +256,6 @@ def test_schemes_side_by_side(videos, capsys, rows_in_this_process):
     config = "own/rooms/rooms_compare.yaml"
     assert main(["table", "--config", config, "--runs", "own/rooms/runs", "--format", "json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["pairs"]) == 1
-    # the pages that papers' tables have
-    assert main(["dashboard", "--dry-run", config]) == 0
-    assert "rooms_compare" in capsys.readouterr().out
 
 
 def test_equal_compute_gives_cheaper_schemes_more_epochs(videos, monkeypatch):

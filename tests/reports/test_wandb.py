@@ -9,10 +9,10 @@ import wandb
 
 from lit_video.__main__ import main
 from lit_video.commands import dashboard
-from lit_video.reports.wandb import keys_of, panels
+from lit_video.reports.wandb import panels
 from lit_video.tables.reading import read_table
 from tests.conftest import ROOT
-from tests.training.wandb_server import wandb_server
+from tests.training.wandb_server import keys_of, wandb_server
 
 
 @pytest.fixture(autouse=True)
@@ -53,18 +53,7 @@ def strings(node, key):
         yield from strings(part, key)
 
 
-def test_a_dry_run_prints_panels_with_their_keys_and_the_tables(capsys):
-    assert main(["dashboard", "--dry-run"]) == 0
-    printed = capsys.readouterr().out
-    for text in ("ScatterPlot: config gmacs, summary test/video_top1", "config window", "media figures/confusion"):
-        assert text in printed
-    assert all(f"{path.stem} at " in printed for path in (ROOT / "experiments").glob("*.yaml"))
-    flags = ["experiments/ablation_tw.yaml", "--config", "experiments/scale/ssv2.yaml", "--recipe", "released"]
-    assert main(["dashboard", "--dry-run", *flags]) == 0
-    assert capsys.readouterr().out.endswith("row: ablation_tw at ssv2-released\n")
-
-
-def test_saving_sends_a_workspace_and_a_report_that_look_up_the_keys_of_the_dry_run(save):
+def test_saving_sends_a_workspace_and_a_report_that_look_up_the_keys_of_their_panels(save):
     status, views, printed = save()
     assert status == 0, printed.err
     assert re.findall("(\\w+): http://127.0.0.1:", printed.out) == ["workspace", "report"]
@@ -91,7 +80,7 @@ def test_a_refusal_is_reported_in_one_line(save):
 def test_without_a_key_or_the_library_the_command_says_what_to_do(monkeypatch, capsys):
     assert main(["dashboard"]) == 2
     monkeypatch.setattr(dashboard, "find_spec", lambda name: None)
-    assert main(["dashboard", "--dry-run"]) == 2
+    assert main(["dashboard"]) == 2
     key, library = capsys.readouterr().err.splitlines()
     assert key.startswith("error: no W&B API key: run wandb login or set WANDB_API_KEY")
     assert "pip install 'lit_video[dashboard]'" in library

@@ -15,7 +15,7 @@ from PIL import Image
 from wandb.util import get_core_path
 
 from lit_video.__main__ import main
-from lit_video.reports.wandb import keys_of, panels
+from lit_video.reports.wandb import panels
 from lit_video.runs.files import has_result
 from lit_video.runs.results import read_result
 from lit_video.tables.reading import read_table
@@ -24,7 +24,7 @@ from lit_video.training.wandb_logger import RowLogger, wandb_media
 from lit_video.utils.stop_signals import DONE, PREEMPTED
 from lit_video.utils.wandb_login import why_offline
 from tests.conftest import ROOT
-from tests.training.wandb_server import wandb_server
+from tests.training.wandb_server import keys_of, wandb_server
 
 FACTS = {"table": "two", "scale": "default", "row": "second", "seed": 0, "scheme": "X-ViT"}
 

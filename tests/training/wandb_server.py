@@ -7,6 +7,8 @@ import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import wandb_workspaces.reports.v2 as wr
+
 PROJECT = {"id": "p", "name": "lit_video", "entity": {"id": "e", "name": "us"}}
 VIEWER = {"id": "u", "entity": "us", "username": "us", "email": "", "flags": "{}", "teams": {"edges": []}}
 MODEL = {"id": "1", "name": "mine", "entityName": "us", "createdAt": "2026-01-01T00:00:00Z", "isBenchmark": False}
@@ -103,3 +105,15 @@ def wandb_server(fault=None, get=200):
     finally:
         server.shutdown()
         server.server_close()
+
+
+def keys_of(panel):
+    """Keys that a panel looks up in runs: ``config KEY``, ``summary KEY``, ``metric KEY`` (in both), ``media KEY``."""
+    kinds = {wr.Config: "config", wr.SummaryMetric: "summary", wr.Metric: "metric", str: "media"}
+    keys = []
+    for name in ("x", "y", "metrics", "columns", "groupby", "media_keys", "table_name"):
+        value = getattr(panel, name, None) or []
+        for part in value if isinstance(value, list | tuple) else [value]:
+            key = getattr(part, "metric", part)  # a column's metric
+            keys.append(f"{kinds[type(key)]} {getattr(key, 'name', key)}")
+    return keys
