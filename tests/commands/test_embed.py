@@ -11,7 +11,7 @@ from lit_video.__main__ import main
 from lit_video.errors import UserError
 from lit_video.inference import projection
 from lit_video.inference.predict import Evaluation, load
-from lit_video.inference.projection import probe, project
+from lit_video.inference.projection import probe
 from tests.commands.conftest import one_line
 from tests.float32 import assert_close_in_float32
 
@@ -21,11 +21,8 @@ def embed(*args):
 
 
 def test_the_test_split_of_a_run(run, tmp_path):
-    pictures = [tmp_path / "e.svg", tmp_path / "again.svg"]
-    for out in pictures:
-        assert embed("--ckpt", run / "last.ckpt", "-o", out) == 0
-    assert pictures[0].read_text() == pictures[1].read_text()
-    assert "t-SNE of the features of 8 videos" in pictures[0].read_text()
+    assert embed("--ckpt", run / "last.ckpt", "-o", tmp_path / "e.svg") == 0
+    assert "t-SNE of the features of 8 videos" in (tmp_path / "e.svg").read_text()
 
 
 def test_given_videos_have_their_folders_as_classes(run, videos, tmp_path, monkeypatch):
@@ -52,18 +49,6 @@ def test_broken_videos_are_listed_and_left_out(run, videos, tmp_path, capsys):
     assert "features of 5 videos" in (tmp_path / "e.svg").read_text()
     assert embed(*args, text, *videos[:4]) == 2
     assert "4 videos could be read, which is too few" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("count", [5, 40])
-def test_neighbours_stay_neighbours(count):
-    rng = np.random.default_rng(0)
-    group = np.arange(count) % 2
-    features = (rng.normal(size=(count, 12)) + 20 * group[:, None]).astype(np.float32)
-    places = project(features)
-    assert np.array_equal(places, project(features))
-    centres = np.stack([places[group == i].mean(0) for i in (0, 1)])
-    nearest = np.linalg.norm(places[:, None] - centres, axis=-1).argmin(1)
-    assert np.array_equal(nearest, group)
 
 
 def test_neighbours_and_a_linear_probe_are_counted_by_folds_of_recordings(run, videos, tmp_path, capsys):
@@ -96,15 +81,3 @@ def test_equal_features_are_one_line(run, videos, tmp_path, capsys):
     copies = [shutil.copy(videos[0], tmp_path / f"{i}.mp4") for i in range(6)]
     assert embed("--ckpt", run / "last.ckpt", *copies, "-o", tmp_path / "e.png") == 2
     assert "the features of all 6 videos are equal" in one_line(capsys)
-
-
-def test_wrong_flags_of_embed_are_reported(run, videos, tmp_path, tmp_path_factory, capsys):
-    alone = shutil.copy(run / "last.ckpt", tmp_path_factory.mktemp("alone"))
-    out = ["-o", tmp_path / "e.png", "--ckpt", run / "last.ckpt"]
-    for args, message in (
-        ([*out, videos[0]], "1 videos could be read, which is too few to show neighbours"),
-        (["--ckpt", alone, "-o", tmp_path / "e.png"], "run.json: no such file; give videos, or"),
-    ):
-        assert embed(*args) == 2, args
-        assert message in one_line(capsys)
-    assert not any(tmp_path.iterdir())
