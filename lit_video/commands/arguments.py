@@ -217,11 +217,7 @@ def evaluation(arguments: Namespace) -> "Evaluation":
 
 
 def configs(arguments: Namespace) -> list[Path]:
-    """Return the table that the arguments name, and the files over it.
-
-    Raises:
-        UserError: there is none.
-    """
+    """Return the table that the arguments name, and the files over it."""
     given: list[Path] = [*arguments.tables, *arguments.config]
     if not given:
         raise UserError("name a table, by its YAML or its name, such as ablation_tw")

@@ -41,7 +41,9 @@ def explain(text: str) -> tuple[str, str]:
     lines = dict.fromkeys(line.strip(" -") for line in innermost)
     reasons = [line for line in lines if line and not line.startswith(_NESTING) and "NoneType" not in line]
     of_ours = [line for line in reasons if not line.startswith("Expected")]
-    reason = "; ".join(of_ours or reasons).replace("Expected a dot import path string:", "no such class:")
+    reason = "; ".join(of_ours or reasons or text.splitlines()).replace(
+        "Expected a dot import path string:", "no such class:"
+    )
     reason = re.sub(r"<class '([\w.]+)'>|typing\.Literal", r"\1", reason)
     if not of_ours and (given := re.search(r"Given value: (.*)", text)):
         reason += f", got {given[1]}"
