@@ -45,7 +45,7 @@ def explain(text: str) -> tuple[str, str]:
         "Expected a dot import path string:", "no such class:"
     )
     reason = re.sub(r"<class '([\w.]+)'>|typing\.Literal", r"\1", reason)
-    if not of_ours and (given := re.search(r"Given value: (.*)", text)):
+    if not of_ours and "Got value" not in reason and (given := re.search(r"Given value: (.*)", text)):
         reason += f", got {given[1]}"
     owner = "model" if "VideoClassifier" in text else "data" if "VideoDataModule" in text else ""
     return ".".join(keys) or owner, reason

@@ -64,6 +64,7 @@ def test_a_wrong_setting_in_a_later_row_stops_everything(setting, message, table
             ["--data.sampling=Segmants"],
             "data.sampling: no such class: Segmants",
         ),
+        (["--model.optimization.lr=abc"], "lr: Expected a float. Got value: abc\n"),
         (["--trainer.max_epoch=3"], "trainer.max_epoch: no such setting (fit --help all lists them, "),
         (["--trainer.precision=bf16-mixd"], "'bf16'], got bf16-mixd"),
         (["--runs=/proc/nowhere"], "--runs: cannot write /proc/nowhere"),
@@ -74,7 +75,7 @@ def test_a_wrong_setting_in_a_later_row_stops_everything(setting, message, table
 )
 def test_a_wrong_flag_is_reported(flags, message, table, tiny, tmp_path, capsys):
     assert fit("--config", table[0], "--runs", tmp_path / "runs", *tiny, *flags) == 2
-    assert message in one_line(capsys)
+    assert message in f"{one_line(capsys)}\n"
     assert not (tmp_path / "runs").exists()
 
 
