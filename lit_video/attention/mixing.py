@@ -10,11 +10,12 @@ from einops import rearrange, reduce, repeat
 from torch import Tensor
 
 from lit_video.attention.heads import Grid, Heads, Scheme
+from lit_video.attention.in_place import shifted_in_place
 
 Target = Literal["x", "key", "value", "query"]
 Scope = Literal["per_head", "full"]
 Summary = bool | Literal["own"]
-Shift = Callable[[Target, Tensor], Tensor]
+Shift = Callable[[tuple[Target, ...], Tensor], Sequence[Tensor]]
 PARTS: tuple[Target, ...] = ("query", "key", "value")
 
 
@@ -136,30 +137,41 @@ class Mixing(Scheme):
         self.groups = 1 if plan.scope == "full" else heads
         self.fold = plan.fold(width // self.groups)
 
-    def shift(self, name: Target, y: Tensor, t: int) -> Tensor:
-        """Move channels of ``y (b, t * m, d)`` within each segment of frames, if the tensor ``name`` is mixed."""
-        if name not in self.plan.mixed or not self.offsets:
-            return y.contiguous()  # a view of a larger tensor would keep all of that for the backward pass
+    def shift(self, names: tuple[Target, ...], x: Tensor, t: int) -> Sequence[Tensor]:
+        """Return the parts of ``x (b, t * m, parts * d)``: channels of those that are mixed move within each segment.
+
+        ``x`` is overwritten where autograd can follow: see :mod:`lit_video.attention.in_place`.
+        """
+        mixed = [name in self.plan.mixed for name in names]
+        if not (self.offsets and any(mixed)):
+            return x.chunk(len(names), dim=-1)
         segment = self.plan.segment or t
         if t % segment:
             raise ValueError(f"{t} frames are not divisible into segments of {segment}")
-        frames = rearrange(y, "b (n t m) (a c) -> (b n) t m a c", n=t // segment, t=segment, a=self.groups)
-        moved = shift_channels(frames, self.offsets, self.fold)
-        return rearrange(moved, "(b n) t m a c -> b (n t m) (a c)", n=t // segment)
+        d = x.shape[2] // len(names)
+        shape = (x.shape[0] * (t // segment), segment, x.shape[1] // t, len(names), self.groups, d // self.groups)
+        parts = shifted_in_place(x, shape, mixed, self.offsets, self.fold)
+        if parts is None:
+            each = zip(x.reshape(shape).unbind(3), mixed, strict=True)
+            parts = [shift_channels(y, self.offsets, self.fold) if moves else y for y, moves in each]
+        return [part.reshape(*x.shape[:2], d) for part in parts]
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend within frames, over keys and values that hold channels of the neighbouring frames."""
-        return self.attend(x, grid, lambda name, y: self.shift(name, y, grid.t))
+        return self.attend(x, grid, lambda names, y: self.shift(names, y, grid.t))
 
     def attend(self, x: Tensor, grid: Grid, shift: Shift) -> Tensor:
-        """Apply the layer; ``shift`` moves the channels of each tensor ``(b, t * m, d)``, if its name is mixed."""
+        """Apply the layer with its channels moved by ``shift``.
+
+        It gets names, and a tensor of as many equal parts ``(b, t * m, parts * d)``, and returns the parts, those that
+        are mixed with channels moved.
+        """
         z = self.attn.norm(x)
+        z = x.clone() if z is x else z  # a norm that does nothing: the residual must not be overwritten
         summary = self._summary(x if self.plan.summary_before_norm else z, grid) if self.plan.summary else ()
-        qkv = self.attn.qkv(shift("x", z)).chunk(3, dim=-1)
-        q, k, v = (
-            rearrange(shift(name, y), "b (t m) (a c) -> (b t) m a c", t=grid.t, a=self.attn.heads)
-            for name, y in zip(PARTS, qkv, strict=True)
-        )
+        (z,) = shift(("x",), z)
+        parts = shift(PARTS, self.attn.qkv(z))
+        q, k, v = (rearrange(y, "b (t m) (a c) -> (b t) m a c", t=grid.t, a=self.attn.heads) for y in parts)
         if summary:
             k, v = (torch.cat((y, extra), dim=1) for y, extra in zip((k, v), summary, strict=True))
         return x + rearrange(self.attn.attend(q, k, v), "(b t) m d -> b (t m) d", t=grid.t)

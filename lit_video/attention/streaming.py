@@ -52,12 +52,14 @@ class MixingStream(Streamed):
         """Process the next frames."""
 
         def delayed(name: Target, y: Tensor) -> Tensor:
-            if name not in self.past:
-                return y
             y = rearrange(y, "b (t m) (a c) -> b t m a c", t=grid.t, a=self.mixing.groups)
             return rearrange(self.past[name](y), "b t m a c -> b (t m) (a c)")
 
-        return self.mixing.attend(x, grid, delayed)
+        def shift(names: tuple[Target, ...], x: Tensor) -> list[Tensor]:
+            parts = zip(names, x.chunk(len(names), dim=-1), strict=True)
+            return [delayed(name, y) if name in self.past else y for name, y in parts]
+
+        return self.mixing.attend(x, grid, shift)
 
 
 class DelayLines:

@@ -3,6 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode
 
 from lit_video.attention import Grid, Mixing, MixingPlan
@@ -30,13 +31,21 @@ class Calls(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
+def run(name, device):
+    case = SCHEMES[name]
+    layer = case.layer(heads=HEADS, width=WIDTH).to(device, torch.float32)
+    x = case.tokens(GRID, width=WIDTH).to(device, torch.float32).requires_grad_()
+    with torch.autocast(device, torch.bfloat16):
+        y = layer(x, GRID)
+    y.square().mean().backward()
+    assert all(torch.isfinite(p.grad).all() for p in layer.parameters())
+
+
 @pytest.mark.parametrize("name", SCHEMES)
 def test_flash_attention_could_take_every_call(name):
     """What it asks for: no mask, adjacent channels, 16-byte steps, heads of 8 to 128 channels, no broadcasting."""
-    case = SCHEMES[name]
-    layer, x = case.layer(heads=HEADS, width=WIDTH).float(), case.tokens(GRID, width=WIDTH).float()
-    with Calls() as calls, torch.autocast("cpu", torch.bfloat16):
-        layer(x, GRID)
+    with Calls() as calls:
+        run(name, "cpu")
     assert calls.inputs and calls.masked == (name in MASKED)
     for q, k, v in calls.inputs:
         assert q.shape[:2] == k.shape[:2] and k.shape == v.shape and q.ndim == 4
@@ -46,3 +55,12 @@ def test_flash_attention_could_take_every_call(name):
             assert x.stride(-1) == 1
             assert all(step % 8 == 0 for step, size in zip(x.stride()[:-1], x.shape, strict=False) if size > 1)
             assert x.storage_offset() % 8 == 0
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("name", SCHEMES)
+def test_a_fast_kernel_takes_every_call(name):
+    """Flash or cuDNN attention, forward and backward; the masked one a kernel that does not write out the weights."""
+    kernels = [SDPBackend.FLASH_ATTENTION, SDPBackend.CUDNN_ATTENTION]
+    with sdpa_kernel([*kernels, SDPBackend.EFFICIENT_ATTENTION] if name in MASKED else kernels):
+        run(name, "cuda")

@@ -1,13 +1,16 @@
-"""Mixing must be the paper's equations 9 and 10, written out here as loops over frames, tokens, heads and channels."""
+"""Mixing must be the paper's equations 9 and 10, written out here as loops over frames, tokens, heads and channels.
+
+In training and in inference alike: channels move in place, which autograd must be able to follow.
+"""
 
 import math
 from fractions import Fraction
-from functools import partial
 from itertools import product
 
 import numpy as np
 import pytest
 import torch
+from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from lit_video.attention import Grid, Mixing, MixingPlan, Space
@@ -200,13 +203,9 @@ def gathered(layer, y, t, name):
     return torch.where(inside, y.gather(2, index), 0).flatten(-2).flatten(1, 3)
 
 
-def shifted(layer, x, t):
-    return [layer.shift(name, part, t) for name, part in zip(PARTS, x.chunk(3, dim=-1), strict=True)]
-
-
 def moved_and_gradient(projected, t, gradients, move):
     leaf = projected.clone().requires_grad_()
-    parts = move(leaf, t)
+    parts = move(leaf * 1, t)
     return [part.detach() for part in parts], torch.autograd.grad(parts, leaf, gradients)[0]
 
 
@@ -215,7 +214,7 @@ def assert_moves_as_gathered(layer, t, gradients, dtype=torch.float32):
         return [gathered(layer, part, t, name) for part, name in zip(y.chunk(3, dim=-1), PARTS, strict=True)]
 
     projected = torch.randn(2, 2 * t, 3 * WIDTH, dtype=dtype)
-    ours, our_gradient = moved_and_gradient(projected, t, gradients, partial(shifted, layer))
+    ours, our_gradient = moved_and_gradient(projected, t, gradients, lambda y, t: layer.shift(PARTS, y, t))
     parts, gradient = moved_and_gradient(projected, t, gradients, plainly)
     assert all(torch.equal(a, b) for a, b in zip(ours, parts, strict=True))
     assert torch.equal(our_gradient, gradient)
@@ -225,14 +224,14 @@ def assert_moves_as_gathered(layer, t, gradients, dtype=torch.float32):
     ("t", "dtype"), [(1, torch.float32), (5, torch.float32), (5, torch.bfloat16), (5, torch.float64)], ids=str
 )
 @pytest.mark.parametrize("name", PLANS)
-def test_moves_values_and_gradients_without_rounding(name, t, dtype):
+def test_moves_values_and_gradients_in_place_without_rounding(name, t, dtype):
     torch.manual_seed(0)
     layer = Mixing(WIDTH, 2, PLANS[name])
     assert_moves_as_gathered(layer, t, torch.randn(3, 2, 2 * t, WIDTH, dtype=dtype).unbind(), dtype)
 
 
 @pytest.mark.parametrize(("t", "segment", "window"), [(6, 3, 1), (6, 2, 2), (4, 4, 1)])
-def test_segments_move_alike(t, segment, window):
+def test_segments_move_in_place(t, segment, window):
     layer = Mixing(WIDTH, 2, MixingPlan(window=window, segment=segment))
     assert_moves_as_gathered(layer, t, torch.randn(3, 2, 2 * t, WIDTH).unbind())
 
@@ -245,9 +244,21 @@ def test_gradients_of_any_layout_and_of_one_part_alone():
         assert_moves_as_gathered(layer, 3, gradients)
     for i in range(3):
         leaf = torch.randn(2, 6, 3 * WIDTH, requires_grad=True)
-        (ours,) = torch.autograd.grad(shifted(layer, leaf, 3)[i].square().sum(), leaf)
+        (ours,) = torch.autograd.grad(layer.shift(PARTS, leaf * 1, 3)[i].square().sum(), leaf)
         (theirs,) = torch.autograd.grad(gathered(layer, leaf.chunk(3, dim=-1)[i], 3, PARTS[i]).square().sum(), leaf)
         assert torch.equal(ours, theirs) and ours.any()
+
+
+def view_of_product(x, weight, bias):
+    """The linear layer of PyTorch 2.11, whose output is a view."""
+    return torch.addmm(bias, x.flatten(0, -2), weight.t()).view(*x.shape[:-1], len(weight))
+
+
+@pytest.fixture(params=["own", "view"])
+def linear(request, monkeypatch):
+    """What linear layers return."""
+    if request.param == "view":
+        monkeypatch.setattr(torch.nn.functional, "linear", view_of_product)
 
 
 def kept(layer, x, *grid):
@@ -265,6 +276,7 @@ def kept(layer, x, *grid):
 
 
 @pytest.mark.parametrize("name", ["paper", "window_2", "released", "everything", "causal"])
+@pytest.mark.usefixtures("linear")
 def test_keeps_no_more_memory_than_spatial_attention(name):
     grid = Grid(4, 3, 3)
     x = tokens(grid).requires_grad_()
@@ -273,8 +285,9 @@ def test_keeps_no_more_memory_than_spatial_attention(name):
 
 
 @pytest.mark.parametrize("name", ["paper", "causal_window_2", "everything"])
-def test_the_layer_is_the_same_however_it_is_run(name):
-    """Trained, checkpointed, without gradients, under a transform."""
+@pytest.mark.usefixtures("linear")
+def test_the_layer_is_the_same_however_it_is_run(name, monkeypatch):
+    """Trained, checkpointed, without gradients, and where nothing may be overwritten: under a transform, as a dual."""
     grid, layer = Grid(4, 2, 2), mixing(PLANS[name])
     x = tokens(grid).requires_grad_()
 
@@ -290,6 +303,8 @@ def test_the_layer_is_the_same_however_it_is_run(name):
     mapped = torch.func.vmap(lambda clip: layer(clip[None], grid)[0])
     for a, b in zip(results(lambda x, grid: mapped(x)), expected, strict=True):
         close(a, b)
+    monkeypatch.setattr("lit_video.attention.in_place._owned", lambda x: None)
+    assert all(torch.equal(a, b) for a, b in zip(results(layer), expected, strict=True))
 
 
 def test_frames_that_are_no_multiple_of_the_segment_are_refused():
@@ -302,3 +317,14 @@ def test_frames_that_are_no_multiple_of_the_segment_are_refused():
 )
 def test_fold_rounds_down_the_share_itself_and_not_its_floating_point_error(ratio, window, channels, fold):
     assert MixingPlan(window=window, ratio=ratio).fold(channels) == fold
+
+
+@pytest.mark.parametrize("mixed", [("x",), ("key", "value")])
+def test_a_norm_that_does_nothing_leaves_the_residual_as_it_is(mixed):
+    layer, grid = Mixing(16, 2, MixingPlan(1, mixed=mixed)).eval(), Grid(3, 2, 2)
+    layer.attn.norm = nn.Identity()
+    x = torch.randn(1, 3 * 5, 16)
+    kept = x.clone()
+    with torch.no_grad():
+        layer(x, grid)
+    assert torch.equal(x, kept)

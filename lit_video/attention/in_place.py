@@ -1,0 +1,89 @@
+"""The shift of space-time mixing in place: autograd keeps no second copy of queries, keys and values."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.forward_ad import unpack_dual
+
+
+def shifted_in_place(
+    x: Tensor, shape: Sequence[int], mixed: Sequence[bool], offsets: Sequence[int], fold: int
+) -> Sequence[Tensor] | None:
+    """Overwrite ``x`` by its shift and return its parts; ``None`` where autograd could not follow.
+
+    Args:
+        x: a layer's output ``(b, n, parts * d)``.
+        shape: its shape as ``(b, t, m, parts, a, c)``.
+        mixed: for each part, whether its channels move; not the first and last of three alone with another.
+        offsets: see :func:`lit_video.attention.mixing.shift_channels`.
+        fold: likewise.
+    """
+    moving = [i for i, moves in enumerate(mixed) if moves]
+    together = slice(moving[0], moving[-1] + 1, 2 if moving == [0, 2] else 1)
+
+    def move(y: Tensor, sign: int) -> Tensor:
+        parts = y.view(shape)
+        shift_in_place(parts if all(mixed) else parts[:, :, :, together], [sign * k for k in offsets], fold)
+        return y
+
+    whole = _owned(x)
+    return None if whole is None else _Shifted.apply(whole, len(mixed), move)[1:]
+
+
+def shift_in_place(x: Tensor, offsets: Sequence[int], fold: int) -> Tensor:
+    """Do in place what :func:`lit_video.attention.mixing.shift_channels` does.
+
+    On a CPU frame by frame: a copy of the range costs more than the calls.
+    """
+    t = x.shape[1]
+    for i, k in enumerate(offsets):
+        moved = x[..., i * fold : (i + 1) * fold]
+        start, stop = min(max(-k, 0), t), max(t - max(k, 0), 0)
+        if x.is_cpu:  # in this order nothing is overwritten before it is read
+            for frame in range(start, stop)[:: 1 if k > 0 else -1]:
+                moved[:, frame] = moved[:, frame + k]
+        elif start < stop:
+            moved[:, start:stop] = moved[:, start + k : stop + k].clone()
+        moved[:, :start] = 0
+        moved[:, stop:] = 0
+    return x
+
+
+class _Shifted(torch.autograd.Function):
+    """Parts of a tensor ``(..., parts * d)`` after ``move(tensor, 1)`` in place.
+
+    The shift is linear and ``move(gradient, -1)`` its transpose. Autograd wants the overwritten tensor among the
+    outputs; nothing reads it there.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, parts: int, move: Callable[[Tensor, int], Tensor]) -> tuple[Tensor, ...]:
+        ctx.mark_dirty(x)
+        ctx.set_materialize_grads(False)
+        ctx.move = move
+        return move(x, 1), *x.chunk(parts, dim=-1)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None, None]:
+        known = next((grad for grad in grads if grad is not None), None)
+        if known is None:
+            return None, None, None
+        joined = torch.cat([torch.zeros_like(known) if grad is None else grad for grad in grads[1:]], dim=-1)
+        return ctx.move(joined, -1), None, None
+
+
+def _owned(x: Tensor) -> Tensor | None:
+    """Return the tensor that may be overwritten in place of ``x``; ``None`` where autograd could not follow.
+
+    Linear layers of PyTorch 2.11 return a view ``(b, n, d)`` of a product ``(b * n, d)``, which is taken then: a
+    function that overwrites a view may have no more than one output.
+    """
+    traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
+    if traced or torch._C._are_functorch_transforms_active():
+        return None
+    whole = x if (base := x._base) is None else base
+    same = (whole.numel(), whole.shape[-1], whole.dtype) == (x.numel(), x.shape[-1], x.dtype)
+    dual = unpack_dual(x).tangent is not None  # type: ignore[no-untyped-call]
+    return whole if same and not dual and whole.is_contiguous() and x.is_contiguous() else None
