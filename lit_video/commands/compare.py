@@ -22,6 +22,8 @@ def add(parser: Parser) -> None:
     parser.examples("videos --schemes xvit,divided,joint", "videos --schemes space,xvit --seeds 0,1,2,3,4 --minutes 5")
     add_videos(parser)
     parser.add_argument("--schemes", required=True, metavar="A,B", help="xvit,divided,joint,vivit2, ...")
+    text = "image model that all schemes start from (default: a small one of ImageNet-21k), or none: from scratch"
+    parser.add_argument("--weights", metavar="auto|none|timm:NAME", help=text)
     add_shared(parser, "--seeds", default="0,1,2")
     text = "budget equal for all schemes: epochs (default) or multiply-adds"
     parser.add_argument("--equal", choices=["epochs", "compute"], help=text)

@@ -96,22 +96,25 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
         return
     existing("no such folder, and no table (.csv, .tsv, .txt)")(str(arguments.videos))
     chosen = schemes_named(schemes) if schemes else None
-    weights = getattr(arguments, "weights", None) or "auto"
-    if weights not in ("auto", "none"):
+    weights, compared = arguments.weights or "auto", "schemes" in arguments
+    if weights not in ("auto", "none") and not compared:
         find_start(weights)
     # torch is imported here, in seconds, after the checks that need none
     from lit_video.own_videos.choices import default_start, start_from
     from lit_video.own_videos.finding import find_videos
+    from lit_video.own_videos.images import image_start
     from lit_video.own_videos.plan import PlanOptions, plan
 
     found = find_videos(arguments.videos)
     start = None
-    if weights != "none" and not (weights == "auto" and schemes):
+    if chosen and compared and weights != "none":
+        start = image_start(weights, chosen)
+    elif weights != "none" and not (weights == "auto" and schemes):
         start = default_start() if weights == "auto" else start_from(weights)
-    if start and schemes:
+    if start and schemes and not compared:
         raise UserError(f"--weights {weights}: are of {start.model}, which is the scheme; leave --scheme out")
     rows = (chosen or {"xvit": SCHEMES["xvit"]}).values()
-    models = {start.model} if start else {str(row["set"].get("model", "XViT")) for row in rows}
+    models = {str(row["set"].get("model", "XViT")) for row in rows} if chosen or not start else {start.model}
     _check_settings(arguments.settings, models)
     with writing("--output", file.parent):
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -119,7 +122,7 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
     made_by = f"{PROGRAM} {shlex.join(arguments.words)}"
     given = (made_by, chosen, start, arguments.minutes, arguments.group, equal)
     frozen = {"yes": True, "no": False}.get(getattr(arguments, "frozen", None) or "")
-    plan(found, PlanOptions(arguments.videos, file, *given, folds="schemes" not in arguments, frozen=frozen))
+    plan(found, PlanOptions(arguments.videos, file, *given, folds=not compared, frozen=frozen))
 
 
 def _check_settings(settings: Sequence[str], models: Collection[str]) -> None:

@@ -34,6 +34,7 @@ class Start:
     settings: dict[str, Any]
     clips: dict[str, Any]
     probe: Literal["attentive", "frames"] | None = None  # for a frozen backbone; None: all of it is trained
+    sides: tuple[int, ...] = ()  # of an image model: sides in pixels that videos may have
 
 
 def start_from(weights: str) -> Start:
@@ -72,22 +73,28 @@ COSTS = "which took twice the time for the accuracy of a pretrained start where 
 
 def default_start() -> Start | None:
     """Return the weights to start from without a flag, downloaded if need be; ``None`` and a line without them."""
-    release = find(VIDEOS)
+    return start_from(VIDEOS) if at_hand(VIDEOS, COSTS) else None
+
+
+def at_hand(name: str, costs: str) -> bool:
+    """Download weights that no flag names, if need be; without them say what training from scratch ``costs``."""
+    release = find(name)
     try:
         fetch(release)
     except UserError as error:
-        command = f"lit_video weights fetch {VIDEOS}"
-        there = f"on a machine with a network: {command}, and copy its {release.place} here, or --weights none"
-        print(f"{str(error).partition(';')[0]}: training starts from scratch, {COSTS}; {there}", flush=True)
-        return None
-    return start_from(VIDEOS)
+        why = f"{str(error).partition(';')[0]}, so this pretrained model cannot be downloaded"
+        how = f"run lit_video weights fetch {release.name} on a machine with a network"
+        there = f"{how}, and copy what it downloads to {release.place} here"
+        print(f"{why}. Training starts from scratch, {costs}. To start from it, {there}.", flush=True)
+        return False
+    return True
 
 
 WHOLE = 12.0  # seconds: of longer videos a clip shows a part
 FEW = 200  # training videos; with 40 of people in a room, stills and 48 channels told 14 of 19 apart, 96 from scratch 8
 STILLS = "stills:24576"
 STILLS_SIDE, GPU_SIDE, SIDES = 32, 112, (48, 72, 96, 120)  # pixels of a clip; the last have 4, 6, 8 and 10 patches
-WHY = {STILLS_SIDE: "those of the made pictures from which it learns first", GPU_SIDE: "a GPU"}
+WHY = {STILLS_SIDE: "the size of the drawn pictures that it learns from first", GPU_SIDE: "a GPU"}
 FRAMES = (8, 16)
 LEAST_CROP = 0.9  # share of both sides in a short training: from 0.73, UTD-MHAD was learned half as fast
 KEEP = 0.25  # share of the memory, for decoded videos
@@ -98,7 +105,8 @@ MAIN = {
     "data.image_size": "pixels a side",
     "data.augmentation": "mirrored in training",
     "model.weights": "model",
-    "model.size": "model",
+    "model.image_weights": "starts from",
+    "model.size": "size of the model",
     "model.freeze": "frozen",
     "model.probe": "classifier",
     "trainer.max_epochs": "epochs (rounds through the training videos)",
@@ -160,11 +168,13 @@ def choose(
 def sizes(videos: Sequence[VideoInfo], training: int, machine: Machine, start: Start | None) -> list[tuple[int, int]]:
     """Return the frames and sides that may be chosen, the cheapest first; one where weights or a GPU decide."""
     frames = [count for count in FRAMES if count == FRAMES[0] or count <= median(video.frames or 0 for video in videos)]
-    if start or machine.gpu or training < FEW:
+    first, *sides = start.sides if start and start.sides else SIDES
+    if start and start.sides:
+        frames = frames[:1]
+    elif start or machine.gpu or training < FEW:
         return [(frames[-1], GPU_SIDE if machine.gpu else STILLS_SIDE)]
     most = median(min(video.width or 0, video.height or 0) for video in videos)
-    larger = [(frames[-1], side) for side in SIDES[1:] if side <= most]
-    return [*((count, SIDES[0]) for count in frames), *larger]
+    return [*((count, first) for count in frames), *((frames[-1], side) for side in sides if side <= most)]
 
 
 def _clips(videos: Sequence[VideoInfo], start: Start | None, count: int, side: int) -> list[Choice]:
@@ -182,12 +192,12 @@ def _clips(videos: Sequence[VideoInfo], start: Start | None, count: int, side: i
             Choice("data.sampling", clip, f"each shows 4 s; {length}"),
             Choice("data.test_clips", 4, "four clips are averaged in the test, which is more of a video"),
         ]
-    if start:
-        known = [Choice(f"data.{key}", value, "of the weights") for key, value in start.clips.items()]
-        return chosen + known
+    chosen += [Choice(f"data.{key}", value, "of the weights") for key, value in (start.clips if start else {}).items()]
+    if start and not start.sides:
+        return chosen
     return [
         *chosen,
-        Choice("data.frames", count, f"half of the videos have up to {frames}"),
+        Choice("data.frames", count, f"a typical video has {frames}"),
         Choice("data.image_size", side, WHY.get(side, "more needs larger videos, more time (--minutes) or a GPU")),
     ]
 
@@ -233,9 +243,12 @@ def _tuning(start: Start) -> list[Choice]:
     reason = "fine-tuning: AdamW, lower rates for lower layers, a tenth is warm-up"
     if start.probe:
         rate, reason = rate | {"lr": 1e-3, "layer_decay": 1.0}, "a probe alone is trained: AdamW, a tenth is warm-up"
+    setting, why = "model.weights", "the start of training"
+    if start.sides:
+        setting, why = "model.image_weights", "an image model, as all schemes do"
     return [
         *(Choice(f"model.{key}", value, "of the weights") for key, value in start.settings.items()),
-        Choice("model.weights", start.weights, "the start of training"),
+        Choice(setting, start.weights, why),
         Choice("model.optimization", rate, reason),
     ]
 
@@ -245,12 +258,12 @@ def _scratch(machine: Machine, few: bool) -> list[Choice]:
     size = {"width": width, "depth": depth, "heads": heads}
     rate = {"optimizer": "muon", "lr": 3e-3, "weight_decay": 0.05, "warmup": 0.1, "warmup_start": 0.01}
     return [
-        Choice("model.size", size, "from scratch, so small; a larger one needs pretrained weights (--weights)"),
+        Choice("model.size", size, "small, as it starts from no pretrained weights; larger ones need them (--weights)"),
         Choice("model.patch", 16 if machine.gpu else 8 if few else 12, "pixels a side"),
         Choice("model.positions", "space-time", "the order of frames may matter"),
         Choice("model.position_std", 0.5, "positions that start near zero barely move in short trainings"),
         Choice("model.dropout", 0.0, "few steps"),
-        *([Choice("model.image_weights", STILLS, "few videos: it learns from made pictures first")] if few else []),
+        *([Choice("model.image_weights", STILLS, "few videos, so drawn pictures come first")] if few else []),
         Choice("model.optimization", rate, "from scratch Muon needs fewer steps than AdamW here"),
     ]
 

@@ -161,7 +161,7 @@ def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[li
     how = "as given"
     if not given and len(videos) < FEW:
         _take(videos, groups, splits, "test", PARTS_OF_FEW)
-        how = "chosen at random; so few videos that none choose a checkpoint"
+        how = "chosen at random; too few to choose the best checkpoint by, so the last one is tested"
     elif not given:
         _take(videos, groups, splits, "test")
         _take(videos, groups, splits, "val")
@@ -247,7 +247,7 @@ def limits(videos: Sequence[OwnVideo]) -> list[str]:
     points = 100 * 1.96 * math.sqrt(0.5 / tested)
     name, most = in_test.most_common(1)[0]
     lines = [
-        f"With {tested} test videos, two models must differ by {points:.0f} points before it is more than chance.",
+        f"With {tested} test videos, two models must differ by {points:.0f} points before that is more than chance.",
         f"Baseline: always answering {name!r} gives {100 * most / tested:.0f} %.",
     ]
     for split, what in (("val", "to choose the checkpoint"), ("test", "to test")):

@@ -14,7 +14,7 @@ from lit_video.datamodules.manifest import MANIFEST, scan
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.errors import UserError
 from lit_video.network.cost import count
-from lit_video.own_videos.budget import ENOUGH, built, clips_per_second, length, of_equal_compute, probed
+from lit_video.own_videos.budget import ENOUGH, FEWEST, built, clips_per_second, length, of_equal_compute, probed
 from lit_video.own_videos.choices import Choice, Machine, Start, as_lines, choose, crop_less, main_lines, nested, sizes
 from lit_video.own_videos.dividing import (
     FEW_FOR_FOLDS,
@@ -70,6 +70,7 @@ def _write_experiment(
 ) -> None:
     """Write the YAML file, with every choice and its reason on top; :data:`VIDEOS` lies beside it."""
     path, settings = options.file, nested(choices)
+    began = "" if options.folds else f", all schemes from {settings['model'].get('image_weights', 'scratch')}"
     data = {
         "root": str(root.resolve()),
         "train": str((path.parent / VIDEOS).resolve()),
@@ -85,7 +86,7 @@ def _write_experiment(
         "data": {"class_path": "VideoCSV", "init_args": data},
         "model": {"class_path": model, "init_args": settings["model"]},
         "table": {
-            "title": f"Videos of {options.place.resolve().name}",
+            "title": f"Videos of {options.place.resolve().name}{began}",
             "source": str(options.place.resolve()),
             "scale": "own",
             "metric": "test/video_top1",
@@ -135,23 +136,30 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
     files = [manifest[path] for path in {video.path for video in videos}]
     decoded = 3e-9 * sum((file.frames or 0) * (file.width or 0) * (file.height or 0) for file in files)
     model, rows = "XViT", options.schemes or {"xvit": SCHEMES["xvit"]}
-    if start:
+    if start and not options.schemes:
         model, rows = start.model, {"finetuned": {"label": f"{start.model}, fine-tuned"}}
     # every video trains in all folds but its own, and in the model of all
     parts = len(fold_names(counts))
     epoch = parts * len(videos) if parts else counts["train"]
     minutes = options.minutes or MINUTES["GPU" if machine.gpu else "CPU"]
     frozen = list[Choice]()
-    if start and (not machine.gpu if options.frozen is None else options.frozen):
+    if start and not start.sides and (not machine.gpu if options.frozen is None else options.frozen):
         start, frozen = probed(start, len(videos), epoch, minutes, len(classes))
         rows = {"probed": {"label": f"{start.model}, frozen, with a probe"}}
         folder = str(options.file.resolve().with_name("features"))
         frozen += [Choice("data.features", folder, "float16, shared by all rows")]
     choices, costs, lengths = list[Choice](), dict[str, int](), list[Choice]()
-    for size in sizes(facts, training, machine, start):
+    left = sizes(facts, training, machine, start)
+    while left:
+        size = left.pop(0)
         larger = choose(facts, decoded, pixels, classes, training, machine, start, size) + frozen
         spent, rate = _speed(larger, model, rows, len(classes), options.equal == "compute")
         found_lengths = length(rate, epoch, minutes, counts["val"] > 0, parts + 1)
+        if start and start.sides and not choices and found_lengths[0].value <= FEWEST:
+            clips = f"clips of {size[0]} frames, {size[1]} pixels a side, take too long to train in {minutes:g} minutes"
+            print(f"{start.weights}: {clips}; all schemes start from scratch. More time: --minutes N", flush=True)
+            start, left = None, sizes(facts, training, machine, None)
+            continue
         if choices and found_lengths[0].value < ENOUGH:
             break
         choices, costs, lengths = larger, spent, found_lengths

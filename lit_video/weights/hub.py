@@ -18,7 +18,7 @@ from lit_video.utils.text import did_you_mean
 from lit_video.utils.yaml_files import read_yaml
 
 TABLE = Path(__file__).with_name("released.yaml")
-PREFIX = "hub:"
+PREFIX, IMAGES = "hub:", "timm:"
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Release:
     @property
     def place(self) -> Path:
         """Path of the release's file or folder once it has been fetched."""
-        folder = data_folder() / "weights" / self.name
+        folder = data_folder() / "weights" / self.name.replace(":", "/")
         return folder / PurePosixPath(urlsplit(self.address).path).name if self.address else folder
 
     @property
@@ -63,8 +63,10 @@ def releases() -> dict[str, Release]:
 
 
 def find(setting: str) -> Release:
-    """Return a release by ``hub:NAME``, or refuse a name that is none."""
+    """Return a release by ``hub:NAME``, or timm's by ``timm:NAME``; refuse a name that is none."""
     name = setting.removeprefix(PREFIX)
+    if name.startswith(IMAGES):
+        return Release(name, {}, None, name.replace(":", "/"), {})
     if name in releases():
         return releases()[name]
     near = did_you_mean(name, releases()) or "; lit_video weights lists them"

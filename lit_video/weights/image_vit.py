@@ -18,7 +18,7 @@ from lit_video.network.embedding import Embedding, JointEmbedding
 from lit_video.network.positions import resize_space
 from lit_video.network.transformer import VideoTransformer, normed_mean
 from lit_video.network.vit import SIZES, ViTSize
-from lit_video.weights.hub import weights_path
+from lit_video.weights.hub import IMAGES, find, weights_path
 from lit_video.weights.mapping import TIMM, new_name, refuse_other_names, refuse_other_shapes, stored_grid
 from lit_video.weights.reading import StoredWeights, read_weights
 
@@ -26,7 +26,7 @@ from lit_video.weights.reading import StoredWeights, read_weights
 HEADS = ("head", "attn_pool", "pre_logits", "fc_norm", "decoder_", "mask_token")
 _GELUS = ("GELU", "GELUTanh", "QuickGELU")
 _INERT = ("Identity", "Dropout", "DropPath", "PatchDropout")  # outside of training
-PREFIX, STILLS = "timm:", "stills-"
+STILLS = "stills-"
 OPTIONAL = ("embed.cls_token", "embed.pos_embed")  # a network may have neither
 TubeletInit = Literal["central", "average"]
 
@@ -42,20 +42,22 @@ def read_image_vit(given: str, network: VideoTransformer, average: bool | None =
         network: the video transformer that starts from them.
         average: see there.
     """
-    if not given.startswith(PREFIX):
+    if not given.startswith(IMAGES):
         stored = read_weights(weights_path(given), average)
         if side := re.match(rf"{STILLS}\S+x(\d+)-w", Path(given).name):
             own = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
             return replace(stored, config={"image_size": int(side[1])}, preprocessor=own)
         return stored
-    name = given.removeprefix(PREFIX)
+    name = given.removeprefix(IMAGES)
     vit = on_meta(name)
     refuse_other_structure(vit, network)
     if not timm.is_model_pretrained(name):
         raise ValueError(f"timm {timm.__version__} has no weights of this name")
     if network.norm.weight.device.type != "meta":
+        fetched = find(given).here  # timm would ask the network first
+        kept = {"state_dict": read_weights(fetched).tensors} if fetched else None
         try:
-            vit = timm.create_model(name, pretrained=True)
+            vit = timm.create_model(name, pretrained=True, pretrained_cfg_overlay=kept)
         except Exception as error:  # no network, a damaged cache, or a name without weights
             raise ValueError(f"timm could not load its weights: {' '.join(str(error).split())}") from error
     tensors, config = vit.state_dict(), vit.pretrained_cfg

@@ -6,7 +6,9 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+import timm
 import torch
+from safetensors.torch import save_file
 from transformers import VideoMAEConfig, VideoMAEForVideoClassification
 
 import lit_video
@@ -114,8 +116,69 @@ def test_published_weights_go_the_whole_way(hub, videos, capsys, rows_in_this_pr
     assert not hub.asked
 
 
+IMAGE = "timm:test_vit.r160_in1k"  # timm's own for tests: 64 channels, 6 layers, 2 heads
+
+
+@pytest.fixture
+def image(hub, monkeypatch):
+    """An image model of timm with random weights on the stand-in of the hub, the default of ``compare``."""
+    torch.manual_seed(0)
+    model = timm.create_model(IMAGE.partition(":")[2])
+    save_file(model.state_dict(), hub.folder / "image.safetensors")
+    hub.files = {"model.safetensors": (hub.folder / "image.safetensors").read_bytes(), "config.json": b"{}"}
+    monkeypatch.setattr("lit_video.own_videos.images.DEFAULTS", (IMAGE,))
+    return model.state_dict()
+
+
+@pytest.mark.slow
+def test_schemes_start_from_one_image_model(hub, image, videos, capsys, rows_in_this_process, monkeypatch):  # noqa: F811
+    monkeypatch.setattr("lit_video.own_videos.plan.FEWEST", 0)  # whatever this machine's speed
+    command = ["compare", "rooms", "--schemes", "xvit,divided,vivit2", "--seeds", "0", "--minutes", "0.01"]
+    # a rate that leaves the start as it is
+    command += ["--trainer.logger=false", "--trainer.max_epochs=1", "--model.optimization.lr=1e-12"]
+    assert main(command) == 0
+    said = capsys.readouterr().out
+    assert f"downloading timm/test_vit.r160_in1k: 1 MB from http://127.0.0.1:{hub.server_port}, licence: " in said
+    assert f"image model: {IMAGE}, " in said and "Videos of rooms, all schemes from " + IMAGE in said
+    assert said.count("its positions are of 10 x 10 patches, here they are of 4 x 4: resized") == 3
+    content = read_yaml(videos.parent / "own/rooms/rooms_compare.yaml")
+    assert (content["data"]["init_args"]["image_size"], content["model"]["init_args"]["patch"]) == (64, 16)
+    for row, tubelets in {"xvit": 1, "divided": 1, "vivit2": 2}.items():
+        checkpoint = f"own/rooms/runs/rooms_compare/own/{row}/seed0/last.ckpt"
+        state = torch.load(checkpoint, weights_only=True)["state_dict"]
+        assert torch.allclose(state["network.blocks.5.mlp.fc2.weight"], image["blocks.5.mlp.fc2.weight"], atol=1e-6)
+        kernel = state["network.embed.patches.proj.weight"].unflatten(1, (3, tubelets))[:, :, tubelets // 2]
+        assert torch.allclose(kernel, image["patch_embed.proj.weight"], atol=1e-6)
+    assert "all schemes from " + IMAGE in (videos.parent / "own/rooms/rooms_compare.html").read_text()
+    assert "model.safetensors" in hub.asked
+    hub.asked.clear()
+    assert main(command) == 0 and not hub.asked
+
+
+@pytest.mark.parametrize(
+    ("flags", "status", "said"),
+    [
+        (["xvit,perceiver"], FAILED, f"Perceiver cannot start from {IMAGE}: "),
+        (["xvit,perceiver", "--weights", IMAGE], 2, "; leave such schemes out of --schemes, or --weights none"),
+        (["xvit", "--weights", "timm:resnet18"], 2, "--weights timm:resnet18: timm's ResNet of this name is no plain"),
+        (["xvit", "--weights", "xvit-b-k600"], 2, "expected auto, none, or an image model as timm:NAME"),
+        (["xvit"], FAILED, f"{IMAGE}: clips of 8 frames, 64 pixels a side, take too long to train in 1e-05 minutes"),
+        (["xvit", "--weights", "none"], FAILED, "wrote "),
+    ],
+)
+def test_otherwise_a_comparison_is_from_scratch(flags, status, said, image, videos, capsys, monkeypatch):  # noqa: F811
+    monkeypatch.setattr("lit_video.commands.finetune.run_command", lambda words: FAILED)
+    assert main(["compare", "rooms", "--minutes", "0.00001", "--schemes", *flags]) == status
+    printed = capsys.readouterr()
+    assert said in " ".join((printed.out + printed.err).split())
+    if status == FAILED:
+        content = read_yaml(videos.parent / "own/rooms/rooms_compare.yaml")
+        assert content["model"]["init_args"]["image_weights"] == "stills:24576"
+
+
+@pytest.mark.parametrize("command", [["finetune"], ["compare", "--schemes", "xvit"]], ids=["finetune", "compare"])
 @pytest.mark.parametrize("how", ["offline", "no hub", "a silent name server"])
-def test_without_a_network_training_starts_from_scratch_at_once(how, hub, videos, capsys, monkeypatch):  # noqa: F811
+def test_without_a_network_training_is_from_scratch(how, command, hub, image, videos, capsys, monkeypatch):  # noqa: F811
     monkeypatch.setattr("lit_video.commands.finetune.run_command", lambda words: FAILED)
     monkeypatch.setattr("lit_video.weights.hub.WAIT", 0.3)
     if how == "offline":
@@ -124,9 +187,11 @@ def test_without_a_network_training_starts_from_scratch_at_once(how, hub, videos
         monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     else:
         monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *given, **options: time.sleep(5))
-    assert main(["finetune", "rooms", "--minutes", "0.01"]) == FAILED
-    (line,) = [line for line in capsys.readouterr().out.splitlines() if "from scratch, " in line and VIDEOS in line]
+    assert main([*command, "rooms", "--minutes", "0.01"]) == FAILED
+    name = VIDEOS if command == ["finetune"] else IMAGE
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "from scratch" in line and name in line]
     reasons = {"offline": "HF_HUB_OFFLINE is set", "no hub": "9 does not answer", "a silent name server": "in 0.3 s"}
-    assert reasons[how] in line and f"lit_video weights fetch {VIDEOS}" in line
-    assert read_yaml(videos.parent / "own/rooms/rooms.yaml")["model"]["class_path"] == "XViT"
+    assert reasons[how] in line and f"lit_video weights fetch {name}" in line
+    (file,) = (videos.parent / "own/rooms").glob("rooms*.yaml")
+    assert read_yaml(file)["model"]["class_path"] == "XViT"
     assert not hub.asked

@@ -122,7 +122,7 @@ def test_classes_have_equal_shares_and_groups_are_whole(grouped, walks, test, va
     videos = named((label, f"{i}") for label, count in sizes.items() for i in range(count))
     groups = [f"g{i % 10}" for i in range(len(videos))] if grouped else None
     divided, how = divide(videos, groups)
-    assert "chosen at random" in how and ("none choose" in how) == (not val) == ("validation" not in how)
+    assert "chosen at random" in how and ("too few to choose" in how) == (not val) == ("validation" not in how)
     shares = defaultdict(Counter)
     for video in divided:
         shares[video.split][video.label] += 1
@@ -184,7 +184,7 @@ def test_rare_classes_are_left_out_by_name():
 def test_what_a_test_cannot_decide_is_said_first():
     videos = [OwnVideo(f"{split}{i}.mp4", "ab"[i % 2], split) for split in ("train", "val", "test") for i in range(10)]
     lines = limits(videos)
-    assert lines[0] == "With 10 test videos, two models must differ by 44 points before it is more than chance."
+    assert lines[0] == "With 10 test videos, two models must differ by 44 points before that is more than chance."
     assert lines[1] == "Baseline: always answering 'a' gives 50 %."
     lines = limits([video for video in videos if (video.split, video.label) != ("val", "b")])
     assert "No video of b to choose the checkpoint: too few videos, or too few recordings." in lines

@@ -1,0 +1,60 @@
+"""One image model that all schemes of a comparison start from, as the papers' do."""
+
+from dataclasses import asdict
+from typing import Any
+
+import torch
+
+from lit_video.errors import UserError
+from lit_video.own_videos.budget import built
+from lit_video.own_videos.choices import FRAMES, Start, at_hand
+from lit_video.own_videos.schemes import Rows
+from lit_video.weights.hub import IMAGES, fetch, find
+from lit_video.weights.image_vit import load_image_vit, on_meta, read_image_vit, structure
+
+# the cheapest first; ViViT-4 needs an even number of heads, which that has not
+DEFAULTS = f"{IMAGES}vit_tiny_patch16_224.augreg_in21k", f"{IMAGES}vit_small_patch16_224.augreg_in21k"
+PATCHES = (4, 6, 8, 10, 14)  # of a side
+COSTS = "which from few videos is far less accurate than in the papers, whose schemes start from an image model"
+
+
+def image_start(weights: str, rows: Rows) -> Start | None:
+    """Return ``timm:NAME``, or for ``auto`` the first default that all rows can start from, downloaded if need be.
+
+    Raises:
+        UserError: a row cannot start from it, or it cannot be had; for ``auto`` a line says so, and it is ``None``.
+    """
+    given = weights != "auto"
+    for image in [weights] if given else DEFAULTS[torch.cuda.is_available() :]:
+        try:
+            start = _start(image, rows)
+        except ValueError as error:
+            said = f"{image}: {error}"
+            continue
+        if given:
+            fetch(find(image))
+        return start if given or at_hand(image, COSTS) else None
+    if given:
+        raise UserError(f"--weights {said}; expected auto, none, or timm:NAME of a plain ViT (docs/image_weights.md)")
+    print(f"{said}. So that they are compared alike, all schemes start from scratch.", flush=True)
+    return None
+
+
+def _start(image: str, rows: Rows) -> Start:
+    if not image.startswith(IMAGES):
+        raise ValueError("is no image model of timm")
+    vit = on_meta(image.removeprefix(IMAGES))
+    size, patch = structure(vit), vit.patch_embed.patch_size[0]
+    sides = tuple(patch * count for count in PATCHES if patch * count <= vit.patch_embed.img_size[0])
+    pixels = {key: [*vit.pretrained_cfg[key]] for key in ("mean", "std")}
+    start = Start(image, "XViT", {"size": asdict(size), "patch": patch}, pixels, sides=sides)
+    clip = {"frames": FRAMES[0], "image_size": sides[0]}
+    for row in rows.values():
+        own = {key.removeprefix("model."): value for key, value in row["set"].items()}
+        try:
+            with torch.device("meta"):
+                net: Any = built(own.pop("model", start.model), start.settings | own, clip, 2)
+                load_image_vit(net, read_image_vit(image, net).tensors)
+        except ValueError as error:
+            raise ValueError(f"{row['label']} cannot start from it ({error})") from error
+    return start
