@@ -100,17 +100,19 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
     if weights not in ("auto", "none") and not compared:
         find_start(weights)
     # torch is imported here, in seconds, after the checks that need none
-    from lit_video.own_videos.choices import default_start, start_from
+    from lit_video.own_videos.choices import VIDEOS, at_hand, start_from
     from lit_video.own_videos.finding import find_videos
     from lit_video.own_videos.images import image_start
     from lit_video.own_videos.plan import PlanOptions, plan
 
     found = find_videos(arguments.videos)
     start = None
+    if weights == "auto" and not schemes:
+        weights = VIDEOS if at_hand(VIDEOS) else "none"
     if chosen and compared and weights != "none":
         start = image_start(weights, chosen)
-    elif weights != "none" and not (weights == "auto" and schemes):
-        start = default_start() if weights == "auto" else start_from(weights)
+    elif weights not in ("auto", "none"):
+        start = start_from(weights)
     if start and schemes and not compared:
         raise UserError(f"--weights {weights}: are of {start.model}, which is the scheme; leave --scheme out")
     rows = (chosen or {"xvit": SCHEMES["xvit"]}).values()

@@ -71,12 +71,7 @@ VIDEOS = "videomae-base-k400"  # weights to start from without a flag
 COSTS = "which took twice the time for the accuracy of a pretrained start where measured (docs/own_videos.md)"
 
 
-def default_start() -> Start | None:
-    """Return the weights to start from without a flag, downloaded if need be; ``None`` and a line without them."""
-    return start_from(VIDEOS) if at_hand(VIDEOS, COSTS) else None
-
-
-def at_hand(name: str, costs: str) -> bool:
+def at_hand(name: str, costs: str = COSTS) -> bool:
     """Download weights that no flag names, if need be; without them say what training from scratch ``costs``."""
     release = find(name)
     try:
@@ -105,7 +100,7 @@ MAIN = {
     "data.image_size": "pixels a side",
     "data.augmentation": "mirrored in training",
     "model.weights": "model",
-    "model.image_weights": "starts from",
+    "model.image_weights": "image model",
     "model.size": "size of the model",
     "model.freeze": "frozen",
     "model.probe": "classifier",
@@ -243,12 +238,9 @@ def _tuning(start: Start) -> list[Choice]:
     reason = "fine-tuning: AdamW, lower rates for lower layers, a tenth is warm-up"
     if start.probe:
         rate, reason = rate | {"lr": 1e-3, "layer_decay": 1.0}, "a probe alone is trained: AdamW, a tenth is warm-up"
-    setting, why = "model.weights", "the start of training"
-    if start.sides:
-        setting, why = "model.image_weights", "an image model, as all schemes do"
     return [
         *(Choice(f"model.{key}", value, "of the weights") for key, value in start.settings.items()),
-        Choice(setting, start.weights, why),
+        Choice(f"model.{'image_' if start.sides else ''}weights", start.weights, "the start of training"),
         Choice("model.optimization", rate, reason),
     ]
 

@@ -156,8 +156,8 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
         spent, rate = _speed(larger, model, rows, len(classes), options.equal == "compute")
         found_lengths = length(rate, epoch, minutes, counts["val"] > 0, parts + 1)
         if start and start.sides and not choices and found_lengths[0].value <= FEWEST:
-            clips = f"clips of {size[0]} frames, {size[1]} pixels a side, take too long to train in {minutes:g} minutes"
-            print(f"{start.weights}: {clips}; all schemes start from scratch. More time: --minutes N", flush=True)
+            why = f"in {minutes:g} minutes too few epochs fit, even with clips of {size[0]} frames x {size[1]} pixels"
+            print(f"{start.weights}: {why}. All schemes start from scratch. More time: --minutes N", flush=True)
             start, left = None, sizes(facts, training, machine, None)
             continue
         if choices and found_lengths[0].value < ENOUGH:
