@@ -71,6 +71,7 @@ def hub(tmp_path, monkeypatch):
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
     monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setattr("lit_video.weights.hub.WAIT", 60)  # a loaded machine
     release = Release(VIDEOS, SETTINGS, None, REPOSITORY, {})
     monkeypatch.setattr("lit_video.weights.hub.releases", lambda: {VIDEOS: release})
     server.folder = tmp_path / "published"
@@ -172,6 +173,7 @@ def test_schemes_start_from_one_image_model(hub, image, videos, capsys, rows_in_
 )
 def test_otherwise_a_comparison_is_from_scratch(flags, status, said, image, videos, capsys, monkeypatch):  # noqa: F811
     monkeypatch.setattr("lit_video.commands.finetune.run_command", lambda words: FAILED)
+    monkeypatch.setattr("lit_video.own_videos.images.at_hand", lambda image, costs: True)
     assert main(["compare", "rooms", "--minutes", "0.00001", "--schemes", *flags]) == status
     printed = capsys.readouterr()
     assert said in " ".join((printed.out + printed.err).split())
