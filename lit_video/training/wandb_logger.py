@@ -1,6 +1,7 @@
-"""Weights & Biases: a record of each run, offline without a key or network. A failure of W&B does not end the run."""
+"""Weights & Biases: a record of each run, offline without a key or server. A failure of W&B does not end the run."""
 
 import csv
+import io
 import os
 import shlex
 from collections.abc import Callable, Mapping
@@ -18,9 +19,8 @@ from lightning.pytorch.utilities import rank_zero_only
 from lit_video.runs.identity import lasting_settings, plain_settings
 from lit_video.tables.table import Row
 from lit_video.training.callbacks.checkpoints import Stopped
-from lit_video.training.run_end import exit_status
-from lit_video.utils.stop_signals import DONE, FAILED, INTERRUPTED, PREEMPTED, TERMINATED
-from lit_video.utils.wandb_login import first_line, project, server, why_offline
+from lit_video.utils.stop_signals import DONE, FAILED
+from lit_video.utils.wandb_login import first_line, project, why_offline
 from lit_video.video.seeding import digest
 
 # Slurm lets a job stop in 30 s; W&B's defaults are 90 s to start and no limit to finish.
@@ -42,6 +42,7 @@ class RowLogger(WandbLogger):
         table, scale, name, seed = (str(facts[key]) for key in ("table", "scale", "row", "seed"))
         lasting = digest(str(sorted(lasting_settings(config).items()))) % 16**6
         own_id = f"{table}-{scale}-{name}-seed{seed}-{lasting:06x}"
+        reason = why_offline()
         super().__init__(
             name=f"{row.label}, seed {seed} ({title})",
             save_dir=run_dir,
@@ -51,30 +52,32 @@ class RowLogger(WandbLogger):
             group=table,
             job_type="fit",
             tags=[table, scale, name, str(facts["scheme"]), f"seed{seed}"],
+            config=facts | {"cli": config},
+            allow_val_change=True,
+            mode="offline" if reason else "online",
         )
         del self._wandb_init["anonymous"]  # W&B warns of it, even of None
-        self.config = facts | {"cli": config}
         self.paper = {f"paper/{key}": value for key, value in row.paper.items()}
         self.step = 0
-        self.run: Any = None
         self.ended = os.environ.get("WANDB_MODE") == "disabled"
+        self.folder.mkdir(parents=True, exist_ok=True)  # without it W&B silently takes a temporary folder
+        if reason and not self.ended:
+            upload = f"wandb sync {shlex.quote(str(self.folder.resolve()))}/offline-run-*"
+            rank_zero_only(print)(f"W&B: {reason}, recording offline; upload: {upload}", flush=True)
 
     @property
     @rank_zero_experiment
     def experiment(self) -> Any:
         """W&B's run, begun at the first use; a dummy where it could not begin or has ended."""
-        if self.run is None and not self.ended:
-            self._begin()
-        return self.run or DummyLogger().experiment
+        return self.call(lambda: super(RowLogger, self).experiment) or DummyLogger().experiment
 
     def call(self, function: Callable[[], Any]) -> Any:
-        """Call into W&B; the first failure ends the record with one line."""
+        """Call into W&B, unless the record has ended; the first failure ends it with one line."""
         try:
-            return function()
+            return None if self.ended else function()
         except (Exception, SystemExit) as error:  # W&B raises SystemExit too
-            before = f" after step {self.step}; upload what was: {self._sync()}" if self.run else ""
-            lost = f"W&B: {first_line(error)}; nothing is recorded there{before}; results are in {self.run_dir}"
-            print(lost, flush=True)
+            lost = f"W&B: {first_line(error)}; nothing is recorded there after step {self.step}"
+            print(f"{lost}; results are in {self.run_dir}, what wandb sync can upload in {self.folder}", flush=True)
             self._end()
 
     def log_hyperparams(self, *args: Any, **kwargs: Any) -> None:
@@ -84,81 +87,42 @@ class RowLogger(WandbLogger):
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
         """Record numbers of an optimizer step, which is W&B's step too: a resumed run repeats no row."""
         self.step = self.step if step is None else step
-        if self.run:
-            self.call(lambda: self.run.log({**metrics, "trainer/global_step": self.step}, step=self.step))
+        numbers = {**metrics, "trainer/global_step": self.step}
+        self.call(lambda: self.experiment.log(numbers, step=self.step))
 
     def finish(self, metrics: dict[str, float], checkpoint: Path | None = None) -> None:
-        """Record the test's metrics, tables and pictures, and ``checkpoint`` as a model artifact; end the record."""
-        if self.run:
-            self.call(lambda: self._log_results(metrics, checkpoint))
+        """Record the test's metrics and pictures, and ``checkpoint`` as a model artifact; end the record."""
+        self.call(lambda: self._log_results(metrics, checkpoint))
         self.close(DONE)
 
     def close(self, status: int) -> None:
-        """End the record, if there is one, with the run's exit status."""
-        if self.run:
-            self.call(lambda: self._finish(status))
+        """End the record, if there is one, with the run's exit status; a stopped run may go on."""
+        if self._experiment and not self.ended:
+            if status not in (DONE, FAILED):
+                self.call(self.experiment.mark_preempting)
+            self.call(lambda: self.experiment.finish(status))
             self._end()
-
-    def _begin(self) -> None:
-        """Start the record: online if the server answers and takes it, else offline."""
-        if not (reason := why_offline()):
-            try:
-                self.run = self._start("online")
-            except (Exception, SystemExit) as error:
-                reason = f"{server()} does not take the run ({first_line(error)})"
-                _tear_down()
-        if reason:
-            self.run = self.call(lambda: self._start("offline"))
-        if reason and self.run:
-            where = f"view: wandb leet {shlex.quote(str(self.folder))}; upload: {self._sync()}"
-            print(f"W&B: {reason}, recording offline; {where}", flush=True)
-
-    def _start(self, mode: str) -> Any:
-        import wandb  # here, as runs without a logger need no W&B
-
-        self.folder.mkdir(parents=True, exist_ok=True)  # without it W&B silently takes a temporary folder
-        run = wandb.init(**self._wandb_init, mode=mode)  # type: ignore[arg-type]
-        run.define_metric("*", step_metric="trainer/global_step", step_sync=True)
-        run.config.update(self.config, allow_val_change=True)  # type: ignore[no-untyped-call]
-        run.summary.update(self.paper)
-        return run
 
     def _log_results(self, metrics: dict[str, float], checkpoint: Path | None) -> None:
         import wandb
 
-        self.run.summary.update(metrics)
-        rows = [[key, value, self.paper.get(f"paper/{key}")] for key, value in metrics.items()]
-        table = wandb.Table(columns=["metric", "ours", "paper"], data=rows)
-        result = {"result": table, "trainer/global_step": self.step} | wandb_media(self.run_dir)
-        self.run.log(result, step=max(self.step, self.run.step))
+        run = self.experiment
+        run.summary.update(self.paper | metrics)
+        run.log({"trainer/global_step": self.step} | wandb_media(self.run_dir), step=max(self.step, run.step))
         if checkpoint:
             artifact = wandb.Artifact(f"model-{self.version}", type="model", metadata=metrics)
             artifact.add_file(str(checkpoint), name="model.ckpt", skip_cache=True)
-            logged = self.run.log_artifact(artifact)
-            if not self.run.offline:
+            logged = run.log_artifact(artifact)
+            if not run.offline:
                 logged.wait(600)  # seconds: the limit to finish is too short for a checkpoint
 
-    def _finish(self, status: int) -> None:
-        if status in (PREEMPTED, INTERRUPTED, TERMINATED):
-            self.run.mark_preempting()
-        self.run.finish(status)
-
-    def _sync(self) -> str:
-        """Return the command that uploads every part of the record that is not at the server, in order."""
-        parts = "offline-run-*" if self.run is None or self.run.offline else Path(self.run.dir).parent.name
-        return f"wandb sync {shlex.quote(str(self.folder.resolve()))}/{parts}"
-
     def _end(self) -> None:
-        self.ended, self.run = True, None
-        _tear_down()
+        """End W&B's process, which keeps the id of a run; it may be dead."""
+        self.ended = True
+        with suppress(Exception, SystemExit):
+            import wandb
 
-
-def _tear_down() -> None:
-    """End W&B's process, which keeps the id and the environment of a run; it may be dead."""
-    with suppress(Exception, SystemExit):
-        import wandb
-
-        wandb.teardown()
+            wandb.teardown()
 
 
 class TrackRow(Callback):
@@ -177,7 +141,7 @@ class TrackRow(Callback):
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
         """End the record of a run that fails, or that stops at a checkpoint."""
         if self.logger:
-            self.logger.close(exit_status(exception.reason) if isinstance(exception, Stopped) else FAILED)
+            self.logger.close(exception.status if isinstance(exception, Stopped) else FAILED)
 
 
 def wandb_media(run_dir: Path) -> dict[str, Any]:
@@ -186,11 +150,9 @@ def wandb_media(run_dir: Path) -> dict[str, Any]:
 
     pictures = sorted(run_dir.glob("confusion*.png"))  # one of each task
     media: dict[str, Any] = {f"figures/{path.stem}": wandb.Image(str(path)) for path in pictures}
-    with (
-        suppress(FileNotFoundError),
-        (run_dir / "classes.csv").open(encoding="utf-8", errors="replace", newline="") as file,
-    ):
-        columns, *rows = csv.reader(file)  # task, class, numbers
+    with suppress(FileNotFoundError):
+        text = (run_dir / "classes.csv").read_text(encoding="utf-8", errors="replace")
+        columns, *rows = csv.reader(io.StringIO(text, newline=""))  # task, class, numbers
         data = [[*row[:2], *(float(cell) if cell else None for cell in row[2:])] for row in rows]
         media["test/classes"] = wandb.Table(columns=[*columns], data=data)
     return media

@@ -1,9 +1,7 @@
-"""A stand-in for W&B's server that answers the few requests of a run or a dashboard, or fails; it draws nothing."""
+"""A stand-in for W&B's server that answers the few requests of a dashboard, or refuses; it draws nothing."""
 
-import gzip
 import json
 import threading
-import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -15,48 +13,19 @@ MODEL = {"id": "1", "name": "mine", "entityName": "us", "createdAt": "2026-01-01
 
 
 class Answer(BaseHTTPRequestHandler):
-    """``server.fault`` is what every POST gets: an HTTP status, ``hang``, or None; rows are kept by their offset.
-
-    ``server.refusal`` is why no view of a dashboard is saved; those that were sent are in ``server.views``.
-    """
+    """``server.refusal`` is why no view of a dashboard is saved; those that were sent are in ``server.views``."""
 
     def do_GET(self):
         self.send(self.server.get, {})
 
     def do_POST(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        body = gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body
-        if self.server.fault == "hang":
-            time.sleep(100)
-            return
-        request = json.loads(body) if body.startswith(b"{") else {}
-        self.server.requests.append(request)
-        refusal = self.server.refusal if "upsertView" in request.get("query", "") else None
-        if message := "no" if self.server.fault else refusal:
-            self.send(self.server.fault or 200, {"data": None, "errors": [{"message": message}]})
-        elif self.path.endswith("file_stream"):
-            self.keep(request.get("files", {}).get("wandb-history.jsonl", {"offset": 0, "content": []}))
-            self.send(200, {"exitcode": None, "limits": {}})
+        request = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+        if self.server.refusal and "upsertView" in request["query"]:
+            self.send(200, {"data": None, "errors": [{"message": self.server.refusal}]})
         else:
-            self.send(200, {"data": self.data(request.get("query", ""), request.get("variables") or {})})
-
-    do_PUT = do_POST
-
-    def keep(self, sent):
-        for line, text in enumerate(sent["content"], sent["offset"]):
-            self.server.overwritten += line in self.server.history
-            self.server.history[line] = json.loads(text)
+            self.send(200, {"data": self.data(request["query"], request.get("variables") or {})})
 
     def data(self, query, variables):
-        if "RunResumeStatus" in query:
-            return {"model": PROJECT | {"bucket": self.bucket()}}
-        if "UpsertBucket" in query:
-            bucket = {"id": "b", "name": variables["name"], "historyLineCount": len(self.server.history)}
-            return {"upsertBucket": {"bucket": bucket | {"project": PROJECT}, "inserted": True}}
-        if "CreateRunFiles" in query:
-            url = f"http://127.0.0.1:{self.server.server_address[1]}/storage"
-            files = [{"name": name, "uploadUrl": url} for name in variables["files"]]
-            return {"createRunFiles": {"runID": "b", "uploadHeaders": [], "files": files}}
         if "upsertView" in query:
             self.server.views.append(variables)
             view = {key: variables[key] for key in ("name", "displayName", "type")}
@@ -70,16 +39,6 @@ class Answer(BaseHTTPRequestHandler):
             return {"models": {"edges": [{"node": MODEL | {"user": None}, "cursor": ""}], "pageInfo": page}}
         return {"viewer": VIEWER}
 
-    def bucket(self):
-        """What the server knows of the run: nothing, or the rows that it was sent."""
-        history = self.server.history
-        if not history:
-            return None
-        last = {"_step": history[max(history)]["_step"]}
-        known = {"name": "x", "config": "{}", "summaryMetrics": json.dumps(last), "tags": [], "eventsTail": "[]"}
-        known |= {"historyLineCount": len(history), "eventsLineCount": 0, "logLineCount": 0}
-        return known | {"historyTail": json.dumps([json.dumps(last | {"_runtime": 1})]), "wandbConfig": '{"t": 1}'}
-
     def send(self, status, content):
         text = json.dumps(content).encode()
         self.send_response(status)
@@ -92,12 +51,11 @@ class Answer(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def wandb_server(fault=None, get=200):
+def wandb_server(get=200):
     """A server and, as ``url``, where it is; ``get`` is the HTTP status of its pages."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
     server.daemon_threads, server.block_on_close = True, False
-    server.get, server.fault, server.refusal = get, fault, None
-    server.requests, server.history, server.overwritten, server.views = [], {}, 0, []
+    server.get, server.refusal, server.views = get, None, []
     server.url = f"http://127.0.0.1:{server.server_address[1]}"
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
