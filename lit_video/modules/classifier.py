@@ -3,8 +3,6 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, replace
-from functools import partial
-from inspect import getsource
 from typing import Any, Literal
 
 import torch
@@ -20,25 +18,25 @@ from lit_video.modules.metrics import (
     ViewAverage,
     binary_cross_entropy,
     mean_over_ranks,
+    right_clips,
     shared_numbers,
 )
 from lit_video.modules.optimization import Optimization, make_optimizer, optimization_of, rate
-from lit_video.modules.starting_weights import StartingWeights, is_loaded, mark_when_loaded
-from lit_video.network.aggregation import AttentiveProbe, head_inputs, linear_head, replace_head
+from lit_video.modules.starting_weights import StartingWeights, backbone_digest, is_loaded, mark_when_loaded
+from lit_video.network.aggregation import Probe, head_inputs, linear_head, put_probe, replace_head
 from lit_video.network.block import Checkpointing, checkpoint_layers
-from lit_video.network.transformer import VideoTransformer, all_tokens, frame_means
+from lit_video.network.transformer import VideoTransformer
 from lit_video.network.transformer import freeze as freeze_layers
 from lit_video.network.vit import ViTSize
 from lit_video.utils.class_paths import class_path
-from lit_video.utils.classes import Classes, class_numbers, outputs, per_task
+from lit_video.utils.classes import Classes, per_task
 from lit_video.utils.settings import model_names
 from lit_video.video.batch import Batch, as_batch, check_classes, labelled
-from lit_video.video.seeding import digest
 from lit_video.video.settings import SETTINGS, stored_settings
 from lit_video.video.trained_on import noted
 from lit_video.weights.image_vit import TubeletInit
 from lit_video.weights.loading import SourceName
-from lit_video.weights.reading import CHECKPOINT_KEY, COMPILED, MODEL_KEY, tensors_digest
+from lit_video.weights.reading import CHECKPOINT_KEY, COMPILED, MODEL_KEY
 from lit_video.weights.settings import WeightsSettings
 
 START = model_names("files", "start")
@@ -51,13 +49,11 @@ class VideoClassifier(LightningModule):
 
     Logs ``train/loss`` of every optimizer step, ``train/clip_top1``; ``val/loss``, ``val/clip_top1`` and
     ``val/clip_top5`` (the centre view); ``test/video_top1``, ``test/video_top5`` (all views of a video averaged, every
-    video once) and ``test/videos``. Accuracies are in percent. All of them are over all processes. Of several loaders
-    each has its own, ``val/loss/dataloader_idx_0``, ....
+    video once) and ``test/videos``: in percent, over all processes; for each of several loaders.
 
-    Several tasks (Epic-Kitchens' verb and noun, as in X-ViT's section 4) are heads of one network, trained together:
-    one linear layer whose columns the tasks share out, the loss the sum of their cross entropies. The accuracies above
-    then count what is right in all tasks; ``val/TASK_top1``, ``test/TASK_top1``, ... count one task. With verb and noun
-    all is called action too (see :class:`~lit_video.modules.metrics.VideoAccuracy`).
+    Several tasks (Epic-Kitchens' verb and noun, as in X-ViT's section 4) share out the columns of one linear layer; the
+    loss is the sum of their cross entropies. These accuracies then count what is right in all tasks,
+    ``val/TASK_top1``, ``test/TASK_top1``, ... one task (see :class:`~lit_video.modules.metrics.VideoAccuracy`).
 
     With several labels per video the loss is binary cross entropy, ``val/mean_average_precision`` and
     ``test/mean_average_precision`` are logged too, and a prediction is right if it is one of the labels.
@@ -106,7 +102,7 @@ class VideoClassifier(LightningModule):
         weights_source: SourceName | None = None,
         weights_ema: bool | None = None,
         image_pixels: Literal["ignore"] | None = None,
-        probe: Literal["attentive", "frames"] | None = None,
+        probe: Probe | None = None,
         freeze: int | Literal["backbone"] | None = None,
         activation_checkpointing: Checkpointing = "none",
         task_loss: Literal["sum", "mean"] = "sum",
@@ -127,11 +123,7 @@ class VideoClassifier(LightningModule):
         self.save_hyperparameters(ignore=["network"])
         keep_storable(self)
         if probe:
-            if num_classes is None or not isinstance(network, VideoTransformer):
-                raise ValueError(f"probe is {probe}, but the network has no tokens, or there are no num_classes")
-            frames = network.embed.grid.t if probe == "frames" else None
-            network.readout = frame_means if frames else all_tokens
-            network.aggregate = AttentiveProbe(network.size.width, outputs(num_classes), network.size.heads, frames)
+            put_probe(network, probe, num_classes)
         self.network = network
         self.weights = weights
         self.weights_settings = weights_settings
@@ -149,8 +141,7 @@ class VideoClassifier(LightningModule):
         self.view_average: ViewAverage = view_average
         if several_labels and view_average == "softmax":
             raise ValueError("view_average is softmax, but a video may have several labels, which have no softmax")
-        metric = VideoPrecision if several_labels else VideoAccuracy
-        self.val_accuracy, self.test_accuracy = (metric(num_classes, view_average) for _ in range(2))
+        self.val_accuracy, self.test_accuracy = self._metric(), self._metric()
         # the last optimizer step: loss; clips that were right and clips that could be read, means over batches
         self.step_loss = torch.tensor(0.0)
         self.step_hits = torch.zeros(2)
@@ -205,9 +196,7 @@ class VideoClassifier(LightningModule):
         """Replace the classifier by one of ``num_classes`` outputs, drawn at random; the rest of the network stays."""
         replace_head(self._plain_network, num_classes)
         self.num_classes = self.hparams["num_classes"] = num_classes
-        self.val_accuracy, self.test_accuracy = (
-            type(self.val_accuracy)(num_classes, self.view_average) for _ in range(2)
-        )
+        self.val_accuracy, self.test_accuracy = self._metric(), self._metric()
 
     def setup(self, stage: str) -> None:
         """Load the weights to start from; under a trainer later, when a checkpoint would have been restored."""
@@ -227,17 +216,8 @@ class VideoClassifier(LightningModule):
             if self.frozen != "backbone":
                 raise UserError("data.features: are of a frozen backbone; set model.freeze: backbone")
             network, training = self._plain_network.eval(), self.training
-            data.keep_features(network.features, self.device, self._backbone_digest())
+            data.keep_features(network.features, self.device, backbone_digest(network, self._checked))
             network.train(training)
-
-    def _backbone_digest(self) -> int:
-        """Return a number that depends on everything that decides a clip's features."""
-        state = self._plain_network.state_dict()
-        weights = {name: value for name, value in state.items() if not name.startswith("aggregate.")}
-        kinds = {type(part) for part in self._plain_network.modules()}
-        own = [kind for kind in kinds if not kind.__module__.startswith(("torch.", "lit_video.", "timm."))]
-        settings = sorted((name, repr(self._settings[name])) for name in CHECKED if name in self._settings)
-        return digest(tensors_digest(weights), settings, sorted(map(getsource, own)))
 
     @property
     def _start(self) -> StartingWeights:
@@ -258,6 +238,10 @@ class VideoClassifier(LightningModule):
         """Settings, and the family: the class of this package, which a class of one's own may extend."""
         ours = (kind.__name__ for kind in type(self).__mro__ if kind.__module__.startswith("lit_video."))
         return {**self.hparams, "family": next(ours)}
+
+    @property
+    def _checked(self) -> dict[str, Any]:
+        return {name: value for name, value in self._settings.items() if name in CHECKED}
 
     @property
     def _plain_network(self) -> Any:
@@ -298,10 +282,9 @@ class VideoClassifier(LightningModule):
         """Cross entropy, the tasks' sum or mean, or binary of several labels; of any targets of a :class:`Batch`.
 
         Shape: logits ``(b, classes)``; class numbers ``(b,)``, of tasks ``(b, tasks)``, or probabilities like logits.
-        The mean is over all clips of the batch; of one that could not be read there is nothing to add. So loss and
-        gradient are those of the batch without it, times the share of clips that could be read: every clip weighs the
-        same, in any batch and process. (A batch norm, though, sees the grey clip.) Mixup gives a
-        clip beside a broken one the weight that it has in the mixture: a dimmed clip, a smaller target.
+        The mean is over all clips of the batch, of which one that could not be read adds nothing: every clip weighs the
+        same, in any batch and process. (A batch norm, though, sees the grey clip.) Mixup gives a clip beside a broken
+        one the weight that it has in the mixture.
         """
         if self.several_labels:
             return binary_cross_entropy(logits, target) / len(logits)
@@ -319,10 +302,7 @@ class VideoClassifier(LightningModule):
         loss = self.loss(logits, target)
         if (run := self._run) is None:
             return loss
-        if self.several_labels:
-            hits = target.gather(1, logits.argmax(1, keepdim=True))[:, 0] >= 0.5
-        else:
-            hits = (class_numbers(logits, self.num_classes) == class_numbers(target, self.num_classes)).all(0)
+        hits = right_clips(logits, target, self.num_classes, self.several_labels)
         read = taken["video"] >= 0
         count, right = read.sum(), (hits & read).sum().float()
         self._batches.append(torch.stack((loss.detach().float(), right, count.float())))
@@ -361,24 +341,28 @@ class VideoClassifier(LightningModule):
         """Collect the centre views."""
         self._collect("val", batch, dataloader_idx)
 
+    def _metric(self) -> VideoAccuracy:
+        metric = VideoPrecision if self.several_labels else VideoAccuracy
+        return metric(self.num_classes, self.view_average)
+
     def _accuracy(self, split: str, loader: int) -> VideoAccuracy:
         """Return the metric of one of several loaders: ``val_accuracy``, ``val_accuracy_1``, ..."""
         name = f"{split}_accuracy_{loader}" if loader else f"{split}_accuracy"
         if not hasattr(self, name):
-            self.add_module(name, type(self.val_accuracy)(self.num_classes, self.view_average).to(self.device))
+            self.add_module(name, self._metric().to(self.device))
         return self.get_submodule(name)  # type: ignore[return-value]
 
     def _collect(self, split: str, batch: Any, loader: int) -> None:
         accuracy = self._accuracy(split, loader)
-        taken = self._batch(batch, partial(self._numbers, loader, accuracy), training=False)
-        accuracy.update(self(taken["clip"]), taken["target"], taken["video"], taken["view"])
+        processes = run.world_size if (run := self._run) else 1
 
-    def _numbers(self, loader: int, accuracy: VideoAccuracy, index: Tensor) -> Tensor:
-        """Give clips of a batch that have no video the numbers of their positions in the loader's order."""
-        number, run = sum(map(len, accuracy.video)) + index, self._run
-        if run is None or run.world_size == 1:
-            return number
-        return shared_numbers(number, self._loaders[loader], run.world_size)
+        def numbers(index: Tensor) -> Tensor:
+            """Return numbers of clips that have no video, by the loader's order."""
+            number = sum(map(len, accuracy.video)) + index
+            return shared_numbers(number, self._loaders[loader], processes) if processes > 1 else number
+
+        taken = self._batch(batch, numbers, training=False)
+        accuracy.update(self(taken["clip"]), taken["target"], taken["video"], taken["view"])
 
     @property
     def _loaders(self) -> Any:
@@ -430,7 +414,7 @@ class VideoClassifier(LightningModule):
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add the model's settings and, if there is a data set, its classes, the settings of clips and the videos."""
-        checkpoint[MODEL_KEY] = {name: self._settings[name] for name in CHECKED if name in self._settings}
+        checkpoint[MODEL_KEY] = self._checked
         if data := self._videos:
             own = {"model": class_path(type(self)), "data": stored_settings(data), "class_names": data.class_names}
             known = noted(self._plain_network, getattr(data, "trained_on", ""))

@@ -14,7 +14,7 @@ from torchmetrics.functional.classification import binary_average_precision
 from torchmetrics.utilities import dim_zero_cat
 
 from lit_video.errors import UserError
-from lit_video.utils.classes import Classes, per_task
+from lit_video.utils.classes import Classes, class_numbers, per_task
 
 TOP = (1, 5)
 ViewAverage = Literal["logits", "softmax"]
@@ -171,6 +171,13 @@ def ranked_hits(tasks: Sequence[tuple[Tensor, Tensor]], depth: int) -> Tensor:
         best = score.argsort(dim=1, descending=True, stable=True)[:, :depth]
         score, hit = score.gather(1, best), hit.gather(1, best)
     return hit
+
+
+def right_clips(logits: Tensor, target: Tensor, classes: Classes | None, several_labels: bool) -> Tensor:
+    """Return whether each clip's prediction is right, in all its tasks, or one of its several labels: bool ``(b,)``."""
+    if several_labels:
+        return target.gather(1, logits.argmax(1, keepdim=True))[:, 0] >= 0.5
+    return (class_numbers(logits, classes) == class_numbers(target, classes)).all(0)
 
 
 def mean_over_ranks(value: Tensor) -> Tensor:

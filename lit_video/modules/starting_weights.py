@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from inspect import getsource
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,13 +13,14 @@ from torch import nn
 from lit_video.errors import UserError
 from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.settings import Effect
+from lit_video.video.seeding import digest
 from lit_video.video.settings import stored_settings
 from lit_video.video.trained_on import noted
 from lit_video.weights.hub import weights_path
 from lit_video.weights.hugging_face import check_config, check_labels
 from lit_video.weights.image_vit import TubeletInit, load_image_vit, read_image_vit
 from lit_video.weights.loading import SourceName, load_pretrained
-from lit_video.weights.reading import StoredWeights, of_our_own, read_weights
+from lit_video.weights.reading import StoredWeights, of_our_own, read_weights, tensors_digest
 from lit_video.weights.settings import (
     IGNORE,
     OTHERWISE,
@@ -134,6 +136,18 @@ class StartingWeights:
     def _check_labels(self, stored: StoredWeights) -> None:
         if self.data is not None and isinstance(self.data.class_names, list):
             check_labels(stored.labels, self.data.class_names)
+
+
+def backbone_digest(network: VideoTransformer, settings: Mapping[str, Any]) -> int:
+    """Return a number that depends on everything that decides a clip's features."""
+    weights = {name: value for name, value in network.state_dict().items() if not name.startswith("aggregate.")}
+    kinds = {type(part) for part in network.modules()}
+    own = [kind for kind in kinds if not kind.__module__.startswith(("torch.", "lit_video.", "timm."))]
+    return digest(
+        tensors_digest(weights),
+        sorted((name, repr(value)) for name, value in settings.items()),
+        sorted(map(getsource, own)),
+    )
 
 
 def is_loaded(network: nn.Module) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -9,8 +10,11 @@ from torch import Tensor, nn
 from lit_video.attention import Bottleneck, Grid, Heads, Joint
 from lit_video.network.block import MLP
 from lit_video.network.positions import resize_time
-from lit_video.network.transformer import VideoTransformer
+from lit_video.network.transformer import VideoTransformer, all_tokens, frame_means
 from lit_video.network.vit import ViTSize, encoder, init_backbone
+from lit_video.utils.classes import Classes, outputs
+
+Probe = Literal["attentive", "frames"]
 
 
 class LinearHead(nn.Module):
@@ -69,6 +73,15 @@ class AttentiveProbe(LinearHead):
         x = x if self.pos_embed is None else x + resize_time(self.pos_embed, x.shape[1])
         u = self.read(self.query_token.expand(x.shape[0], -1, -1), x)
         return super().forward((u + self.mlp(u))[:, 0])
+
+
+def put_probe(network: nn.Module, probe: Probe, classes: Classes | None) -> None:
+    """Put an attentive probe in place of a network's classifier: over all tokens, or over the mean of each frame's."""
+    if classes is None or not isinstance(network, VideoTransformer):
+        raise ValueError(f"probe is {probe}, but the network has no tokens, or there are no num_classes")
+    frames = network.embed.grid.t if probe == "frames" else None
+    network.readout = frame_means if frames else all_tokens
+    network.aggregate = AttentiveProbe(network.size.width, outputs(classes), network.size.heads, frames)
 
 
 class TemporalMean(nn.Module):
