@@ -62,7 +62,7 @@ def unfinished(runs: Sequence[Run]) -> list[Run]:
 
 def rounds(runs: Sequence[Run]) -> list[list[Run]]:
     """Return the runs that train, then those that take over a training by ``--reuse``."""
-    from lit_video.training.reuse import first_of_each
+    from lit_video.training.identity import first_of_each
     from lit_video.training.run import build_row
 
     firsts = first_of_each([build_row(run).resolved() for run in runs])

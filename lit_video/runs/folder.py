@@ -10,7 +10,7 @@ from tempfile import TemporaryFile
 from filelock import FileLock, Timeout
 
 from lit_video.errors import UserError
-from lit_video.runs.files import RUN, read_run
+from lit_video.runs.files import RUN
 from lit_video.runs.results import read_result
 
 REFUSALS = {ENOLCK, ENOSPC, EDQUOT, EFBIG, EROFS, EACCES, EPERM, EEXIST, ENOTDIR, EIO}
@@ -29,10 +29,19 @@ def writable(run_dir: Path) -> None:
 
 
 @contextmanager
-def disk_errors(run_dir: Path) -> Iterator[None]:
-    """Report a disk's refusal in one line, with the file that it refused."""
+def owned(run_dir: Path, name: str) -> Iterator[None]:
+    """Make the folder this process's alone; report a disk's refusal in one line, and rename a damaged result.
+
+    The lock ends with the process. ``name`` is the run's, for messages.
+    """
+    writable(run_dir)
     try:
-        yield
+        with FileLock(run_dir / "lock", timeout=1):  # sweep --status touches it for an instant
+            _set_damage_aside(run_dir)
+            yield
+    except Timeout:
+        holder = f"another process is running it (it holds {run_dir / 'lock'})"
+        raise UserError(f"{name}: {holder}; wait or stop it") from None
     except OSError as error:
         if error.errno not in REFUSALS:
             raise
@@ -46,25 +55,7 @@ def _refused(error: OSError, place: Path) -> str:
     return f"--runs: cannot write {error.filename or place} ({error.strerror}); free it or give another --runs"
 
 
-@contextmanager
-def locked(run_dir: Path, name: str) -> Iterator[None]:
-    """Lock the folder for this process alone; the lock ends with the process."""
-    try:
-        with FileLock(run_dir / "lock", timeout=1):  # sweep --status touches it for an instant
-            yield
-    except Timeout:
-        raise UserError(
-            f"{name}: another process is running it (it holds {run_dir / 'lock'}); wait or stop it"
-        ) from None
-
-
-def set_result_aside(run_dir: Path) -> None:
-    """Rename the result of a training that becomes longer."""
-    (run_dir / RUN).replace(run_dir / f"run.step{read_run(run_dir)['result']['steps']}.json")
-
-
-def set_aside(run_dir: Path) -> None:
-    """Rename a damaged result."""
+def _set_damage_aside(run_dir: Path) -> None:
     try:
         read_result(run_dir)
     except UserError as error:

@@ -50,7 +50,7 @@ Kind = Literal["code", "data", "folder", "spread", "longer", "test", "training"]
 class Identity:
     """Identity of a run, kept in its folder and its checkpoints."""
 
-    settings: Mapping[str, Any]  # the resolved configuration
+    settings: Mapping[str, Any]  # resolved configuration
     data: str = ""  # digest of the videos and labels, or the name of drawn videos
     weights: Mapping[str, str] = field(default_factory=dict)  # digests of what training starts from, by setting
     commit: str = ""
@@ -109,36 +109,31 @@ class Record:
 
     identity: Identity  # the last attempt's
     changes: list[dict[str, Any]] = field(default_factory=list)  # since the run began: key, from, to
-    finished: bool = False  # True if there is a result
+    finished: bool = False  # True if there is a result, and no longer training is asked for
+    news: list[Difference] = field(default_factory=list)  # changes since the last attempt
 
-    def going_on(self, run_dir: Path, now: Identity) -> "Record":
-        """Return the record of the run in a folder that goes on as ``now``; prints and adds the changes."""
-        found = [each for each in differences(self.identity, now) if each.kind != "folder"]
-        for each in found:
-            print(f"{run_dir}: {each}", flush=True)
-        return Record(now, [*self.changes, *({"key": one.key, "from": one.was, "to": one.now} for one in found)])
+    def going_on(self, now: Identity) -> "Record":
+        """Return the record of the same run as it goes on."""
+        news = [each for each in differences(self.identity, now) if each.kind != "folder"]
+        changes = [*self.changes, *({"key": one.key, "from": one.was, "to": one.now} for one in news)]
+        return Record(now, changes, self.finished and all(each.kind != "longer" for each in news), news)
 
     def content(self) -> dict[str, Any]:
         """Return identity and changes for a file."""
         return {"identity": asdict(self.identity), "changes": self.changes}
 
-    def refuse_other(self, run_dir: Path, now: Identity, where: str) -> list[Difference]:
-        """Refuse another run than the one in the folder; returns the differences.
-
-        ``where`` names the origin of the settings in the message.
-        """
+    def refuse_other(self, run_dir: Path, now: Identity, where: str) -> None:
+        """Refuse another run than the one in the folder; ``where`` names the origin of its settings."""
         reasons: dict[Kind, str] = {"training": "", "test": ""}
         if self.finished:
             reasons["data"] = " (other videos or labels)"
-        if averages(now.settings):
+        if any(_kind_of(callback) in AVERAGING for callback in flatten(now.settings).get(CALLBACKS, [])):
             reasons["longer"] = " (averaged weights cannot be trained longer)"
         if packed_files(run_dir):
             reasons["longer"] = " (packed, without a checkpoint to go on from)"
-        found = differences(self.identity, now)
-        if other := next((each for each in found if each.kind in reasons), None):
+        if other := next((each for each in differences(self.identity, now) if each.kind in reasons), None):
             why = f"{run_dir} is another run: {other}{reasons[other.kind]}"
             raise UserError(f"{where}: {why}; give another --runs, or delete that folder")
-        return found
 
 
 def lasting_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -147,36 +142,32 @@ def lasting_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in flatten(settings).items() if not key.startswith(changing)}
 
 
-def averages(settings: Mapping[str, Any]) -> bool:
-    """Return whether a training ends with averaged weights, from which it cannot go on."""
-    return bool(_of_kinds(flatten(settings).get(CALLBACKS, []), AVERAGING))
-
-
 def global_batch(flat: Mapping[str, Any]) -> int | None:
     """Return the clips of an optimizer step over all devices, from flat settings; ``None`` if the machine decides."""
     if flat.get("global_batch"):
         return int(flat["global_batch"])
-    devices = flat.get("trainer.devices", 1)
-    factors = [len(devices) if isinstance(devices, list) else devices, *(flat.get(key, 1) for key in BATCH[1:])]
-    numbers = [int(factor) if str(factor).isdecimal() else 0 for factor in factors]
-    return math.prod(numbers) or None
+    devices, *factors = (flat.get(key, 1) for key in BATCH)
+    factors.append(len(devices) if isinstance(devices, list) else devices)
+    return math.prod(int(factor) if str(factor).isdecimal() else 0 for factor in factors) or None
 
 
 def flatten(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Join nested keys by dots; callbacks that numbers depend on are a setting of their own."""
     flat = _flat(settings)
     given = flat.get("trainer.callbacks") or []
-    named = [callback for callback in (given if isinstance(given, list) else [given]) if isinstance(callback, dict)]
-    counting = _of_kinds(named, COUNTING)
+    counting = [each for each in (given if isinstance(given, list) else [given]) if _kind_of(each) in COUNTING]
     return flat | ({CALLBACKS: counting} if counting else {})
+
+
+def _kind_of(callback: object) -> str:
+    return str(callback.get("class_path")).rpartition(".")[2] if isinstance(callback, dict) else ""
 
 
 def plain_settings(settings: Mapping[str, Any]) -> dict[str, Plain]:
     """Return settings as flat keys and plain values for W&B to group by: ``window``, ``size_width``, ``model``.
 
-    W&B reads a dot as a nested key, so parts of a key are joined by an underscore, without the group's name; where two
-    groups have a setting of the same name, the later one's value stands. A class gives its name, a list of plain values
-    their text with commas; what is not set is left out.
+    W&B reads a dot as a nested key. Of two groups' settings of one name the later one stands. A class gives its name, a
+    list its values with commas; what is not set is left out.
     """
     plain: dict[str, Plain] = {}
     for key, value in _flat(settings).items():
@@ -188,10 +179,6 @@ def plain_settings(settings: Mapping[str, Any]) -> dict[str, Plain]:
         if isinstance(value, Plain):
             plain["_".join(parts) or group] = value
     return plain
-
-
-def _of_kinds(callbacks: list[dict[str, Any]], kinds: set[str]) -> list[dict[str, Any]]:
-    return [callback for callback in callbacks if str(callback.get("class_path")).rpartition(".")[2] in kinds]
 
 
 def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

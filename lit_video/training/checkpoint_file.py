@@ -3,7 +3,6 @@
 import os
 import time
 import zipfile
-from collections import OrderedDict
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -13,11 +12,13 @@ import torch
 from lightning import Trainer
 from lightning.pytorch.callbacks import Callback, ModelCheckpoint
 from lightning.pytorch.plugins.io import TorchCheckpointIO
+from lightning_utilities.core.apply_func import apply_to_collection
 from torch import Tensor
 
 from lit_video.errors import RunFailed, UserError
 
 LAST, PREVIOUS = "last.ckpt", "previous.ckpt"
+FOLDER = "best"  # of a ModelCheckpoint, in the run's
 RUN_KEY = "lit_video_run"  # a checkpoint's record of its run
 
 
@@ -42,7 +43,8 @@ class CheckpointFile(TorchCheckpointIO):
         """
         start = time.monotonic()
         self.flush()
-        self._writing = self._thread.submit(write_checkpoint, copied(checkpoint), Path(path))
+        copy = apply_to_collection(checkpoint, Tensor, lambda tensor: tensor.detach().to("cpu", copy=True))
+        self._writing = self._thread.submit(write_checkpoint, copy, Path(path))
         self.waited += time.monotonic() - start
 
     def load_checkpoint(self, path: Any, map_location: Any = "cpu", weights_only: bool | None = True) -> dict[str, Any]:
@@ -126,21 +128,6 @@ def usable_checkpoint(run_dir: Path, owner: bool) -> Path | None:
             then = f"trying {PREVIOUS}" if others else "training starts over"
             print(f"{path}: damaged ({reason}); renamed to {renamed.name}, {then}", flush=True)
     return None
-
-
-def copied(content: Any) -> Any:
-    """Nested dictionaries, lists and tuples with a copy of every tensor in memory."""
-    if isinstance(content, Tensor):
-        return content.detach().to("cpu", copy=True)
-    if isinstance(content, dict):
-        pairs = ((key, copied(value)) for key, value in content.items())
-        return OrderedDict(pairs) if isinstance(content, OrderedDict) else dict(pairs)
-    if isinstance(content, list | tuple):
-        return type(content)([copied(value) for value in content])
-    return content
-
-
-FOLDER = "best"  # in the run's
 
 
 def keep_in_run(callbacks: Iterable[Callback], run_dir: Path) -> None:

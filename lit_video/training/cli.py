@@ -129,10 +129,12 @@ class CheckCLI(VideoCLI):
 
 
 class ReadCLI(CheckCLI):
-    """Reads settings, and builds nothing: for names and types before there is data."""
+    """Reads settings, for names and types before there is data; builds nothing and imports no scheme."""
 
     def instantiate_classes(self) -> None:
         """Build nothing; parse settings only."""
+
+    before_instantiate_classes = instantiate_classes
 
 
 class BuildCLI(CheckCLI):
@@ -159,26 +161,23 @@ def user_errors(where: Callable[[str], str]) -> Iterator[None]:
 
 def refuse_ignored(args: list[str], where: str) -> None:
     """Refuse values that the parser would ignore silently."""
-    from_data = "is taken from the data set"
-    messages = {link: f"{from_data}; set it there, as data.{link}" for link in LINKS}
-    messages["num_classes"] = f"{from_data}: its classes are counted; leave it out"
-    messages["several_labels"] = f"{from_data}; leave it out, and set data.label_separator for a table"
     recipe: object = None
     for flag, value in zip(args, [*args[1:], ""], strict=True):
         name, given = flag.split("=")[0].replace(".init_args", ""), flag.partition("=")[2] or value
-        if name.startswith("--model.") and (link := name.split(".")[1]) in LINKS:
-            raise UserError(f"{where}: model.{link}: {messages[link]}")
+        linked = {name.split(".")[1]} & {*LINKS} if name.startswith("--model.") else set()
+        place = where
         if name in ("--config", "-c"):
-            for link in sorted(_settings_in(Path(given), "model").keys() & set(LINKS)):
-                raise UserError(f"{given}: model.{link}: {messages[link]}")
+            linked, place = _settings_in(Path(given), "model").keys() & {*LINKS}, given
             recipe = _settings_in(Path(given), "data").get("augmentation", recipe)
+        if linked:
+            link = min(linked)
+            advice = f"set it there, as data.{link}" if link in model_names("clip") else "leave it out"
+            raise UserError(f"{place}: model.{link}: is taken from the data set; {advice}")
         if name == "--data.augmentation":
             recipe = None if given.startswith("{") else given
         if name.startswith("--data.augmentation.") and isinstance(recipe, str):
-            raise UserError(
-                f"{where}: {name[2:]}: augmentation is the recipe {recipe}, which is taken whole; write all its "
-                "settings, see lit_video/video/recipes.py"
-            )
+            taken = f"augmentation is the recipe {recipe}, which is taken whole"
+            raise UserError(f"{where}: {name[2:]}: {taken}; write all its settings, see lit_video/video/recipes.py")
 
 
 def _settings_in(path: Path, group: str) -> dict[str, Any]:

@@ -24,17 +24,16 @@ def accumulation(global_batch: int | None, devices: int, batch_size: int, accumu
     if global_batch is None:
         return accumulate
     if accumulate != 1:
-        raise UserError(
-            f"global_batch: it finds trainer.accumulate_grad_batches, which is set to {accumulate}, by itself; leave "
-            "that out, or set global_batch to null"
-        )
+        given = f"trainer.accumulate_grad_batches is {accumulate}, which it finds by itself"
+        raise UserError(f"global_batch: {given}; leave that out, or set global_batch to null")
     batches, rest = divmod(global_batch, devices * batch_size)
-    if not rest:
-        return batches
-    refused = f"global_batch: {global_batch} does not divide into {devices} devices x data.batch_size {batch_size}"
-    if global_batch % devices:
-        raise UserError(f"{refused}; numbers of devices that it divides into: {_divisors(global_batch)}")
-    raise UserError(f"{refused}; data.batch_size can be {_divisors(global_batch // devices)}")
+    if rest:
+        refused = f"{global_batch} does not divide into {devices} devices x data.batch_size {batch_size}"
+        each, left = divmod(global_batch, devices)
+        fitting = ", ".join(str(size) for size in range(1, each + 1) if each % size == 0)
+        advice = "take another number of devices" if left else f"data.batch_size can be {fitting}"
+        raise UserError(f"global_batch: {refused}; {advice}")
+    return batches
 
 
 def check_scaling(trainer: Namespace, global_batch: int | None, batch_size: int) -> None:
@@ -45,10 +44,6 @@ def check_scaling(trainer: Namespace, global_batch: int | None, batch_size: int)
     if str(trainer.devices).isdigit():  # other values are counted by Lightning, when it builds the trainer
         devices = int(trainer.devices) * trainer.num_nodes
         accumulation(global_batch, devices, batch_size, trainer.accumulate_grad_batches)
-
-
-def _divisors(number: int) -> str:
-    return ", ".join(str(i) for i in range(1, number + 1) if number % i == 0)
 
 
 class GlobalBatch(Callback):

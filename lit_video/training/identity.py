@@ -1,8 +1,8 @@
-"""Identity of a run that is asked for, and the record of the one in its folder."""
+"""Identity of a run that is asked for, beside the record of its folder's run, and beside runs of the same training."""
 
-from collections.abc import Mapping
+import shutil
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -11,48 +11,48 @@ from typing import Any
 from lit_video.datamodules import TemporalSkills
 from lit_video.datamodules.inspection import data_digest
 from lit_video.errors import UserError
-from lit_video.runs.identity import Difference, Identity, Record
+from lit_video.runs.files import RUN
+from lit_video.runs.identity import Identity, Record, differences
 from lit_video.runs.results import read_result
 from lit_video.schemes.loading import source_file
-from lit_video.training.checkpoint_file import LAST, PREVIOUS, RUN_KEY, peek
+from lit_video.training.checkpoint_file import FOLDER, LAST, PREVIOUS, RUN_KEY, peek, write_checkpoint
 from lit_video.training.cli import VideoCLI
 from lit_video.training.request import Run
 from lit_video.utils.environment import commit, versions
-from lit_video.utils.settings import model_names
+from lit_video.utils.processes import started_together
+from lit_video.utils.settings import data_names, model_names
 from lit_video.weights.hub import weights_path
-from lit_video.weights.reading import read_weights, tensors_digest
+from lit_video.weights.reading import CHECKPOINT_KEY, read_weights, tensors_digest
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A run that is asked for, beside the one in its folder."""
-
-    now: Identity
-    before: Record | None
-    differences: list[Difference]
-
-    @property
-    def done(self) -> bool:
-        """True if there is a result, and no longer training is asked for."""
-        longer = any(each.kind == "longer" for each in self.differences)
-        return self.before is not None and self.before.finished and not longer
-
-
-def ask(run: Run, cli: VideoCLI) -> Asked:
-    """Compare a run, built from its settings, with the one in its folder."""
+def ask(run: Run, cli: VideoCLI) -> Record:
+    """Return the record of a run as it begins or goes on; refuse another run than its folder's."""
     before, now = read_record(run.folder), run_identity(cli)
-    return Asked(now, before, before.refuse_other(run.folder, now, run.place()) if before else [])
+    if before is None:
+        return Record(now)
+    before.refuse_other(run.folder, now, run.place())
+    return before.going_on(now)
 
 
 def run_identity(cli: VideoCLI) -> Identity:
-    """Compute the identity of a run with these settings."""
+    """Compute the identity of a run with these settings: with digests of its videos, its scheme and starting weights.
+
+    A missing file of weights has no digest; training refuses it.
+    """
     settings, data = cli.resolved(), cli.datamodule
     if isinstance(data, TemporalSkills):
         listing = data.root.name  # the folder's name says how it is made
     else:
         data.prepare_data()  # may make what is listed
         listing = data_digest(data)
-    return Identity(settings, listing, _weights(settings["model"]["init_args"]), commit(), versions())
+    model, files = settings["model"]["init_args"], {}
+    if code := source_file(model.get("attention") or ""):
+        files["model.init_args.attention"] = blake2b(code.read_bytes(), digest_size=8).hexdigest()
+    for name in model_names("files"):
+        with suppress(UserError):
+            if given := model.get(name):
+                files[f"model.init_args.{name}"] = weights_digest(weights_path(given), model.get("weights_ema"))
+    return Identity(settings, listing, files, commit(), versions())
 
 
 def read_record(run_dir: Path) -> Record | None:
@@ -62,30 +62,9 @@ def read_record(run_dir: Path) -> Record | None:
             return Record(Identity(**result["identity"]), result["changes"], finished=True)
     for path in (run_dir / LAST, run_dir / PREVIOUS):
         with suppress(Exception):  # a damaged file can raise anything; training says that it is
-            return checkpoint_record(path)
+            content = peek(path)[RUN_KEY]
+            return Record(Identity(**content["identity"]), content["changes"])
     return None
-
-
-def checkpoint_record(path: Path) -> Record:
-    """Read the record of a checkpoint's run."""
-    content = peek(path)[RUN_KEY]
-    return Record(Identity(**content["identity"]), content["changes"])
-
-
-def _weights(model: Mapping[str, Any]) -> dict[str, str]:
-    """Return digests of a model's files: a user's scheme, and the values that training starts from.
-
-    A missing file has no digest; training refuses it.
-    """
-    found = {}
-    if code := source_file(model.get("attention") or ""):
-        found["model.init_args.attention"] = blake2b(code.read_bytes(), digest_size=8).hexdigest()
-    for name in model_names("files"):
-        if given := model.get(name):
-            with suppress(UserError):
-                path = weights_path(given)
-                found[f"model.init_args.{name}"] = weights_digest(path, model.get("weights_ema"))
-    return found
 
 
 def weights_digest(path: Path, average: bool | None = None) -> str:
@@ -98,3 +77,51 @@ def weights_digest(path: Path, average: bool | None = None) -> str:
 @lru_cache(maxsize=64)
 def _digest_of(path: Path, average: bool | None, states: tuple[tuple[str, int, int], ...]) -> str:
     return tensors_digest(read_weights(path, average).tensors)
+
+
+def take_trained(run: Run, now: Identity) -> Record | None:
+    """Take the last checkpoint and curve of a finished run of the same training, which leaves the test: ``--reuse``.
+
+    Returns:
+        The record of the run with that training; ``None`` if there is no such run, or this one has been begun.
+    """
+    if started_together():
+        raise UserError("--reuse: not for a run whose processes torchrun or srun starts; leave it out")
+    if now.commit == "unknown" or "+" in now.commit:
+        code = f"the code is not a commit's ({now.commit})"
+        raise UserError(f"--reuse: {code}, so no run is known as the same; leave it out")
+    folders = sorted(path.parent for path in run.request.folder.glob(f"*/*/*/seed{run.seed}/{RUN}"))
+    source = next((folder for folder in folders if _trained_alike(folder, now)), None)
+    if source is None or (run.folder / LAST).exists():
+        return None
+    print(f"{run.label}: trained as {source}", flush=True)
+    content = peek(source / LAST)
+    record = Record(Identity(**content[RUN_KEY]["identity"])).going_on(now)
+    content[RUN_KEY] = record.content()
+    data = now.settings["data"]["init_args"]
+    content[CHECKPOINT_KEY]["data"] |= {name: data[name] for name in data_names("counts")}
+    shutil.copy2(source / "curves.csv", run.folder)
+    write_checkpoint(content, run.folder / LAST)
+    return record
+
+
+def first_of_each(configs: Sequence[Mapping[str, Any]]) -> list[bool]:
+    """Return for each run whether no run before it differs in its test alone, so that it trains."""
+    runs = [Identity(config) for config in configs]
+    return [not any(_same_training(before, run) for before in runs[:i]) for i, run in enumerate(runs)]
+
+
+def _trained_alike(folder: Path, now: Identity) -> bool:
+    """Return whether a folder has a finished run of the same training, in one piece, with its last weights."""
+    try:
+        result = read_result(folder)
+        if not result or result["changes"] or result["skipped_steps"]:
+            return False
+        same = _same_training(Identity(**result["identity"]), now)
+    except (UserError, LookupError, TypeError):
+        return False  # damaged: trained again
+    return same and (folder / LAST).is_file() and not (folder / FOLDER).exists()
+
+
+def _same_training(one: Identity, other: Identity) -> bool:
+    return all(each.kind == "test" for each in differences(one, other))

@@ -23,13 +23,6 @@ from lit_video.utils.settings import model_names
 TAKEN = ("seed_everything", "data", "model")
 
 
-class RecordCLI(ReadCLI):
-    """Reads a record's settings; builds nothing, opens no other file and imports no scheme."""
-
-    def before_instantiate_classes(self) -> None:
-        """Import no scheme and build nothing; parse settings only."""
-
-
 def run_flags(record: Path, given: Sequence[str] = ()) -> list[str]:
     """Return the model and the data of a run, by its ``run.json``, as flags, with its seed and precision.
 
@@ -41,7 +34,7 @@ def run_flags(record: Path, given: Sequence[str] = ()) -> list[str]:
         settings = read_run(record.parent)["identity"]["settings"]
         precision = settings["trainer"]["precision"]
         with _known_classes(words), user_errors(lambda key: str(record)):
-            read = RecordCLI(setting_flags({key: settings[key] for key in TAKEN})).resolved()
+            read = ReadCLI(setting_flags({key: settings[key] for key in TAKEN})).resolved()
     except UserError as error:
         if denied := re.search(r"([\w.]+): Importing '(.+?)' is not allowed", str(error)):
             key, name = denied.groups()

@@ -17,20 +17,17 @@ WHOLE = "model.size"  # a mapping that is always given whole, and takes no null
 
 @dataclass(frozen=True)
 class Request:
-    """A table, its rows and seeds, the runs folder, and all other flags as they were given.
-
-    With ``reuse`` a row takes the weights of a finished run, of whatever table, that was trained alike.
-    """
+    """What is to run, where, and with which settings."""
 
     table: Table
     configs: list[Path]
     rows: list[Row]
     seeds: list[int]
-    folder: Path
-    flags: list[str]
-    single: bool
-    recipe: str | None = None
-    reuse: bool = False
+    folder: Path  # of all runs
+    flags: list[str]  # all other settings, as they were given
+    single: bool  # one row with one seed
+    recipe: str | None = None  # name of one of the scale's; absent: the first one of each family
+    reuse: bool = False  # a row takes the weights of a finished run, of whatever table, that was trained alike
 
     @property
     def runs(self) -> list["Run"]:
@@ -60,12 +57,6 @@ class Run:
     def name(self) -> str:
         """Table, row and seed, as messages of several tables name a run."""
         return f"{self.request.table.name} {self.label}"
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """The names of a run: table, row, scale, seed."""
-        table = self.request.table
-        return {"table": table.name, "row": self.row.name, "scale": table.scale, "seed": self.seed}
 
     @property
     def folder(self) -> Path:
@@ -106,11 +97,9 @@ class Run:
         """Refuse to start from the weights of a run that is not finished."""
         if self.start and weights == str(self.start) and not has_result(self.start):
             table, scale, row = self.start.parts[-4:-1]
-            before = f"fit --config {table} --config scale/{scale} --row {row} --seeds {self.seed}"
-            raise UserError(
-                f"model.weights: the run {self.start} is not finished: first run lit_video {before} "
-                f"--runs {self.request.folder}, or give other --model.weights"
-            )
+            before = f"--config {table} --config scale/{scale} --row {row} --seeds {self.seed}"
+            advice = f"first run lit_video fit {before} --runs {self.request.folder}"
+            raise UserError(f"model.weights: {self.start} is not finished: {advice}, or give other --model.weights")
 
     def place(self, key: str = "") -> str:
         """Name a setting's origin for messages: the user's flag, the row, or the files."""
@@ -132,8 +121,7 @@ def build_request(
 ) -> Request:
     """Read a table from its file and those of a scale, for a :class:`Request`.
 
-    Rows are named, or numbered, also several with commas; ``None`` is all of them. Without a recipe of the scale each
-    family takes its first. Flags are other settings, as ``--data.X=Y``.
+    Rows are named, or numbered, also several with commas; ``None`` is all of them. Flags are ``--data.X=Y``, ....
     """
     table = read_table(list(configs), recipe)
     named = {(row := table.row(name)).name: row for text in rows or () for name in text.split(",")}
@@ -143,13 +131,10 @@ def build_request(
 
 
 def setting_flags(settings: Mapping[str, Any]) -> list[str]:
-    """Return settings by their names, such as ``model.window``, as flags; a class before the settings that it takes.
-
-    A mapping replaces the one of the files, by a null before it: jsonargparse would mix their keys.
-    """
+    """Return settings by their names, such as ``model.window``, as flags; a class before the settings that it takes."""
     flags = []
     for key, value in sorted(settings.items(), key=lambda setting: "." in setting[0]):
         if isinstance(value, dict) and key != WHOLE:
-            flags.append(f"--{key}=null")
+            flags.append(f"--{key}=null")  # without it jsonargparse mixes in the keys of the files' mapping
         flags.append(f"--{key}={value if isinstance(value, str) else json.dumps(value)}")
     return flags

@@ -1,62 +1,69 @@
-"""Trains and tests one row with one seed, from its last checkpoint if there is one."""
+"""Train and test one row with one seed, from its last checkpoint if there is one, and write the result."""
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
 
 import torch
+from lightning.pytorch.callbacks import WeightAveraging
 from torch import nn
 
+from lit_video.datamodules import TemporalSkills
 from lit_video.errors import RunFailed, UserError
-from lit_video.runs.files import RUN, update_run
-from lit_video.runs.folder import disk_errors, locked, set_aside, set_result_aside, writable
-from lit_video.runs.identity import Identity, Record
+from lit_video.runs.files import RUN, has_result, read_run, update_run
+from lit_video.runs.folder import owned
+from lit_video.runs.identity import Record
 from lit_video.runs.status import Status, write_status
+from lit_video.schemes.reach import reach
 from lit_video.tables.reading import write_origin
 from lit_video.tables.results import refuse_apart
 from lit_video.training.callbacks.checkpoints import Stopped
+from lit_video.training.callbacks.finite import refuse_not_finite
 from lit_video.training.checkpoint_file import LAST, PREVIOUS, best_checkpoint, peek, usable_checkpoint
 from lit_video.training.cli import CheckCLI, refuse_ignored, user_errors
 from lit_video.training.global_batch import check_scaling
-from lit_video.training.identity import ask, checkpoint_record
+from lit_video.training.identity import ask, take_trained, weights_digest
 from lit_video.training.request import Run
-from lit_video.training.result import measure, write_result
-from lit_video.training.reuse import take_trained
 from lit_video.training.run_cli import RunCLI, as_list, refuse_searches
-from lit_video.training.run_end import exit_status, failures, leave, say_dead_ranks, stopped, write_end
+from lit_video.training.run_end import failures, leave, say_dead_ranks, write_end
 from lit_video.training.stills import start_from_stills
+from lit_video.utils.command_line import recorded_command
+from lit_video.utils.environment import device_name
 from lit_video.utils.processes import first_process, started_by_lightning
 from lit_video.utils.stop_signals import DONE, FAILED, STATUS, StopSignals
+from lit_video.video.trained_on import said, seen
 
 
 def is_done(run: Run) -> bool:
     """Return whether there is a result, and no longer training is asked for."""
-    return ask(run, checked_row(run)).done
+    return ask(run, checked_row(run)).finished
 
 
 def run_row(run: Run, stops: StopSignals) -> int:
     """Train and test a row with a seed, from its last checkpoint if there is one; returns the exit status."""
     run_dir, stops.name = run.folder, run.label
     if not first_process():  # one of several, started by Lightning, torchrun or Slurm
-        return DONE if is_done(run) else _guarded(run, stops)
+        return DONE if is_done(run) else _to_the_end(run, stops)
     cli = checked_row(run)
-    writable(run_dir)
-    with disk_errors(run_dir), locked(run_dir, run.name):
-        set_aside(run_dir)
+    with owned(run_dir, run.name):
         write_origin(run_dir.parents[1], run.request.configs, run.request.recipe)
-        asked = ask(run, cli)
-        if asked.done:
-            code = "".join(f"; {each}" for each in asked.differences if each.kind == "code")
-            print(f"{run.label}: finished, skipped (see {run_dir / RUN}{code})")
+        record = ask(run, cli)
+        if not record.finished:
+            refuse_apart(run.request.table, run.request.folder, run.row.name, record.identity, run.place())
+            if has_result(run_dir):  # of a shorter training
+                (run_dir / RUN).replace(run_dir / f"run.step{read_run(run_dir)['result']['steps']}.json")
+            elif run.request.reuse:
+                record = take_trained(run, record.identity) or record
+        for change in record.news:
+            print(f"{run_dir}: {change}", flush=True)
+        if record.finished:
+            print(f"{run.label}: finished, skipped (see {run_dir / RUN})")
             return DONE
-        refuse_apart(run.request.table, run.request.folder, run.row.name, asked.now, run.place())
-        if asked.before and asked.before.finished:
-            set_result_aside(run_dir)
-        elif run.request.reuse:
-            take_trained(run, asked.now)
         stops.last_words = lambda stop, line: leave(run_dir, STATUS[stop], line)
         write_status(run_dir, Status("starting"))
-        return _guarded(run, stops, asked.now)
+        return _to_the_end(run, stops, record)
 
 
 def build_row(run: Run, build: type[CheckCLI] = CheckCLI) -> CheckCLI:
@@ -80,28 +87,29 @@ def checked_row(run: Run) -> CheckCLI:
     return cli
 
 
-def _guarded(run: Run, stops: StopSignals, now: Identity | None = None) -> int:
+def _to_the_end(run: Run, stops: StopSignals, record: Record | None = None) -> int:
     """Train and test; whatever ends it early is said in a line, and in ``run.json``.
 
-    ``now`` is what the run is, in the process that owns its folder.
+    ``record`` is the run's, in the process that owns its folder.
     """
-    name = run.label
-    if now:
-        say_dead_ranks(run.folder, name)
+    if record:
+        say_dead_ranks(run.folder, run.label)
     try:
         with failures():
-            return _train_and_test(run, stops, now)
+            _train_and_test(run, stops, record)
+        return DONE
     except Stopped as stop:
-        if now:
-            return stopped(stop, run.folder, name)
-        return DONE if started_by_lightning() else exit_status(stop.reason)  # or Lightning kills rank 0
+        if record:
+            print(f"{run.label}: {stop}", flush=True)
+            leave(run.folder, stop.status, str(stop), stop.step, stop.steps)
+        return DONE if started_by_lightning() else stop.status  # or Lightning kills rank 0
     except BaseException as error:
-        if now:
+        if record:
             reason = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
             write_end(run.folder, "failed", reason)
         if not isinstance(error, RunFailed):
             raise
-        print(f"error: {name}: {error}", file=sys.stderr, flush=True)
+        print(f"error: {run.label}: {error}", file=sys.stderr, flush=True)
         return FAILED
 
 
@@ -116,32 +124,99 @@ def _compiled(network: nn.Module, wanted: bool) -> Iterator[None]:
         vars(network).pop("forward", None)  # compiled code knows nothing of hooks that come later
 
 
-def _train_and_test(run: Run, stops: StopSignals, now: Identity | None) -> int:
+def _train_and_test(run: Run, stops: StopSignals, record: Record | None) -> None:
     run_dir = run.folder
-    checkpoint = usable_checkpoint(run_dir, owner=now is not None)
+    checkpoint = usable_checkpoint(run_dir, owner=record is not None)
+    if record and not checkpoint:
+        record = Record(record.identity)
     with user_errors(run.place):
-        cli = RunCLI(run, stops, now.commit if now else "")
+        cli = RunCLI(run, stops, record)
         if not checkpoint:
-            start_from_stills(cli.model, cli.datamodule, run_dir if now else None)
-    if now:
-        record = checkpoint_record(checkpoint).going_on(run_dir, now) if checkpoint else Record(now)
-        cli.checkpoints.record = record.content()
+            start_from_stills(cli.model, cli.datamodule, run_dir if record else None)
+    if record:
         update_run(run_dir, **record.content())
         write_status(run_dir, Status("preparing data"))
     with _compiled(cli.model.network, cli.config.compile == "full"):
         cli.trainer.fit(cli.model, cli.datamodule, ckpt_path=checkpoint, weights_only=True)
         if cli.config.trainer.fast_dev_run:
             cli.trainer.test(cli.model, cli.datamodule, verbose=False)
-            return DONE
+            return
         seconds = cli.timer.time_elapsed("train")  # the test loads the checkpoint's, which are added to these
         last, previous = run_dir / LAST, run_dir / PREVIOUS
         final = last if last.exists() else previous  # last.ckpt was damaged after training had ended
         if (step := peek(final)["global_step"]) != cli.trainer.global_step:
             raise RunFailed(f"{final} is of step {step}, training ended at {cli.trainer.global_step}: no result")
         tested = best_checkpoint(cli.trainer) or final
-        metrics = measure(cli, tested)
-    if now:
-        write_result(cli, tested, metrics, seconds)
+        metrics = _measure(cli, tested)
+    if record:
+        _write_result(cli, tested, metrics, seconds)
         if final is last:
             previous.unlink(missing_ok=True)
-    return DONE
+
+
+def _measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
+    """Test the weights of a checkpoint, with the frames in every order that the data set's settings name.
+
+    Raises:
+        RunFailed: a number is not finite.
+    """
+    for callback in cli.trainer.callbacks:  # type: ignore[attr-defined]
+        if isinstance(callback, WeightAveraging):  # or it replaces the checkpoint's average by the weights of training
+            callback.on_load_checkpoint = lambda *args: None  # type: ignore[method-assign]
+    metrics = _tested(cli, checkpoint) | cli.predictions.calibration_error
+    cli.trainer.loggers = []  # the run's record keeps the test of videos as they are
+    for order in cli.datamodule.test_orders:
+        cli.datamodule.order = order
+        measured = {key.removeprefix("test/"): value for key, value in _tested(cli, checkpoint).items()}
+        metrics |= {f"{order}/{key}": value for key, value in measured.items() if key != "videos"}
+    if cli.model.few_classes:  # top-5 of these says nothing
+        metrics = {key: value for key, value in metrics.items() if not key.endswith("_top5")}
+    refuse_not_finite(metrics, f"test of {checkpoint}")
+    return metrics
+
+
+def _tested(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
+    """Test; return the metrics over all videos and over groups of classes."""
+    cli.trainer.test(cli.model, cli.datamodule, ckpt_path=checkpoint, verbose=False)
+    measured = {key: float(value) for key, value in cli.trainer.callback_metrics.items() if key.startswith("test/")}
+    return measured | cli.predictions.group_accuracy(cli.datamodule.class_groups)
+
+
+def _write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], seconds: float) -> None:
+    """Close the W&B run, then write the result of a run into ``run.json``; ``seconds`` of training."""
+    steps = cli.trainer.global_step
+    write_status(cli.run_dir, Status("writing", steps, steps))
+    videos, broken = int(metrics.pop("test/videos", 0)), len(cli.datamodule.found_broken.reasons["test"])
+    if cli.logger:
+        cli.logger.finish(metrics, {"best": checkpoint, "last": cli.run_dir / LAST}.get(cli.config.wandb_artifact))
+    known = seen(cli.model.trained_on, cli.datamodule.records("test"))
+    facts = dict(cli.facts)
+    if isinstance(data := cli.datamodule, TemporalSkills):
+        sight = reach(cli.model.network, data.frames, data.image_size)
+        # a model that knows which frames are near can tell more than one for which they are a set
+        ceiling = data.reversal_ceiling if sight.near else data.blind_ceiling
+        facts |= {"reach": sight.frames, "sees_order": sight.order, "blind_ceiling": ceiling}
+    file = str(checkpoint.resolve().relative_to(cli.run_dir.resolve()))
+    result = facts | {
+        "metrics": metrics,
+        "test_videos": videos,
+        "test_broken": broken,
+        "test_seen": known.count(True),
+        "video_counts": cli.datamodule.video_counts,
+        "steps": steps,
+        "global_batch": cli.global_batch.clips,
+        "weights": {"file": file, "step": peek(checkpoint)["global_step"], "digest": weights_digest(checkpoint)},
+        "skipped_steps": cli.finite.skipped,
+        "seconds": seconds,
+        "checkpoint_seconds": cli.file.waited,
+        "device": device_name(cli.trainer.strategy.root_device),
+        "command": recorded_command(sys.argv[1:]),
+        "finished": datetime.now().astimezone().isoformat(timespec="seconds"),
+    }
+    update_run(cli.run_dir, state=None, result=result)
+    scores = ", ".join(f"{key} {value:.1f}" for key, value in metrics.items())
+    tested = f"{scores} on {videos} videos" if videos else "trained, not tested"
+    ended = [tested, said(known), f"{seconds:.0f} s"]
+    if (device := cli.trainer.strategy.root_device).type == "cuda":
+        ended.append(f"peak of GPU memory {torch.cuda.max_memory_allocated(device) / 1e9:.1f} GB")
+    print(f"{cli.run.label}: {', '.join(filter(None, ended))}", flush=True)

@@ -9,13 +9,13 @@ from lightning.pytorch.callbacks import BatchSizeFinder, Callback, LearningRateF
 
 from lit_video.errors import UserError
 from lit_video.network.cost import count
+from lit_video.runs.identity import Record
 from lit_video.training.callbacks.broken_videos import ReportBroken
-from lit_video.training.callbacks.checkpoints import Checkpoints
+from lit_video.training.callbacks.checkpoints import Checkpoints, ExactResumption
 from lit_video.training.callbacks.finite import RequireFinite
 from lit_video.training.callbacks.learning_curve import Curve
 from lit_video.training.callbacks.predictions import SavePredictions
-from lit_video.training.callbacks.progress import DataWait, Progress
-from lit_video.training.callbacks.resumption import ExactResumption
+from lit_video.training.callbacks.progress import Progress
 from lit_video.training.checkpoint_file import CheckpointFile, keep_in_run
 from lit_video.training.cli import VideoCLI
 from lit_video.training.global_batch import GlobalBatch, accumulation
@@ -28,9 +28,9 @@ from lit_video.utils.stop_signals import StopSignals
 class RunCLI(VideoCLI):
     """Data set, model and trainer of one run, the trainer with the run's folder, checkpoint, progress and logger."""
 
-    def __init__(self, run: Run, stops: StopSignals, commit: str = "") -> None:
+    def __init__(self, run: Run, stops: StopSignals, record: Record | None = None) -> None:
         self.run = run
-        self.facts = run.facts | {"commit": commit}
+        self.record = record  # of the process that owns the run's folder
         self.run_dir = run.folder
         self.stops = stops
         self.timer = Timer()
@@ -42,28 +42,31 @@ class RunCLI(VideoCLI):
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """Build the configured trainer with the callbacks and logger of every run; a user's logger replaces ours."""
-        params, macs = count(self.model, self.datamodule.frames, self.datamodule.image_size)
-        views = self.datamodule.test_clips * self.datamodule.test_crops
-        self.facts |= {"scheme": self.model.scheme_name, "params": params, "gmacs": macs / 1e9, "views": views}
-        settings = self.config_init.trainer
-        given = as_list(settings.callbacks)
+        table, data = self.run.request.table, self.datamodule
+        params, macs = count(self.model, data.frames, data.image_size)
+        self.facts = {
+            **{"table": table.name, "row": self.run.row.name, "scale": table.scale, "seed": self.run.seed},
+            **{"scheme": self.model.scheme_name, "params": params, "gmacs": macs / 1e9},
+            "views": data.test_clips * data.test_crops,
+        }
+        settings, name = self.config_init.trainer, self.run.label
+        quick, given = settings.fast_dev_run, as_list(settings.callbacks)
         keep_in_run(given, self.run_dir)
-        name = self.run.label
-        kwargs["callbacks"] = [*given, self.timer, ReportBroken(self.run_dir), self.global_batch, DataWait(name)]
-        if not settings.fast_dev_run:
-            kwargs["callbacks"] += [Curve(self.run_dir), self.predictions]
-        progress = Progress(name, None if settings.fast_dev_run else self.run_dir)
-        kwargs["callbacks"] += [progress, ExactResumption(), *self._guards()]
         kwargs["default_root_dir"] = str(self.run_dir)
         kwargs["enable_progress_bar"] = settings.enable_progress_bar is not False and sys.stdout.isatty()
         kwargs["max_time"] = None  # Lightning's would end a training early as if it were complete
         kwargs["plugins"] = [*as_list(settings.plugins), self.file]
-        if settings.logger in (None, True) and not settings.fast_dev_run:
-            title = str((self.config_init.table or {}).get("title", self.facts["table"]))
-            self.logger = RowLogger(self.run_dir, self.facts, self.resolved(), self.run.row, title)
+        if settings.logger in (None, True) and not quick:
+            facts = self.facts | ({"commit": self.record.identity.commit} if self.record else {})
+            self.logger = RowLogger(self.run_dir, facts, self.resolved(), self.run.row, table.title)
             kwargs["logger"] = self.logger
-            kwargs["callbacks"] += [LearningRateMonitor("step")]
-        kwargs["callbacks"] += [TrackRow(self.logger, settings.log_every_n_steps)]
+        kwargs["callbacks"] = [
+            *[*given, self.timer, ReportBroken(self.run_dir), self.global_batch],
+            *([] if quick else [Curve(self.run_dir), self.predictions]),
+            *[Progress(name, None if quick else self.run_dir), ExactResumption(), *self._guards()],
+            *([LearningRateMonitor("step")] if self.logger else []),
+            TrackRow(self.logger, settings.log_every_n_steps),
+        ]
         tf32 = self.config.float32_products == "tf32"
         torch.set_float32_matmul_precision("high" if tf32 else "highest")
         torch.backends.cudnn.allow_tf32 = tf32  # convolutions; PyTorch's default is to round
@@ -79,18 +82,18 @@ class RunCLI(VideoCLI):
         self.finite = RequireFinite(int(self.config.nan.partition(":")[2] or 0))  # fail, or skip:N
         limit = Timer(self.config_init.trainer.max_time).time_remaining()
         every = self.config.checkpoint_every
-        self.checkpoints = Checkpoints(self.run_dir, every, limit, self.stops, self.file, self.finite)
-        return [self.finite] if self.config_init.trainer.fast_dev_run else [self.finite, self.checkpoints]
+        content = self.record.content() if self.record else {}
+        checkpoints = Checkpoints(self.run_dir, every, limit, self.stops, self.file, self.finite, content)
+        return [self.finite] if self.config_init.trainer.fast_dev_run else [self.finite, checkpoints]
 
 
 def refuse_searches(callbacks: Any) -> None:
     """Refuse callbacks that search for a setting: at every start of a run, which records another one."""
     for callback in as_list(callbacks):
-        for kind, setting in ((LearningRateFinder, "model.optimization.lr"), (BatchSizeFinder, "data.batch_size")):
-            if isinstance(callback, kind):
-                reason = f"the run would record another {setting} than it uses, and search again when it resumes"
-                advice = f"search in Python (docs/recipes.md), then set {setting}"
-                raise UserError(f"trainer.callbacks: {kind.__name__}: {reason}; {advice}")
+        if isinstance(callback, LearningRateFinder | BatchSizeFinder):
+            reason = "the run would record another setting than it uses, and search again when it resumes"
+            advice = "search in Python (docs/recipes.md), then set model.optimization.lr or data.batch_size"
+            raise UserError(f"trainer.callbacks: {type(callback).__name__}: {reason}; {advice}")
 
 
 def as_list(given: Any) -> list[Any]:

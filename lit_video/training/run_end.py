@@ -1,46 +1,38 @@
 """Ends of a run without a result: a line, the state in ``run.json``, and a Slurm job back in its queue."""
 
-import errno
 import logging
 import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from signal import Signals
 
-import torch
 from lightning import Trainer
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 
 from lit_video.errors import RunFailed, UserError
 from lit_video.runs.status import RUNNING, State, Status, read_status, write_status
-from lit_video.training.callbacks.checkpoints import Stopped
 from lit_video.utils.processes import end_children, requeue
-from lit_video.utils.stop_signals import AGAIN, FAILED, PREEMPTED, STATUS
+from lit_video.utils.stop_signals import AGAIN, FAILED, PREEMPTED
 from lit_video.utils.text import to_bytes
 from lit_video.video.decoding import DecodeError
 
-# in messages of PyTorch, oneDNN, Python's threads and C++
-NO_MEMORY = ("allocate memory", "out of memory", "could not create a primitive", "can't start new thread", "bad_alloc")
-SMALLER = "give a smaller --data.batch_size, or --model.activation_checkpointing=block"
-
-
-def exit_status(reason: str) -> int:
-    """Exit status of a run that a signal or ``max_time`` stopped at a checkpoint."""
-    return STATUS[Signals[reason]] if reason in Signals.__members__ else PREEMPTED
-
-
-def stopped(stop: Stopped, run_dir: Path, name: str) -> int:
-    """Say that training stopped at a checkpoint; put a Slurm job that was asked to leave back into the queue."""
-    line = f"stopped by {stop.reason} at step {stop.step} of {stop.steps}; {AGAIN}"
-    print(f"{name}: {line}", flush=True)
-    leave(run_dir, exit_status(stop.reason), line, stop.step, stop.steps)
-    return exit_status(stop.reason)
+NO_MEMORY = "out of memory; give a smaller --data.batch_size, or --model.activation_checkpointing=block"
+DIED = f"another process of this run died; {AGAIN}"
+# parts of errors of PyTorch, oneDNN, NCCL, Python and C++, and what they mean
+WORKER_DIED = r"DataLoader worker \(pid.*?\) (is killed by signal: \w+|exited unexpectedly)"
+KNOWN = {
+    WORKER_DIED: f"{{}}, perhaps out of memory; {AGAIN}, or take fewer --data.num_workers",
+    "unable to .*(file </|shared memory).*": "shared memory: {}; make /dev/shm or the limit of file sizes larger",
+    "(allocate|out of) memory|MemoryError|could not create a primitive|can't start new thread|bad_alloc": NO_MEMORY,
+    # in the middle of what a killed worker or rank was sending
+    r"Connection\w*Error|EOFError|closed by peer|got 0 bytes|Connection reset": DIED,
+    "Broken ?pipe|NCCL error|Socket closed": DIED,
+}
 
 
 def leave(run_dir: Path, status: int, line: str, step: int = 0, steps: int = 0) -> None:
-    """Stop like `stopped`, without printing."""
+    """Write that a run stopped; put a Slurm job that was asked to leave back into the queue."""
     write_end(run_dir, "preempted" if status == PREEMPTED else "stopped", line, step, steps)
     if status == PREEMPTED and (queued := requeue()):
         print(queued, flush=True)
@@ -97,33 +89,12 @@ def failures() -> Iterator[None]:
         raise UserError(f"{reason}; fix the video or take it out of the data set") from error
     except MisconfigurationException as error:  # for instance, a monitored metric is missing
         raise RunFailed(f"trainer: {' '.join(str(error).split())}") from error
-    except (torch.OutOfMemoryError, MemoryError) as error:
-        raise RunFailed(f"out of memory; {SMALLER}") from error
-    except (ConnectionError, EOFError) as error:  # in the middle of what a killed worker or rank was sending
-        raise RunFailed(f"another process of this run died; {AGAIN}") from error
-    except OSError as error:
-        if error.errno == errno.ENOMEM:  # a process that cannot be started
-            raise RunFailed(f"out of memory; {SMALLER}") from error
-        raise
-    except RuntimeError as error:
-        if said := known_failure(str(error)):
-            raise RunFailed(said) from error
+    except (RuntimeError, MemoryError, OSError, EOFError) as error:
         if type(error).__module__.startswith(("torch._dynamo", "torch._inductor")):
             reason = str(getattr(error, "inner_exception", error)).strip().splitlines()[0]
             raise RunFailed(f"compile: {reason}; run it without --compile") from error
+        found = (re.search(pattern, f"{type(error).__name__}: {error}", re.IGNORECASE) for pattern in KNOWN)
+        for match, meaning in zip(found, KNOWN.values(), strict=True):
+            if match:
+                raise RunFailed(meaning.format(match[0])) from error
         raise
-
-
-def known_failure(text: str) -> str:
-    """Explain a message of PyTorch about memory or another process in a line; empty for any other message."""
-    if match := re.search(r"DataLoader worker \(pid.*?\) (is killed by signal: \w+|exited unexpectedly)", text):
-        return f"{match[0]}, perhaps out of memory; {AGAIN}, or take fewer --data.num_workers"
-    if match := re.search(r"unable to .*(?:file </|shared memory).*", text):  # ends a worker's traceback
-        return f"shared memory: {match[0]}; make /dev/shm or the limit of file sizes larger"
-    if any(words in text for words in NO_MEMORY):
-        return f"out of memory; {SMALLER}"
-    if re.search(
-        r"closed by peer|got 0 bytes|Connection reset|Broken pipe|NCCL error|Socket closed", text, re.IGNORECASE
-    ):
-        return f"another process of this run died; {AGAIN}"
-    return ""

@@ -23,15 +23,8 @@ class ReportBroken(Callback):
     on_validation_epoch_end = on_test_epoch_end = on_train_epoch_end
 
     def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Report those of training and validation."""
-        self._report(trainer, ("train", "val"))
-
-    def on_test_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Report those of the test."""
-        self._report(trainer, ("test",))
-
-    def _report(self, trainer: Trainer, splits: tuple[str, ...]) -> None:
-        broken = _broken(trainer)
+        """Report those of training and validation, or of the test."""
+        broken, splits = _broken(trainer), ("test",) if trainer.testing else ("train", "val")
         if not trainer.is_global_zero:
             return
         where = ""
@@ -45,6 +38,8 @@ class ReportBroken(Callback):
         counts = [f"{len(broken.reasons[split])} {split}" for split in splits if broken.reasons[split]]
         if counts:
             print(f"{' and '.join(counts)} videos could not be used and were left out{where}", flush=True)
+
+    on_test_end = on_fit_end
 
 
 def _broken(trainer: Trainer) -> BrokenVideos:

@@ -12,13 +12,11 @@ from lit_video.runs.results import write_curves
 
 
 class Curve(Callback):
-    """Writes ``curves.csv`` after every epoch.
+    """Writes ``curves.csv`` after every epoch; the checkpoint keeps it for a resumed run.
 
-    It is kept in the checkpoint, so that a resumed run has the curve of an uninterrupted one; loggers start a new file.
     A run that resumes right after an epoch's last step lacks that epoch's validation: Lightning skips it.
     The training loss is the mean over the epoch's optimizer steps, each the mean over all processes; without those
-    that are not finite, if ``--nan skip:N`` lets some be. Training accuracy is that of the epoch's clips, as augmented,
-    while the weights changed.
+    that are not finite, if ``--nan skip:N`` lets some be. Training accuracy is that of the augmented clips.
     """
 
     def __init__(self, run_dir: Path) -> None:
@@ -27,7 +25,7 @@ class Curve(Callback):
         self._reset()
 
     def state_dict(self) -> dict[str, Any]:
-        """State that a resumed run needs."""
+        """Return what a resumed run needs."""
         state = {"points": list(self.points), "steps": int(self.steps), "validation": dict(self.validation)}
         return state | {"total": float(self.total), "hits": self.hits.tolist()}
 
@@ -56,9 +54,8 @@ class Curve(Callback):
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Take the numbers of a validation; Lightning keeps them in later epochs too."""
-        self.validation = {
-            key: float(value) for key, value in trainer.callback_metrics.items() if key.startswith("val/")
-        }
+        metrics = trainer.callback_metrics.items()
+        self.validation = {key: float(value) for key, value in metrics if key.startswith("val/")}
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Add the epoch's point; its validation, if any, is over."""

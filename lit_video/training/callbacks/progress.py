@@ -1,7 +1,6 @@
 """Show how far a training is, how fast, and how long it waits for data."""
 
 import time
-from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +11,17 @@ from lightning.pytorch.callbacks import Callback
 from lit_video.runs.status import State, Status, write_status
 from lit_video.utils.parallel import EVERY
 from lit_video.utils.text import time_left
-from lit_video.video.loading import TimedLoader
 
 SHOWN = {"train/loss": "loss", "train/clip_top1": "% right in training", "val/clip_top1": "% right in validation"}
-DATA_WAIT = "train/data_wait"
-MUCH = 10.0  # percent
-JUDGED_AFTER = 60.0  # seconds of training
-ADVICE = "more workers (--data.num_workers), or videos that are faster to read (lit_video data prepare)"
 
 
 class Progress(Callback):
-    """Prints step, loss, speed, time left and the share that waits for data; keeps the state in ``run.json``."""
+    """Prints step, loss, speed, time left and the share that waits for data; keeps the state in ``run.json``.
+
+    The share is logged as ``train/data_wait``: percent of the time since the last line in which the first process
+    waited for a batch, in ``next`` of the loader. Left out are a training's first step, in which workers start, and
+    validations.
+    """
 
     line_every = EVERY
     write_every = 1.0
@@ -31,6 +30,7 @@ class Progress(Callback):
         self.name = name
         self.run_dir = run_dir
         self.state = state
+        self._since: tuple[float, float] | None = None  # begin of the share's time: seconds waited before, clock
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Start the clock, of a training that begins or resumes."""
@@ -41,23 +41,32 @@ class Progress(Callback):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Write and print, if it is time."""
-        now = time.monotonic()
+        """Log the share, write and print, if it is time."""
+        now, waited = time.monotonic(), float(getattr(trainer.train_dataloader, "waited", 0.0))
+        before, begin = self._since or (waited, now)
+        share = 100 * (waited - before) / (now - begin) if now > begin else 0.0
+        # a tensor of the CPU: of a number Lightning would make one on the device, which waits
+        pl_module.log("train/data_wait", torch.tensor(share), prog_bar=True, batch_size=1)
+        self._since = before, begin
         last = trainer.global_step == trainer.estimated_stepping_batches
         writes, prints = now - self._written >= self.write_every, now - self._printed >= self.line_every or last
         if not trainer.is_global_zero or not (writes or prints):
             return
         metrics = trainer.callback_metrics
-        status = self._status(trainer, len(batch["clip"]), float(metrics.get(DATA_WAIT, 0.0)))
+        status = self._status(trainer, len(batch["clip"]), share)
         if writes:
             self._written = now
             self._write(trainer, status)
         if prints:
-            self._printed = now
+            self._printed, self._since = now, (waited, now)
             scores = ", ".join(f"{float(metrics[key]):.3g} {words}" for key, words in SHOWN.items() if key in metrics)
             speed = f"{status.clips_per_second:.0f} clips/s, {time_left(status.seconds_left)}"
-            wait = f", {status.data_wait:.0f} % of the time waits for videos" if DATA_WAIT in metrics else ""
-            print(f"{self.name}: step {status.step} of {status.steps}, {scores}, {speed}{wait}", flush=True)
+            wait = f"{status.data_wait:.0f} % of the time waits for videos"
+            print(f"{self.name}: step {status.step} of {status.steps}, {scores}, {speed}, {wait}", flush=True)
+
+    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Begin the share's time anew."""
+        self._since = None
 
     def on_test_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Training is over."""
@@ -73,46 +82,3 @@ class Progress(Callback):
     def _write(self, trainer: Trainer, status: Status) -> None:
         if self.run_dir and trainer.is_global_zero:
             write_status(self.run_dir, status)
-
-
-class DataWait(Callback):
-    """Logs ``train/data_wait``: percent of the last 50 steps' time in which the first process waited for a batch.
-
-    The wait is the host's time in ``next`` of the loader: no device is asked; a host ahead of its device that finds
-    the next batch ready has not waited. Left out are a training's first step, in which workers start, and validations.
-    Says once what to do, where a training of some length waits more than 10 %.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self._steps: deque[tuple[float, float]] = deque(maxlen=50)  # seconds: waited, in all
-        self._time = 0.0
-        self._start: tuple[float, float] | None = None  # the current step: waited so far, time
-        self._judged = False
-
-    def on_train_batch_end(
-        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
-    ) -> None:
-        """Log the share; advise, if it is time."""
-        loader = trainer.train_dataloader
-        assert isinstance(loader, TimedLoader)
-        start, self._start = self._start, (loader.waited, time.perf_counter())
-        if start is None:
-            return
-        step = self._start[0] - start[0], self._start[1] - start[1]
-        self._steps.append(step)
-        self._time += step[1]
-        waited, total = map(sum, zip(*self._steps, strict=True))
-        share = 100 * waited / total if total else 0.0
-        # a tensor of the CPU: of a number Lightning would make one on the device, which waits
-        pl_module.log(DATA_WAIT, torch.tensor(share), prog_bar=True, batch_size=1)
-        if not self._judged and self._time >= JUDGED_AFTER:
-            self._judged = True
-            kept = getattr(getattr(trainer, "datamodule", None), "keep_gb", 0)  # no worker reads these sooner
-            if trainer.is_global_zero and share > MUCH and not kept:
-                print(f"{self.name}: {share:.0f} % of the time waits for data: {ADVICE}", flush=True)
-
-    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Begin a step's time after validation."""
-        if self._start:
-            self._start = self._start[0], time.perf_counter()
