@@ -147,8 +147,6 @@ def test_a_released_file_loads_and_only_its_classifier_may_start_from_scratch(ar
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (dict(architecture="resnet"), "architecture is 'resnet', expected c2d, i3d"),
-        (dict(depth=18), "depth is 18, expected 50, 101 or 152"),
         (dict(architecture="slowfast", width=12), "width 12 is not divisible by beta_inv 8"),
         (dict(architecture="slowfast", frames=6), "frames 6 is not divisible by alpha 4"),
         (dict(architecture="slowfast_50_50"), "depth is 50, but slowfast_50_50 has 101 layers"),

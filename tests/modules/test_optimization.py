@@ -72,13 +72,6 @@ def test_only_weights_decay_and_every_parameter_is_in_one_group(options):
     assert sorted(together) == sorted(id(p) for p in model.parameters())
 
 
-def test_decay_all_is_one_group_of_everything():
-    model = tiny()
-    (group,) = parameter_groups(Optimization(weight_decay=0.3, decay_all=True), model)
-    assert group["weight_decay"] == 0.3
-    assert [id(p) for p in group["params"]] == [id(p) for p in model.parameters()]
-
-
 @pytest.mark.parametrize(
     ("kind", "settings"),
     [
@@ -101,19 +94,6 @@ def test_muon_takes_the_weights_and_leaves_the_rest_to_adamw():
     assert type(optimizer).__name__ == "Muon"
     taken = {id(p) for group in optimizer.param_groups if not group["use_fallback"] for p in group["params"]}
     assert taken == decayed_by_type(model)
-
-
-@pytest.mark.parametrize("optimizer", ["sgd", "adamw", "muon"])
-def test_a_step_without_gradients_shrinks_only_what_decays(optimizer):
-    model = tiny()
-    for parameter in model.parameters():
-        nn.init.ones_(parameter)
-        parameter.grad = torch.zeros_like(parameter)
-    make_optimizer(Optimization(optimizer=optimizer, lr=0.1, weight_decay=0.5), model).step()
-    decayed = decayed_by_type(model)
-    for parameter in model.parameters():
-        expected = 0.95 if id(parameter) in decayed else 1.0
-        torch.testing.assert_close(parameter.detach(), torch.full_like(parameter, expected))
 
 
 def rates(model, **recipe):
@@ -165,7 +145,6 @@ def test_layers_that_start_at_random_are_not_frozen():
     ("options", "message"),
     [
         (dict(lr=0), "lr is 0"),
-        (dict(layer_decay=0), "layer_decay is 0"),
         (dict(betas=(0.9, 1.0)), "betas are"),
         (dict(warmup=1.0), "warmup is 1"),
         (dict(optimizer="muon", decay_all=True), "decay_all is of sgd and adamw"),

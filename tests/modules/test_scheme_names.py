@@ -5,8 +5,6 @@ import torch
 from torch import nn
 
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, VideoClassifier, ViViT, XViT
-from lit_video.modules.convnet import NAMES
-from lit_video.network.convnets import Architecture
 from lit_video.network.vit import ViTSize
 
 
@@ -39,7 +37,3 @@ def named(family, **options):
 )
 def test_a_scheme_is_called_by_family_and_attention(family, options, name):
     assert named(family, **options) == name
-
-
-def test_every_architecture_of_convolutions_has_a_name_of_its_own():
-    assert NAMES.keys() == set(Architecture.__args__) and len({*NAMES.values()}) == len(NAMES)

@@ -68,11 +68,6 @@ def test_softmax_scores_are_averaged_in_each_task_and_may_choose_another_class(c
     assert not torch.equal(plain.per_video()[0].argmax(1), mean.argmax(1))
 
 
-def test_every_loader_has_the_models_average():
-    model = XViT(3, frames=2, image_size=16, size="Ti", view_average="softmax")
-    assert {model._accuracy(split, loader).average for split in ("val", "test") for loader in (0, 1)} == {"softmax"}
-
-
 def test_views_of_several_labels_have_no_softmax():
     with pytest.raises(ValueError, match="view_average is softmax, but a video may have several labels"):
         XViT(3, frames=2, image_size=16, size="Ti", several_labels=True, view_average="softmax")

@@ -1,7 +1,5 @@
 """What a test keeps in a run's folder, compared with torchmetrics and with the run's own metrics."""
 
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -9,10 +7,10 @@ from torchmetrics.classification import MulticlassCalibrationError
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
-from lit_video.runs.predictions import Predictions, TaskPredictions, read_predictions, save_logits
+from lit_video.runs.predictions import TaskPredictions, read_predictions, save_logits
 from lit_video.runs.results import read_curves, read_result
 from lit_video.tables.statistics import calibration_error
-from lit_video.training.callbacks.predictions import SavePredictions, class_rows
+from lit_video.training.callbacks.predictions import class_rows
 from tests.fake_runs import save
 
 LOGITS = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
@@ -47,11 +45,6 @@ def test_a_file_that_unpacks_to_gigabytes_is_damaged(tmp_path):
     np.savez_compressed(tmp_path / "predictions.npz", video=np.zeros(10**7))
     with pytest.raises(UserError, match=r"predictions.npz is damaged \(unpacked size is .*, expected at most"):
         read_predictions(tmp_path)
-
-
-def test_nothing_kept_is_none(tmp_path):
-    assert read_predictions(tmp_path) is None
-    assert read_curves(tmp_path) == []
 
 
 def test_confusion_and_classes_count_every_video(some):
@@ -99,13 +92,3 @@ def test_a_run_keeps_the_predictions_of_its_test(table, tiny, tmp_path):
     assert all({"train/loss", "val/clip_top1", "val/loss"} <= point.keys() for point in points)
     assert (run / "confusion.png").stat().st_size > 5000
     assert (run / "classes.csv").read_text().startswith("task,class,videos,top1,top5\n,drift left,1,")
-
-
-@pytest.mark.pictures
-def test_a_test_that_cannot_be_drawn_is_told(some, tmp_path, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "lit_video.inference.result_pictures", None)  # as if it were not installed
-    record = SavePredictions(tmp_path, "title")
-    predictions = Predictions(np.arange(6), {"": some})
-    record._draw(predictions)
-    assert "the confusion matrix is not drawn: " in capsys.readouterr().out
-    assert not list(tmp_path.glob("*.png"))

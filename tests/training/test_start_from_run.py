@@ -28,7 +28,7 @@ def test_a_row_starts_from_a_finished_run_of_its_own_seed(follower, finished, ti
     assert fit(follower, runs, tiny, 1) == 2
     (line,) = capsys.readouterr().err.strip().splitlines()
     seed1 = finished.with_name("seed1")
-    assert f"model.weights: the run {seed1} is not finished: first run lit_video fit" in line
+    assert f"model.weights: {seed1} is not finished: first run lit_video fit" in line
     assert f"--config two --config scale/default --row second --seeds 1 --runs {runs}" in line
     assert not (runs / "after").exists()
     assert fit(follower, runs, [*tiny, "--trainer.max_epochs=1", "--model.optimization.lr=1e-12"], 0) == 0
@@ -38,9 +38,3 @@ def test_a_row_starts_from_a_finished_run_of_its_own_seed(follower, finished, ti
     assert read_result(run)["identity"]["weights"].keys() == {"model.init_args.weights"}
     assert main(["table", "--config", str(follower), "--runs", str(runs)]) == 0
     assert "sets run:" not in capsys.readouterr().out
-
-
-def test_other_weights_by_flag_need_no_such_run(follower, finished, tiny):
-    runs = finished.parents[3]
-    flags = [*tiny, f"--model.weights={finished}", "--trainer.fast_dev_run=true"]
-    assert fit(follower, runs, flags, 1) == 0

@@ -118,15 +118,6 @@ def test_training_steps_wait_for_nothing(row, data_root, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("row", FAMILIES)
-def test_the_backward_pass_depends_on_no_value(row, data_root, monkeypatch):
-    model, data, fake = build(row, data_root, monkeypatch, "cpu")
-    moved = move(data.on_before_batch_transfer(raw_batch(data, 0), 0), fake, "cpu")
-    with fake:
-        model.training_step(data.on_after_batch_transfer(moved, 0), 0).backward()
-    assert all(parameter.grad is not None for parameter in model.parameters())
-
-
-@pytest.mark.parametrize("row", FAMILIES)
 def test_evaluation_steps_wait_for_nothing(row, data_root, monkeypatch):
     model, data, fake = build(row, data_root, monkeypatch)
     model.eval().trainer.training = False
@@ -136,15 +127,3 @@ def test_evaluation_steps_wait_for_nothing(row, data_root, monkeypatch):
             with fake, RefuseBlockingCopies(), torch.no_grad():
                 step(data.on_after_batch_transfer(moved, 0), 0)
         assert len(accuracy.logits) == 2
-
-
-def test_what_waits_is_refused():
-    """Each of these stood in a step."""
-    with FakeTensorMode(), RefuseBlockingCopies():
-        x = torch.zeros(4, device="cuda")
-        for waits in (lambda: int(x.sum()), lambda: x.tolist(), lambda: x[x > 0], lambda: bool((x > 0).any())):
-            with pytest.raises(WAITING):
-                waits()
-        for waits in (lambda: x[[0, 1]], lambda: torch.tensor([1.0], device="cuda"), lambda: x.new_tensor(1)):
-            with pytest.raises(BlockingCopy):
-                waits()
