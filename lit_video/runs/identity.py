@@ -153,8 +153,7 @@ def global_batch(flat: Mapping[str, Any]) -> int | None:
 
 def flatten(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Join nested keys by dots; callbacks that numbers depend on are a setting of their own."""
-    flat = _flat(settings)
-    given = flat.get("trainer.callbacks") or []
+    flat, given = _flat(settings), (settings.get("trainer") or {}).get("callbacks") or []
     counting = [each for each in (given if isinstance(given, list) else [given]) if _kind_of(each) in COUNTING]
     return flat | ({CALLBACKS: counting} if counting else {})
 

@@ -134,6 +134,7 @@ def test_a_run_whose_wandb_dies_keeps_its_result(fit, monkeypatch, capsys):
         raise ConnectionResetError("Connection lost")
 
     monkeypatch.setattr(wandb.Run, "log", die)
+    monkeypatch.setattr(wandb, "run", None)  # where the dead one would stay
     assert has_result(fit("--trainer.max_epochs=1"))
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "nothing is recorded there after step " in line]
     assert "Connection lost" in line and "; results are in " in line
