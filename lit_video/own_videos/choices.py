@@ -35,6 +35,7 @@ class Start:
     clips: dict[str, Any]
     probe: Literal["attentive", "frames"] | None = None  # for a frozen backbone; None: all of it is trained
     sides: tuple[int, ...] = ()  # of an image model: sides in pixels that videos may have
+    given: bool = False  # by a flag: taken even where it is slow
 
 
 def start_from(weights: str) -> Start:

@@ -1,6 +1,6 @@
 """One image model that all schemes of a comparison start from, as the papers' do."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import torch
@@ -33,7 +33,7 @@ def image_start(weights: str, rows: Rows) -> Start | None:
             continue
         if given:
             fetch(find(image))
-        return start if given or at_hand(image, COSTS) else None
+        return replace(start, given=given) if given or at_hand(image, COSTS) else None
     if given:
         raise UserError(f"--weights {said}; expected auto, none, or timm:NAME of a plain ViT (docs/image_weights.md)")
     print(f"{said}. So that they are compared alike, all schemes start from scratch.", flush=True)

@@ -155,7 +155,7 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
         larger = choose(facts, decoded, pixels, classes, training, machine, start, size) + frozen
         spent, rate = _speed(larger, model, rows, len(classes), options.equal == "compute")
         found_lengths = length(rate, epoch, minutes, counts["val"] > 0, parts + 1)
-        if start and start.sides and not choices and found_lengths[0].value <= FEWEST:
+        if start and start.sides and not (choices or start.given) and found_lengths[0].value <= FEWEST:
             why = f"in {minutes:g} minutes too few epochs fit, even with clips of {size[0]} frames x {size[1]} pixels"
             print(f"{start.weights}: {why}. All schemes start from scratch. More time: --minutes N", flush=True)
             start, left = None, sizes(facts, training, machine, None)

@@ -168,18 +168,20 @@ def test_schemes_start_from_one_image_model(hub, image, videos, capsys, rows_in_
             "--weights xvit-b-k600: is no image model of timm; expected auto, none, or timm",
         ),
         (["xvit"], FAILED, f"{IMAGE}: in 1e-05 minutes too few epochs fit, even with clips of 8 frames x 64 pixels"),
+        (["xvit", "--weights", IMAGE], FAILED, "10, the least, which take about "),
         (["xvit", "--weights", "none"], FAILED, "wrote "),
     ],
 )
 def test_otherwise_a_comparison_is_from_scratch(flags, status, said, image, videos, capsys, monkeypatch):  # noqa: F811
     monkeypatch.setattr("lit_video.commands.finetune.run_command", lambda words: FAILED)
     monkeypatch.setattr("lit_video.own_videos.images.at_hand", lambda image, costs: True)
+    monkeypatch.setattr("lit_video.own_videos.images.fetch", lambda release: None)
     assert main(["compare", "rooms", "--minutes", "0.00001", "--schemes", *flags]) == status
     printed = capsys.readouterr()
     assert said in " ".join((printed.out + printed.err).split())
     if status == FAILED:
         content = read_yaml(videos.parent / "own/rooms/rooms_compare.yaml")
-        assert content["model"]["init_args"]["image_weights"] == "stills:24576"
+        assert content["model"]["init_args"]["image_weights"] == (IMAGE if IMAGE in flags else "stills:24576")
 
 
 @pytest.mark.parametrize("command", [["finetune"], ["compare", "--schemes", "xvit"]], ids=["finetune", "compare"])
