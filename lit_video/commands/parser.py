@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from lit_video import __version__
-from lit_video.commands.names import refuse_unknown_class
+from lit_video.commands.names import refuse_unknown_class, refuse_wrong_number
 from lit_video.errors import UserError
 from lit_video.utils.text import did_you_mean
 
@@ -76,7 +76,9 @@ class Parser(argparse.ArgumentParser):
         """Parse the arguments, with the command's function as ``run`` and settings to hand on as ``settings``."""
         own, settings = self._divided(words)
         for word in settings:
-            refuse_unknown_class(*word.lstrip("-").partition("=")[::2])
+            setting, _, value = word.lstrip("-").partition("=")
+            refuse_unknown_class(setting, value)
+            refuse_wrong_number(setting, value)
         asked = [word for word in settings if word.partition("=")[0].endswith(".help")]
         if self.show_settings and (asked or own[:2] == ["--help", "all"]):
             show = self.show_settings
