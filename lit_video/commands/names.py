@@ -46,7 +46,8 @@ def refuse_wrong_number(setting: str, text: str) -> None:
 @cache
 def _numbers() -> set[str]:
     """Return the settings that are a number, or a number or nothing, in every class that has them."""
-    numbers, others = set(), set()
+    numbers: set[str] = set()
+    others: set[str] = set()
     for setting, annotation in _annotated():
         kinds = {part.strip() for part in ast.unparse(annotation).split("|")} - {"None"}
         (numbers if kinds and kinds <= {"int", "float"} else others).add(setting)

@@ -1,4 +1,4 @@
-"""Draw a test's confusion matrix, learning curves, and a table's accuracy by group of classes."""
+"""Draw a test's confusion matrix, learning curves, and a table's accuracies: of its rows, and by group of classes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -78,6 +78,26 @@ def curves_figure(quantity: str, lines: Mapping[str, tuple[Curve, Sequence[Curve
     axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), frameon=False)
     axes.grid(color=RULE, linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+@matplotlib.rc_context(STYLE)
+def rows_figure(names: Sequence[str], sides: Mapping[str, Sequence[tuple[float, float] | None]]) -> Figure:
+    """Draw each row's accuracy and its deviation over seeds, in percent, on an axis of its own for paper and ours."""
+    height = 0.26 * len(names) + 0.2
+    figure = Figure(figsize=(2.4 * len(sides), height))
+    for i, (side, values) in enumerate(sides.items()):
+        axes = figure.add_axes((1.06 * i / len(sides), 0, 0.94 / len(sides), 1))
+        shown = [(row, *value) for row, value in enumerate(values) if value]
+        rows, accuracies, deviations = zip(*shown, strict=True)
+        filled = FIRST if side == "ours" else "none"
+        axes.errorbar(accuracies, rows, xerr=deviations, fmt="o", color=FIRST, markerfacecolor=filled, markersize=6)
+        axes.set(ylim=(len(names) - 0.5, -0.5), xlabel=f"{side} (%)")
+        axes.set_yticks(range(len(names)), [short(name, 48) for name in names] if not i else [], parse_math=False)
+        axes.tick_params(left=False)
+        axes.grid(color=RULE, linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.spines[["top", "right", "left"]].set_visible(False)
     return figure
 
 

@@ -131,6 +131,8 @@ def test_pictures_hold_the_runs(made):
     assert sorted(map(int, numbers)) == sorted(counts[counts > 0])
     (curves,) = (svg for what, svg in pictures(page).items() if what.startswith("validation loss"))
     assert all(f">{label}</text>" in curves for label in ("S", "ST", "T+S"))
+    (rows,) = (svg for what, svg in pictures(page).items() if what.startswith("accuracy of the rows"))
+    assert ">paper (%)</text>" in rows and ">ours (%)</text>" in rows and rows.count("<use") >= 8
 
 
 def test_a_curve_is_drawn_at_its_points_and_a_mean_only_where_every_seed_has_one():

@@ -18,7 +18,7 @@ from lit_video.utils.colours import DARK, LIGHT
 
 VIEWS = (
     *(views.accuracy, views.confusions, views.curves, views.groups, views.mistakes, views.pairs),
-    views.without,
+    *(views.rows, views.without),
 )
 
 

@@ -92,6 +92,21 @@ def accuracy(section: Section) -> list[dict[str, Any]]:
     ]
 
 
+def rows(section: Section) -> dict[str, str] | None:
+    """Draw the rows' accuracies, the paper's beside ours; ``None`` of a table with a single row."""
+    from lit_video.inference.result_pictures import rows_figure
+
+    shown = [*section.data["reported"], *section.data["rows"]]
+    metrics = [row["metrics"].get(section.table.metric, {}) for row in shown]
+    ours = [(each["ours"], each["std"] or 0.0) if each.get("ours") is not None else None for each in metrics]
+    papers = [(each["paper"], 0.0) if each.get("paper") is not None else None for each in metrics]
+    sides = {name: values for name, values in (("paper", papers), ("ours", ours)) if any(values)}
+    names = [row["label"] for row in shown]
+    if len(names) < 2 or not sides:
+        return None
+    return drawn(rows_figure(names, sides), f"accuracy of the rows, {section.table.title}: {', '.join(names)}")
+
+
 def folds(section: Section) -> set[str]:
     """Rows that are folds, whose tests are those of another row."""
     return {name for results in section.read.results.values() for one in results for name in one.get("folds", ())}
