@@ -23,10 +23,7 @@ def fit(*args):
     [
         ("{model.windw: 1}", "row second: model.windw: no such setting (fit --help all lists them, "),
         ("{model.optimization.lr: -1}", "row second: model: lr is -1.0, expected more than 0"),
-        (
-            "{model.num_classes: 5}",
-            "model.num_classes: is taken from the data set: its classes are counted; leave it out",
-        ),
+        ("{model.num_classes: 5}", "model.num_classes: is taken from the data set; leave it out"),
         ("{model.window: 9}", "row second: model: window 9 at ratio 0.5 leaves no channel per offset"),
         ("{model.size.heads: 3}", "row second: model: width 16 is not divisible by heads 3"),
         ("{model.patch: 5}", "row second: model: image_size 16x16 is not divisible by the patch 5"),
