@@ -10,7 +10,7 @@ from lit_video.commands.parser import PROGRAM, Parser, parse, run_command
 from lit_video.errors import UserError
 from lit_video.own_videos.schemes import SCHEMES, schemes_named
 from lit_video.tables.reading import folder_name, read_table
-from lit_video.utils.files import write_atomically
+from lit_video.utils.files import TABLES, write_atomically
 from lit_video.utils.processes import usable_cores
 from lit_video.utils.stop_signals import DONE
 from lit_video.utils.yaml_files import read_yaml
@@ -94,7 +94,9 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
         _check_same_plan(arguments, file)
         print(f"Going on with {file}; to plan anew, delete it.", flush=True)
         return
-    existing("no such folder, and no table (.csv, .tsv, .txt)")(str(arguments.videos))
+    place = existing(f"no such folder, and no table ({', '.join(TABLES)})")(str(arguments.videos))
+    if place.is_file() and place.suffix.lower() not in TABLES:
+        raise UserError(f"{place}: is no table ({', '.join(TABLES)}); give the folder that holds the class folders")
     chosen = schemes_named(schemes) if schemes else None
     weights, compared = arguments.weights or "auto", "schemes" in arguments
     if weights not in ("auto", "none") and not compared:

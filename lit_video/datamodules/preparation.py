@@ -88,7 +88,7 @@ def _copy_annotations(src: Path, dst: Path) -> list[Path]:
     """Copy files that may list the videos to the same paths; return the copies."""
     copies = []
     for file in files_below(src):
-        if file.suffix.lower() in ANNOTATIONS and not file.name.startswith("."):
+        if file.suffix.lower() in ANNOTATIONS:
             copies.append(dst / file.relative_to(src))
             copies[-1].parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(file, copies[-1])
@@ -113,7 +113,7 @@ def _jobs(src: Path, dst: Path) -> list[tuple[Path, Path]]:
     """Return every video of the source, links to folders followed, with its target."""
     jobs: dict[Path, Path] = {}
     for source in files_below(src):
-        if is_video(source.name) and not source.name.startswith("."):
+        if is_video(source.name):
             target = (dst / source.relative_to(src)).with_suffix(".mp4")
             if other := jobs.get(target):
                 raise UserError(f"SRC: {other} and {source} would both become {target}; rename one")

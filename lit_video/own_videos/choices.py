@@ -69,7 +69,7 @@ def start_from(weights: str) -> Start:
 
 
 VIDEOS = "videomae-base-k400"  # weights to start from without a flag
-COSTS = "which took twice the time for the accuracy of a pretrained start where measured (docs/own_videos.md)"
+COSTS = "which took twice the time for the same accuracy where measured (docs/own_videos.md)"
 
 
 def at_hand(name: str, costs: str = COSTS) -> bool:
@@ -107,7 +107,11 @@ MAIN = {
     "model.probe": "classifier",
     "trainer.max_epochs": "epochs (rounds through the training videos)",
 }
-_SIDES = re.compile(r"left|right|clockwise", re.I)
+# English, German, French, Spanish, Italian, Portuguese
+_SIDES = re.compile(
+    r"left|right|clockwise|(?<![a-z])(?:link|recht)|uhrzeiger|gauch|droit|izqu|derech|sinistr|destr|esquerd|direit",
+    re.I,
+)
 
 
 @dataclass(frozen=True)
@@ -204,7 +208,8 @@ def _pictures(videos: Sequence[VideoInfo], pixels: tuple[float, float] | None, c
     mean, std = pixels or (0.0, 0.0)
     own = {"data.mean": round(mean, 2), "data.std": max(0.05, round(std, 2))} if pixels else {}
     sided = [name for name in classes if _SIDES.search(name)]
-    flips = f"none, {sided[0]!r} would become another class" if sided else "half of the clips, as no class names a side"
+    flips = "half of the clips, as no class has a word for a side in its name (left, links, gauche, ...)"
+    flips = f"none, {sided[0]!r} would become another class" if sided else flips
     settings = {"crop": "whole", "flip": 0.0 if sided else 0.5, "policy": "none"}
     return [
         Choice("data.views", "whole", squeezed),

@@ -66,8 +66,8 @@ def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None, least: in
         if rare and all(names) and sure and not few:
             few = f"Videos recorded together are not kept together: class {rare[0]!r} has fewer than {least} groups "
             few += f"{sign}. So the model is tested on recordings that it knows, and its accuracy will look too high. "
-    unknown = "No column or file name says which videos were recorded together. If some were, their accuracy will look "
-    return Groups(None, few or f"{unknown}too high: name them in a table's column and give --group COLUMN.")
+    unknown = "No column, and not every file's name, says which videos were recorded together. If some were, accuracy "
+    return Groups(None, few or f"{unknown}will look too high: name them in a table's column and give --group COLUMN.")
 
 
 def _signs(videos: Sequence[OwnVideo], columns: Sequence[str]) -> Iterator[tuple[list[str], str, bool]]:

@@ -12,7 +12,7 @@ from lit_video.datamodules.annotations import SEPARATORS, Row, like_times, read_
 from lit_video.datamodules.base import Split
 from lit_video.datamodules.folder import is_video
 from lit_video.errors import UserError
-from lit_video.utils.files import files_below
+from lit_video.utils.files import TABLES, files_below
 from lit_video.utils.text import natural
 from lit_video.video.decoding.images import EXTENSIONS as PICTURES
 
@@ -21,7 +21,6 @@ SPLITS: dict[Split, tuple[str, ...]] = {
     "val": ("val", "valid", "validation", "dev"),
     "test": ("test", "testing"),
 }
-TABLES = (".csv", ".tsv", ".txt")
 # names of columns, the first that is there
 PATH = ("path", "video", "file", "filename", "video_path", "name")
 LABEL = ("label", "class", "category", "action")
@@ -99,7 +98,7 @@ def _unused(root: Path, used: Collection[Path]) -> Counter[str]:
     known = {root, *classes, *(folder for path in classes for folder in path.parents)}
     for path in files_below(root):
         parts = path.relative_to(root).parts
-        if path in used or any(part.startswith(".") for part in parts):
+        if path in used:
             continue
         folders = [root.joinpath(*parts[:i]) for i in range(1, len(parts))]
         beside = next((folder for folder in folders if folder not in known), path.parent)
@@ -111,7 +110,6 @@ def _unused(root: Path, used: Collection[Path]) -> Counter[str]:
 def _what_is_there(root: Path) -> str:
     """Say what a folder without videos by class holds instead."""
     files = [path.relative_to(root) for path in islice(files_below(root), LOOKED_AT) if path.is_file()]
-    files = [path for path in files if not any(part.startswith(".") for part in path.parts)]
     counts = Counter(path.suffix.lower() or "without ending" for path in files).most_common(3)
     found = ", ".join(f"{count} {ending}" for ending, count in counts) or "no file"
     tables = [_misses(path) for path in _tables_in(root)]

@@ -34,7 +34,7 @@ from lit_video.utils.files import write_atomically, write_table
 from lit_video.utils.text import escaped, printable
 from lit_video.video.decoding import decode
 
-VIDEOS = "videos.csv"
+VIDEOS = "_videos.csv"  # behind the experiment's name
 SHOWN = 5  # videos that are named
 KINDS = 10  # kinds of files that are not used, likewise
 SEEN = 50  # videos whose pixels are looked at
@@ -68,12 +68,12 @@ def _write_experiment(
     splits: Collection[str | None],
     columns: Collection[str],
 ) -> None:
-    """Write the YAML file, with every choice and its reason on top; :data:`VIDEOS` lies beside it."""
+    """Write the YAML file, with every choice and its reason on top; beside it lies the table of videos."""
     path, settings = options.file, nested(choices)
     began = "" if options.folds else f", all schemes from {settings['model'].get('image_weights', 'scratch')}"
     data = {
         "root": str(root.resolve()),
-        "train": str((path.parent / VIDEOS).resolve()),
+        "train": str(path.with_name(path.stem + VIDEOS).resolve()),
         "columns": list(columns),
         "split_column": "split",
         "train_values": ["train"] if "train" in splits else fold_names(splits),
@@ -172,9 +172,10 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
         print(notes[-1], flush=True)
     rows = _fold_rows(rows, fold_names(counts)) if few else rows
     print("Chosen for these videos and this machine:", *map("  {}".format, main_lines(choices)), sep="\n", flush=True)
-    columns = _write_videos(options.file.with_name(VIDEOS), videos, groups.names)
+    table = options.file.with_name(options.file.stem + VIDEOS)
+    columns = _write_videos(table, videos, groups.names)
     _write_experiment(options, found.root, model, choices, rows, notes, counts, columns)
-    print(f"wrote {options.file} (all settings, with reasons) and {options.file.with_name(VIDEOS)}", flush=True)
+    print(f"wrote {options.file} (all settings, with reasons) and {table}", flush=True)
 
 
 def _write_videos(file: Path, videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> list[str]:
@@ -222,7 +223,7 @@ def _readable(videos: Sequence[OwnVideo], rows: Mapping[str, VideoInfo], root: P
             good.append(video)
         else:
             late = f"the part from {video.start or 0:g} s begins after its end"
-            broken.append(f"{video.path}: {late if row.sound else row.reason}")
+            broken.append(f"{video.path}: {late if row.sound else f'cannot be read ({row.reason})'}")
     for line in broken[:SHOWN]:
         print(printable(f"left out: {line}"))
     if len(broken) > SHOWN:

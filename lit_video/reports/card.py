@@ -107,7 +107,7 @@ def accuracy_facts(result: dict[str, Any], predictions: Predictions) -> list[str
         facts += [
             f"Cross-validated: each video was tested once, in one of {len(folds)} groups ({each} % right), by a model "
             "trained on the others; this model was trained on all videos, and was not tested itself",
-            f"Its probabilities are at the temperature {result['temperature']:.2f}, fitted on those tests",
+            f"Its probabilities are calibrated on those tests, at the temperature {result['temperature']:.2f}",
         ]
     return facts
 
@@ -120,7 +120,8 @@ def _facts(task: TaskPredictions) -> list[str]:
     always = task.target == often
     gained, lost = int((right & ~always).sum()), int((always & ~right).sum())
     better = gained + lost and binomtest(gained, gained + lost, alternative="greater").pvalue < SURE
-    says = "the model is better" if better else "the model is not better for certain"
+    advice = "the model is not better for certain; more videos, a longer training or pretrained weights may help"
+    says = "the model is better" if better else advice
     baseline = f"Baseline: always answering {task.classes[often]!r} gives {100 * always.mean():.1f} %; {says}"
     confused = [f"{a!r} taken for {b!r} ({n})" for a, b, n in most_confused(task.confusion, task.classes, MOST)]
     return [baseline, *(["Most often confused: " + "; ".join(confused)] if confused else [])]

@@ -12,6 +12,7 @@ from lit_video.errors import UserError
 from lit_video.utils.text import to_bytes
 
 T = TypeVar("T")
+TABLES = (".csv", ".tsv", ".txt")
 
 
 def write_atomically(path: Path, text: str, shared: bool = False) -> None:
@@ -60,7 +61,7 @@ def read_whole(path: Path, read: Callable[[], T], then: str) -> T | None:
 
 
 def files_below(folder: Path) -> Iterator[Path]:
-    """All files in a folder and those in it, in the order of names; links to folders are followed, each folder once."""
+    """Yield all files below a folder but hidden ones, by name; links to folders are followed, each folder once."""
     seen: set[str] = set()
     for place, folders, names in os.walk(folder, followlinks=True):
         real = os.path.realpath(place)
@@ -68,8 +69,8 @@ def files_below(folder: Path) -> Iterator[Path]:
             folders.clear()
             continue
         seen.add(real)
-        folders.sort()
-        yield from (Path(place) / name for name in sorted(names))
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (Path(place) / name for name in sorted(names) if not name.startswith("."))
 
 
 def data_folder(given: str | None = None) -> Path:

@@ -123,6 +123,7 @@ data check docs --dataset VideoFoldr           | dataset: no such class: VideoFo
 data check docs --dataset VideoFolder --model.x 1 | unrecognized arguments: --model.x=1
 doctor --run x                                 | unrecognized arguments: --run=x (did you mean --runs?)
 finetune nowhere                               | nowhere: no such folder
+finetune README.md                             | README.md: is no table (.csv, .tsv, .txt); give the folder
 finetune docs                                  | docs: holds
 finetune docs --weights nothing                 | --weights: nothing: no such file; give a run's last
 finetune docs --minutes 0                      | --minutes: is 0, expected a number above 0

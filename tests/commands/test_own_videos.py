@@ -176,7 +176,7 @@ def test_the_plan_of_parts_is_made_from_the_parts(videos, capsys, monkeypatch):
     assert "left out: rooms/walk/rec0_0.mp4: the part from 7 s begins after its end" in said
     content = read_yaml(videos.parent / "own/parts/parts.yaml")
     assert content["data"]["init_args"]["root"] == str(videos.parent)
-    assert (videos.parent / "own/parts/videos.csv").read_text().splitlines()[1].endswith(",0.25,0.75")
+    assert (videos.parent / "own/parts/parts_videos.csv").read_text().splitlines()[1].endswith(",0.25,0.75")
     request = parse_request(["--config", str(videos.parent / "own/parts/parts.yaml")])
     every = [CheckCLI(run.flags).datamodule for run in request.runs]
     assert [len(data.records("train")) for data in every] == [
@@ -248,7 +248,9 @@ def test_schemes_side_by_side(videos, capsys, rows_in_this_process):
     said = capsys.readouterr().out
     assert "Paired differences" in said and " ours" not in said
     assert re.search(r"highest accuracy is that of .*; with seed 0:\n[\d.]+ % of .*\nBaseline: .*\n(.*\n)?Next, ", said)
-    assert list(read_yaml(videos.parent / "own/rooms/rooms_compare.yaml")["table"]["rows"]) == ["divided", "vivit2"]
+    content = read_yaml(videos.parent / "own/rooms/rooms_compare.yaml")
+    assert list(content["table"]["rows"]) == ["divided", "vivit2"]
+    assert content["data"]["init_args"]["train"].endswith("own/rooms/rooms_compare_videos.csv"), "not finetune's"
     assert len(run_folders(videos.parent / "own/rooms/runs/rooms_compare/own")) == 2
     page = (videos.parent / "own/rooms/rooms_compare.html").read_text()
     assert "paper" not in re.sub(r"<(script|style).*?</\1>", "", page, flags=re.S).lower()

@@ -191,6 +191,7 @@ def test_files_folders_and_patterns_are_found_once_each(checkpoint, videos, tmp_
     for name in ("b.mp4", "sub/a.webm.mp4", "[odd] name.mp4"):
         shutil.copy(videos[0], tmp_path / name)
     (tmp_path / "labels.csv").write_text("not a video")
+    (tmp_path / "sub" / "._b.mp4").write_bytes(b"macOS writes such files beside others")
 
     def paths(*args):
         return [Path(path) for path in written(tmp_path.parent / "out.csv", "--ckpt", checkpoint, *args)[0]]

@@ -20,7 +20,14 @@ def settings(*videos, decoded=0.1, classes=("walk", "sit"), training=400, machin
 
 
 @pytest.mark.parametrize(
-    ("classes", "flip"), [(("walk", "sit"), 0.5), (("Swipe_Left", "stop"), 0.0), (("clockwise", "no"), 0.0)]
+    ("classes", "flip"),
+    [
+        (("walk", "sit"), 0.5),
+        (("Swipe_Left", "stop"), 0.0),
+        (("clockwise", "no"), 0.0),
+        (("Nach links (gehen)", "Über Kopf"), 0.0),
+        (("bras_droit", "saut"), 0.0),
+    ],
 )
 def test_no_flips_where_classes_name_a_side(classes, flip):
     assert settings(classes=classes)["data"]["augmentation"]["flip"] == flip
