@@ -9,12 +9,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from lit_video.reports.html import views
 from lit_video.reports.html.collect import Section
-from lit_video.reports.verdicts import Verdict, by_paper, counted, number_of, opening
+from lit_video.reports.verdicts import Verdict, by_paper, counted, number_of, opening, paper_of
 from lit_video.tables.agreement import certainty, sentences
 from lit_video.tables.claims import Claim
 from lit_video.tables.rendering import main_table
 from lit_video.tables.table import Table
 from lit_video.utils.colours import DARK, LIGHT
+from lit_video.utils.parallel import with_progress
 
 VIEWS = (
     *(views.accuracy, views.confusions, views.curves, views.groups, views.mistakes, views.pairs),
@@ -34,7 +35,8 @@ def render_page(
         lstrip_blocks=True,
     )
     results = [result for section in sections for row in section.read.results.values() for result in row]
-    papers = list(_papers(sections, claims, found))
+    number = len({paper_of(section.table) for section in sections})
+    papers = list(with_progress(_papers(sections, claims, found), number, "papers drawn"))
     tally: dict[tuple[str, str], int] = {}
     for main in (each["main"] for paper in papers for each in paper["claims"]):
         key = main["verdict"].words, main["kind"]
