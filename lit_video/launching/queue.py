@@ -14,7 +14,7 @@ from types import FrameType
 from typing import NamedTuple
 
 from lit_video.errors import UserError
-from lit_video.launching.states import lock_held, observe
+from lit_video.launching.states import Observed, lock_held, observe
 from lit_video.runs.status import Status, read_status, write_status
 from lit_video.training.request import Run
 from lit_video.utils.processes import PARENT, usable_cores
@@ -96,25 +96,35 @@ class Queue:
     jobs: Mapping[str, str] = field(default_factory=dict)  # Slurm's, see :func:`~lit_video.launching.states.jobs_of`
     missing: list[Run] = field(default_factory=list)  # runs without a result: failed, or run by another process
     stop: signal.Signals | None = None  # the signal that stopped this
-    running: list[Attempt] = field(default_factory=list)
+    _waiting: list[Run] = field(default_factory=list)
+    _running: list[Attempt] = field(default_factory=list)
 
     def work(self, runs: Sequence[Run], watch: Callable[[], None] = lambda: None) -> None:
         """Run all, in their order, calling ``watch`` several times a second; a signal stops them (:attr:`stop`)."""
-        waiting, free, stopping = list(runs), list(self.places), False
+        self._waiting, free, stopping = list(runs), list(self.places), False
         with self._signals():
-            while self.running or (waiting and not self.stop):
-                while waiting and free and not self.stop:
-                    if self._start(waiting.pop(0), free[0]):
+            while self._running or (self._waiting and not self.stop):
+                while self._waiting and free and not self.stop:
+                    if self._start(self._waiting.pop(0), free[0]):
                         free.pop(0)
-                for attempt in [each for each in self.running if each.process.poll() is not None]:
-                    self.running.remove(attempt)
+                for attempt in [each for each in self._running if each.process.poll() is not None]:
+                    self._running.remove(attempt)
                     free.insert(0, attempt.place)
                     self._ended(attempt)
                 if self.stop and not stopping:
                     stopping = True
-                    self.say(f"{self.stop.name}: {len(self.running)} runs stop at their next checkpoints")
+                    self.say(f"{self.stop.name}: {len(self._running)} runs stop at their next checkpoints")
                 watch()
                 time.sleep(POLL)
+
+    def observe(self, run: Run) -> Observed:
+        """Return the state of a run, also before its turn, and before its process has its lock."""
+        observed = observe(run.folder, {})
+        if observed.active or observed.state == "done":
+            return observed
+        if any(attempt.run == run for attempt in self._running):
+            return Observed("running", "starting", observed.status, True)
+        return Observed("queued", status=observed.status) if run in self._waiting else observed
 
     def leave(self, run: Run, detail: str) -> None:
         """Leave a run to the process or the job that has it."""
@@ -132,7 +142,7 @@ class Queue:
         environment = {key: value for key, value in os.environ.items() if not FOREIGN.fullmatch(key)}
         environment |= dict(place) | {PARENT: str(os.getpid()), "PYTHONUNBUFFERED": "1"}
         run.folder.mkdir(parents=True, exist_ok=True)
-        self.running.append(Attempt(run, place, launch(run.command, environment, run.log)))
+        self._running.append(Attempt(run, place, launch(run.command, environment, run.log)))
         if self.stop:  # the signal came while the process was started
             self._send()
         return True
@@ -163,11 +173,11 @@ class Queue:
                 yield
             finally:
                 self._send()
-                for attempt in self.running:
+                for attempt in self._running:
                     attempt.process.wait()
 
     def _send(self) -> None:
         """Stop the runs: by the signal that came, but for Ctrl-C, of which a second one would end them at once."""
         preempted = self.stop in (signal.SIGUSR1, signal.SIGUSR2)
-        for attempt in self.running:
+        for attempt in self._running:
             attempt.process.send_signal(self.stop if self.stop and preempted else signal.SIGTERM)

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from lit_video.launching.queue import LEFT_ALONE, Place, Queue
 from lit_video.launching.states import Observed, State, jobs_of, observe
@@ -29,7 +29,7 @@ def run_here(command: str, runs: Sequence[Run], places: Sequence[Place], reuse: 
         nonlocal told
         if time.monotonic() - told >= EVERY:
             told = time.monotonic()
-            say(at_work(runs, {attempt.run.name for attempt in queue.running}))
+            say(_at_work(runs, queue))
 
     for together in rounds(left) if reuse and len(places) > 1 else [left]:
         queue.work(together, tell)
@@ -99,13 +99,9 @@ def say(line: str) -> None:
     print(line, flush=True)
 
 
-def at_work(runs: Sequence[Run], started: Collection[str]) -> str:
-    """Return how many runs are in each state, and the progress of those that run; a started one may not say so yet."""
-    known = [(run.name, observe(run.folder, {})) for run in runs]
-    observed = [
-        Observed("running", "starting") if name in started and each.state != "done" and not each.active else each
-        for name, each in known
-    ]
+def _at_work(runs: Sequence[Run], queue: Queue) -> str:
+    """Return how many runs are in each state, and the progress of those that run."""
+    observed = [queue.observe(run) for run in runs]
     lines = [
         " ".join(filter(None, [run.name, each.detail.partition(" on ")[0], *_progress(each)[::3]]))
         for run, each in zip(runs, observed, strict=True)

@@ -11,7 +11,6 @@ from filelock import FileLock
 from lit_video.errors import UserError
 from lit_video.launching.queue import HERE, Queue, gpus, places
 from lit_video.launching.states import observe
-from lit_video.launching.view import at_work
 from lit_video.runs.status import Status, read_status, write_status
 
 
@@ -58,14 +57,6 @@ def test_the_reason_that_a_run_wrote_itself_is_kept(script):
     _, lines = work(run)
     assert lines[-1].startswith("run: FAILED: no memory")
     assert read_status(run.folder).step == 3
-
-
-def test_a_run_that_is_still_importing_counts_as_running(script):
-    a, b = script("a", "exit 0"), script("b", "exit 0")
-    assert at_work([a, b], {"a"}) == "2 runs: 1 running, 1 not started; a starting"
-    a.folder.mkdir()
-    write_status(a.folder, Status("failed", 1, 8, message="of the attempt before"))
-    assert at_work([a, b], {"a"}).startswith("2 runs: 1 running")
 
 
 MEET = "touch here; for i in $(seq 300); do test -e ../{}/here && exit; sleep 0.1; done; exit 1"
@@ -116,6 +107,7 @@ def test_a_signal_stops_what_was_started_and_starts_nothing_more(script, number)
 
     def watch():
         if (first.folder / "ready").exists() and not sent:
+            assert [queue.observe(run).state for run in (first, second)] == ["running", "queued"]
             sent.append(os.kill(os.getpid(), number))
 
     before = signal.getsignal(number)
@@ -134,7 +126,7 @@ def test_an_error_leaves_no_process(script):
     processes = []
 
     def watch():
-        processes.extend(attempt.process for attempt in queue.running)
+        processes.extend(attempt.process for attempt in queue._running)
         raise RuntimeError
 
     queue = Queue([HERE], print)
