@@ -20,7 +20,7 @@ def refuse_unknown_class(setting: str, name: str) -> None:
         UserError: names the classes.
     """
     folder = FOLDERS.get(setting.removesuffix(".help").removesuffix(".class_path"))
-    if not folder or not name.isidentifier() or Path(name).is_file():
+    if not folder or name == "null" or not name.isidentifier() or Path(name).is_file():
         return
     nodes = ast.parse((PACKAGE / folder / "__init__.py").read_text(encoding="utf-8")).body
     own = [node for node in nodes if isinstance(node, ast.ImportFrom) and f".{folder}." in str(node.module)]
