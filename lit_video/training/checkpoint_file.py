@@ -3,6 +3,7 @@
 import os
 import time
 import zipfile
+from collections import OrderedDict
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -12,7 +13,6 @@ import torch
 from lightning import Trainer
 from lightning.pytorch.callbacks import Callback, ModelCheckpoint
 from lightning.pytorch.plugins.io import TorchCheckpointIO
-from lightning_utilities.core.apply_func import apply_to_collection
 from torch import Tensor
 
 from lit_video.errors import RunFailed, UserError
@@ -43,7 +43,7 @@ class CheckpointFile(TorchCheckpointIO):
         """
         start = time.monotonic()
         self.flush()
-        copy = apply_to_collection(checkpoint, Tensor, lambda tensor: tensor.detach().to("cpu", copy=True))
+        copy = copied(checkpoint)
         self._writing = self._thread.submit(write_checkpoint, copy, Path(path))
         self.waited += time.monotonic() - start
 
@@ -155,3 +155,15 @@ def best_checkpoint(trainer: Trainer) -> Path | None:
     if not path.is_file():
         raise RunFailed(f"{path}, the checkpoint of the best {chosen.monitor}, is gone")
     return path
+
+
+def copied(content: Any) -> Any:
+    """Copy nested dictionaries, lists and tuples, and every tensor in them to memory."""
+    if isinstance(content, Tensor):
+        return content.detach().to("cpu", copy=True)
+    if isinstance(content, dict):
+        pairs = ((key, copied(value)) for key, value in content.items())
+        return OrderedDict(pairs) if isinstance(content, OrderedDict) else dict(pairs)
+    if isinstance(content, list | tuple):
+        return type(content)([copied(value) for value in content])
+    return content
