@@ -25,6 +25,7 @@ API = {
 }
 RESULTS = ROOT / "build" / "results.html"
 NO_RESULTS = "<!doctype html><title>results</title><p>Not made yet: lit_video report benchmarks/results"
+NO_OUTPUTS = "*Without its outputs and pictures here: `make pictures` and `make docs` show them.*\n\n"
 ROLE = re.compile(r":(?:class|func|meth|data|attr|mod|exc):<code>(~?)([\w.]+)</code>")
 LINK = re.compile(r"(?<=\]\()([^)#:\s]+)(?=[#)])")
 
@@ -104,7 +105,8 @@ def shown(path: Path) -> str:
     if path.suffix == ".ipynb":
         done = ROOT / "build" / "notebooks" / path.name
         text = done.read_text(encoding="utf-8") if done.exists() else text
-        return title.replace("# notebooks/", "# ") + "\n\n".join(_cell(cell) for cell in json.loads(text)["cells"])
+        title = title.replace("# notebooks/", "# ") + ("" if done.exists() else NO_OUTPUTS)
+        return title + "\n\n".join(_cell(cell) for cell in json.loads(text)["cells"])
     return f"{title}````{path.suffix[1:]}\n{text}\n````\n"
 
 
