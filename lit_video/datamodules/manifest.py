@@ -154,8 +154,7 @@ def _scan(videos: Mapping[str, Video], file: Path, part: Path, every_frame: bool
         known = threads.map(partial(_known, every_frame, found), items)
     jobs = [item for item, holds in zip(items, known, strict=True) if not holds]
     if 0 < len(jobs) < len(items):
-        why = "new, changed, or unreadable the last time"
-        print(f"data check: reads {len(jobs):,} of {len(videos):,} videos: {why}", file=sys.stderr, flush=True)
+        print(f"data check: reads {len(jobs):,} of {len(videos):,} videos (new, changed or broken)", file=sys.stderr)
     write_rows(part, in_parallel(partial(_row, every_frame), jobs, "data check", chunk=8))
     with closing(_connect(part)) as manifest:
         gone = [(to_bytes(name),) for name in found if name not in videos]

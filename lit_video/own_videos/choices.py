@@ -107,11 +107,7 @@ MAIN = {
     "model.probe": "classifier",
     "trainer.max_epochs": "epochs (rounds through the training videos)",
 }
-# English, German, French, Spanish, Italian, Portuguese
-_SIDES = re.compile(
-    r"left|right|clockwise|(?<![a-z])(?:link|recht)|uhrzeiger|gauch|droit|izqu|derech|sinistr|destr|esquerd|direit",
-    re.I,
-)
+_SIDES = re.compile(r"left|right|clockwise|link|recht|uhrz|gauch|droit|izqu|derech|sinistr|destr|esquerd|direit", re.I)
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ def test_a_second_check_reads_only_what_has_changed(root, capsys):
     write(root / "val/b/1.mp4", frames=30)
     capsys.readouterr()
     check(root)
-    assert "data check: reads 1 of 12 videos: new, changed" in capsys.readouterr().err
+    assert "data check: reads 1 of 12 videos (new, changed" in capsys.readouterr().err
     kept = {path for path, row in rows(root).items() if row["reason"]}
     assert kept == set(marked) - {"val/b/1.mp4"}
     assert rows(root)["val/b/1.mp4"]["frames"] == 30

@@ -35,7 +35,7 @@ def render_page(
         lstrip_blocks=True,
     )
     results = [result for section in sections for row in section.read.results.values() for result in row]
-    number = len({paper_of(section.table) for section in sections})
+    number = len({paper_of(each.table) for each in sections})
     papers = list(with_progress(_papers(sections, claims, found), number, "papers drawn"))
     tally: dict[tuple[str, str], int] = {}
     for main in (each["main"] for paper in papers for each in paper["claims"]):
