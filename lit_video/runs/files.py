@@ -36,11 +36,12 @@ Files = Mapping[str, bytes]  # a run's files by name
 
 
 def run_folders(place: Path, damaged: list[UserError] | None = None) -> list[Path]:
-    """List finished runs by their folders, of a folder of runs, of a table, scale, row or seed in it, or of a pack."""
+    """List finished runs by their folders, of a folder of runs, of what lies in it or holds it, or of a pack."""
     whole = place.absolute()
     if whole.is_file():
         return sorted(packed_runs(whole))
     patterns = ["*/" * depth + RUN for depth in range(5)]
+    patterns += [f"{above}runs/*/*/*/*/{RUN}" for above in ("", "*/")]  # own/ and own/NAME of finetune
     found = {path.parent for pattern in patterns for path in place.glob(pattern) if has_result(path.parent)}
     packs = [*sorted(whole.glob(f"*{ENDING}")), *map(pack_of, (whole, *whole.parents[:3]))]
     for pack in filter(Path.is_file, packs):

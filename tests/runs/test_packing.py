@@ -15,7 +15,7 @@ def test_a_table_and_a_report_of_packs_are_those_of_the_folders(fake_runs, tmp_p
     assert main(["pack", str(fake_runs), "-o", str(packs)]) == 0
     assert f"{packs}/timesformer_schemes.tar.xz: 6 runs" in capsys.readouterr().out
     assert [path.name for path in packs.iterdir()] == ["timesformer_schemes.tar.xz"]
-    for place in (packs, packs / "timesformer_schemes.tar.xz", packs / "timesformer_schemes/fake"):
+    for place in (tmp_path, packs, packs / "timesformer_schemes.tar.xz", packs / "timesformer_schemes/fake"):
         assert [run.parts[-4:] for run in run_folders(place)] == [run.parts[-4:] for run in run_folders(fake_runs)]
     assert len(run_folders(packs / "timesformer_schemes/fake/joint")) == 2
     for run in run_folders(fake_runs):
