@@ -35,12 +35,12 @@ def refuse_wrong_number(setting: str, text: str) -> None:
     Raises:
         UserError: names the setting and the text.
     """
-    if not text or text.lower() in ("null", "none") or setting.replace("init_args.", "") not in _numbers():
-        return
     try:
         float(text)
     except ValueError:
-        raise UserError(f"{setting}: expected a number, got {text}") from None
+        named = text and text.lower() not in ("null", "none")
+        if named and setting.replace("init_args.", "") in _numbers():  # reads sources, for words alone
+            raise UserError(f"{setting}: expected a number, got {text}") from None
 
 
 @cache
