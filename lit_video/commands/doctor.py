@@ -28,7 +28,7 @@ def run(arguments: Namespace) -> int:
     Exit status 1: there is a problem.
     """
     runs, shared = arguments.runs, Path("/dev/shm")
-    # what a failure means (problem: runs do not work), a function that returns what works or raises, advice
+    # meaning of a failure (problem: runs do not work), a function that says what works or raises, advice
     checks: dict[str, tuple[str, Callable[[], str], str]] = {
         "libraries": ("problem", libraries, "pip install lit_video"),
         "gpu": ("problem", gpus, "another process may hold it, or the driver is too old: nvidia-smi"),

@@ -60,7 +60,7 @@ class Features:
 
     def _write(self, file: Path, record: VideoRecord, compute: Callable[[Tensor], Tensor]) -> None:
         kept = KeptVideos(decode, GIGABYTES)  # all views are of one video
-        seed = int(file.stem, 16)  # of the random views
+        seed = int(file.stem, 16)  # for the random views
         given = (replace(each, records=[record], seed=seed, decode=kept) for each in self._views)
         random, centre, *test = given
         samples = [centre[0], *(random[epoch, 0] for epoch in range(RANDOM))]

@@ -14,7 +14,7 @@ from lit_video.video.clips import VideoRecord
 from lit_video.video.seeding import digest
 
 EPIC_CLASSES = {"verb": 97, "noun": 300}
-TRAIN_SHARE = 85 / 120  # of HowTo100M
+TRAIN_SHARE = 85 / 120  # videos of HowTo100M
 
 
 class Charades(AnnotatedVideos):

@@ -34,7 +34,7 @@ class Start:
     settings: dict[str, Any]
     clips: dict[str, Any]
     probe: Literal["attentive", "frames"] | None = None  # for a frozen backbone; None: all of it is trained
-    sides: tuple[int, ...] = ()  # of an image model: sides in pixels that videos may have
+    sides: tuple[int, ...] = ()  # sides in pixels that an image model allows
     given: bool = False  # by a flag: taken even where it is slow
 
 

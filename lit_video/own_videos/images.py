@@ -12,9 +12,9 @@ from lit_video.own_videos.schemes import Rows
 from lit_video.weights.hub import IMAGES, fetch, find
 from lit_video.weights.image_vit import load_image_vit, on_meta, read_image_vit, structure
 
-# the cheapest first; ViViT-4 needs an even number of heads, which that has not
+# the cheapest first; ViViT-4 needs an even number of heads, and the first has three
 DEFAULTS = f"{IMAGES}vit_tiny_patch16_224.augreg_in21k", f"{IMAGES}vit_small_patch16_224.augreg_in21k"
-PATCHES = (4, 6, 8, 10, 14)  # of a side
+PATCHES = (4, 6, 8, 10, 14)  # patches a side
 COSTS = "which from few videos is far less accurate than in the papers, whose schemes start from an image model"
 
 

@@ -107,5 +107,5 @@ def calibration_error(confidence: NDArray[np.floating], hits: NDArray[np.bool_],
     """
     confidence = confidence.astype(np.float64)
     index = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
-    distances = np.abs(np.bincount(index, confidence - hits, bins))  # of each bin, times its number of videos
+    distances = np.abs(np.bincount(index, confidence - hits, bins))  # distance of each bin times its number of videos
     return 100 * float(distances.sum() / max(len(hits), 1))

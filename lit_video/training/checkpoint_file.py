@@ -18,7 +18,7 @@ from torch import Tensor
 from lit_video.errors import RunFailed, UserError
 
 LAST, PREVIOUS = "last.ckpt", "previous.ckpt"
-FOLDER = "best"  # of a ModelCheckpoint, in the run's
+FOLDER = "best"  # folder of a ModelCheckpoint, in the run's
 RUN_KEY = "lit_video_run"  # a checkpoint's record of its run
 
 

@@ -17,13 +17,13 @@ WHOLE = "model.size"  # a mapping that is always given whole, and takes no null
 
 @dataclass(frozen=True)
 class Request:
-    """What is to run, where, and with which settings."""
+    """Rows and seeds to run, the folder of their runs, and their settings."""
 
     table: Table
     configs: list[Path]
     rows: list[Row]
     seeds: list[int]
-    folder: Path  # of all runs
+    folder: Path  # where all runs are kept
     flags: list[str]  # all other settings, as they were given
     single: bool  # one row with one seed
     recipe: str | None = None  # name of one of the scale's; absent: the first one of each family

@@ -52,7 +52,7 @@ def run_row(run: Run, stops: StopSignals) -> int:
         record = ask(run, cli)
         if not record.finished:
             refuse_apart(run.request.table, run.request.folder, run.row.name, record.identity, run.place())
-            if has_result(run_dir):  # of a shorter training
+            if has_result(run_dir):  # result of a shorter training
                 (run_dir / RUN).replace(run_dir / f"run.step{read_run(run_dir)['result']['steps']}.json")
             elif run.request.reuse:
                 record = take_trained(run, record.identity) or record

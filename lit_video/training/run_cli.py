@@ -30,7 +30,7 @@ class RunCLI(VideoCLI):
 
     def __init__(self, run: Run, stops: StopSignals, record: Record | None = None) -> None:
         self.run = run
-        self.record = record  # of the process that owns the run's folder
+        self.record = record  # only in the process that owns the run's folder
         self.run_dir = run.folder
         self.stops = stops
         self.timer = Timer()
