@@ -25,10 +25,10 @@ from torch.utils.data import default_collate
 from benchmarks.clip_decoders import PLAIN, SIDE, STOCK, Clip, ClipDecoder, clip_decoders, cut, ours, wrong
 from benchmarks.harness import Measurement, Result, Row, Table, number, parser, ran
 from benchmarks.sample_videos import KINDS, make_videos
-from lit_video.datamodules.folder import EXTENSIONS
 from lit_video.datamodules.preparation import PRESETS, encode, resized
 from lit_video.errors import UserError
 from lit_video.training.throughput import Times, rounds
+from lit_video.utils.files import is_video
 from lit_video.video.augmentation import TrainingView
 from lit_video.video.decoding import decode_in_order, frame_table
 
@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 def video_groups(root: Path, each: int) -> dict[str, list[Path]]:
     """Videos under a folder, at most ``each``: by kind if we made them, else all together."""
-    files = sorted(path for path in root.rglob("[!.]*") if path.suffix.lower() in EXTENSIONS)
+    files = sorted(path for path in root.rglob("[!.]*") if is_video(path))
     kinds = {kind.name: [path for path in files if path.parent == root / kind.name] for kind in KINDS}
     groups = kinds if any(kinds.values()) else {root.resolve().name: random.Random(0).sample(files, len(files))}
     if not files:

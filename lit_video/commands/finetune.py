@@ -8,6 +8,7 @@ from pathlib import Path
 from lit_video.commands.arguments import add_output, add_settings, add_shared, existing, positive_number, writing
 from lit_video.commands.parser import PROGRAM, Parser, parse, run_command
 from lit_video.errors import UserError
+from lit_video.own_videos.finding import find_videos
 from lit_video.own_videos.schemes import SCHEMES, schemes_named
 from lit_video.tables.reading import folder_name, read_table
 from lit_video.utils.files import TABLES, write_atomically
@@ -101,13 +102,12 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
     weights, compared = arguments.weights or "auto", "schemes" in arguments
     if weights not in ("auto", "none") and not compared:
         find_start(weights)
+    found = find_videos(arguments.videos)
     # torch is imported here, in seconds, after the checks that need none
     from lit_video.own_videos.choices import VIDEOS, at_hand, start_from
-    from lit_video.own_videos.finding import find_videos
     from lit_video.own_videos.images import image_start
     from lit_video.own_videos.plan import PlanOptions, plan
 
-    found = find_videos(arguments.videos)
     start = None
     if weights == "auto" and not schemes:
         weights = VIDEOS if at_hand(VIDEOS) else "none"

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from lit_video.datamodules.base import Split, VideoDataModule
-from lit_video.datamodules.folder import COMMON, is_video
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
 from lit_video.utils.classes import Classes
-from lit_video.utils.files import data_root
+from lit_video.utils.files import COMMON, data_root, is_video
 from lit_video.video.clips import VideoRecord
 
 _SHOWN = 3  # paths that a message names

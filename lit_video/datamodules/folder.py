@@ -9,22 +9,12 @@ from typing import Any
 from lit_video.datamodules.base import SPLITS, Split, VideoDataModule
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
-from lit_video.utils.files import data_root
+from lit_video.utils.files import data_root, is_video
 from lit_video.utils.text import natural
 from lit_video.video.clips import VideoRecord
 from lit_video.video.sampling import positive
 
-COMMON = (".mp4", ".webm", ".mkv", ".avi", ".mov", ".m4v")
-# endings of what FFmpeg reads as a video of its own; raw pictures (.yuv) lack their size and are none
-_RARE = """3g2 3gp apng asf dav dif divx dv f4v flv gif h261 h263 264 h264 265 h265 hevc ismv ivf m1v m2ts m2v mj2 mjpeg
-mjpg mk3d mpe mpeg mpg mpv mts mxf nut obu ogv qt rm rmvb tod trp ts vc1 vob wmv wtv y4m"""
-EXTENSIONS = {*COMMON, *(f".{name}" for name in _RARE.split())}
 _NAMED = 3  # files that the line about those left out names
-
-
-def is_video(name: str | Path) -> bool:
-    """Return whether a file is a video by its ending."""
-    return os.path.splitext(name)[1].lower() in EXTENSIONS
 
 
 def frame_rate(path: str | Path, fps: float | None) -> float | None:

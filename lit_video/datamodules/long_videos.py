@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.datamodules.annotated import AnnotatedVideos
-from lit_video.datamodules.annotations import Row, exactly, multi_hot, numbered, read_table, read_text
 from lit_video.datamodules.base import Split
 from lit_video.errors import UserError
+from lit_video.utils.annotations import Row, exactly, multi_hot, numbered, read_table, read_text
 from lit_video.video.clips import VideoRecord
 from lit_video.video.seeding import digest
 

@@ -16,9 +16,8 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 from filelock import FileLock, Timeout
 
-from lit_video.datamodules.folder import COMMON, is_video
 from lit_video.errors import UserError
-from lit_video.utils.files import files_below, write_atomically, write_table
+from lit_video.utils.files import COMMON, files_below, is_video, write_atomically, write_table
 from lit_video.utils.parallel import in_parallel
 from lit_video.utils.text import printable
 from lit_video.video.decoding import DecodeError, forget_tables, frame_table

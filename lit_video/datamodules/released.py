@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from lit_video.datamodules.annotated import AnnotatedVideos
-from lit_video.datamodules.annotations import (
+from lit_video.datamodules.base import Split
+from lit_video.errors import UserError
+from lit_video.utils.annotations import (
     Row,
     exactly,
     numbered,
@@ -15,8 +17,6 @@ from lit_video.datamodules.annotations import (
     read_table,
     refuse_repeats,
 )
-from lit_video.datamodules.base import Split
-from lit_video.errors import UserError
 from lit_video.video.clips import VideoRecord
 
 KINETICS_COLUMNS = ("label", "youtube_id", "time_start", "time_end", "split")

@@ -7,7 +7,11 @@ from typing import Any
 import numpy as np
 
 from lit_video.datamodules.annotated import AnnotatedVideos
-from lit_video.datamodules.annotations import (
+from lit_video.datamodules.base import SPLITS, Split
+from lit_video.datamodules.folder import frame_rate
+from lit_video.datamodules.records import Records, print_once
+from lit_video.errors import UserError
+from lit_video.utils.annotations import (
     SEPARATORS,
     Row,
     like_times,
@@ -17,10 +21,6 @@ from lit_video.datamodules.annotations import (
     refuse_repeats,
     spelled,
 )
-from lit_video.datamodules.base import SPLITS, Split
-from lit_video.datamodules.folder import frame_rate
-from lit_video.datamodules.records import Records, print_once
-from lit_video.errors import UserError
 from lit_video.utils.text import natural
 from lit_video.video.sampling import positive
 
@@ -46,7 +46,7 @@ class VideoCSV(AnnotatedVideos):
         train_values: [1]
         val_values: [2]
 
-    A table in JSON has ActivityNet's form (:func:`~lit_video.datamodules.annotations.read_segments`), divided by its
+    A table in JSON has ActivityNet's form (:func:`~lit_video.utils.annotations.read_segments`), divided by its
     subsets: ``split_column: subset``, ``train_values: [training]``, ``val_values: [validation]``.
 
     Args:

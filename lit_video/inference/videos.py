@@ -5,11 +5,9 @@ from collections.abc import Sequence
 from glob import glob, has_magic
 from pathlib import Path
 
-from lit_video.datamodules.folder import COMMON, EXTENSIONS
 from lit_video.errors import OptionError, UserError
-from lit_video.utils.files import files_below
+from lit_video.utils.files import COMMON, PICTURES, files_below, is_video
 from lit_video.video.clips import VideoRecord
-from lit_video.video.decoding.images import EXTENSIONS as PICTURES
 
 Paths = str | Path | Sequence[str | Path | VideoRecord]  # records are taken as they are
 
@@ -43,7 +41,7 @@ def find_videos(videos: Paths, fps: float | None = None) -> list[VideoRecord]:
 def _below(folder: Path, fps: float | None) -> list[Path]:
     files = [path for path in files_below(folder) if path.is_file()]
     folders = {path.parent for path in files if path.suffix.lower() in PICTURES} if fps else set()
-    return sorted([*(path for path in files if path.suffix.lower() in EXTENSIONS), *folders])
+    return sorted([*(path for path in files if is_video(path)), *folders])
 
 
 def own_folder(path: Path) -> str:

@@ -8,15 +8,12 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-from lit_video.datamodules.annotations import SEPARATORS, Row, like_times, read_table, refuse_repeats
-from lit_video.datamodules.base import Split
-from lit_video.datamodules.folder import is_video
 from lit_video.errors import UserError
-from lit_video.utils.files import TABLES, files_below
+from lit_video.utils.annotations import SEPARATORS, Row, like_times, read_table, refuse_repeats
+from lit_video.utils.files import PICTURES, TABLES, files_below, is_video
 from lit_video.utils.text import natural
-from lit_video.video.decoding.images import EXTENSIONS as PICTURES
 
-SPLITS: dict[Split, tuple[str, ...]] = {
+SPLITS: dict[str, tuple[str, ...]] = {
     "train": ("train", "training"),
     "val": ("val", "valid", "validation", "dev"),
     "test": ("test", "testing"),
@@ -130,13 +127,13 @@ def _what_is_there(root: Path) -> str:
     return "; ".join([f"holds {found}: {why}", *tables])
 
 
-def _split_folders(root: Path) -> Mapping[Split, Path]:
+def _split_folders(root: Path) -> Mapping[str, Path]:
     """Return the folders of ``DIR/SPLIT/CLASS/VIDEO``, in any case.
 
     A folder with videos in folders is a split, one with videos alone a class. Without ``train`` there are splits only
     if there are no classes beside them.
     """
-    folders: dict[Split, Path] = {}
+    folders: dict[str, Path] = {}
     shown = sorted(path for path in root.glob("[!.]*") if path.is_dir())
     for split, names in SPLITS.items():
         of_split = [path for name in names for path in shown if path.name.lower() == name and any(_videos(path, 2))]
@@ -168,7 +165,7 @@ def _class_folders(root: Path, tables: Sequence[Path]) -> OwnVideos:
     return OwnVideos(videos, found, root, _unused(root, used))
 
 
-def _split_named(name: str) -> Split | None:
+def _split_named(name: str) -> str | None:
     """Return the split that goes by a name, in any case."""
     return next((split for split, names in SPLITS.items() if name.lower() in names), None)
 
@@ -182,7 +179,7 @@ def _tables_in(root: Path) -> list[Path]:
 def _tables(root: Path, tables: Sequence[Path]) -> OwnVideos | None:
     """Return the videos of a table of all, or of one for each split."""
     first = {_split_named(path.stem): path for path in reversed(tables)}
-    by_split: dict[Path, Split | None] = {first[split]: split for split in SPLITS if split in first}
+    by_split: dict[Path, str | None] = {first[split]: split for split in SPLITS if split in first}
     if "train" not in by_split.values():
         labelled = [path for path in tables if all(_columns(path))]
         if len(labelled) > 1:
@@ -219,7 +216,7 @@ def _misses(path: Path) -> str:
     return f"{path.name} begins with {', '.join(_header(path))[:200]!r}; needs a first line with {' and '.join(needs)}"
 
 
-def _of_tables(folder: Path, tables: Mapping[Path, Split | None]) -> OwnVideos:
+def _of_tables(folder: Path, tables: Mapping[Path, str | None]) -> OwnVideos:
     """Videos of tables, by the split of each; paths count from the folder, or from what all have in common."""
     videos = [video for path, split in tables.items() for video in _of_table(path, split)]
     places = [os.path.abspath(folder / video.path) for video in videos]
@@ -233,7 +230,7 @@ def _of_tables(folder: Path, tables: Mapping[Path, Split | None]) -> OwnVideos:
     return OwnVideos(videos, ", ".join(path.name for path in tables), root)
 
 
-def _of_table(path: Path, split: Split | None = None) -> list[OwnVideo]:
+def _of_table(path: Path, split: str | None = None) -> list[OwnVideo]:
     place, label = _columns(path)
     if place is None or label is None:
         raise UserError(f"{path}: {_misses(path)}")
@@ -255,7 +252,7 @@ def _of_table(path: Path, split: Split | None = None) -> list[OwnVideo]:
     ]
 
 
-def _split_of(row: Row) -> Split | None:
+def _split_of(row: Row) -> str | None:
     column = next((name for name in row.cells if name.lower() in SPLIT), None)
     if column is None:
         return None

@@ -13,6 +13,17 @@ from lit_video.utils.text import to_bytes
 
 T = TypeVar("T")
 TABLES = (".csv", ".tsv", ".txt")
+PICTURES = {".jpg", ".jpeg", ".png"}
+COMMON = (".mp4", ".webm", ".mkv", ".avi", ".mov", ".m4v")  # endings of most videos
+# endings of other files that FFmpeg reads as a video; raw pictures (.yuv) lack their size and are none
+_RARE = """3g2 3gp apng asf dav dif divx dv f4v flv gif h261 h263 264 h264 265 h265 hevc ismv ivf m1v m2ts m2v mj2 mjpeg
+mjpg mk3d mpe mpeg mpg mpv mts mxf nut obu ogv qt rm rmvb tod trp ts vc1 vob wmv wtv y4m"""
+_VIDEOS = {*COMMON, *(f".{name}" for name in _RARE.split())}
+
+
+def is_video(name: str | Path) -> bool:
+    """Return whether a file is a video by its ending."""
+    return os.path.splitext(name)[1].lower() in _VIDEOS
 
 
 def write_atomically(path: Path, text: str, shared: bool = False) -> None:

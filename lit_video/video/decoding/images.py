@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps
 
+from lit_video.utils.files import PICTURES
 from lit_video.utils.text import natural
 from lit_video.video.decoding.container import DecodeError
 from lit_video.video.decoding.frame_table import (
@@ -17,8 +18,6 @@ from lit_video.video.decoding.frame_table import (
     frame_table,
     stacked,
 )
-
-EXTENSIONS = {".jpg", ".jpeg", ".png"}
 
 
 def image_table(folder: Path, fps: float) -> FrameTable:
@@ -36,7 +35,7 @@ def image_table(folder: Path, fps: float) -> FrameTable:
 def image_files(folder: Path) -> list[Path]:
     """Return the images of a folder in the order of the numbers in their names (``2.jpg`` before ``10.jpg``)."""
     try:
-        names = [p for p in folder.iterdir() if p.suffix.lower() in EXTENSIONS and not p.name.startswith(".")]
+        names = [p for p in folder.iterdir() if p.suffix.lower() in PICTURES and not p.name.startswith(".")]
     except OSError as error:
         raise DecodeError(f"{folder}: {error.strerror}") from error
     if not names:
