@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lit_video.commands.arguments import add_evaluation, add_output, add_shared, evaluation, positive, writing
+from lit_video.commands.arguments import add_evaluation, add_output, add_shared, evaluation, writing
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.runs.checkpoint import settings_of
@@ -17,19 +15,16 @@ from lit_video.utils.files import write_bytes
 from lit_video.utils.text import printable
 
 if TYPE_CHECKING:
-    from lit_video.inference.predict import VideoPredictions
     from lit_video.video.clips import VideoRecord
 
 
 def add(parser: Parser) -> None:
     """Examples and arguments."""
-    parser.examples("--ckpt RUN", "--ckpt RUN videos -o features.png --knn 5")
+    parser.examples("--ckpt RUN", "--ckpt RUN videos -o features.png")
     add_shared(parser, "videos", nargs="*", help="default: the run's test split")
     add_shared(parser, "--ckpt", required=True)
     add_shared(parser, "--scheme")
     add_output(parser, "FILE", default="embed.png", endings=[".png", ".svg", ".pdf"])
-    text = "print the accuracy of K nearest neighbours and of a linear probe, cross-validated over recordings"
-    parser.add_argument("--knn", type=positive, metavar="K", help=text)
     add_shared(parser, "--seed")
     add_evaluation(parser)
 
@@ -40,7 +35,6 @@ def run(arguments: Namespace) -> int:
     The features before the classifier's last layer are brought into the plane by t-SNE, so that neighbours stay
     neighbours. Without videos those of the run's own test split (run.json beside the checkpoint) are drawn. The class
     of your own videos is the name of their folder. Exit status 1: a video could not be read.
-    --knn measures the features as the field does: on videos that the model was not trained on.
     """
     from lit_video.inference.predict import load, predict  # here, because importing torch takes seconds
     from lit_video.inference.projection import project, scatter
@@ -67,28 +61,7 @@ def run(arguments: Namespace) -> int:
         ending, hollow = arguments.output.suffix[1:].lower(), [*map(bool, known)]
         write_bytes(arguments.output, scatter(places, read, title, ending, hollow))
     print("; ".join(filter(None, [f"wrote {arguments.output}", said(known)])), file=sys.stderr)
-    if arguments.knn:
-        _print_accuracy(found, read, arguments)
     return 1 if found.broken else 0
-
-
-def _print_accuracy(found: VideoPredictions, classes: Sequence[str], arguments: Namespace) -> None:
-    from lit_video.inference.projection import probe
-    from lit_video.own_videos.dividing import find_groups
-    from lit_video.own_videos.finding import OwnVideo
-    from lit_video.tables.statistics import share_interval
-    from lit_video.video.trained_on import said
-
-    videos = [OwnVideo(str(path), name) for path, name in zip(found.paths, classes, strict=True)]
-    groups = find_groups(videos, least=2)
-    names = groups.names or [video.path for video in videos]
-    print(groups.reason)
-    for name, right in probe(found.features.numpy(), classes, names, arguments.knn, arguments.seed).items():
-        low, high = share_interval(int(right.sum()), len(right))
-        share = f"{100 * right.mean():.1f} % of {len(right)} videos [{low:.0f}, {high:.0f}]"
-        print(", ".join(filter(None, [f"{printable(name)}: {share}", said([one.trained_on for one in found.ranked])])))
-    name, count = Counter(classes).most_common(1)[0]
-    print(f"always {name!r}: {100 * count / len(classes):.1f} %")
 
 
 def _test_split(config: Path) -> list[VideoRecord]:

@@ -1,4 +1,4 @@
-"""The ``predict`` command: classes of the user's own videos, whole, over time, or frame by frame as a stream."""
+"""The ``predict`` command: classes of the user's own videos, whole or frame by frame as a stream."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.runs.checkpoint import settings_of
 from lit_video.runs.files import MISTAKES
-from lit_video.utils.text import clock, printable
+from lit_video.utils.text import printable
 
 if TYPE_CHECKING:
     from lit_video.inference.predict import Evaluation, TrainedModel
@@ -34,7 +34,7 @@ COLUMNS = ("path", "seconds", "task", "rank", "name", "probability", "trained_on
 
 def add(parser: Parser) -> None:
     """Examples and arguments."""
-    parser.examples("--ckpt RUN videos -o names.csv --top 1", "--ckpt RUN long.mp4 --every 0.5 -o timeline.csv")
+    parser.examples("--ckpt RUN videos -o names.csv --top 1", "--ckpt RUN VIDEO --stream")
     add_shared(parser, "videos", nargs="+", help="a folder: all videos below it")
     add_shared(parser, "--ckpt", required=True)
     add_shared(parser, "--scheme")
@@ -46,10 +46,6 @@ def add(parser: Parser) -> None:
     parser.add_argument("--stream", action="store_true", help=text)
     text = "frames per second of a stream (default: as in its clips)"
     parser.add_argument("--rate", type=positive_number, metavar="N", help=text)
-    text = "a timeline of each video: the classes of a sliding window with this stride, as one-class segments"
-    parser.add_argument("--every", type=positive_number, metavar="SECONDS", help=text)
-    text = "length of that window (default: a clip of training)"
-    parser.add_argument("--window", type=positive_number, metavar="SECONDS", help=text)
     add_evaluation(parser)
 
 
@@ -57,8 +53,7 @@ def run(arguments: Namespace) -> int:
     """Predict names and probabilities for your own videos.
 
     Only the checkpoint of a run is needed: it holds the class names and the clip settings. A video that
-    cannot be read is listed with the reason, the others are predicted, and the exit status is 1. For long videos
-    --every gives a timeline.
+    cannot be read is listed with the reason, the others are predicted, and the exit status is 1.
     """
     from lit_video.inference.predict import load  # here, because importing torch takes seconds
     from lit_video.inference.videos import find_videos
@@ -66,7 +61,7 @@ def run(arguments: Namespace) -> int:
 
     _check(arguments)
     records, options = find_videos(arguments.videos, arguments.fps), evaluation(arguments)
-    predict = _predict_streams if arguments.stream else _predict_timelines if arguments.every else _predict_videos
+    predict = _predict_streams if arguments.stream else _predict_videos
     broken = predict(arguments, trained := load(arguments.ckpt), records, options)
     if how_many := said(trained.saw(records)):
         tested = settings_of(arguments.ckpt).with_name(MISTAKES)
@@ -81,15 +76,11 @@ def run(arguments: Namespace) -> int:
 
 def _check(arguments: Namespace) -> None:
     """Refuse flags that do not go together."""
-    given = {name for name, value in vars(arguments).items() if value is not None and value is not False}
-    several = given & {"stream", "every"}
-    if len(several) > 1:
-        raise UserError("--stream, --every: give one of them, a line for every frame or a window that moves on")
-    for name, other in (("rate", "stream"), ("window", "every")):
-        if name in given and other not in given:
-            raise UserError(f"--{name}: goes with --{other} only; give that too")
-    if several and (wrong := sorted(given & {"clips", "features"})):
-        raise UserError(f"--{wrong[0]}: does not go with --stream or --every, which predict more than once a video")
+    if arguments.rate is not None and not arguments.stream:
+        raise UserError("--rate: goes with --stream only; give that too")
+    for name in ("clips", "features"):
+        if arguments.stream and getattr(arguments, name) is not None:
+            raise UserError(f"--{name}: does not go with --stream, which predicts after every frame")
 
 
 def _predict_videos(
@@ -110,27 +101,6 @@ def _predict_videos(
         print(table_of(outputs.ranked))
     _print_written(arguments.output, arguments.features)
     return [f"{path}: {reason}" for path, reason in outputs.broken.items()]
-
-
-def _predict_timelines(
-    arguments: Namespace, trained: TrainedModel, records: list[VideoRecord], options: Evaluation
-) -> list[str]:
-    """Print the segments of every video, write timelines."""
-    from lit_video.inference.timeline import table_of, timeline, write_timelines
-
-    steps = arguments.every, arguments.window, arguments.top or 5
-    lines = [timeline(trained, record, options, *steps) for record in records]
-    if any(line.windows for line in lines):
-        print(table_of(lines))
-    if arguments.output:
-        with writing("--output", arguments.output):
-            _print_written(*write_timelines(arguments.output, lines))
-    broken = []
-    for line in lines:
-        if line.broken:
-            until = f" (read up to {clock(line.windows[-1].end, 1)})" if line.windows else ""
-            broken.append(f"{line.path}: {line.broken}{until}")
-    return broken
 
 
 def _predict_streams(

@@ -13,42 +13,7 @@ from lit_video.inference.result_pictures import style_of
 from lit_video.utils.figures import content_of, short
 
 FEWEST = 5  # with fewer points t-SNE shows nothing
-FOLDS = 5  # for kNN and the linear probe
 PERPLEXITY = 30.0  # t-SNE's size of a neighbourhood; the default
-
-
-def probe(
-    features: NDArray[Any], classes: Sequence[str], groups: Sequence[str], neighbours: int, seed: int = 0
-) -> dict[str, NDArray[np.bool_]]:
-    """Find which of ``features (n, d)`` kNN (cosine) and a linear probe (logistic regression) classify right.
-
-    Each is tested once, in one of five folds; all of a group are in the same fold.
-    """
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import StratifiedGroupKFold, cross_val_predict
-    from sklearn.neighbors import KNeighborsClassifier
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    counts = Counter(name for name, _ in set(zip(classes, groups, strict=True)))
-    if len(counts) < 2 or min(counts.values()) < 2:
-        few = min(counts, key=lambda name: counts[name])
-        raise UserError(
-            f"--knn: {len(counts)} classes, {few!r} in {counts[few]} recordings; expected 2 or more of both"
-        )
-    folds = StratifiedGroupKFold(min(FOLDS, *counts.values()), shuffle=True, random_state=seed)
-    labels = np.array(classes)
-    fewest = min(len(train) for train, _ in folds.split(features, labels, groups))
-    if neighbours > fewest:
-        raise UserError(f"--knn {neighbours}: a fold has {fewest} videos to compare with; give a smaller number")
-    models = {
-        f"kNN, k = {neighbours}": KNeighborsClassifier(neighbours, metric="cosine"),
-        "linear probe": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
-    }
-    return {
-        name: cross_val_predict(model, features, labels, groups=groups, cv=folds) == labels
-        for name, model in models.items()
-    }
 
 
 def project(features: NDArray[Any], seed: int = 0) -> NDArray[np.float64]:

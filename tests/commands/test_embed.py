@@ -1,17 +1,12 @@
-"""The command embed: features in the plane, their classes and their table, and mistakes in a line each."""
+"""The command embed: features in the plane with their classes, and mistakes in a line each."""
 
-import re
 import shutil
 
-import numpy as np
-import pytest
 import torch
 
 from lit_video.__main__ import main
-from lit_video.errors import UserError
 from lit_video.inference import projection
 from lit_video.inference.predict import Evaluation, load
-from lit_video.inference.projection import probe
 from tests.commands.conftest import one_line
 from tests.float32 import assert_close_in_float32
 
@@ -49,29 +44,6 @@ def test_broken_videos_are_listed_and_left_out(run, videos, tmp_path, capsys):
     assert "features of 5 videos" in (tmp_path / "e.svg").read_text()
     assert embed(*args, text, *videos[:4]) == 2
     assert "4 videos could be read, which is too few" in capsys.readouterr().err
-
-
-def test_neighbours_and_a_linear_probe_are_counted_by_folds_of_recordings(run, videos, tmp_path, capsys):
-    more = [*videos, *sorted(videos[0].parents[2].glob("train/*/*.mp4"))]
-    args = ["--ckpt", run, "-o", tmp_path / "e.png", *more]
-    assert embed(*args, "--knn", 1) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert re.match(rf"kNN, k = 1: [\d.]+ % of {len(more)} videos \[\d+, \d+\]", lines[1])
-    assert lines[2].startswith("linear probe: ") and lines[3].startswith("always ")
-    assert embed(*args, "--knn", 100) == 2
-    assert "--knn 100: a fold has" in capsys.readouterr().err
-
-
-def test_no_group_is_on_both_sides():
-    """Features that tell the group, not the class: nothing is learned where groups stay together."""
-    rng = np.random.default_rng(0)
-    groups = np.repeat(np.arange(40), 5)
-    features = rng.normal(size=(40, 16))[groups] + 0.01 * rng.normal(size=(200, 16))
-    classes = [f"class {group % 2}" for group in groups]
-    apart, together = (probe(features, classes, list(map(str, each)), 1) for each in (np.arange(200), groups))
-    assert apart["kNN, k = 1"].mean() == 1 and together["kNN, k = 1"].mean() < 0.7
-    with pytest.raises(UserError, match="'b' in 1 recordings"):
-        probe(features[:4], ["a", "a", "a", "b"], ["1", "2", "3", "4"], 1)
 
 
 # mistakes

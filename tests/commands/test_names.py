@@ -37,10 +37,9 @@ def predict(place):
     )
 
 
-@pytest.mark.parametrize("flags", [[], ["--every", "0.2"]])
-def test_predictions_keep_the_name_in_a_csv(place, predict, tmp_path, flags):
+def test_predictions_keep_the_name_in_a_csv(place, predict, tmp_path):
     out = tmp_path / "out.csv"
-    assert predict(*flags, "-o", out) == 0
+    assert predict("-o", out) == 0
     with out.open(encoding="utf-8", errors="surrogateescape") as file:
         rows = [*csv.DictReader(file)]
     assert {row["path"] for row in rows} == {str(place / NAME)}

@@ -67,17 +67,10 @@ def test_every_command_says_of_each_video_whether_it_was_seen(copied, capsys):
     assert [one["trained_on"] for one in found] == ["yes"] * 4 + ["no", "yes"] * 2
     said = capsys.readouterr()
     assert said.out.count("trained on") == 6 and "6 of 8 trained on: right answers there say nothing" in said.err
-    assert (
-        main(["predict", "--ckpt", str(copied), "videos/test/a", "--every", "0.1", "--window", "0.1", "-o", "t.csv"])
-        == 0
-    )
-    marks = {row["path"]: row["trained_on"] for row in csv.DictReader(Path("t.csv").read_text().splitlines())}
-    assert marks == {"videos/test/a/0.mp4": "no", "videos/test/a/1.mp4": "yes"}
     assert main(["attention", "videos/test/a/1.mp4", "--ckpt", str(copied)]) == 0
     assert "the model was trained on this video" in capsys.readouterr().err
-    assert main(["embed", "--ckpt", str(copied), "videos/train", "videos/test", "--knn", "1"]) == 0
-    lines = [line for line in capsys.readouterr().out.splitlines() if " % of 8 videos" in line]
-    assert len(lines) == 2 and all(line.endswith(", 6 of 8 trained on") for line in lines)
+    assert main(["embed", "--ckpt", str(copied), "videos/train", "videos/test"]) == 0
+    assert capsys.readouterr().err.endswith("6 of 8 trained on\n")
 
 
 def test_a_run_that_starts_from_another_has_seen_its_videos_too(copied):

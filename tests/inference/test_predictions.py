@@ -1,0 +1,38 @@
+"""Predictions that would be wrong without a word: of the video that was at a path before, of weights without numbers."""
+
+import copy
+import shutil
+from dataclasses import replace
+
+import pytest
+import torch
+
+from lit_video.errors import UserError
+from lit_video.inference.predict import Evaluation, load, predict
+from tests.inference.colours import trained, write
+
+HERE = Evaluation(2, 1, 8, 0, "cpu")
+
+
+@pytest.fixture(scope="module")
+def colours(tmp_path_factory):
+    return load(trained(tmp_path_factory.mktemp("colours")))
+
+
+def test_another_video_at_the_same_path_is_not_taken_for_the_first(colours, tmp_path):
+    """As a service has it, which writes each upload to the same file."""
+    path, fresh = tmp_path / "upload.mp4", tmp_path / "fresh.mp4"
+    write(path, ("red", 2))
+    predict(colours, path, evaluation=HERE)
+    write(path, ("red", 2), ("blue", 4))
+    shutil.copyfile(path, fresh)  # a second encoding may differ: libx264's depends on the load of the machine
+    one, other = (predict(colours, each, evaluation=HERE).logits.tolist() for each in (path, fresh))
+    assert one == other
+
+
+def test_weights_that_are_no_numbers_name_no_class(colours, tmp_path):
+    model = copy.deepcopy(colours.model)
+    for parameter in model.parameters():
+        parameter.data.fill_(torch.nan)
+    with pytest.raises(UserError, match="the model's logits are not finite, so there is no prediction"):
+        predict(replace(colours, model=model), write(tmp_path / "red.mp4", ("red", 1)), evaluation=HERE)
