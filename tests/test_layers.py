@@ -59,7 +59,6 @@ def test_light_commands_load_nothing_heavy(fake_runs, tiny, tmp_path):
 0 predict --help
 2 predict --ckpt x y --top 0
 0 attention --help
-0 embed --help
 2 data
 0 data check --help
 0 data prepare --help

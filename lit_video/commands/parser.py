@@ -20,7 +20,7 @@ from lit_video.utils.text import did_you_mean
 # and ``add(parser)`` for its examples and arguments; a group has ``add`` alone, for the commands in it
 COMMANDS = (
     *("finetune", "compare", "fit", "sweep", "table", "report", "pack", "profile", "test", "predict"),
-    *("attention", "embed", "cost", "export", "weights", "benchmark", "reproduce", "dashboard", "data", "doctor"),
+    *("attention", "cost", "export", "weights", "benchmark", "reproduce", "dashboard", "data", "doctor"),
 )
 PROGRAM = "lit_video"
 

@@ -19,7 +19,7 @@ from torchvision.transforms.v2.functional import resize
 from lit_video.datamodules import VideoDataModule
 from lit_video.errors import OptionError, UserError
 from lit_video.inference.predict import Evaluation, load, video_list
-from lit_video.inference.ranking import best, ranked_videos
+from lit_video.inference.ranking import ranked_videos
 from lit_video.inference.rollout import rollout, tubelet_frames
 from lit_video.inference.videos import find_videos, own_folder
 from lit_video.network.transformer import VideoTransformer
@@ -97,7 +97,7 @@ def attention_maps(
     except ValueError as error:
         raise UserError(str(error)) from error
     (ranked,) = ranked_videos([record.path], result.logits.float().cpu(), names, 1, model.several_labels)
-    first = best(ranked.ranked)
+    first = [*ranked.ranked.values()][-1][0]  # of several tasks their most probable combination
     true = f"; true class: {folder}" if isinstance(names, list) and folder in names else ""
     share = f"{100 * result.other:.0f} % of it goes to tokens that are no patches, such as the class token"
     lines = [

@@ -1,7 +1,7 @@
 """Trained models, and videos through the evaluation of their data set: logits, features, class names."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from typing import Any, Literal
@@ -76,17 +76,8 @@ class Evaluation:
 Output = tuple[Tensor, Tensor, str]  # logits (classes,), features (d,), and why the video cannot be read, or ""
 
 
-def outputs_of(trained: "TrainedModel", data: VideoList, evaluation: Evaluation, name: str = "predict") -> list[Output]:
-    """Compute the output of every video of ``data``, in its order; ``name`` is that of the work in the progress bar.
-
-    Each is the mean over the video's views; the numbers of one that cannot be read mean nothing.
-    """
-    on = choose_device(evaluation.device)
-    computed = _outputs(trained.model.to(on), data, on)
-    return list(with_progress(computed, len(data.listed), name) if evaluation.progress else computed)
-
-
 def _outputs(model: VideoClassifier, data: VideoList, on: torch.device) -> Iterator[Output]:
+    """Yield the output of every video, in its order: the mean over its views, without meaning where it is broken."""
     views: list[Output] = []  # the current video's logits and features of each clip's crops
     videos = iter(data.listed)
     for raw in data.test_dataloader():
@@ -165,8 +156,7 @@ def load(source: str | Path | TrainedModel) -> TrainedModel:
 
     Args:
         source: a run's folder, as ``finetune`` prints it, its ``last.ckpt``, or ``TABLE/ROW`` of ``runs/``; the name of
-            published weights that have been fetched, with the settings of their evaluation (classes that they do not
-            name are called by their numbers); or what this function returned.
+            published weights that have been fetched (unnamed classes are called by their numbers); or a loaded model.
 
     Raises:
         UserError: there is no such run, its checkpoint is wrong, or the weights have not been fetched or do not fit.
@@ -239,15 +229,16 @@ def predict(
         raise OptionError("top", f"is {top}, expected a whole number from 1")
     evaluation = evaluation or Evaluation()
     records = find_videos(videos, evaluation.fps)
-    trained = load(ckpt)
-    outputs = outputs_of(trained, video_list(trained, records, evaluation), evaluation)
+    trained, on = load(ckpt), choose_device(evaluation.device)
+    outputs = _outputs(trained.model.to(on), video_list(trained, records, evaluation), on)
+    if evaluation.progress:
+        outputs = with_progress(outputs, len(records), "predict")
     each, features, reasons = zip(*outputs, strict=True)
     read = [i for i, reason in enumerate(reasons) if not reason]
     paths, logits = [records[i].path for i in read], torch.stack(each)[read]
     broken = {record.path: reason for record, reason in zip(records, reasons, strict=True) if reason}
-    ranked = ranked_videos(paths, logits, trained.class_names, top, trained.model.several_labels)
     known = trained.saw([records[i] for i in read])
-    ranked = [replace(one, trained_on=each) for one, each in zip(ranked, known, strict=True)]
+    ranked = ranked_videos(paths, logits, trained.class_names, top, trained.model.several_labels, known)
     return VideoPredictions(paths, logits, torch.stack(features)[read], trained.class_names, broken, ranked)
 
 

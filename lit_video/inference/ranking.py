@@ -14,7 +14,6 @@ from torch import Tensor
 from lit_video.errors import UserError
 from lit_video.utils.files import write_table
 from lit_video.utils.text import text_table
-from lit_video.video.clips import VideoRecord
 
 ClassNames = list[str] | dict[str, list[str]]
 ONLY_TASK = "class"
@@ -40,23 +39,13 @@ class RankedVideo:
     trained_on: bool | None = None  # unknown: None
 
 
-def best(ranked: Mapping[str, Sequence[Ranked]]) -> Ranked:
-    """Return the most probable class, or combination of the tasks' classes, which comes last."""
-    return list(ranked.values())[-1][0]
-
-
-def label_name(record: VideoRecord, names: ClassNames) -> str:
-    """Return the true class of a data set's video, or all of them for several tasks or labels."""
-    if isinstance(names, dict):
-        assert isinstance(record.label, tuple)
-        return ", ".join(of_task[i] for of_task, i in zip(names.values(), record.label, strict=True))
-    if isinstance(record.label, tuple):
-        return ", ".join(name for name, there in zip(names, record.label, strict=True) if there)
-    return names[record.label]
-
-
 def ranked_videos(
-    paths: Sequence[Path], logits: Tensor, class_names: ClassNames, top: int, several_labels: bool = False
+    paths: Sequence[Path],
+    logits: Tensor,
+    class_names: ClassNames,
+    top: int,
+    several_labels: bool = False,
+    trained_on: Sequence[bool | None] = (),
 ) -> list[RankedVideo]:
     """Rank the classes of every video: logits ``(videos, classes)``, the tasks' side by side.
 
@@ -73,7 +62,7 @@ def ranked_videos(
         ranked = {task: _best(names[task], share[i], top) for task, share in zip(names, shares, strict=True)}
         if len(ranked) > 1:
             ranked["action" if ranked.keys() == {"verb", "noun"} else "all"] = combined(list(ranked.values()), top)
-        videos.append(RankedVideo(path, ranked))
+        videos.append(RankedVideo(path, ranked, trained_on[i] if trained_on else None))
     return videos
 
 

@@ -110,7 +110,6 @@ test --ckpt README.md                          | run.json does not exist, which 
 test --weights hub:nothing                     | hub:nothing: no such weights
 weights fetch timesformer                      | no such weights (did you mean timesformer-
 attention README.md --ckpt README.md -o a.jpg   | a.jpg ends in none of .png
-embed --ckpt README.md -o e.txt                 | e.txt ends in none of .png
 cost --jsno                                    | unrecognized arguments: --jsno (did you mean --json?)
 cost --row tw1                                 | --row: is about a table; name it too
 weights fetsh                                  | no command 'fetsh' (did you mean fetch?)

@@ -108,7 +108,6 @@ def test_published_weights_go_the_whole_way(hub, videos, capsys, rows_in_this_pr
     for words in (
         ["predict", "--ckpt", run, video],
         ["attention", video, "--ckpt", run, "-o", "maps.png"],
-        ["embed", "--ckpt", run, "rooms", "-o", "map.png"],
         ["export", "--to", "safetensors", "--ckpt", run, "-o", "exported"],
         ["predict", "--ckpt", "exported/model.safetensors", video],
         command,

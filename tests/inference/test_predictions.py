@@ -1,4 +1,4 @@
-"""Predictions that would be wrong without a word: of the video that was at a path before, of weights without numbers."""
+"""Predictions that would be wrong without a word: a path that holds another video, weights that are no numbers."""
 
 import copy
 import shutil

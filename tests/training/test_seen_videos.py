@@ -69,8 +69,6 @@ def test_every_command_says_of_each_video_whether_it_was_seen(copied, capsys):
     assert said.out.count("trained on") == 6 and "6 of 8 trained on: right answers there say nothing" in said.err
     assert main(["attention", "videos/test/a/1.mp4", "--ckpt", str(copied)]) == 0
     assert "the model was trained on this video" in capsys.readouterr().err
-    assert main(["embed", "--ckpt", str(copied), "videos/train", "videos/test"]) == 0
-    assert capsys.readouterr().err.endswith("6 of 8 trained on\n")
 
 
 def test_a_run_that_starts_from_another_has_seen_its_videos_too(copied):
