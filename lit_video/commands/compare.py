@@ -25,8 +25,6 @@ def add(parser: Parser) -> None:
     text = "image model that all schemes start from (default: a small one of ImageNet-21k), or none: from scratch"
     parser.add_argument("--weights", metavar="auto|none|timm:NAME", help=text)
     add_shared(parser, "--seeds", default="0,1,2")
-    text = "budget equal for all schemes: epochs (default) or multiply-adds"
-    parser.add_argument("--equal", choices=["epochs", "compute"], help=text)
 
 
 def run(arguments: Namespace) -> int:

@@ -122,9 +122,8 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
     _check_settings(arguments.settings, models)
     with writing("--output", file.parent):
         file.parent.mkdir(parents=True, exist_ok=True)
-    equal = getattr(arguments, "equal", None) or "epochs"
     made_by = f"{PROGRAM} {shlex.join(arguments.words)}"
-    given = (made_by, chosen, start, arguments.minutes, arguments.group, equal)
+    given = (made_by, chosen, start, arguments.minutes, arguments.group)
     frozen = {"yes": True, "no": False}.get(getattr(arguments, "frozen", None) or "")
     plan(found, PlanOptions(arguments.videos, file, *given, folds=not compared, frozen=frozen))
 
@@ -146,7 +145,7 @@ def _check_same_plan(arguments: Namespace, file: Path) -> None:
     first = file.read_text(encoding="utf-8").partition("\n")[0]
     words = shlex.split(first.partition(PROGRAM)[2])
     planned = vars(parse(words)) if words else {}
-    for name in ("minutes", "group", "equal", "weights", "frozen", "scheme", "schemes"):
+    for name in ("minutes", "group", "weights", "frozen", "scheme", "schemes"):
         value = getattr(arguments, name, None)
         if value is not None and value != planned.get(name):
             raise UserError(

@@ -143,9 +143,9 @@ def _flags(arguments: Namespace) -> list[str]:
 
 def _skills(arguments: Namespace, name: str, folder: Path) -> int:
     """Train it on the temporal skills; print its accuracies beside the rows of the table, and write the page."""
-    from lit_video.tables.profile import nearest, skills_table, with_first
+    from lit_video.tables.profile import nearest, with_first
     from lit_video.tables.reading import read_table
-    from lit_video.tables.rendering import measured_groups
+    from lit_video.tables.rendering import groups_table, measured_groups
     from lit_video.tables.summary import read_runs, summarise
     from lit_video.utils.text import text_table
 
@@ -160,7 +160,7 @@ def _skills(arguments: Namespace, name: str, folder: Path) -> int:
     groups = measured_groups(data["rows"])
     assert groups  # the row has been tested
     groups = with_first(groups, row)
-    print("", text_table(*skills_table(groups)), *nearest(read, data, groups), sep="\n", flush=True)
+    print("", text_table(*groups_table(groups)), *nearest(read, data, groups), sep="\n", flush=True)
     return run_command(["report", str(runs / TABLE / "profile"), "-o", str(folder / "profile.html")])
 
 

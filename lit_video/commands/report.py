@@ -9,7 +9,7 @@ from lit_video.commands.parser import PROGRAM, Parser
 from lit_video.errors import UserError
 from lit_video.utils.files import write_bytes
 from lit_video.utils.stop_signals import DONE, FAILED
-from lit_video.utils.text import printable, to_bytes
+from lit_video.utils.text import plural, printable, to_bytes
 
 
 def add(parser: Parser) -> None:
@@ -42,8 +42,8 @@ def run(arguments: Namespace) -> int:
     with writing("--output", arguments.output):
         write_bytes(arguments.output, page)
     number = sum(len(each) for section in sections for each in section.read.results.values())
-    tables = "1 table" if len(sections) == 1 else f"{len(sections)} tables"
-    print(f"wrote {arguments.output}: {tables}, {number} runs, {len(page) / 1e6:.1f} MB", file=sys.stderr)
+    held = f"{plural(len(sections), 'table')}, {plural(number, 'run')}"
+    print(f"wrote {arguments.output}: {held}, {len(page) / 1e6:.1f} MB", file=sys.stderr)
     if found:
         print(tally(found), file=sys.stderr)
     for line in dict.fromkeys(map(str, damaged)):

@@ -19,6 +19,7 @@ from lit_video.runs.status import Status, read_status, write_status
 from lit_video.training.request import Run
 from lit_video.utils.processes import PARENT, usable_cores
 from lit_video.utils.stop_signals import DONE, MISTAKE, handled_by
+from lit_video.utils.text import plural
 
 Place = Mapping[str, str]  # variables of the environment for one run at a time
 HERE: Place = {}
@@ -113,7 +114,9 @@ class Queue:
                     self._ended(attempt)
                 if self.stop and not stopping:
                     stopping = True
-                    self.say(f"{self.stop.name}: {len(self._running)} runs stop at their next checkpoints")
+                    if self._running:
+                        running = plural(len(self._running), "run")
+                        self.say(f"{self.stop.name}: stopping {running} at the next checkpoint")
                 watch()
                 time.sleep(POLL)
 

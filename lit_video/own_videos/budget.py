@@ -15,6 +15,7 @@ from lit_video.own_videos.choices import Choice, Start
 from lit_video.schemes.loading import import_scheme
 from lit_video.utils.clip_shape import as_setting, height_and_width
 from lit_video.utils.environment import choose_device, seconds
+from lit_video.utils.text import plural
 
 SHARE = 0.7  # share of training steps in the time; the rest decodes, validates, tests
 FEWEST, MOST = 10, 200  # epochs
@@ -79,39 +80,30 @@ def probed(start: Start, videos: int, training: int, minutes: float, classes: in
     ]
 
 
-def of_equal_compute(epochs: int, costs: Mapping[str, int]) -> dict[str, dict[str, int]]:
-    """Return settings of rows that spend as many multiply-adds as the most expensive one in ``epochs``."""
-    most = max(costs.values())
-    by_row = {name: round(epochs * most / cost) for name, cost in costs.items()}
-    return {
-        name: {"trainer.max_epochs": each, "trainer.check_val_every_n_epoch": max(1, each // VALIDATIONS)}
-        for name, each in by_row.items()
-    }
-
-
 def length(rate: float, training: int, minutes: float, validates: bool, runs: int = 1) -> list[Choice]:
     """Epochs, and how often to validate, of ``runs`` that share ``minutes``.
 
     ``rate`` is in clips per second; ``training`` counts the videos of an epoch, of all these runs.
     """
     fit, most = int(60 * minutes * SHARE * rate / training), MOST if validates else MOST_BLIND
+    given = plural(minutes, "minute")
     epochs = max(FEWEST, min(most, fit))
     every = max(1, epochs // VALIDATIONS) if validates else epochs
-    validations = f"{epochs // every} validations" if validates else "no video validates"
+    validations = plural(epochs // every, "validation") if validates else "no video validates"
     speed = f"{f'{runs} trainings, ' if runs > 1 else ''}{rate:.3g} clips/s"
-    reason = f"as many as fit in {minutes:g} minutes ({speed})"
+    reason = f"as many as fit in {given} ({speed})"
     if epochs > fit:
-        reason = f"the least, which take about {epochs / max(fit, 1):.0f} times the {minutes:g} minutes ({speed})"
+        reason = f"the least, which take about {epochs / max(fit, 1):.0f} times the {given} ({speed})"
     if epochs < fit:
         why = "" if validates else " without validation, which would show when more do harm"
-        reason = f"the most{why}; {fit} would fit in {minutes:g} minutes ({speed}); more: --trainer.max_epochs N"
+        reason = f"the most{why}; {fit} would fit in {given} ({speed}); more: --trainer.max_epochs N"
     best, patience = {"monitor": "val/clip_top1", "mode": "max"}, max(5, round(0.4 * epochs / every))
     callbacks = {"ModelCheckpoint": best, "EarlyStopping": best | {"patience": patience}}
-    given = [{"class_path": name, "init_args": settings} for name, settings in callbacks.items()]
+    built_of = [{"class_path": name, "init_args": settings} for name, settings in callbacks.items()]
     said = f"the model of the best validation is tested; training ends after {patience} that are no better"
     return [
         Choice("trainer.max_epochs", epochs, reason),
         Choice("trainer.check_val_every_n_epoch", every, validations),
         Choice("trainer.gradient_clip_val", 1.0, "as in the tables"),
-        *([Choice("trainer.callbacks", given, said)] if validates else []),
+        *([Choice("trainer.callbacks", built_of, said)] if validates else []),
     ]

@@ -257,7 +257,7 @@ def _scratch(machine: Machine, few: bool) -> list[Choice]:
         Choice("model.positions", "space-time", "the order of frames may matter"),
         Choice("model.position_std", 0.5, "positions that start near zero barely move in short trainings"),
         Choice("model.dropout", 0.0, "few steps"),
-        *([Choice("model.image_weights", STILLS, "few videos, so drawn pictures come first")] if few else []),
+        *([Choice("model.image_weights", STILLS, "few videos, so it learns from drawn pictures first")] if few else []),
         Choice("model.optimization", rate, "from scratch Muon needs fewer steps than AdamW here"),
     ]
 
@@ -280,8 +280,9 @@ def nested(choices: Sequence[Choice]) -> dict[str, dict[str, Any]]:
 
 def main_lines(choices: Sequence[Choice]) -> list[str]:
     """Return a line in words for each of the few choices that matter most."""
-    chosen = {choice.key: choice for choice in choices}
-    values = {key: f"{one.value}, " if isinstance(one.value, int | str) else "" for key, one in chosen.items()}
+    chosen = {choice.key: choice for choice in choices if choice.key in MAIN}
+    shown = {key for key, one in chosen.items() if isinstance(one.value, int | str) and one.value != STILLS}
+    values = {key: f"{chosen[key].value}, " if key in shown else "" for key in chosen}
     return [f"{words}: {values[key]}{chosen[key].reason}" for key, words in MAIN.items() if key in chosen]
 
 

@@ -90,17 +90,12 @@ def _refuse_links(found: OwnVideos) -> None:
 
 
 def _unused(root: Path, used: Collection[Path]) -> Counter[str]:
-    """Count the files below a folder that are not used, by ending and by the folder beside those that are."""
-    counts, classes = Counter[str](), {path.parent for path in used}
-    known = {root, *classes, *(folder for path in classes for folder in path.parents)}
+    """Count the files below a folder that are not used, by ending and, outside of class folders, by folder."""
+    counts, classes = Counter[str](), {root, *(path.parent for path in used)}
     for path in files_below(root):
-        parts = path.relative_to(root).parts
-        if path in used:
-            continue
-        folders = [root.joinpath(*parts[:i]) for i in range(1, len(parts))]
-        beside = next((folder for folder in folders if folder not in known), path.parent)
-        where = "" if beside in {root, *classes} else f" in {beside.relative_to(root)}/"
-        counts[(path.suffix.lower() or "without ending") + where] += 1
+        if path not in used:
+            where = "" if path.parent in classes else f" in {path.relative_to(root).parts[0]}/"
+            counts[(path.suffix.lower() or "without ending") + where] += 1
     return counts
 
 
@@ -109,22 +104,12 @@ def _what_is_there(root: Path) -> str:
     files = [path.relative_to(root) for path in islice(files_below(root), LOOKED_AT) if path.is_file()]
     counts = Counter(path.suffix.lower() or "without ending" for path in files).most_common(3)
     found = ", ".join(f"{count} {ending}" for ending, count in counts) or "no file"
-    tables = [_misses(path) for path in _tables_in(root)]
-    videos = [path for path in files if is_video(path)]
-    pictures = [path for path in files if path.suffix.lower() in PICTURES]
-    if videos and len(videos[0].parts) == 1:
-        why = f"{videos[0]} and others lie in no class folder"
-    elif videos:
-        above = sorted({path.parts[0] for path in videos})
-        why = f"{videos[0]} lies too deep" + (f"; give {root / above[0]}" if len(above) == 1 else "")
-    elif len(pictures) > len(files) / 2:
-        frames = len(pictures[0].parts) > 2
-        why = (
-            f"{pictures[0]} is {'in a folder of frames' if frames else 'a picture'}, which docs/adding.md has a way for"
-        )
-    else:
-        why = "no video"
-    return "; ".join([f"holds {found}: {why}", *tables])
+    why = "no video"
+    if videos := [path for path in files if is_video(path)]:
+        why = f"{videos[0]} lies in no class folder of it"
+    elif any(path.suffix.lower() in PICTURES for path in files):
+        why = "no video; docs/adding.md has a way for pictures and folders of frames"
+    return "; ".join([f"holds {found}: {why}", *map(_misses, _tables_in(root))])
 
 
 def _split_folders(root: Path) -> Mapping[str, Path]:

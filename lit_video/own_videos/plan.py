@@ -13,8 +13,7 @@ import yaml
 from lit_video.datamodules.manifest import MANIFEST, scan
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.errors import UserError
-from lit_video.network.cost import count
-from lit_video.own_videos.budget import ENOUGH, FEWEST, built, clips_per_second, length, of_equal_compute, probed
+from lit_video.own_videos.budget import ENOUGH, FEWEST, built, clips_per_second, length, probed
 from lit_video.own_videos.choices import Choice, Machine, Start, as_lines, choose, crop_less, main_lines, nested, sizes
 from lit_video.own_videos.dividing import (
     FEW_FOR_FOLDS,
@@ -31,7 +30,7 @@ from lit_video.own_videos.dividing import (
 from lit_video.own_videos.finding import TIMES, OwnVideo, OwnVideos
 from lit_video.own_videos.schemes import SCHEMES, Rows
 from lit_video.utils.files import write_atomically, write_table
-from lit_video.utils.text import escaped, printable
+from lit_video.utils.text import escaped, plural, printable
 from lit_video.video.decoding import decode
 
 VIDEOS = "_videos.csv"  # behind the experiment's name
@@ -53,7 +52,6 @@ class PlanOptions:
     start: Start | None = None  # weights to start from; None to start from scratch
     minutes: float | None = None  # minutes of training per run; None for the machine's default
     group: str | None = None  # column that says which videos belong together, none, or None to look for one
-    equal: str = "epochs"  # quantity that all rows share: epochs or compute
     folds: bool = False  # True if few videos are all tested, in folds, and all trained on
     frozen: bool | None = None  # True if a start's backbone is frozen; None: on a CPU
 
@@ -148,28 +146,23 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
         rows = {"probed": {"label": f"{start.model}, frozen, with a probe"}}
         folder = str(options.file.resolve().with_name("features"))
         frozen += [Choice("data.features", folder, "float16, shared by all rows")]
-    choices, costs, lengths = list[Choice](), dict[str, int](), list[Choice]()
+    choices, lengths = list[Choice](), list[Choice]()
     left = sizes(facts, training, machine, start)
     while left:
         size = left.pop(0)
         larger = choose(facts, decoded, pixels, classes, training, machine, start, size) + frozen
-        spent, rate = _speed(larger, model, rows, len(classes), options.equal == "compute")
+        rate = _speed(larger, model, rows, len(classes))
         found_lengths = length(rate, epoch, minutes, counts["val"] > 0, parts + 1)
         if start and start.sides and not (choices or start.given) and found_lengths[0].value <= FEWEST:
-            why = f"in {minutes:g} minutes too few epochs fit, even with clips of {size[0]} frames x {size[1]} pixels"
+            clips = f"even with clips of {size[0]} frames x {size[1]} pixels"
+            why = f"in {plural(minutes, 'minute')} too few epochs fit, {clips}"
             print(f"{start.weights}: {why}. All schemes start from scratch. More time: --minutes N", flush=True)
             start, left = None, sizes(facts, training, machine, None)
             continue
         if choices and found_lengths[0].value < ENOUGH:
             break
-        choices, costs, lengths = larger, spent, found_lengths
+        choices, lengths = larger, found_lengths
     choices = (choices if start or lengths[0].value >= ENOUGH else crop_less(choices)) + lengths
-    if options.equal == "compute":
-        own = of_equal_compute(lengths[0].value, costs)
-        rows = {name: row | {"set": row.get("set", {}) | own[name]} for name, row in rows.items()}
-        epochs = ", ".join(f"{name} {row['set']['trainer.max_epochs']}" for name, row in rows.items())
-        notes.append(f"Each scheme gets as many multiply-adds: epochs {epochs}.")
-        print(notes[-1], flush=True)
     rows = _fold_rows(rows, fold_names(counts)) if few else rows
     print("Chosen for these videos and this machine:", *map("  {}".format, main_lines(choices)), sep="\n", flush=True)
     table = options.file.with_name(options.file.stem + VIDEOS)
@@ -233,15 +226,11 @@ def _readable(videos: Sequence[OwnVideo], rows: Mapping[str, VideoInfo], root: P
     return good
 
 
-def _speed(
-    choices: Sequence[Choice], model: str, rows: Rows, classes: int, compute: bool
-) -> tuple[dict[str, int], float]:
-    """Return each row's cost, 1 if compute does not matter, and the clips per second of the most expensive one."""
-    settings = nested(choices)
-    data, costs, rates = settings["data"], {}, {}
-    for name, row in rows.items():
+def _speed(choices: Sequence[Choice], model: str, rows: Rows, classes: int) -> float:
+    """Return the clips per second of the slowest row."""
+    settings, rates = nested(choices), []
+    for row in rows.values():
         own = {key.removeprefix("model."): value for key, value in row.get("set", {}).items()}
-        net = built(str(own.pop("model", model)), settings["model"] | own, data, classes)
-        costs[name] = count(net, data["frames"], data["image_size"])[1] if compute else 1
-        rates[name] = clips_per_second(net, data, "features" in data)
-    return costs, min(rates[name] * costs[name] for name in rows) / max(costs.values())
+        net = built(str(own.pop("model", model)), settings["model"] | own, settings["data"], classes)
+        rates.append(clips_per_second(net, settings["data"], "features" in settings["data"]))
+    return min(rates)

@@ -7,8 +7,8 @@ from lit_video.utils.text import did_you_mean
 
 Rows = dict[str, dict[str, Any]]  # rows of a table: label and settings, by name
 SCHEMES: Rows = {
-    "xvit": {"label": "X-ViT, t_w = 1", "set": {"model.window": 1, "model.ta_layers": 1}},
-    "xvit2": {"label": "X-ViT, t_w = 2", "set": {"model.window": 2, "model.ta_layers": 1}},
+    "xvit": {"label": "X-ViT", "set": {"model.window": 1, "model.ta_layers": 1}},
+    "xvit2": {"label": "X-ViT, window 2", "set": {"model.window": 2, "model.ta_layers": 1}},
     "space": {"label": "spatial-only", "set": {"model.window": 0, "model.ta_layers": 0}},
     **{
         name: {"label": f"TimeSformer {label}", "set": {"model": "TimeSformer", "model.attention": name}}

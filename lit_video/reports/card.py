@@ -12,7 +12,7 @@ from lit_video.runs.predictions import Predictions, TaskPredictions, most_confus
 from lit_video.runs.results import read_result
 from lit_video.tables.statistics import share_interval
 from lit_video.utils.clip_shape import in_words
-from lit_video.utils.text import as_markdown, markdown_lines
+from lit_video.utils.text import as_markdown, markdown_lines, plural
 
 SURE = 0.025  # one-sided
 MOST = 3  # confusions that are named
@@ -96,7 +96,7 @@ def accuracy_facts(result: dict[str, Any], predictions: Predictions) -> list[str
     right = predictions.hits()
     low, high = share_interval(int(right.sum()), len(right))
     what = f" in {' and '.join(predictions.tasks)}" if len(predictions.tasks) > 1 else ""
-    share = f"{100 * right.mean():.1f} % of {len(right)} test videos are right{what}"
+    share = f"{100 * right.mean():.1f} % of {plural(len(right), 'test video')} are right{what}"
     known = result.get("test_seen", 0)
     facts = [
         f"{share} (95 % interval {low:.0f} to {high:.0f} %)" + (f"; {known} of them were trained on" if known else "")
@@ -148,7 +148,7 @@ def _settings(config: dict[str, Any], result: dict[str, Any]) -> str:
         f"- started from {start}",
         f"- {rate['optimizer']}, rate {rate['lr']:g}, {result['steps']} steps of {result['global_batch']} clips, seed "
         f"{result['seed']}",
-        f"- {result['seconds'] / 60:.0f} minutes on {result['device']}",
+        f"- {plural(round(result['seconds'] / 60), 'minute')} on {result['device']}",
         f"- weights: step {result['weights']['step']}, `{result['weights']['file']}`",
         f"- made by `{result['command']}` at commit {result['commit']}; all settings in `run.json`",
     ]

@@ -12,7 +12,7 @@ from lit_video.tables.reading import read_table
 from lit_video.tables.statistics import Interval
 from lit_video.tables.summary import TableRuns
 from lit_video.tables.table import Table
-from lit_video.utils.text import markdown_lines, natural
+from lit_video.utils.text import markdown_lines, natural, plural
 
 T = TypeVar("T")
 HEADER = ["claim", "rows", "paper", "ours", "verdict"]
@@ -175,9 +175,10 @@ def counted(verdicts: Sequence[Verdict]) -> str:
 
 def opening(verdicts: Sequence[Verdict]) -> str:
     """Say how many claims were judged, and by what kind of runs."""
-    claims = "1 claim" if len(verdicts) == 1 else f"{len(verdicts)} claims"
     on_papers_data = any(one.claim.decides(one.scale) for one in verdicts)
-    return f"{claims} of the papers" + ("" if on_papers_data else ", tried by small models on other data than theirs")
+    return f"{plural(len(verdicts), 'claim')} of the papers" + (
+        "" if on_papers_data else ", tried by small models on other data than theirs"
+    )
 
 
 def tally(found: Sequence[Sequence[Verdict]]) -> str:
@@ -228,7 +229,7 @@ def _pairs(claim: Claim) -> str:
     pairs = "; ".join(f"{first} - {second}" for first, second in claim.pairs)
     if claim.margin is None:
         return pairs
-    return f"{pairs}; within {claim.margin:g} point{'s' * (claim.margin != 1)}"
+    return f"{pairs}; within {plural(claim.margin, 'point')}"
 
 
 def _ours(one: Verdict) -> str:

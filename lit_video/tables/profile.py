@@ -1,4 +1,4 @@
-"""Accuracy of a row in each skill, beside the rows most like it."""
+"""A row beside those most like it in the accuracy of each skill."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -6,10 +6,9 @@ from typing import Any
 
 from lit_video.tables.agreement import certainty, interval_text, row_pairs
 from lit_video.tables.rendering import Groups
-from lit_video.tables.statistics import share_interval
 from lit_video.tables.summary import TableRuns
 
-SHOWN = 3  # nearest rows that are shown
+COMPARED = 3  # nearest rows
 
 
 def with_first(groups: Groups, name: str) -> Groups:
@@ -20,30 +19,9 @@ def with_first(groups: Groups, name: str) -> Groups:
     return replace(groups, rows=[own, *others])
 
 
-def skills_table(groups: Groups) -> tuple[str, list[str], list[list[str]]]:
-    """Return title, header and body: a line per skill, with the first row, the nearest ones, and the best row.
-
-    Behind an accuracy stands half of its 95 % interval over the skill's test videos.
-    """
-    shown = groups.rows[: 1 + SHOWN]
-    videos = {row["name"]: row["test_videos"] // len(groups.names) for row, _ in shown}
-    body = []
-    for i, skill in enumerate(groups.names):
-        best, label = max((values[i] or 0.0, row["label"]) for row, values in groups.rows)
-        cells = [_cell(values[i] or 0.0, videos[row["name"]]) for row, values in shown]
-        body.append([skill, *cells, f"{best:.0f} {label}"])
-    title = f"Accuracy in each {groups.kind} (%), ± 95 % over its test videos, beside the nearest rows"
-    return title, [groups.kind, *(row["label"] for row, _ in shown), "best row"], body
-
-
-def _cell(value: float, videos: int) -> str:
-    low, high = share_interval(round(value / 100 * videos), videos)
-    return f"{value:.0f} ± {(high - low) / 2:.0f}"
-
-
 def nearest(read: TableRuns, data: Mapping[str, Any], groups: Groups) -> list[str]:
     """Compare the first row's accuracy in all skills together with each of the nearest ones, a line each."""
-    shown = [row for row, _ in groups.rows[: 1 + SHOWN]]
+    shown = [row for row, _ in groups.rows[: 1 + COMPARED]]
     labels = {row["name"]: row["label"] for row in shown}
     means = {row["name"]: row["metrics"][data["metric"]]["ours"] for row in shown}
     pairs = [pair for pair in row_pairs({}, means, read.hits) if shown[0]["name"] in (pair["first"], pair["second"])]

@@ -33,6 +33,7 @@ from lit_video.utils.command_line import recorded_command
 from lit_video.utils.environment import device_name
 from lit_video.utils.processes import first_process, started_by_lightning
 from lit_video.utils.stop_signals import DONE, FAILED, STATUS, StopSignals
+from lit_video.utils.text import plural
 from lit_video.video.trained_on import said, seen
 
 
@@ -215,7 +216,7 @@ def _write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], seco
     }
     update_run(cli.run_dir, state=None, result=result)
     scores = ", ".join(f"{key} {value:.1f}" for key, value in metrics.items())
-    tested = f"{scores} on {videos} videos" if videos else "trained, not tested"
+    tested = f"{scores} on {plural(videos, 'video')}" if videos else "trained, not tested"
     ended = [tested, said(known), f"{seconds:.0f} s"]
     if (device := cli.trainer.strategy.root_device).type == "cuda":
         ended.append(f"peak of GPU memory {torch.cuda.max_memory_allocated(device) / 1e9:.1f} GB")

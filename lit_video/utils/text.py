@@ -21,6 +21,11 @@ def time_left(seconds: float) -> str:
     return f"{seconds / 60:.0f} min left" if seconds >= 120 else f"{seconds:.0f} s left"
 
 
+def plural(number: float, noun: str) -> str:
+    """Return a number with its noun: ``1 video``, ``2 videos``, ``0.5 minutes``."""
+    return f"{number if isinstance(number, int) else f'{number:g}'} {noun}{'s' * (number != 1)}"
+
+
 def natural(text: str) -> tuple[list[str | int], str]:
     """Return a key that sorts names by the numbers in them: ``10`` after ``2``, ``order13`` after ``order5``."""
     sign = -1 if re.fullmatch(r"-\d+(\.\d*)?", text) else 1

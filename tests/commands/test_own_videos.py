@@ -16,8 +16,6 @@ from lit_video.commands.parser import parse
 from lit_video.datamodules.drawing import encode
 from lit_video.inference.predict import load
 from lit_video.network.aggregation import linear_head
-from lit_video.network.cost import count
-from lit_video.own_videos.budget import built
 from lit_video.runs.files import run_folders
 from lit_video.runs.predictions import read_logits
 from lit_video.runs.results import read_result
@@ -258,20 +256,3 @@ def test_schemes_side_by_side(videos, capsys, rows_in_this_process):
     config = "own/rooms/rooms_compare.yaml"
     assert main(["table", "--config", config, "--runs", "own/rooms/runs", "--format", "json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["pairs"]) == 1
-
-
-def test_equal_compute_gives_cheaper_schemes_more_epochs(videos, monkeypatch):
-    monkeypatch.setattr("lit_video.commands.finetune.run_command", lambda words: FAILED)
-    command = ["compare", "rooms", "--schemes", "space,joint,vivit2", "--minutes", "0.01", "--equal", "compute"]
-    assert main(command) == FAILED
-    content = read_yaml(videos.parent / "own/rooms/rooms_compare.yaml")
-    settings, data = content["model"]["init_args"], content["data"]["init_args"]
-    spent = {}
-    for name, row in content["table"]["rows"].items():
-        own = {key.removeprefix("model."): value for key, value in row["set"].items() if key.startswith("model.")}
-        net = built(row["set"].get("model", "XViT"), settings | own, data, 3)
-        spent[name] = row["set"]["trainer.max_epochs"] * count(net, data["frames"], data["image_size"])[1]
-    assert max(spent.values()) == pytest.approx(min(spent.values()), rel=0.06)  # whole epochs, of ten or more
-    epochs = {name: row["set"]["trainer.max_epochs"] for name, row in content["table"]["rows"].items()}
-    assert epochs["vivit2"] > epochs["space"] > 0 and epochs["joint"] == content["trainer"]["max_epochs"]
-    assert main(["compare", "rooms", "--schemes", "space,joint", "--equal", "epochs"]) == 2

@@ -22,7 +22,7 @@ def test_class_folders(tmp_path):
         ("walk/a.MKV", "walk", None),
         ("walk/b.mp4", "walk", None),
     ]
-    assert found.unused == {".txt": 1, ".mp4 in sit/more/": 1}
+    assert found.unused == {".txt": 1, ".mp4 in sit/": 1}
     assert found.found == "class folders"
 
 
@@ -74,28 +74,17 @@ TIMED = "path,label,{}\na.mp4,walk,1,2\nb.mp4,sit,1,2\n"
             {"labels.csv": "path,label,split\na.mp4,walk,holdout\n"},
             "line 2, column split: is 'holdout', expected train",
         ),
-        ({"labels.csv": "path,label\na.mp4,\n"}, "line 2, column label: is empty"),
-        ({"train.csv": "a.mp4 walk\n"}, "holds one class (walk)"),
         (
             {"train.csv": "a.mp4 walk\nb c.mp4 sit\n"},
             "line 2: 3 fields, expected 2 (path, label); quote",
         ),
         # of other kinds of data: what is there is said
-        ({"walk/1.jpg": "", "sit/2.jpg": ""}, "holds 2 .jpg: sit/2.jpg is a picture"),
-        ({"walk/v1/1.jpg": "", "sit/v2/1.jpg": ""}, "holds 2 .jpg: sit/v2/1.jpg is in a folder of frames"),
-        ({"a.mp4": "", "b.mp4": ""}, "holds 2 .mp4: a.mp4 and others lie in no class folder"),
-        ({"all/walk/a.mp4": "", "all/sit/b.mp4": ""}, "holds 2 .mp4: all/sit/b.mp4 lies too deep; give "),
+        ({"walk/1.jpg": "", "sit/2.jpg": ""}, "holds 2 .jpg: no video; docs/adding.md has a way for pictures"),
+        ({"a.mp4": "", "b.mp4": ""}, "holds 2 .mp4: a.mp4 lies in no class folder of it; expected"),
+        ({"all/walk/a.mp4": "", "all/sit/b.mp4": ""}, "holds 2 .mp4: all/sit/b.mp4 lies in no class folder"),
         (
             {"k400.csv": "label,youtube_id,time_start\nwalk,x,1\n"},
             "k400.csv begins with 'label, youtube_id, time_start'; needs a first line with path; expected",
-        ),
-        (
-            {"list.csv": "a.mp4,walk,x\nb.mp4,sit,x\n"},
-            "list.csv begins with 'a.mp4, walk, x'; needs a first line with",
-        ),
-        (
-            {"labels.csv": "path,verb,noun\na.mp4,x,y\n"},
-            "labels.csv begins with 'path, verb, noun'; needs a first line",
         ),
         # of other tasks
         ({"labels.csv": "path,label\na.mp4,walk|sit\nb.mp4,sit\n"}, "line 2, column label: is 'walk|sit'; several"),
@@ -108,7 +97,6 @@ TIMED = "path,label,{}\na.mp4,walk,1,2\nb.mp4,sit,1,2\n"
             {"labels.csv": TIMED.format("start_frame,end_frame")},
             "column start_frame: parts of videos have columns start",
         ),
-        ({"labels.csv": TIMED.format("t_min,endTime")}, "column t_min: parts of videos have columns start"),
         (
             {"labels.csv": "path,labels\nvideos/a.mp4,walk\n", "videos/a.mp4": ""},
             "one class (videos); a classifier needs two or more; looked at class folders; not used: "
