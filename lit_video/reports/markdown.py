@@ -11,7 +11,6 @@ from typing import Any
 from lit_video.errors import UserError
 from lit_video.network.cost import CONVENTION, HEADER, cells
 from lit_video.reports.verdicts import (
-    EXPLANATION,
     OTHERS,
     Verdict,
     by_paper,
@@ -31,40 +30,12 @@ from lit_video.tables.summary import TableRuns, read_runs, summarise
 from lit_video.tables.table import Table
 from lit_video.utils.files import read_whole
 from lit_video.utils.text import as_markdown, markdown_lines
+from lit_video.utils.yaml_files import read_yaml
 
 NEAR = 1.0  # points from a ceiling
-CEILINGS = """\
-## Rows at the ceiling of blind models
-
-The synthetic videos are made so that a model that is blind to the order of frames cannot beat a ceiling, which depends
-on a table's skills and clips. A row that sees order (computed from its layers) has not learned if one of its seeds ends
-less than a point above the ceiling. A blind row above the ceiling would be a bug."""
 COLUMNS = ["table", "source", "scale", "rows run", "seeds", "status"]
 
-SUMMARY = """\
-# What is reproduced
-
-{tally}
-
-Never run: a GPU, the authors' released weights, the papers' data sets. Every run is of small models on small data sets,
-on a CPU: it shows what holds there, not what holds on the paper's data.
-
-`{command}` writes this page and the tables from the runs in `{results}`; nothing is edited.
-The tables, with the command, commit and machine of each:
-
-{links}"""
-VERDICTS = "## How to read the verdicts\n\n" + EXPLANATION
-TABLES = """\
-# {name}: tables
-
-Written by `{command}` from the runs in `{results}`, and not edited: every number
-called "ours" was measured by the command beside it. Numbers called "paper" are the papers', on their own data sets.
-Ours are of the scale that is named (`embedded`: small models on the synthetic data set TemporalSkills), so compare the
-order of rows, not values. [REPRODUCE.md](../../REPRODUCE.md) says how to read the verdicts.
-
-`lit_video table --pairs` prints the differences of all rows. Reach: the largest distance between two frames
-that a scheme can compare. Blind: the scheme's output does not depend on the order of frames."""
-COMMAND = "lit_video reproduce"
+TEXTS = read_yaml(Path(__file__).with_name("reproduce.yaml"))  # what stands between the numbers, for format
 FOLDER = Path("docs/results")  # has the tables
 
 # flags of one run of many, or of a person's choice
@@ -85,7 +56,7 @@ def pages(experiments: Path, runs: Path) -> dict[Path, str]:
     found = judged(claims, measured(every))
     run = {read.table.name for read, _ in every}
     shown = [(read.table, (read, data)) for read, data in every] + [(t, None) for t in tables if t.name not in run]
-    texts, links, parts = {}, [], [VERDICTS] if found else []
+    texts, links, parts = {}, [], [TEXTS["verdicts"]] if found else []
     for paper, of_tables in by_paper(shown, claims).items():
         path, verdicts = file_of(paper), [each for each in found if each[0].claim.source == paper]
         texts[path] = _written(_tables(paper, of_tables, verdicts, runs))
@@ -95,9 +66,8 @@ def pages(experiments: Path, runs: Path) -> dict[Path, str]:
     used = {part for read, _ in every for part in re.split(r"[+-]", read.table.scale)}
     if unused := [path.stem for path in sorted((experiments / "scale").glob("*.yaml")) if path.stem not in used]:
         parts.append(f"Not run at all: the scales {', '.join(unused)}.")
-    head = SUMMARY.format(
-        tally=tally(found) if found else "", command=COMMAND, results=runs.as_posix(), links="\n".join(links)
-    )
+    counts = tally(found) if found else ""
+    head = TEXTS["summary"].format(tally=counts, results=runs.as_posix(), links="\n".join(links))
     return {Path(): _written([head, *parts]), **texts}
 
 
@@ -129,7 +99,7 @@ def _tables(
                 claims = [main.claim for main, *_ in verdicts]
                 below.append(_section(*read) if at is table else _folded(at, _section(*read), claims))
         below += [*_throughput(table, runs), *costs]
-    head = TABLES.format(name=paper, command=COMMAND, results=runs.as_posix())
+    head = TEXTS["tables"].format(name=paper, results=runs.as_posix())
     summaries = [read[1] for scales in of_tables for _, read in scales if read]
     found = verdict_lines(verdicts) if verdicts else ""
     return [head, found, markdown_lines(COLUMNS, lines, numbers=False), *below, ceilings(summaries)]
@@ -200,26 +170,16 @@ def _read_costs(folder: Path) -> list[list[str]] | None:
 
 
 def ceilings(summaries: Iterable[dict[str, Any]]) -> str:
-    """List rows that ended at their ceiling though they see order, and blind rows above it; empty without a ceiling."""
-    rows = [(data, row, row["metrics"].get(data["metric"], {})) for data in summaries for row in data["rows"]]
-    rows = [each for each in rows if each[2].get("ours") is not None]
-    judged = [each for each in rows if each[1]["blind_ceiling"] is not None]
-    if not judged:
-        return ""
-    stuck, impossible = [], []
-    for data, row, ours in judged:
-        ceiling = row["blind_ceiling"]
-        numbers = f"{ours['ours']:.1f}, lowest seed {ours['lowest']:.1f}, ceiling {ceiling:.1f}"
-        text = f"{data['table']} ({data['scale']}) {row['label']}: {numbers}"
-        if row["sees_order"] and ours["lowest"] < ceiling + NEAR:
-            stuck.append(f"- {text}")
-        if not row["sees_order"] and ours["ours"] > ceiling + NEAR:
-            impossible.append(text)
-    lines = [f"{len(stuck)} of {len(judged)} rows see order and have not learned{':' if stuck else '.'}\n", *stuck]
-    lines.append(f"\nBlind rows above their ceiling: {'; '.join(impossible) or 'none'}.")
-    if unknown := len(rows) - len(judged):
-        lines.append(f"{unknown} more rows have no ceiling: other data, or results that do not record it.")
-    return CEILINGS + "\n\n" + "\n".join(lines)
+    """List rows that see order and have a seed at the ceiling of blind models; empty where there are none."""
+    lines = []
+    for data in summaries:
+        for row in data["rows"]:
+            ours, ceiling = row["metrics"].get(data["metric"], {}), row["blind_ceiling"]
+            if not row["sees_order"] or None in (ceiling, ours.get("lowest")) or ours["lowest"] >= ceiling + NEAR:
+                continue
+            numbers = f"{ours['ours']:.1f}, lowest seed {ours['lowest']:.1f}, ceiling {ceiling:.1f}"
+            lines.append(f"- {data['table']} ({data['scale']}) {row['label']}: {numbers}")
+    return "\n".join([TEXTS["ceilings"], *lines]) if lines else ""
 
 
 def table_command(table: Table, results: Sequence[Mapping[str, Any]]) -> str:

@@ -20,27 +20,6 @@ OTHERS = "Other tables"  # no paper's
 PAPER = re.compile(r".*?arXiv:[\d.]+")
 NUMBER = re.compile(r"(Table|Fig\.|section) [\d.]+\w?")
 
-EXPLANATION = """\
-A claim stands for pairs of rows, and has one verdict: that of the runs on its own data set, else of those at the
-table's own scale, by the 95 % intervals of their differences over test videos and seeds. The pairs of a claim are
-corrected for their number (Holm). `table` and `report` print the same verdicts.
-
-| verdict | intervals |
-| --- | --- |
-| supported | every one above 0; of rows "within N points" inside -N to N (equivalence) |
-| supported by construction | supported, and the worse rows are blind to the order of frames, which the data set needs |
-| contradicted | one below 0; of rows within N points outside -N to N |
-| undecided | neither |
-| too few videos to tell | of rows within N points: neither, and one is wider than from -N to N |
-| ... in one seed | a row was trained once: the verdict is of these trained models, not of the methods |
-
-Follow-ups are the same rows at another scale (`avletters` and `utd_mhad`: real videos; `embedded_...`: the synthetic
-ones under other settings). The paper's page of tables says why each was run; it changes no verdict.
-
-± is a test's power: the smallest difference in points that its test videos and seeds can show, half of its widest
-interval. Scales differ where one supports and another contradicts the claim, or a pair's intervals are on both sides of
-0; they are alike where three data sets support it, or contradict it. Tests of one seed are left out."""
-
 
 @dataclass(frozen=True)
 class Verdict:

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 from lit_video.datamodules import TemporalSkills
@@ -65,6 +66,14 @@ def possible_ceilings(data, settings):
         return []
     exact = settings["model"]["init_args"].get("exact")
     return [data.blind_ceiling, *([data.reversal_ceiling] if exact else [])]
+
+
+def test_no_blind_row_is_above_its_ceiling():
+    for folder in ROWS:
+        results = [read_result(run) for run in run_folders(folder)]
+        ceiling = results[0].get("blind_ceiling")
+        if results[0].get("sees_order") is False and ceiling is not None:
+            assert np.mean([one["metrics"]["test/video_top1"] for one in results]) < ceiling + 1, folder
 
 
 def test_no_result_names_a_folder_of_a_machine():
