@@ -24,5 +24,4 @@ from lit_video.video.sampling import Dense as Dense
 from lit_video.video.sampling import DenseStride as DenseStride
 from lit_video.video.sampling import Sampling as Sampling
 from lit_video.video.sampling import Segments as Segments
-from lit_video.video.sampling import Uniform as Uniform
 from lit_video.video.sampling import WholeVideo as WholeVideo

@@ -18,13 +18,13 @@ _ENDINGS = sorted([*COMMON, *map(str.upper, COMMON)])
 
 
 class AnnotatedVideos(VideoDataModule):
-    """Base of data sets that annotation files list; a data set says what its classes are and what the files list.
+    """Base of data sets that annotation files list; a data set gives its classes and the files' records.
 
     Args:
         root: the folder that holds annotations and videos; ``$LIT_VIDEO_DATA/NAME`` is one in the package's own.
         missing: effect of videos that are not on the disk, or of annotation files that list fewer than the release:
-            ``fail`` stops before the training, ``skip`` goes on with the videos that are there. The counts are printed
-            and, as ``video_counts``, in ``run.json`` in any case.
+            ``fail`` stops before the training, ``skip`` goes on with the others. The counts are printed, and are
+            ``video_counts`` in ``run.json``.
         **kwargs: see :class:`VideoDataModule`.
     """
 
@@ -44,12 +44,12 @@ class AnnotatedVideos(VideoDataModule):
         self._records: dict[Split, Records] = {}
 
     def annotated(self, split: Split) -> Sequence[VideoRecord]:
-        """All videos that the annotation file of a split lists, whether on the disk or not."""
+        """Return all videos that the annotation file of a split lists, whether on the disk or not."""
         raise NotImplementedError
 
     @property
     def num_classes(self) -> Classes:
-        """Known without the data where the release says it."""
+        """Number of classes, of each task if there are several."""
         return self.classes or super().num_classes
 
     @cached_property
@@ -107,7 +107,7 @@ class Folders:
     """Listings of folders, each read once: a check per video takes minutes for 240,000 of them on a network disk."""
 
     def __init__(self) -> None:
-        # by text: a Path takes longer to hash than all else that is done with it here
+        # texts: a Path takes longer to hash than to look up
         self._names: dict[str, set[str]] = {}
 
     def names(self, folder: str | Path) -> set[str]:
@@ -128,17 +128,13 @@ class Folders:
         return name in self.names(folder)
 
     def there(self, path: str) -> str:
-        """Return a video's path with the ending of the file that is there: downloads and ``data prepare`` differ.
-
-        A name without an ending may also be that of ``v_NAME``.
-        """
+        """Return a video's path with the ending of the file that is there: downloads and ``data prepare`` differ."""
         folder, name = os.path.split(path)
         names = self.names(folder)
         if name in names:
             return path
-        stems = [os.path.splitext(name)[0]] if is_video(name) else [name, f"v_{name}"]
-        found = (stem + ending for stem in stems for ending in _ENDINGS if stem + ending in names)
-        return os.path.join(folder, next(found, name))
+        stem = os.path.splitext(name)[0] if is_video(name) else name
+        return os.path.join(folder, next((stem + ending for ending in _ENDINGS if stem + ending in names), name))
 
 
 def _counts(absent: list[str], listed: Records, split: str) -> str:

@@ -36,8 +36,9 @@ from lit_video.video.batch import (
     normalise,
     training_batch,
 )
-from lit_video.video.clips import ClipDataset, Order, Sample, Short, Suspicious, VideoRecord, share_of
+from lit_video.video.clips import ClipDataset, Order, Sample, Short, VideoRecord, share_of
 from lit_video.video.decoding import KeptVideos, decode
+from lit_video.video.decoding.frame_table import add_source
 from lit_video.video.loading import EvaluationSampler, TimedLoader, TrainingSampler
 from lit_video.video.recipes import Recipe, recipe
 from lit_video.video.sampling import Dense, Sampling, positive
@@ -51,7 +52,7 @@ LEAST_STD = 1e-3  # a quarter of a grey value
 
 
 class VideoDataModule(LightningDataModule):
-    """Base of all video data sets; a data set says what its classes and its records are.
+    """Base of all video data sets: a data set lists its classes and its records.
 
     Training draws one random clip per video and epoch. Validation takes the centre clip and crop. Test takes
     ``test_clips`` x ``test_crops`` views of every video; :class:`~lit_video.modules.metrics.VideoAccuracy` combines
@@ -67,43 +68,35 @@ class VideoDataModule(LightningDataModule):
             ``None`` for random crops only.
         test_clips: temporal views of a test video.
         test_crops: spatial views of each of them.
-        views: ``even`` crops along the longer side, those of the papers' ``released`` code, which differ by
-            rounding, or the ``whole`` frame squeezed into the clip's shape.
-        short_side: short side in pixels to which frames of validation and test are scaled before their crops, 256 in
-            ViViT's; ``None`` for the crop's own.
-        test_image_size: side of a clip in validation and test where it is another than in training, as
-            PySlowFast's convolutional networks have it; ``None`` for ``image_size``.
-        mean: mean of the pixels, 0 to 1: one number for all channels (0.5 for the ImageNet-21k ViTs), or three, of
-            red, green and blue ([0.485, 0.456, 0.406] for ImageNet).
-        std: standard deviation of the pixels, likewise ([0.229, 0.224, 0.225]).
-        channels: their order; ``bgr`` for TimeSformer's released weights of Something-Something (they saw OpenCV's).
+        views: crops: ``even`` along the longer side; ``released``, those of the papers' code, which differ by
+            rounding; or ``whole``, the frame squeezed into the clip's shape.
+        mean: mean of the pixels, 0 to 1: one number (0.5 for the ImageNet-21k ViTs), or red, green and blue.
+        std: standard deviation of the pixels, likewise.
+        channels: order of the channels; ``bgr`` for TimeSformer's released weights of Something-Something.
         seed: seed of the order of videos and of all augmentation.
-        order: order of a clip's frames in validation and test: ``reversed``, ``shuffled`` and ``static`` (the middle
-            frame, repeated) show whether a model uses time.
+        order: order of a clip's frames in validation and test; ``static`` repeats the middle frame.
         test_orders: orders in which a run is tested too; ``run.json`` then has ``reversed/video_top1``, ...
         broken: effect of a video that cannot be read, or a clip that needs a damaged frame: ``fail`` stops there;
-            ``skip`` goes on without it, as long as no more than ``broken_percent`` of a split are broken; ``report``
-            goes on in any case. No other video takes its place: it does not count in losses and metrics, and the run's
-            folder lists it in ``broken.csv``.
-        broken_percent: see there.
-        keep_gb: gigabytes of decoded videos that each process keeps in memory: for small data sets of short videos,
-            which then are decoded once.
-        manifest: file of ``data check``; its frame tables save the scan of every video, and videos that are broken or
-            damaged in it are refused, or left out with a line, before the first is read. ``None`` for none.
-        short: filling of a video shorter than a clip: ``repeat`` its last frame; ``loop``, which starts it again as
-            MMAction2 and Scenic do; or ``spread`` its frames evenly over the clip, as PyTorchVideo does.
-        suspicious: effect of a video in which something is odd, but no frame is known to be damaged: ``report``
-            (``None``) prints their number at the start, if a manifest knows it; ``fail`` and ``skip``: see ``broken``.
+            ``skip`` leaves them out, up to ``broken_percent`` of a split; ``report`` leaves out any number. They do
+            not count in losses and metrics; the run's folder lists them in ``broken.csv``.
+        broken_percent: percentage of broken videos that ``skip`` accepts.
+        keep_gb: gigabytes of decoded videos that each process keeps in memory, for small data sets of short videos.
+        manifest: file of ``data check``, whose frame tables save the scan of every video; broken and damaged videos
+            are refused, or left out with a line, before the first is read.
         train_share: share of every class's training videos that is used, above 0 and at most 1.
-        features: folder for what a frozen backbone (``model.freeze: backbone``) makes of the clips: every video goes
-            through it once, see :mod:`~lit_video.datamodules.features`; ``None`` for clips.
+        short: filling of a video shorter than a clip: ``repeat`` its last frame, or ``loop`` (MMAction2, Scenic).
+        short_side: short side in pixels to which frames of validation and test are scaled before their crops;
+            ``None`` for the crop's own.
+        test_image_size: side of a clip in validation and test; ``None`` for ``image_size``.
+        features: folder for features of a frozen backbone (``model.freeze: backbone``) in place of clips, see
+            :mod:`~lit_video.datamodules.features`.
 
     Raises:
         ValueError: settings do not fit each other.
         UserError: in :meth:`check`, :meth:`records` and loaders: files are missing or wrong, or a split is too small.
     """
 
-    #: True if a video may have several labels: a record's label then is a one or zero for each class
+    #: True if a record's label is a one or zero for each class
     several_labels = False
 
     def __init__(
@@ -129,7 +122,6 @@ class VideoDataModule(LightningDataModule):
         manifest: str | None = None,
         train_share: float = 1.0,
         short: Short = "repeat",
-        suspicious: Suspicious | None = None,
         short_side: int | None = None,
         test_image_size: ImageSize | None = None,
         features: str | None = None,
@@ -166,23 +158,19 @@ class VideoDataModule(LightningDataModule):
         self.order: Order = order
         self.test_orders = test_orders
         self.broken = broken
-        if keep_gb < 0:
-            raise ValueError(f"keep_gb is {keep_gb}, expected 0 or more")
         self.keep_gb = keep_gb
         self._decode = KeptVideos(decode, keep_gb) if keep_gb else decode
         self.manifest = manifest
         self.train_share = train_share
-        others = test_orders or order != "forward" or broken != "fail" or suspicious not in (None, "report")
-        if features and (others or self.augmentation.erasing or self.augmentation.cutmix):
-            what = "order, test_orders, broken, suspicious, augmentation.erasing and augmentation.cutmix"
+        changed = test_orders or order != "forward" or broken != "fail"
+        if features and (changed or self.augmentation.erasing or self.augmentation.cutmix):
+            what = "order, test_orders, broken, augmentation.erasing and augmentation.cutmix"
             raise ValueError(f"features are of videos as they are: leave out {what}")
         self.features = features
         self._features: Features | None = None
         self.short: Short = short
-        self.suspicious: Suspicious = suspicious or "report"
-        self.found_broken = BrokenVideos(broken, broken_percent, self.suspicious)
-        # by split, how many videos annotations list and how many of them are used; where a data set counts them
-        self.video_counts: dict[str, dict[str, int]] = {}
+        self.found_broken = BrokenVideos(broken, broken_percent)
+        self.video_counts: dict[str, dict[str, int]] = {}  # listed and used videos by split, of annotated data sets
         self._trained_on: AsyncResult[str] | None = None
         self._resume = (0, 0)
 
@@ -193,7 +181,7 @@ class VideoDataModule(LightningDataModule):
 
     @property
     def trained_on(self) -> str:
-        """Training videos for a checkpoint, once the first process of a Trainer has begun with them; waits for it."""
+        """Digests of the training videos for a checkpoint, once a Trainer's first process has begun with them."""
         return self._trained_on.get() if self._trained_on else ""
 
     def records(self, split: Split) -> Sequence[VideoRecord]:
@@ -202,7 +190,7 @@ class VideoDataModule(LightningDataModule):
 
     @property
     def present(self) -> tuple[Split, ...]:
-        """Splits that are there to be checked; training and testing need all."""
+        """Splits that can be checked; training and testing need all."""
         return SPLITS
 
     def check(self) -> None:
@@ -219,7 +207,7 @@ class VideoDataModule(LightningDataModule):
 
     @property
     def class_groups(self) -> dict[str, list[int]]:
-        """Classes whose videos a test counts on their own too, by the metric's name: ``test/NAME`` is their top-1."""
+        """Groups of classes by name: ``test/NAME`` is the top-1 over their videos."""
         return {}
 
     @property
@@ -234,7 +222,7 @@ class VideoDataModule(LightningDataModule):
 
     def train_dataloader(self) -> DataLoader[Sample]:
         """Load one random clip of every video, shuffled; the last, smaller step is left out."""
-        dataset = self._kept(self._dataset(self._expected("train"), self._training_view()))
+        dataset = self._dataset(self._expected("train"), self._training_view())
         if self.trainer and self.trainer.is_global_zero and not self._trained_on:
             known = getattr(self.trainer.lightning_module, "trained_on", "")
             self._trained_on = ThreadPool(1).apply_async(trained_on, (dataset.records, known))
@@ -253,7 +241,7 @@ class VideoDataModule(LightningDataModule):
         return self._views("val", clips=1, crops=1)
 
     def test_dataloader(self) -> Any:
-        """All views of every video."""
+        """Load all views of every video."""
         if self.trainer and self.trainer.ckpt_path:
             loaded = str(self.trainer.ckpt_path)
             savers = self.trainer.checkpoint_callbacks
@@ -265,11 +253,9 @@ class VideoDataModule(LightningDataModule):
         return self._views("test", clips=1, crops=1)
 
     def keep_features(self, compute: Callable[[Tensor], Tensor], device: torch.device, backbone: int) -> None:
-        """Let loaders give features in place of clips; those that are not in :attr:`features` yet are computed.
+        """Let loaders give features in place of clips; compute those that :attr:`features` lacks.
 
-        ``compute`` takes normalised clips on ``device`` to features, see
-        :meth:`~lit_video.network.transformer.VideoTransformer.features`; ``backbone`` is a number that depends on the
-        network's weights and settings.
+        ``compute`` takes normalised clips on ``device`` to features; ``backbone`` is a digest of the network.
         """
         counts = dict.fromkeys([(1, 1), (self.test_clips, self.test_crops)])
         evaluation = [self._dataset([], self.view(crops), clips) for clips, crops in counts]
@@ -278,9 +264,6 @@ class VideoDataModule(LightningDataModule):
         self._features = Features(folder, self._dataset([], self._training_view()), evaluation)
         every = [record for split in SPLITS for record in self.records(split)]
         self._features.complete(every, lambda clips: compute(pixels(clips[None].to(device))))
-
-    def _kept(self, dataset: ClipDataset) -> ClipDataset:
-        return self._features.of(dataset) if self._features else dataset
 
     def _training_view(self) -> TrainingView:
         return TrainingView(self.augmentation, self.image_size)
@@ -292,7 +275,7 @@ class VideoDataModule(LightningDataModule):
         return batch, [] if batch["broken"][0] else dataset.numbers(record, 0)
 
     def on_before_batch_transfer(self, batch: Any, dataloader_idx: int) -> RawBatch | Any:
-        """On the CPU, where the batch still is: keep count of broken videos, and draw for a training batch."""
+        """Keep count of broken videos, and draw for a training batch, on the CPU."""
         if self.trainer is None:
             return batch
         if any(batch["broken"]):
@@ -304,21 +287,21 @@ class VideoDataModule(LightningDataModule):
         return batch
 
     def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Batch | Any:
-        """Normalise, and augment what there are draws for, on the device."""
+        """Augment a training batch, or normalise another, on the device."""
         return self.augment(batch) if batch.get("draws") else self.normalise(batch)
 
     def augment(self, batch: RawBatch) -> Batch:
         """Erase, mix, smooth and normalise a batch of the training loader, on any device.
 
         Shape: clips uint8 ``(b, 1, t, 3, height, width)`` -> ``(b, 3, t, height, width)``; targets ``(b, classes)``.
-        Lightning's hooks call it; under Fabric and in a loop of one's own it is called for every batch.
+        Under Fabric and in a loop of one's own call it for every batch; Lightning's hooks do.
         """
         draws = batch.get("draws") or self._draws(batch)
         smoothing = self.augmentation.smoothing
         return training_batch(batch, self.mean, self.std, self.num_classes, smoothing, draws, self.channels)
 
     def normalise(self, batch: RawBatch) -> Batch:
-        """Turn every view into a clip: :meth:`augment` for the batches of the other loaders.
+        """Turn every view of a batch of the other loaders into a clip, normalised.
 
         Shape: clips uint8 ``(b, views, t, 3, height, width)`` -> ``(b * views, 3, t, height, width)``.
         """
@@ -342,14 +325,14 @@ class VideoDataModule(LightningDataModule):
         return {"epoch": epoch, "seen": seen, "broken": dict(self.found_broken.reasons["train"])}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Let the next training loader leave out what the checkpoint has seen of its epoch, on any devices."""
+        """Let the next training loader leave out the videos that the checkpoint has seen of its epoch."""
         self._resume = (state_dict["epoch"], state_dict["seen"])
         if broken := state_dict["broken"]:
             count = len(self._expected("train"))
             self.found_broken.reasons["train"] = {i: reason for i, reason in broken.items() if i < count}
 
     def _views(self, split: Split, clips: int, crops: int) -> Any:
-        dataset = self._kept(self._dataset(self._expected(split), self.view(crops), clips, self.order))
+        dataset = self._dataset(self._expected(split), self.view(crops), clips, self.order)
         if not len(dataset):
             return []  # Lightning leaves out what has no loader
         # a clip that two ranks get counts once: metrics count by video and view
@@ -362,7 +345,7 @@ class VideoDataModule(LightningDataModule):
         clips: int | None = None,
         order: Order = "forward",
     ) -> ClipDataset:
-        how = (self.broken == "fail", self._decode, self.short, self.suspicious)
+        how = (self.broken == "fail", self._decode, self.short)
         return ClipDataset(records, self.sampling, self.frames, view, self.seed, clips, order, *how)
 
     def _expected(self, split: Split) -> Records:
@@ -371,18 +354,16 @@ class VideoDataModule(LightningDataModule):
             listed = share_of(listed, self.train_share)
         records = Records.of(listed)
         self.found_broken.expect(split, records)
-        if load := self._tables():
-            self.found_broken.apply_manifest(split, load())
+        if tables := self._tables():
+            self.found_broken.apply_manifest(split, tables)
         return records
 
-    def _tables(self) -> Callable[[], Manifest] | None:
-        if self.manifest is None:
-            return None
-        return partial(load_tables, Path(self.manifest).expanduser(), self.data_root())
+    def _tables(self) -> Manifest | None:
+        return load_tables(Path(self.manifest).expanduser(), self.data_root()) if self.manifest else None
 
     def _loader(self, dataset: ClipDataset, sampler: TrainingSampler | EvaluationSampler) -> DataLoader[Sample]:
         return TimedLoader(
-            dataset,
+            self._features.of(dataset) if self._features else dataset,
             batch_size=self.batch_size,
             sampler=sampler,
             num_workers=self.num_workers,
@@ -392,7 +373,7 @@ class VideoDataModule(LightningDataModule):
         )
 
     def data_root(self) -> Path:
-        """Folder that paths are written relative to: the data set's root, or what all its videos have in common."""
+        """Return the folder that paths are written relative to: the root, or the common one of all videos."""
         root: Path | None = getattr(self, "root", None)
         return Path(root or os.path.commonpath([p for split in SPLITS for p in Records.of(self.records(split)).paths]))
 
@@ -403,8 +384,8 @@ class VideoDataModule(LightningDataModule):
         return (1, 0) if one else (dist.get_world_size(), dist.get_rank())  # Fabric
 
 
-def _start_worker(tables: Callable[[], object] | None, number: int) -> None:
-    """Leave signals to the process that trains: Slurm sends them to all. Tables are the parent's unless spawned."""
+def _start_worker(tables: Manifest | None, number: int) -> None:
+    """Leave signals to the process that trains: Slurm sends them to all. Take tables from the manifest."""
     ignore_stops()
     if tables:
-        tables()
+        add_source(tables)

@@ -8,7 +8,6 @@ import torch.distributed as dist
 from lit_video.datamodules.manifest import Manifest
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
-from lit_video.video.clips import Suspicious
 
 OnBroken = Literal["fail", "skip", "report"]
 
@@ -17,12 +16,11 @@ class BrokenVideos:
     """The broken videos of every split: each counts once, over all epochs, clips and reasons.
 
     A process has those that it met itself; :meth:`gather` gives every process those of all. With ``skip`` ``percent``
-    of a split may be broken, suspicious ones that are skipped among them.
+    of a split may be broken.
     """
 
-    def __init__(self, on_broken: OnBroken, percent: float, on_suspicious: Suspicious = "report") -> None:
+    def __init__(self, on_broken: OnBroken, percent: float) -> None:
         self.on_broken = on_broken
-        self.on_suspicious = on_suspicious
         self.percent = percent
         self.reasons: dict[str, dict[int, str]] = {"train": {}, "val": {}, "test": {}}
         self._records: dict[str, Records] = {}
@@ -32,43 +30,39 @@ class BrokenVideos:
         self._records[split] = records
 
     def apply_manifest(self, split: str, tables: Manifest) -> None:
-        """Refuse what a manifest calls broken, damaged or suspicious, or say what is done, before anything is read."""
-        records = self._records[split]
-        rows, skipped = tables.faults(records.paths), self.on_suspicious == "skip"
-        some = "left out, of the damaged those clips that need damaged frames"
-        for sound, what, setting, on, effect in (
-            (False, "broken or damaged", "broken", self.on_broken, some),
-            (True, "suspicious", "suspicious", self.on_suspicious, "left out" if skipped else "used"),
-        ):
-            if found := {path: row for path, row in rows.items() if row.sound == sound}:
-                first = min(found)
-                text = f"{len(found)} of the {split} videos {what} (first {first}: {found[first].reason})"
-                if on == "fail":
-                    raise UserError(f"data.manifest: {text}; replace or delete them, or set data.{setting}: skip")
-                print_once(f"data.manifest: {text}; {effect}")
-        left_out = {path for path, row in rows.items() if row.status == "broken" or (row.sound and skipped)}
-        paths = {i: path for i, path in enumerate(records.paths) if path in left_out}
-        self.add(split, list(paths), [f"{path}: {rows[path].reason}" for path in paths.values()])
+        """Refuse what a manifest calls broken or damaged, or say what is done, before anything is read."""
+        paths = self._records[split].paths
+        rows = tables.faults(paths)
+        if not rows:
+            return
+        first = min(rows)
+        counted = f"{len(rows)} of the {split} videos broken or damaged"
+        text = f"data.manifest: {counted} (first {first}: {rows[first].reason})"
+        if self.on_broken == "fail":
+            raise UserError(f"{text}; replace or delete them, or set data.broken: skip")
+        print_once(f"{text}; left out, of the damaged those clips that need damaged frames")
+        broken = [i for i, path in enumerate(paths) if path in rows and rows[path].status == "broken"]
+        self.add(split, broken, [f"{paths[i]}: {rows[paths[i]].reason}" for i in broken])
 
     def add(self, split: str, videos: Sequence[int], reasons: Sequence[str]) -> None:
-        """Take a batch's numbers of videos, and why each could not be read: empty for one that could."""
+        """Add a batch's numbers of videos, with the reason why each could not be read: empty for one that could."""
         new = {video: reason for video, reason in zip(videos, reasons, strict=True) if reason}
         self.reasons[split] = new | self.reasons[split]
         if new:
             self._check(split)
 
     def gather(self) -> None:
-        """Share what every process has met; all processes must call it."""
+        """Share the broken videos that every process has met; all processes must call it."""
         if not dist.is_available() or not dist.is_initialized() or dist.get_world_size() == 1:
             return
-        of_ranks: list[dict[str, dict[int, str]]] = [{} for _ in range(dist.get_world_size())]
-        dist.all_gather_object(of_ranks, self.reasons)
+        ranks: list[dict[str, dict[int, str]]] = [{} for _ in range(dist.get_world_size())]
+        dist.all_gather_object(ranks, self.reasons)
         for split in self.reasons:
-            self.reasons[split] = {video: why for rank in reversed(of_ranks) for video, why in rank[split].items()}
+            self.reasons[split] = {video: why for rank in reversed(ranks) for video, why in rank[split].items()}
             self._check(split)
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Split, path and reason of each, without repeats; segments of one video may have one reason."""
+        """Return split, path and reason of each, without repeats; segments of one video may have one reason."""
         rows = []
         for split, reasons in self.reasons.items():
             for video, reason in sorted(reasons.items()):

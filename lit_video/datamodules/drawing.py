@@ -16,7 +16,7 @@ Rng = np.random.Generator
 
 @dataclass(frozen=True)
 class Figure:
-    """A shape in one frame: place and radius as shares of the picture's side, angle in radians."""
+    """A shape in one frame: centre and radius as shares of the picture's side, angle in radians."""
 
     x: float
     y: float
@@ -26,7 +26,7 @@ class Figure:
 
 
 Film = list[list[Figure]]  # the figures of each frame
-LARGE = (0.24, 0.3)  # radii of what is seen in few frames, or in detail
+LARGE = (0.24, 0.3)  # radii of figures that are seen in few frames, or in detail
 
 
 def drift(rng: Rng, frames: int) -> Film:
@@ -42,7 +42,7 @@ def zoom(rng: Rng, frames: int) -> Film:
 
 
 def rotation(rng: Rng, frames: int) -> Film:
-    """Two bars turn about their middle, by 10 to 25 degrees per frame, clockwise."""
+    """Turn two bars about their middle, by 10 to 25 degrees per frame, clockwise."""
     figure, step = _figure(rng, LARGE), np.deg2rad(rng.uniform(10, 25))
     start = replace(figure, angle=rng.uniform(0, np.pi))
     return [[replace(start, angle=start.angle + step * t)] for t in range(frames)]
@@ -56,12 +56,12 @@ def order(rng: Rng, frames: int, apart: int) -> Film:
 
 
 def meeting(rng: Rng, frames: int) -> Film:
-    """Two shapes move towards each other, until they nearly touch."""
+    """Move two shapes towards each other, until they nearly touch."""
     one, angle = _figure(rng, radius=(0.09, 0.12), margin=0.42), rng.uniform(0, np.pi)
     away = np.linspace(rng.uniform(0.24, 0.3), 1.15 * one.radius, frames)
     dx, dy = away * np.cos(angle), away * np.sin(angle)
-    places = zip(dx, dy, strict=True)
-    return [[replace(one, x=one.x + x, y=one.y + y), replace(one, x=one.x - x, y=one.y - y)] for x, y in places]
+    offsets = zip(dx, dy, strict=True)
+    return [[replace(one, x=one.x + x, y=one.y + y), replace(one, x=one.x - x, y=one.y - y)] for x, y in offsets]
 
 
 def duration(rng: Rng, frames: int) -> Film:
@@ -122,8 +122,8 @@ class Skill:
 
     name: str
     film: Callable[[Rng, int], Film]
-    backward: str  # name of the class of the video played backwards
-    forward: str  # name of the class of the video as drawn
+    backward: str  # class of the video played backwards
+    forward: str  # class of the video as drawn
     shortest: int  # frames that show it
 
 
@@ -155,9 +155,8 @@ def render(
 ) -> NDArray[np.uint8]:
     """Draw the frames of a video, forwards: ``(frames, side, side, 3)``.
 
-    ``side`` is in pixels; each step is shown for ``frames_per_step`` frames, a divisor of ``frames``. ``difficulty``, 0
-    to 1, is that of the hardest videos: each draws its own from 0 to it, which raises noise and texture and lowers the
-    contrast, at 1 to a tenth.
+    ``side`` is in pixels; each step lasts ``frames_per_step`` frames, a divisor of ``frames``. Each video draws its own
+    difficulty, at most ``difficulty`` (0 to 1), which raises noise and texture and lowers the contrast, to a tenth.
     """
     rng = np.random.default_rng(seed)
     film = [figures for figures in what.film(rng, frames // frames_per_step) for _ in range(frames_per_step)]
@@ -203,12 +202,12 @@ def _cover(figure: Figure, shape: str, side: int) -> NDArray[np.float64]:
 
 
 def around(offset: Floats, size: int) -> Floats:
-    """Signed distance on a circle of this circumference."""
+    """Return the signed distance on a circle of this circumference."""
     return np.asarray((offset + size / 2) % size - size / 2)
 
 
 def distance(shape: str, dx: Floats, dy: Floats, radius: Floats) -> Floats:
-    """Signed distance to the shape's outline, negative inside."""
+    """Return the signed distance to the shape's outline, negative inside."""
     far = np.hypot(dx, dy)
     if shape == "disk":
         return np.asarray(far - radius)

@@ -21,21 +21,17 @@ from lit_video.video.clips import ClipDataset, Key, Sample, VideoRecord
 from lit_video.video.decoding import KeptVideos, decode
 from lit_video.video.seeding import digest, seeded
 
-RANDOM = 3  # views of training beside the centre one
+RANDOM = 3  # random views of training, beside the centre one
 TOGETHER = 8  # views that go through the backbone at once
-GIGABYTES = 0.5  # a decoded video, kept for its other views
+GIGABYTES = 0.5  # room for a decoded video, kept for its other views
 
 
 class Features:
-    """Features in a folder: float16, a file for each video, ``(views, ...)``; its name is the digest of the video.
+    """Features in a folder of one backbone and one kind of clips: float16, a file for each video, ``(views, ...)``.
 
-    The folder is of one backbone and one kind of clips. Views of a video are, in their order, the centre one, random
-    ones, and those of a larger test: the first and the random ones train, the first validates.
-
-    Args:
-        folder: see above.
-        random: training clips; this and the next are data sets without records.
-        evaluation: those of validation, and of a larger test.
+    A file is named by the digest of its video. The views are, in this order, the centre one, random ones, and those of
+    a larger test: the first and the random ones train, the first validates. ``random`` and ``evaluation`` are data sets
+    without records, which cut the clips of training, of validation, and of a larger test.
     """
 
     def __init__(self, folder: Path, random: ClipDataset, evaluation: Sequence[ClipDataset]) -> None:
@@ -48,7 +44,7 @@ class Features:
         return self.folder / f"{digest(self._digest(record.path), record.start, record.end, record.fps):016x}.npy"
 
     def complete(self, records: Sequence[VideoRecord], compute: Callable[[Tensor], Tensor]) -> None:
-        """Compute what is missing, ``compute`` taking ``(b, t, 3, height, width)`` in uint8; other processes wait."""
+        """Compute missing files, ``compute`` taking ``(b, t, 3, height, width)`` in uint8; other processes wait."""
         files = {self.file(record): record for record in records}
         self.folder.mkdir(parents=True, exist_ok=True)
         with FileLock(self.folder / "lock"), torch.no_grad():

@@ -25,7 +25,7 @@ def frame_rate(path: str | Path, fps: float | None) -> float | None:
 def folder_records(root: Path, split: Split, class_names: list[str], fps: float | None = None) -> Records:
     """Return the videos of ``root/split/CLASS/``, by class, then by name; folders of frames too if ``fps`` is given.
 
-    What is left out is counted, and the first of it is named.
+    Other files are counted, and the first ones named.
     """
     folder, found, others = root / split, dict[str, list[str]](), list[str]()
     for entry in _shown(folder):
@@ -63,13 +63,11 @@ def _shown(folder: str | Path) -> list[os.DirEntry[str]]:
 class VideoFolder(VideoDataModule):
     """Videos as ``root/{train,val,test}/CLASS/VIDEO.mp4``, or any other container that FFmpeg reads.
 
-    Streams without a container (``.h264``) have no times: their frames are counted, at the rate that they name, or 25.
     Files without a video's ending are left out, counted and named.
 
     Args:
         root: the folder.
-        fps: frames per second of videos that are folders of frames, ``root/train/CLASS/VIDEO/``; if it is not given
-            there are none.
+        fps: frames per second of folders of frames, ``root/train/CLASS/VIDEO/``; ``None`` where there are none.
         **kwargs: see :class:`VideoDataModule`.
     """
 
@@ -104,21 +102,18 @@ class VideoFolder(VideoDataModule):
         return tuple(split for split in SPLITS if split == "train" or (self.root / split).is_dir())
 
     def check(self) -> None:
-        """All three splits hold videos."""
+        """Check that all three splits hold videos."""
         for split in SPLITS:
             self.records(split)
 
 
 class VideoList(VideoDataModule):
-    """Videos of whatever origin, in the order in which batches number them.
-
-    One without a label is a record with label 0, which means nothing.
-    """
+    """Given videos, the same in every split; one without a label has the label 0."""
 
     def __init__(self, listed: Sequence[VideoRecord], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.listed = list(listed)
 
     def records(self, split: Split) -> list[VideoRecord]:
-        """Return every video, in any split."""
+        """Return every video."""
         return self.listed

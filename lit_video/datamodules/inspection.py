@@ -17,7 +17,7 @@ from lit_video.utils.command_line import explain
 from lit_video.utils.text import printable, text_table, to_bytes
 
 SHOWN = 10  # videos of a fault
-VERDICTS = ["missing", "broken", "damaged", "suspicious"]
+VERDICTS = ["missing", "broken", "damaged"]
 COLUMNS = ["split", "videos", *VERDICTS, "min s", "median s", "max s"]
 
 
@@ -38,14 +38,13 @@ class SplitSummary:
     """Statistics of one split; a segment of a long video counts as a video."""
 
     videos: int
-    # path and reason of the videos with each verdict
-    faults: dict[str, list[tuple[str, str]]] = field(default_factory=lambda: {what: [] for what in VERDICTS})
+    faults: dict[str, list[tuple[str, str]]]  # path and reason of the videos, by verdict
     seconds: list[float] = field(default_factory=list)
 
     @property
     def is_complete(self) -> bool:
-        """True if no video is missing, broken or damaged; suspicious ones can be used."""
-        return not any(listed for what, listed in self.faults.items() if what != "suspicious")
+        """True if no video is missing, broken or damaged."""
+        return not any(self.faults.values())
 
 
 def summarise(data: VideoDataModule, file: Path, every_frame: bool = False) -> dict[str, SplitSummary]:
@@ -59,7 +58,7 @@ def summarise(data: VideoDataModule, file: Path, every_frame: bool = False) -> d
 
 
 def _summary(records: Records, rows: Mapping[str, VideoInfo], root: Path) -> SplitSummary:
-    summary = SplitSummary(len(records))
+    summary = SplitSummary(len(records), {verdict: [] for verdict in VERDICTS})
     for record in records:
         row = rows[relative(record.path, root)]
         status, reason = row.status, row.reason
@@ -94,9 +93,9 @@ def _cells(name: str, split: SplitSummary) -> list[str]:
 
 
 def data_digest(data: VideoDataModule) -> str:
-    """Digest of class names and of every split's paths, labels and segments, the same on every machine.
+    """Return the digest of class names and of every split's paths, labels and segments, without opening a file.
 
-    No file is opened. Paths count relative to the data set's root, and their order does not count.
+    Paths count relative to the data set's root, so that it is the same on every machine; their order does not count.
     """
     root = data.data_root()
     lines = []

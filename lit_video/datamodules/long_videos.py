@@ -56,8 +56,7 @@ class EpicKitchens100(AnnotatedVideos):
     Reads ``EPIC_100_{train,validation}.csv`` and ``EPIC_100_{verb,noun}_classes.csv``
     (github.com/epic-kitchens/epic-kitchens-100-annotations) in ``root/annotations``, and either the extracted frames in
     ``root/rgb_frames/P01/P01_01/`` or ``root/P01/rgb_frames/P01_01/``, with ``EPIC_100_video_info.csv`` for their rate,
-    or else the videos ``root/P01/videos/P01_01.MP4``. 67,217 segments are for training and 9,668
-    for validation; the test split has no labels, so results are those of validation.
+    or the videos ``root/P01/videos/P01_01.MP4``. 67,217 segments train; results are those of 9,668 for validation.
     """
 
     classes = EPIC_CLASSES
@@ -135,7 +134,7 @@ class HowTo100MTasks(AnnotatedVideos):
         return [names[task] for task in self._numbers]
 
     def annotated(self, split: Split) -> list[VideoRecord]:
-        """Return the videos of the classes that fall to a split."""
+        """Return a split's videos."""
         folder = self.root / "videos"
         return [
             VideoRecord(folder / f"{video}.mp4", self._numbers[task])

@@ -1,14 +1,14 @@
-"""The manifest of a data set: what ``data check`` has found out about every video, in one SQLite file."""
+"""The manifest of a data set: findings of ``data check`` about every video, in one SQLite file."""
 
-import os
 import sqlite3
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import closing
-from dataclasses import fields
-from functools import cache, partial
+from dataclasses import dataclass, fields
+from functools import partial
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
+from shutil import copyfile
 from typing import Any
 
 from filelock import FileLock, Timeout
@@ -21,16 +21,16 @@ from lit_video.utils.text import to_bytes, to_text
 from lit_video.video.decoding import DecodeError, FrameTable
 from lit_video.video.decoding.frame_table import add_source
 
-VERSION = 9  # raised with the columns, and where a video may get another verdict, or another frame table, than before
+VERSION = 10  # raised with the columns, and where a video may get another verdict, or another frame table, than before
 MANIFEST = "manifest.sqlite"
-LOOKS = 16  # at a time for size and time of change: on a network's disk each waits for its answer
-KEPT = 16  # rows that are written together: the most that a killed check loses, but for those being read
+LOOKS = 16  # files whose size and time are asked for at once: on a network's disk each waits for its answer
+KEPT = 16  # rows that are written together, which a killed check loses
 Video = tuple[str | Path, float | None]  # path, and the rate of a folder of images
 
 _COLUMNS = [field.name for field in fields(VideoInfo)]
 _ALL = ", ".join(f'"{name}"' for name in _COLUMNS)
 _FACTS = _ALL.replace('"table"', "NULL")
-_FAULTS = "('broken', 'damaged', 'suspicious')"
+_FAULTS = "('broken', 'damaged')"
 _INSERT = f"INSERT OR REPLACE INTO videos VALUES (CAST(? AS TEXT){', ?' * (len(_COLUMNS) - 1)})"
 _CREATE = f"""
 PRAGMA synchronous = OFF;
@@ -40,18 +40,16 @@ PRAGMA user_version = {VERSION};
 """
 
 
+@dataclass(frozen=True)
 class Manifest:
-    """Rows of a manifest by the videos' names; verdicts and frame tables by path, while the files are as they were.
+    """Rows of a manifest by the videos' names from ``root``; frame tables by path, while files are as they were."""
 
-    A later check puts another file in its place and leaves this one. Names count from the ``root``.
-    """
+    file: Path
+    root: Path = Path()
 
-    def __init__(self, file: Path, root: Path = Path()) -> None:
-        self.file = file
-        self._root = root
-        self._opened: tuple[int, sqlite3.Connection] | None = None
+    def __post_init__(self) -> None:
         if (version := self._rows("PRAGMA user_version")[0][0]) != VERSION:
-            raise _refused(file, f"version {version}, expected {VERSION}")
+            raise _refused(self.file, f"version {version}, expected {VERSION}")
 
     def get(self, name: str) -> VideoInfo | None:
         """Return the row of a video, if there is one."""
@@ -59,7 +57,7 @@ class Manifest:
         return VideoInfo(*rows[0]) if rows else None
 
     def facts(self, faulty: bool = False) -> dict[str, VideoInfo]:
-        """All rows without their frame tables; or those of the broken, damaged and suspicious videos alone."""
+        """Return all rows, or those of the broken and damaged videos alone, without their frame tables."""
         of = f"WHERE status IN {_FAULTS}" if faulty else ""
         rows = self._rows(f"SELECT {_FACTS} FROM videos {of} ORDER BY path")
         return {row[0]: VideoInfo(*row) for row in rows}
@@ -70,7 +68,7 @@ class Manifest:
         Raises:
             DecodeError: the video is broken.
         """
-        row = self.get(relative(path, self._root))
+        row = self.get(relative(path, self.root))
         if row is None or row.status == "missing" or not self._holds(row):
             return None
         if row.status == "broken":
@@ -78,24 +76,23 @@ class Manifest:
         return unpack(row.table) if row.table else None
 
     def faults(self, paths: Iterable[str]) -> dict[str, VideoInfo]:
-        """Return the rows of videos that are broken, damaged or suspicious, and have not changed since."""
-        faulty = {str(self._root / path): row for path, row in self.facts(faulty=True).items()}
+        """Return the rows of videos that are broken or damaged, and have not changed since."""
+        faulty = {str(self.root / path): row for path, row in self.facts(faulty=True).items()}
         return {path: faulty[path] for path in dict.fromkeys(paths) if path in faulty and self._holds(faulty[path])}
 
     def _holds(self, row: VideoInfo) -> bool:
-        return row.same_file(stamp(self._root / row.path, row.path))
+        return row.same_file(stamp(self.root / row.path, row.path))
 
     def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         try:
-            if self._opened is None or self._opened[0] != os.getpid():  # a connection does not survive a fork
-                self._opened = os.getpid(), _connect(self.file, "?mode=ro&immutable=1")
-            return self._opened[1].execute(query, values).fetchall()
+            with closing(_connect(self.file, "?mode=ro&immutable=1")) as manifest:
+                return manifest.execute(query, values).fetchall()
         except sqlite3.Error as error:
             raise _refused(self.file, error) from error
 
 
 def _connect(file: Path, mode: str = "") -> sqlite3.Connection:
-    connection = sqlite3.connect(file.absolute().as_uri() + mode, uri=True, check_same_thread=False)
+    connection = sqlite3.connect(file.absolute().as_uri() + mode, uri=True)
     connection.text_factory = to_text
     return connection
 
@@ -105,7 +102,7 @@ def _refused(file: Path, why: object) -> UserError:
 
 
 def write_rows(file: Path, rows: Iterable[VideoInfo]) -> None:
-    """Add rows to a manifest as they come, in the place of those of the same name; make it if need be."""
+    """Add rows to a manifest as they come, instead of those of the same name; make it if need be."""
     with closing(_connect(file)) as manifest:
         manifest.executescript(_CREATE)
         try:
@@ -120,15 +117,17 @@ def write_rows(file: Path, rows: Iterable[VideoInfo]) -> None:
 def scan(videos: Mapping[str, Video], file: Path, every_frame: bool = False) -> Manifest:
     """Probe videos, given by name, that an earlier manifest ``file`` does not have as they are now, and write it.
 
-    Rows go to a part file beside it at once, so that a killed scan goes on where it was. A video that was intact is not
-    read again while its size and time of change are the same; another is: its disk may work again. Only the first frame
-    is decoded, or ``every_frame``.
+    Rows go to a part file at once, so that a killed scan goes on where it was. A video that was intact is not read
+    again while its size and time of change are the same. Only the first frame is decoded, or ``every_frame``.
     """
     part = file.with_name(f".{file.name}.part{VERSION}")
     try:
         part.touch()  # raises a clearer error than the lock
         with FileLock(file.with_name(f".{file.name}.lock"), timeout=0):
-            _scan(videos, file, part, every_frame)
+            if file.exists() and not part.stat().st_size:
+                Manifest(file)  # refuse another file
+                copyfile(file, part)
+            _scan(videos, part, every_frame)
             part.replace(file)
     except Timeout:
         raise UserError(f"{file}: another process is writing it; wait or stop it") from None
@@ -140,14 +139,8 @@ def scan(videos: Mapping[str, Video], file: Path, every_frame: bool = False) -> 
     return Manifest(file)
 
 
-def _scan(videos: Mapping[str, Video], file: Path, part: Path, every_frame: bool) -> None:
+def _scan(videos: Mapping[str, Video], part: Path, every_frame: bool) -> None:
     write_rows(part, ())
-    if file.exists():
-        Manifest(file)  # refuse another file
-        with closing(_connect(part)) as manifest:
-            manifest.execute("ATTACH ? AS earlier", [str(file)])
-            manifest.execute("INSERT OR IGNORE INTO videos SELECT * FROM earlier.videos")
-            manifest.commit()
     found = Manifest(part).facts()
     items = [*videos.items()]
     with ThreadPool(LOOKS) as threads:
@@ -166,7 +159,7 @@ def _known(every_frame: bool, found: Mapping[str, VideoInfo], named: tuple[str, 
     """Return whether a video's earlier row still holds."""
     name, (path, fps) = named
     row = found.get(name)
-    known = row and row.sound and row.decoded >= every_frame and (fps is None or row.fps == round(fps, 3))
+    known = row and row.status == "ok" and row.decoded >= every_frame and (fps is None or row.fps == round(fps, 3))
     return bool(row and known and row.same_file(stamp(Path(path), name)))
 
 
@@ -175,12 +168,9 @@ def _row(every_frame: bool, named: tuple[str, Video]) -> VideoInfo:
     return probe(Path(path), name, every_frame, fps)
 
 
-tables = cache(Manifest)  # opened once; each process that is forked reads it by a connection of its own
-
-
 def load_tables(file: Path, root: Path) -> Manifest:
-    """Take verdicts and frame tables from a manifest of the videos under ``root``; what it lists is not scanned."""
+    """Take verdicts and frame tables from a manifest of the videos under ``root``, without scanning them."""
     if not file.is_file():
         raise UserError(f"data.manifest: {file} does not exist; data check writes it")
-    add_source(source := tables(file, root))
+    add_source(source := Manifest(file, root))
     return source

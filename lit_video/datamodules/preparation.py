@@ -37,9 +37,7 @@ class Encoding:
     short_side: int = 256  # pixels of the shorter side; a smaller video keeps its size, made even
     gop: int = 12  # frames from one key frame to the next: few make random access fast, many make files small
     crf: int = 22  # x264's quality, 0 to 51; 0 is lossless
-    # larger files that decode faster: x264's tune of this name (no arithmetic coding, no deblocking), and B frames that
-    # no other refers to, so that those not wanted are skipped
-    fast_decode: bool = False
+    fast_decode: bool = False  # larger files: no arithmetic coding, no deblocking, no B frame that another refers to
 
 
 PRESETS: dict[str, Encoding] = {
@@ -53,8 +51,8 @@ _FAST = {"tune": "fastdecode", "x264-params": "b-pyramid=none"}
 def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
     """Encode every video under ``src`` to the same path under ``dst``, copy annotations; list them in ``videos.csv``.
 
-    Unreadable videos are named, and the rest goes on: the exit status, which is returned, then is 1. Videos that are
-    done, and not older than their source, are left as they are.
+    Return the exit status: 1 where videos are unreadable, which are named. Finished videos that are not older than
+    their source are left as they are.
     """
     if src.resolve() in (dst.resolve(), *dst.resolve().parents):
         raise UserError(f"DST: {dst} is SRC or lies inside it; give a folder outside {src}")
@@ -95,7 +93,7 @@ def _copy_annotations(src: Path, dst: Path) -> list[Path]:
 
 
 def _prepare(encoding: Encoding, job: tuple[Path, Path]) -> str:
-    """Encode one video unless that is done; the reason why it cannot be, or an empty string."""
+    """Encode one video unless that is done; return the reason where it cannot be, else an empty string."""
     source, target = job
     try:
         if target.exists() and target.stat().st_mtime_ns >= source.stat().st_mtime_ns:
@@ -133,10 +131,7 @@ def _same_encoding(file: Path, encoding: Encoding) -> None:
 def encode(source: Path, target: Path, encoding: Encoding) -> None:
     """Encode one video: the same frames at the same times from 0, without jumps, upright, without sound.
 
-    The target is there once it is whole; its folder is made.
-
-    Raises:
-        DecodeError: the source cannot be read to its end, or has damaged frames.
+    Raises a :class:`DecodeError` if the source cannot be read to its end, or has damaged frames.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.part")
@@ -158,11 +153,7 @@ def encode(source: Path, target: Path, encoding: Encoding) -> None:
 
 
 def resized(source: Path, short_side: int) -> Iterator[VideoFrame]:
-    """Yield a video's frames ready to encode: upright, small, 8-bit 4:2:0, with their times from 0.
-
-    Raises:
-        DecodeError: the video cannot be read to its end, or has damaged frames; those before have come.
-    """
+    """Yield a video's frames ready to encode: upright, small, 8-bit 4:2:0, with their times from 0."""
     table, count = frame_table(source), 0
     check_sound(source, table, range(table.count))
     graph, size = Graph(), None
@@ -190,7 +181,7 @@ def resized(source: Path, short_side: int) -> Iterator[VideoFrame]:
 
 
 def scaled(width: int, height: int, short_side: int) -> tuple[int, int]:
-    """Size with the shorter side at most ``short_side``, the shape kept, both sides even."""
+    """Return the size with the shorter side at most ``short_side``, the shape kept, both sides even."""
     share = min(1.0, short_side / min(width, height))
     return max(2, 2 * round(width * share / 2)), max(2, 2 * round(height * share / 2))
 

@@ -27,7 +27,7 @@ from lit_video.video.decoding.damage import spoiled
 from lit_video.video.decoding.frame_table import compact
 from lit_video.video.decoding.pyav import PREDICTED, judged
 
-Status = Literal["ok", "suspicious", "damaged", "missing", "broken"]
+Status = Literal["ok", "damaged", "missing", "broken"]
 
 
 @dataclass(slots=True)
@@ -37,23 +37,16 @@ class VideoInfo:
     path: str  # relative to the root
     size: int | None = None  # bytes of the file, or of all files of a folder of frames
     mtime: int | None = None  # last change, in nanoseconds since 1970
-    # ok; suspicious where something is odd, such as a gap in time, but no frame is known to be damaged; damaged where
-    # some frames are, which are never decoded; missing; broken where it cannot be read, or ends early
-    status: Status = "ok"
+    status: Status = "ok"  # damaged: in some frames, which are never decoded; broken: cannot be read, or ends early
     reason: str = ""  # why it is not ok
     frames: int | None = None  # number of frames
     seconds: float | None = None  # duration, last frame included
-    width: int | None = None  # width of the picture as it is shown, rotation applied
-    height: int | None = None  # likewise
+    width: int | None = None  # of the picture as it is shown, rotation applied
+    height: int | None = None
     fps: float | None = None  # frames per second, on average
     damaged: int = 0  # number of damaged frames; the table says which
     decoded: bool = False  # True if all frames were decoded
     table: str | None = None  # the frame table, see pack()
-
-    @property
-    def sound(self) -> bool:
-        """True if no frame is known to be damaged."""
-        return self.status in {"ok", "suspicious"}
 
     def same_file(self, other: VideoInfo) -> bool:
         """Return whether both describe one state of a file."""
@@ -61,7 +54,7 @@ class VideoInfo:
 
 
 def stamp(path: Path, name: str) -> VideoInfo:
-    """Size and last change of a file or of a folder of frames; its status is ``missing`` where there is none."""
+    """Return size and last change of a file or of a folder of frames; ``missing`` where there is none."""
     try:
         stat = path.stat()
         if not path.is_dir():
@@ -78,18 +71,18 @@ def stamp(path: Path, name: str) -> VideoInfo:
 def probe(path: Path, name: str, every_frame: bool, fps: float | None = None) -> VideoInfo:
     """Scan the packets of a video, or list a folder of images of this rate, and decode the first frame or all.
 
-    All frames are decoded too where the packets leave doubts. Raises no error: what is wrong is in ``status`` and
-    ``reason``, and the loaders refuse the same.
+    All frames are decoded too where the packets leave doubts. Faults are in ``status`` and ``reason``; the loaders
+    refuse the same.
     """
     info = stamp(path, name)
     if info.status != "ok":
         return info
-    forget_tables()  # the file may have changed; and of a million videos each is read once
+    forget_tables()  # the file may have changed
     try:
         table = frame_table(path) if fps is None else image_table(path, fps)
         read_frames = decode if fps is None else decode_images
         picture = None
-        if fps is not None or not (every_frame or table.suspicion):
+        if fps is not None or not (every_frame or table.doubtful):
             with nullcontext() if fps is not None else suppress(DecodeError):
                 picture = _first(path, table, read_frames)
         if picture is None:
@@ -105,8 +98,6 @@ def probe(path: Path, name: str, every_frame: bool, fps: float | None = None) ->
         info.damaged, info.table = len(table.damaged), pack(table)
         if table.damaged:
             info.status, info.reason = "damaged", f"{table.where(table.damaged)} damaged: {table.damage}"
-        elif table.suspicion:
-            info.status, info.reason = "suspicious", table.suspicion
     except DecodeError as error:
         info.status, info.reason = "broken", str(error).removeprefix(f"{path}: ")
     return info

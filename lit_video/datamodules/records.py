@@ -20,14 +20,10 @@ from lit_video.video.clips import VideoRecord
 
 
 class Records(Sequence[VideoRecord]):
-    """Records of videos, made anew each time one is taken out; equal to any sequence of the same.
+    """Records of videos in arrays, equal to any sequence of the same records; one is made when it is taken out.
 
     240,000 take 30 MB instead of 200, and forked workers share them, as no count of references is written to them.
-
-    Args:
-        paths: paths of the videos.
-        labels: class numbers, ``(n,)``, or of several tasks ``(n, tasks)``.
-        times: ``(n, 3)``, start, end and rate of each record, not a number where it has none; ``None`` if none has any.
+    ``labels`` are ``(n,)``, or of several tasks ``(n, tasks)``; ``times`` start, end and rate of each record.
     """
 
     def __init__(
@@ -56,7 +52,7 @@ class Records(Sequence[VideoRecord]):
         return [to_text(path) for path in self._paths.tolist()]
 
     def renamed(self, name: Callable[[str], str]) -> Records:
-        """Return the same records with paths that ``name`` gives for theirs."""
+        """Return the records with other paths, a function of the present ones."""
         paths = self.paths
         if (new := [*map(name, paths)]) == paths:
             return self
@@ -82,13 +78,13 @@ class Records(Sequence[VideoRecord]):
         return [None if value != value else value for value in self._times[index].tolist()]
 
     def identities(self) -> Iterator[tuple[str, float | None, float | None]]:
-        """Path, start and end of each, which no two of a data set share."""
+        """Yield path, start and end of each record, which no two of a data set share."""
         for index, path in enumerate(self.paths):
             start, end, _ = self._times_of(index)
             yield path, start, end
 
     def shared(self, other: Records, links: bool = False) -> list[str]:
-        """Return the paths of the videos of which some time is in ``other`` too; with ``links`` by their real files."""
+        """Return the paths of videos that overlap one in ``other``; with ``links`` by their real files."""
         real = os.path.realpath if links else str
         parts = defaultdict(list)
         for path, start, end in other.identities():

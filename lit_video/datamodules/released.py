@@ -31,9 +31,9 @@ class Kinetics(AnnotatedVideos):
 
     Reads ``root/annotations/{train,val}.csv`` (or ``validate.csv``; ``label,youtube_id,time_start,time_end,split``,
     github.com/cvdfoundation/kinetics-dataset) and ``root/{train,val}/[LABEL/]ID_SSSSSS_EEEEEE.mp4``, start and end in
-    seconds, six digits; other video formats do as well. Classes are numbered by the alphabet, as in papers. Results are
-    reported on the validation split. Many videos are gone from YouTube: ``missing: skip`` goes on without them. Lists
-    differ by their date: the number of annotations is checked for a range between the counts that users report.
+    seconds, six digits. Classes are numbered by the alphabet; results are reported on the validation split. Many videos
+    are gone from YouTube: ``missing: skip`` goes on without them. Lists differ by their date, so their length is
+    checked for the range that users report.
     """
 
     classes: int
@@ -149,7 +149,7 @@ class HMDB51(AnnotatedVideos):
 
     @cached_property
     def class_names(self) -> list[str]:
-        """Names such as "brush_hair", sorted; of the files that split the videos."""
+        """Names such as "brush_hair", sorted, from the files that split the videos."""
         folder, ending = self.root / "testTrainMulti_7030_splits", f"_test_split{self.split}.txt"
         names = sorted(path.name.removesuffix(ending) for path in folder.glob(f"*{ending}"))
         return exactly(51, names, folder)
@@ -232,22 +232,12 @@ class SomethingV2(AnnotatedVideos):
     """Something-Something v2: 174 classes, 168,913 training and 24,777 validation videos (webm, 12 fps).
 
     Reads ``root/labels/{labels,train,validation}.json`` and ``root/20bn-something-something-v2/ID.webm``
-    (www.qualcomm.com/developer/software/something-something-v-2-dataset). Papers report the validation split, and so
-    do we. Half of the classes change their meaning when mirrored, so flips stay off.
-
-    Args:
-        test_answers: test on the 27,157 videos of the test split, whose labels are in ``root/labels/test-answers.csv``
-            (``ID;TEMPLATE``), in place of validation.
-        **kwargs: see :class:`AnnotatedVideos`.
+    (www.qualcomm.com/developer/software/something-something-v-2-dataset). Results are reported on the validation split.
+    Half of the classes change their meaning when mirrored, so flips stay off.
     """
 
     classes = 174
     released: Mapping[Split, tuple[int, int]] = {"train": (168_913, 168_913), "val": (24_777, 24_777)}
-
-    def __init__(self, test_answers: bool = False, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        if test_answers:
-            self.splits, self.released = ("train", "val", "test"), {**self.released, "test": (27_157, 27_157)}
 
     @cached_property
     def class_names(self) -> list[str]:
@@ -260,12 +250,8 @@ class SomethingV2(AnnotatedVideos):
 
     def annotated(self, split: Split) -> list[VideoRecord]:
         """Return the videos that a split's file lists."""
-        folder, columns = self.root / "labels", ("id", "template")
-        if split == "test":
-            rows = read_table("data.root", folder / "test-answers.csv", columns, columns, ";", unique="id")
-        else:
-            path = folder / ("train.json" if split == "train" else "validation.json")
-            rows = read_entries("data.root", path, columns)
+        path = self.root / "labels" / ("train.json" if split == "train" else "validation.json")
+        rows = read_entries("data.root", path, ("id", "template"))
         videos = self.root / "20bn-something-something-v2"
         labels = [row.member("template", self.numbers, row.text("template").translate(PLAIN)) for row in rows]
         return [VideoRecord(videos / f"{row.text('id')}.webm", n) for row, n in zip(rows, labels, strict=True)]

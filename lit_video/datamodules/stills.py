@@ -16,16 +16,16 @@ from lit_video.video.batch import Batch, normalise
 VERSION = 2  # raised with every change of pictures or labels
 EPOCHS = 4
 PLACES, SIZES, TURNS = 8, 4, 6
-# the labels of a picture; only bars have a turn, other shapes have the last one
+# labels of a picture; shapes other than bars have the last turn
 TASKS = {"shape": len(SHAPES), "column": PLACES, "row": PLACES, "size": SIZES, "turn": TURNS + 1, "tone": 2}
 
 
 class Stills(LightningDataModule):
     """Single frames with one shape each, as batches of clips of one frame, for training an image model.
 
-    Labels (``TASKS``) are shape, place on a grid of 8 x 8, size, turn of bars, and whether it is bright or dark.
-    Nothing in them is about time. There are ``count`` pictures of ``side`` pixels; ``steps`` of training, ``None`` for
-    four times all pictures; ``difficulty`` is as of :class:`~lit_video.datamodules.temporal_skills.TemporalSkills`.
+    Labels (``TASKS``) are shape, position on a grid of 8 x 8, size, turn of bars, and tone. There are ``count``
+    pictures of ``side`` pixels; ``steps`` of training, ``None`` for four times all pictures; ``difficulty`` is that of
+    :class:`~lit_video.datamodules.temporal_skills.TemporalSkills`.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Stills(LightningDataModule):
         self.difficulty = difficulty
 
     def train_dataloader(self) -> DataLoader[Batch]:
-        """All steps, as one epoch to Lightning."""
+        """Load all steps, as one epoch to Lightning."""
         drawn = [draw_still(np.random.default_rng((VERSION, i)), self.side, self.difficulty) for i in range(self.count)]
         pictures, labels = (torch.from_numpy(np.stack(column)) for column in zip(*drawn, strict=True))
         stills: Any = TensorDataset(pictures, labels, torch.arange(self.count))

@@ -35,12 +35,12 @@ class TemporalSkills(VideoDataModule):
     drift     a shape moves left or right over a torus            where, in neighbouring frames
     zoom      a shape grows or shrinks                            how large, in neighbouring frames
     rotation  two bars turn one way or the other                  at what angle, in neighbouring frames
-    orderN    one place is bright in one frame, and dark N        two events at a distance in time; nothing
-              frames later; or the other way round                between them helps
+    orderN    a point is bright in one frame, and dark N frames   two events at a distance in time; nothing
+              later; or the other way round                       between them helps
     meeting   two shapes move together or apart                   two motions, of which neither says enough
     duration  a shape is there for three frames, gone, and        how long something lasted, and when
               there for one frame; or the other way round
-    count     a place flashes 2 to 4 times in each half, once     how often, not how long: both halves are bright for
+    count     a point flashes 2 to 4 times in each half, once     how often, not how long: both halves are bright for
               more in one of them                                 as many frames
     speed     a shape speeds up or slows down                     three frames: a change of what two show
     occlusion a bright and a dark shape pass behind a wall, one   when each was hidden
@@ -49,37 +49,33 @@ class TemporalSkills(VideoDataModule):
 
     **Why no single frame and no sum over frames can show the direction.** Videos come in pairs: the second is the first
     played backwards, with the other direction as its label. Every frame is coded on its own (intra only, constant
-    quantiser), so the codec carries nothing over from frame to frame, and both files of a pair decode to the same
-    pictures in opposite order. Clips are cut symmetrically in time: the evenly spaced clips of one member, of an even
-    number of frames, show the frames of the other's in reverse, and random clips do so in distribution. Hence any
-    sum over frames of anything computed from single frames, or any other function of the set of frames, has the
-    same value for both members of a pair; on the test split it gets at most one of two right. The ceiling of such
-    models, spatial attention with temporal averaging among them, is 50 %, and in the N orders of one data set 50 / N %,
-    where clips show every step: the set of frames is the same at any distance. Clips that leave steps out tell
-    distances in part (:func:`share_decided`).
-    It holds for models that do not see a frame's place in time: experiments on blind models have no temporal positions.
-    ``tests/datamodules/test_reversed_pairs.py`` checks every link of this argument.
+    quantiser), so both files of a pair decode to the same pictures in opposite order. Clips are cut symmetrically in
+    time: the evenly spaced clips of one member, of an even number of frames, show the frames of the other's in reverse,
+    and random clips do so in distribution. Hence a sum over frames of anything computed from single frames, or any
+    other function of the set of frames, has the same value for both members of a pair: on the test split it gets at
+    most one of two right. The ceiling of such models is 50 %, and in the N orders of one data set 50 / N %, where clips
+    show every step: the set of frames is the same at any distance. Clips that leave steps out tell distances in part
+    (:func:`share_decided`). Models with temporal positions see more than the set of frames: experiments on blind models
+    have none. ``tests/datamodules/test_reversed_pairs.py`` checks every link of this argument.
 
-    Chance is one of all classes. ``test/skill/NAME`` is the accuracy over a skill's videos, of which each skill has as
-    many, so that ``test/video_top1`` is their mean. Shape, place, size, speed, tone, colours, gradient, texture and
-    noise are drawn per pair. The files are written on first use, each complete or absent.
+    Chance is one of all classes. ``test/skill/NAME`` is the accuracy over a skill's videos, and ``test/video_top1`` the
+    mean of all skills'. Shape, position, size, speed, tone, colours, gradient, texture and noise are drawn per pair.
+    The files are written on first use, each complete or absent.
 
     Args:
         root: folder of the data sets; ``None`` for ``$LIT_VIDEO_DATA``, else ``~/.cache/lit_video``. In it a folder is
             named after everything that the pictures depend on.
-        skills: those of the table above, in which frames are steps; orderN for any N below the number of steps.
+        skills: names from the table above; orderN for any N below the number of steps.
         length: frames of a video; ``None`` for those of a clip, which then shows all of it.
-        frames_per_step: frames that a step of what is shown lasts, each with its own noise. A video of 16 with 2 shows
-            what one of 8 shows, at twice the frame rate, so that clips of every second frame miss nothing.
+        frames_per_step: frames that each step lasts, with noise of their own: a video of 16 with 2 is one of 8 at twice
+            the frame rate.
         side: side of the pictures in pixels, an even number.
-        difficulty: 0 to 1, that of the hardest training videos. Each draws its own from 0 to it, which raises noise and
-            texture and lowers the contrast, at 1 to a tenth.
-        test_difficulty: difficulty of validation and test videos, higher, so a model that learned every skill still
-            misses some: one that sees more passes more of them.
+        difficulty: difficulty of the hardest training videos, 0 to 1: noise, texture, and less contrast.
+        test_difficulty: difficulty of the hardest validation and test videos; higher, so that no model passes all.
         pairs: pairs of videos per skill in train, val and test.
-        sampling: how clips are cut: ``Segments``, over all of the video, also of ``None``, or ``Dense``.
+        sampling: how clips are cut: ``Dense``, or ``Segments`` (``None``), over all of the video.
         frames: frames of a clip.
-        test_crops: one shows all of a square video.
+        test_crops: spatial views; one shows all of a square video.
         **kwargs: see :class:`VideoDataModule`. Flips must stay off: they swap directions.
     """
 
@@ -172,7 +168,7 @@ class TemporalSkills(VideoDataModule):
         return self.reversal_ceiling * (others + told) / len(self.skills)
 
     def _steps_shown(self) -> list[list[int]]:
-        """Step that each frame of each test clip shows."""
+        """Return the step that each frame of each test clip shows."""
         video = FrameTable((), Fraction(1, FPS), (), self.length, Fraction(self.length, FPS), self.side, self.side)
         clips = [self.sampling.numbers(video, self.frames, clip, self.test_clips) for clip in range(self.test_clips)]
         return [[number // self.frames_per_step for number in numbers] for numbers in clips]
@@ -203,7 +199,7 @@ class TemporalSkills(VideoDataModule):
             (self.root / "complete").touch()
 
     def _jobs(self) -> list[tuple[tuple[str, int, float], tuple[Path, Path]]]:
-        """Skill, seed and difficulty of every pair, with its two files."""
+        """Return skill, seed and difficulty of every pair, with its two files."""
         jobs = []
         for split, count in self.pairs.items():
             difficulty = self.difficulty if split == "train" else self.test_difficulty
@@ -225,11 +221,11 @@ class TemporalSkills(VideoDataModule):
 
 
 def share_decided(distances: Sequence[int], steps: int, clips: Sequence[Sequence[int]]) -> float:
-    """Share of videos of two events whose distance the sets of frames of their clips tell, 0 to 1.
+    """Return the share of videos of two events whose distance the sets of frames of their clips tell, 0 to 1.
 
-    Where clips show every step equally often, all distances look alike, and one of N can be guessed: 1 / N. Clips that
-    leave steps out, or show some more often, show one event, both, or an event twice, which depends on the distance.
-    This is the share of the best guess, which knows how often each clip shows either event (Bayes).
+    Where clips show every step equally often, all distances look alike, and one of N can be guessed: 1 / N. Otherwise
+    clips show one event, both, or an event twice, which depends on the distance. The share is that of the best guess,
+    which knows how often each clip shows either event (Bayes).
 
     Args:
         distances: distances of the events in steps, equally frequent; the first event is in any step that leaves room.

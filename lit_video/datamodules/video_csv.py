@@ -16,7 +16,6 @@ from lit_video.utils.annotations import (
     Row,
     like_times,
     multi_hot,
-    read_segments,
     read_table,
     refuse_repeats,
     spelled,
@@ -34,10 +33,10 @@ class VideoCSV(AnnotatedVideos):
 
     Columns are separated by commas, tabs, semicolons or spaces; a first line that holds the names of the path and the
     label column, in any case, is a header. A table without one has these two columns, or those that ``columns`` names.
-    Start and end are seconds from the video's first frame, or ``HH:MM:SS``; where they are empty or absent the whole
-    video is meant. Other columns are named once; those that look like times are refused. A path is relative to
-    ``root``, may lack the video's ending, and may be a folder of frames if ``fps`` says how fast they were taken. A
-    label is a name or a number; classes are the labels of the training table, sorted, numbers by size.
+    Start and end are seconds from the video's first frame, or ``HH:MM:SS``; without them the whole video is taken.
+    Other columns are named once; those that look like times are refused. A path is relative to ``root``, may lack the
+    video's ending, and may be a folder of frames taken at the rate ``fps``. A label is a name or a number; classes are
+    the labels of the training table, sorted, numbers by size.
 
     Each split has a table of its own, or one table holds all, divided by a column::
 
@@ -46,28 +45,25 @@ class VideoCSV(AnnotatedVideos):
         train_values: [1]
         val_values: [2]
 
-    A table in JSON has ActivityNet's form (:func:`~lit_video.utils.annotations.read_segments`), divided by its
-    subsets: ``split_column: subset``, ``train_values: [training]``, ``val_values: [validation]``.
-
     Args:
         train: table of the training videos, from ``root``.
-        val: likewise; ``val.csv`` if not given, or the training table where ``split_column`` divides it.
-        test: likewise; the validation videos if neither this nor ``test_values`` is given, which then choose nothing.
+        val: table of the validation videos; ``val.csv`` if not given, or the training table under ``split_column``.
+        test: table of the test videos; without it and ``test_values`` the validation videos, which then choose nothing.
         path_column: name of the column that holds the path.
         label_column: name of the column that holds the label.
-        columns: names of all columns in place of the header, such as ``[path, frames, label]`` for MMAction2's lists of
-            frame folders; ``start`` and ``end`` are used, others are not, whatever they look like.
+        columns: names of all columns where a table has no header, such as MMAction2's ``[path, frames, label]``;
+            of others than path and label ``start`` and ``end`` are used.
         split_column: name of the column that divides a table, by the values that follow.
         train_values: values of the training videos in this column.
         val_values: values of the validation videos; ``[]`` where no video validates.
         test_values: values of the test videos.
-        label_separator: what stands between several labels of a video, such as ``|``; ``None`` if each has one.
-        classes: names of the classes by number; without them the labels of the training table are these. A label
-            is one of them, or else its number.
+        label_separator: separator of several labels of a video, such as ``|``; ``None`` if each has one.
+        classes: names of the classes by number, ``None`` for the labels of the training table. A label is one of
+            them, or else its number.
         fps: frames per second of videos that are folders of frames.
-        groups: names of groups and their classes: ``test/group/NAME`` is the top-1 over a group's test videos, and
-            ``test/group/others`` that over the classes of none.
-        source: where the videos come from, named when ``root`` is absent.
+        groups: names of groups and their classes: ``test/group/NAME`` is the top-1 over a group's test videos,
+            ``test/group/others`` over those of no group.
+        source: origin of the videos, named when ``root`` is absent.
         **kwargs: see :class:`AnnotatedVideos`.
     """
 
@@ -116,7 +112,6 @@ class VideoCSV(AnnotatedVideos):
             raise ValueError(f"columns is {columns}, expected {', '.join(self.required)} among them, each once")
         self.given_classes = classes
         self.label_separator, self.several_labels = label_separator, bool(label_separator)
-        self._given = frozenset(classes or ())
         if groups and (label_separator or "others" in groups or "/" in "".join(groups)):
             what = "expected names other than others, without a slash, and one label per video"
             raise ValueError(f"groups is {[*groups]}, {what}")
@@ -153,9 +148,8 @@ class VideoCSV(AnnotatedVideos):
         """Return the videos that a split's rows list."""
         path, root = self.columns[0], str(self.root)
         rows = self._rows(split)
-        places = (self.folders.there(row.inside(path, root)) for row in rows)
-        segments = {row.place: (place, *row.segment(*_TIMES)) for row, place in zip(rows, places, strict=True)}
-        refuse_repeats(rows, path, lambda row: segments[row.place])
+        segments = {row.where: (self.folders.there(row.inside(path, root)), *row.segment(*_TIMES)) for row in rows}
+        refuse_repeats(rows, path, lambda row: segments[row.where])
         labels = [self._class(row) for row in rows]
         self._read.clear()  # rows take much more memory than records
         paths = [file for file, *_ in segments.values()]
@@ -182,8 +176,9 @@ class VideoCSV(AnnotatedVideos):
     def _class(self, row: Row) -> int | tuple[int, ...]:
         """Return the number of a row's class, or a one or zero for each class if a row may have several."""
         numbers = []
+        given = self.given_classes or ()
         for label in self._labels(row):
-            numeral = label not in self._given and label.isdecimal() and int(label) < len(self._given)
+            numeral = label not in given and label.isdecimal() and int(label) < len(given)
             numbers.append(int(label) if numeral else row.member(self.columns[1], self.numbers, label))
         return multi_hot(numbers, len(self.class_names)) if self.several_labels else numbers[0]
 
@@ -194,7 +189,7 @@ class VideoCSV(AnnotatedVideos):
             if labels := [label for part in text.split(self.label_separator) if (label := part.strip())]:
                 return labels
             raise row.error(self.columns[1], f"is {text!r}, expected labels; fill it in, or delete the row")
-        if (marks := [mark for mark in SEPARATORS if mark in text]) and text not in self._given:
+        if (marks := [mark for mark in SEPARATORS if mark in text]) and text not in (self.given_classes or ()):
             what = f"is {text!r}; keep one label, set data.label_separator: {marks[0]!r}, or name it in data.classes"
             raise row.error(self.columns[1], what)
         return [text]
@@ -216,10 +211,6 @@ class VideoCSV(AnnotatedVideos):
 
     def _table(self, key: str, table: Path) -> list[Row]:
         """Read a table's rows; columns are named by its header or the setting, or there are only two."""
-        if table.suffix == ".json":
-            if self.split_column is None:
-                raise UserError(f"data.split_column: none; {table} has subsets: set it, train_values and val_values")
-            return read_segments(key, table, (*self.columns, self.split_column))
         headless = self.given_columns or (None if self.split_column else self.columns)
         rows = read_table(key, table, self.required, headless, optional=_TIMES, files=self.columns[0])
         others = [name for name in rows[0].cells if name not in {*self.required, *_TIMES, ""}]

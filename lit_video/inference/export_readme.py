@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.utils.class_paths import class_path
-from lit_video.utils.clip_shape import height_and_width, uniform_frames
+from lit_video.utils.clip_shape import height_and_width
 from lit_video.utils.yaml_files import read_yaml
-from lit_video.video.sampling import Dense, DenseStride, Segments, Uniform
+from lit_video.video.sampling import Dense, DenseStride, Segments
 from lit_video.weights.reading import of_our_own
 
 # samplings whose centre clips the lines choose, of videos with a constant frame rate
-SAMPLINGS = {class_path(kind): kind for kind in (Dense, DenseStride, Segments, Uniform)}
+SAMPLINGS = {class_path(kind): kind for kind in (Dense, DenseStride, Segments)}
 
 
 def _numbers(clips: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -20,10 +20,9 @@ def _numbers(clips: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     if path not in SAMPLINGS or clips.get("short", "repeat") != "repeat":
         return "", {}
     sampling, frames = SAMPLINGS[path](**arguments), clips["frames"]
-    if isinstance(sampling, DenseStride | Uniform) and sampling.counts_frames:
-        pool = sampling.pool if isinstance(sampling, Uniform) else frames
-        offsets = [sampling.stride // 2 + i * sampling.stride for i in uniform_frames(pool, frames)]
-        return "counted", {"LENGTH": pool * sampling.stride, "OFFSETS": offsets}
+    if isinstance(sampling, DenseStride) and sampling.counts_frames:
+        length = frames * sampling.stride
+        return "counted", {"LENGTH": length, "OFFSETS": [*range(sampling.stride // 2, length, sampling.stride)]}
     if isinstance(sampling, Dense):
         return "moments", {"LENGTH": f'Fraction("{sampling.seconds}") * rate'}
     if isinstance(sampling, DenseStride):

@@ -212,11 +212,11 @@ def _readable(videos: Sequence[OwnVideo], rows: Mapping[str, VideoInfo], root: P
     good, broken = list[OwnVideo](), list[str]()
     for video in videos:
         row = rows[video.path]
-        if row.sound and _shown(row, video).frames:
+        if row.status == "ok" and _shown(row, video).frames:
             good.append(video)
         else:
             late = f"the part from {video.start or 0:g} s begins after its end"
-            broken.append(f"{video.path}: {late if row.sound else f'cannot be read ({row.reason})'}")
+            broken.append(f"{video.path}: {late if row.status == 'ok' else f'cannot be read ({row.reason})'}")
     for line in broken[:SHOWN]:
         print(printable(f"left out: {line}"))
     if len(broken) > SHOWN:

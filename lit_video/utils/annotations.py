@@ -28,12 +28,12 @@ SEPARATORS = "|;"  # between several labels; no class name has them
 class Row:
     """One row of a table."""
 
-    place: str  # setting, file and line, for messages
-    cells: Mapping[str, str]  # text by column, without space at its ends
+    where: str  # setting, file and line, for messages
+    cells: Mapping[str, str]  # text by column, stripped
 
     def error(self, column: str, what: str) -> UserError:
-        """Make the error of a cell, with its place."""
-        return UserError(f"{self.place}, column {column}: {what}")
+        """Return the error of a cell, with its file and line."""
+        return UserError(f"{self.where}, column {column}: {what}")
 
     def text(self, column: str) -> str:
         """Return a cell that must not be empty."""
@@ -61,7 +61,7 @@ class Row:
         return value
 
     def member(self, column: str, numbers: Mapping[str, int], name: str | None = None) -> int:
-        """Class number of a cell, or of a name made from it."""
+        """Return the class number of a cell, or of a name made from it."""
         name = self.text(column) if name is None else name
         if name not in numbers:
             first, near = ", ".join(list(numbers)[:3]), did_you_mean(name, numbers)
@@ -83,14 +83,14 @@ class Row:
         return time
 
     def segment(self, start: str, end: str) -> tuple[float | None, float | None]:
-        """Start and end, the end after the start."""
+        """Return start and end, the end after the start."""
         first, last = self.seconds(start), self.seconds(end)
         if last is not None and last <= (first or 0):
             raise self.error(end, f"ends at {last:g} s, not after its start at {first or 0:g} s; correct one of them")
         return first, last
 
     def inside(self, column: str, root: str | Path) -> str:
-        """Return a path below an absolute folder, given absolutely or from there; as text, for Paths are slower."""
+        """Return a path below an absolute folder, given absolutely or from there, as text: Paths are slower."""
         text = self.text(column)
         path = os.path.normpath(os.path.join(root, text))
         if not path.startswith(os.path.join(os.path.normpath(root), "")):
@@ -111,7 +111,7 @@ def read_text(key: str, path: Path, errors: str = "strict") -> str:
 
 
 def read_json(key: str, path: Path) -> Any:
-    """Content of a JSON file."""
+    """Return the content of a JSON file."""
     try:
         return json.loads(read_text(key, path))
     except json.JSONDecodeError as error:
@@ -119,36 +119,17 @@ def read_json(key: str, path: Path) -> Any:
 
 
 def read_entries(key: str, path: Path, columns: Sequence[str]) -> list[Row]:
-    """Read a JSON file that lists objects with at least these keys; the first one tells them apart."""
+    """Read a JSON file that lists objects with at least these keys; the first one identifies an object."""
     entries = read_json(key, path)
     if not isinstance(entries, list) or not entries:
         raise UserError(f"{key}: {path} lists no video; put the released file there")
     rows = []
     for number, entry in enumerate(entries, 1):
-        place = f"{key}: {path}, entry {number}"
+        where = f"{key}: {path}, entry {number}"
         if absent := [name for name in columns if not isinstance(entry, dict) or name not in entry]:
-            raise UserError(f"{place} has no {absent[0]!r}; is it another data set's file?")
-        rows.append(Row(place, {name: str(entry[name]).strip() for name in columns}))
+            raise UserError(f"{where} has no {absent[0]!r}; is it another data set's file?")
+        rows.append(Row(where, {name: str(entry[name]).strip() for name in columns}))
     refuse_repeats(rows, columns[0])
-    return rows
-
-
-def read_segments(key: str, path: Path, columns: tuple[str, str, str]) -> list[Row]:
-    """Read a JSON file of each video's segments, in the format of ActivityNet and HACS Segments.
-
-    ``{"database": {ID: {"subset": "training", "annotations": [{"segment": [12.5, 20], "label": "Archery"}]}}}``: a row
-    has the ID, the label and the subset in the given columns, and ``start`` and ``end`` in seconds.
-    """
-    content, rows = read_json(key, path), []
-    try:
-        for video, entry in content["database"].items():
-            for number, one in enumerate(entry["annotations"], 1):
-                start, end = map(str, one["segment"])
-                named = dict(zip(columns, (video, str(one["label"]), entry["subset"]), strict=True))
-                rows.append(Row(f"{key}: {path}, {video}, annotation {number}", {**named, "start": start, "end": end}))
-    except (KeyError, TypeError, ValueError, AttributeError):
-        what = 'is not {"database": {ID: {"subset", "annotations": [{"segment": [start, end], "label"}]}}}'
-        raise UserError(f"{key}: {path} {what}; is it another data set's?") from None
     return rows
 
 
@@ -168,15 +149,12 @@ def read_table(
         key: the setting that messages name.
         path: the file.
         columns: names that the header must hold.
-        headless: names of the columns of a file without header, of which the last may be absent if they are none of
-            ``columns``; a header then is a first line that holds any of ``columns``. ``None``: the file must have one.
-        delimiter: instead of the one that the lines hold.
+        headless: names of the columns of a file without header; the last may be absent unless they are in ``columns``.
+            A header then is a first line that holds any of ``columns``. ``None``: the file must have one.
+        delimiter: separator; ``None`` for the one that the lines hold.
         optional: names that the header may hold.
         unique: a column in which no cell may be there twice.
-        files: a column of names of files, which may be no UTF-8; their folders may be named in other columns.
-
-    Raises:
-        UserError: the file is absent, no text, has no rows or lacks a column, or a row has the wrong number of fields.
+        files: a column of names of files, which may be no UTF-8.
     """
     lines = _lines(key, path, delimiter, files is not None)
     if not lines:
@@ -186,11 +164,11 @@ def read_table(
         header, least = list(headless), 1 + max(map(headless.index, columns))
     else:
         header, least, lines = first, len(first), lines[1:]
-        place = f"{key}: {path}, line 1"
+        where = f"{key}: {path}, line 1"
         if absent := [name for name in columns if name not in header]:
-            raise UserError(f"{place}: no column {absent[0]!r}, only {', '.join(header)[:200]}; is it the right file?")
+            raise UserError(f"{where}: no column {absent[0]!r}, only {', '.join(header)[:200]}; is it the right file?")
         if twice := [name for name in header if name and header.count(name) > 1]:
-            raise UserError(f"{place}: column {twice[0]!r} is there twice; rename one")
+            raise UserError(f"{where}: column {twice[0]!r} is there twice; rename one")
     if not lines:
         raise UserError(f"{key}: {path} holds a header only; add a row per video")
     rows = [_row(f"{key}: {path}, line {number}", header, least, cells) for number, cells in lines]
@@ -203,7 +181,7 @@ def read_table(
 
 
 def spelled(names: Iterable[str], known: Iterable[str]) -> list[str]:
-    """Return column names, those that are known but for their case as they are known."""
+    """Return column names, with the case of the known ones."""
     spelling = {name.casefold(): name for name in known}
     return [spelling.get(name.casefold(), name) for name in names]
 
@@ -214,12 +192,12 @@ def like_times(names: Iterable[str]) -> list[str]:
 
 
 def refuse_repeats(rows: Iterable[Row], column: str, identity: Callable[[Row], object] | None = None) -> None:
-    """Refuse rows of one identity: the cell of the column, or what the function gives."""
+    """Refuse rows of one identity: the cell of the column, or the function's result."""
     seen: dict[object, Row] = {}
     for row in rows:
         other = seen.setdefault(identity(row) if identity else row.cells[column], row)
         if other is not row:
-            line = other.place.rpartition(", ")[2]
+            line = other.where.rpartition(", ")[2]
             raise row.error(column, f"{row.cells[column]} is there already, at {line}; delete one")
 
 
@@ -244,12 +222,12 @@ def numbered(rows: Sequence[Row], columns: tuple[str, str], count: int, path: Pa
 
 
 def _lines(key: str, path: Path, delimiter: str | None, any_bytes: bool) -> list[tuple[int, list[str]]]:
-    """Line number and cells of every line that is not blank."""
+    """Return line number and cells of every line that is not blank."""
     text = read_text(key, path, "surrogateescape" if any_bytes else "strict")
     text = read_text(key, path) if "\0" in text else text  # UTF-16
     start = _QUOTED.sub("", text.lstrip().split("\n", 1)[0])
     marks = [mark for mark in "\t,;" if mark in start] or [" "]
-    if len(marks) > 1:  # text may hold one of them: the one that most lines hold
+    if len(marks) > 1:  # a text may hold the others: most lines hold the separator
         marks.sort(key=lambda mark: -sum(mark in line for line in text.split("\n")))
     reader = csv.reader(
         io.StringIO(text, newline=""), delimiter=delimiter or marks[0], skipinitialspace=True, strict=True
@@ -261,11 +239,11 @@ def _lines(key: str, path: Path, delimiter: str | None, any_bytes: bool) -> list
     return [(number, cells) for number, cells in rows if any(cells)]
 
 
-def _row(place: str, header: list[str], least: int, cells: list[str]) -> Row:
+def _row(where: str, header: list[str], least: int, cells: list[str]) -> Row:
     while len(cells) > len(header) and not cells[-1]:
         cells = cells[:-1]
     if not least <= len(cells) <= len(header):
         expected = str(least) if least == len(header) else f"{least} to {len(header)}"
         advice = "quote text that holds the separator, or name all columns in the first line"
-        raise UserError(f"{place}: {len(cells)} fields, expected {expected} ({', '.join(header)[:80]}); {advice}")
-    return Row(place, dict(zip(header, cells, strict=False)))
+        raise UserError(f"{where}: {len(cells)} fields, expected {expected} ({', '.join(header)[:80]}); {advice}")
+    return Row(where, dict(zip(header, cells, strict=False)))

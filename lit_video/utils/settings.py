@@ -52,12 +52,12 @@ DATA: dict[DataEffect, tuple[str, ...]] = {
     "machine": ("num_workers", "keep_gb", "source"),
     "folders": ("root", "manifest"),
     "videos": (
-        *("fps", "missing", "classes", "least_videos", "split", "test_answers"),
+        *("fps", "missing", "classes", "least_videos", "split"),
         *("train", "val", "test", "path_column", "label_column", "columns", "label_separator", "split_column"),
         *("skills", "length", "frames_per_step", "side", "difficulty", "test_difficulty", "pairs"),
     ),
     "folds": ("train_values", "val_values", "test_values"),
-    "broken": ("broken", "broken_percent", "suspicious"),
+    "broken": ("broken", "broken_percent"),
 }
 
 # settings of an experiment beside those of model, data and trainer

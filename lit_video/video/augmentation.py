@@ -30,7 +30,7 @@ ImageOp = Callable[[Image.Image], Image.Image]
 ClipOp = Callable[[Frames], Frames]
 
 GREY = 128
-# ViViT's release (scenic, dataset_lib/video_ops.py): the operations that do not move pixels, beside cutout
+# ViViT's release (scenic, dataset_lib/video_ops.py): operations that do not move pixels
 VIVIT_OPS = ["AutoContrast", "Equalize", "Invert", "Posterize", "Solarize", "Color", "Contrast", "Brightness"]
 VIVIT_OPS += ["Sharpness", "SolarizeAdd"]
 VIVIT_LAYERS = 2
@@ -49,7 +49,7 @@ def timm_v0() -> ImageOp:
 
 
 def posterize(image: Image.Image, bits: int, **_: object) -> Image.Image:
-    """Keep the upper bits of every colour. The policy may keep none (black), which newer versions of Pillow refuse."""
+    """Keep the upper bits of every colour, or none (black), which newer versions of Pillow refuse."""
     return image.point([value >> (8 - bits) << (8 - bits) for value in range(256)] * 3)
 
 
@@ -57,8 +57,7 @@ def vivit_rand(magnitude: int) -> ClipOp:
     """Return ViViT's RandAugment: two of ten operations, cutout and nothing, all equally likely.
 
     An operation takes the clip as one picture, its frames below each other, so that statistics are the clip's. The
-    operations are timm's, which come from the same TPU code. One is weaker: timm adds at most 128 in SolarizeAdd, where
-    the release adds up to 220.
+    operations are timm's, of the same origin; its SolarizeAdd adds at most 128, that of the release up to 220.
     """
     hparams = {"magnitude_max": magnitude, "img_mean": (GREY,) * 3}
     ops: list[ClipOp] = [
@@ -106,9 +105,7 @@ def clip_policy(policy: Policy) -> Callable[[Tensor], Tensor]:
 def cutout(frames: Frames, half: float) -> Frames:
     """Blacken a square around a random pixel, cut off at the edges, the same in all frames (arXiv:1708.04552).
 
-    Args:
-        frames: ``(t, height, width, 3)``.
-        half: half the side of the square over the short side of a frame.
+    ``half`` is half the side of the square over the short side of a frame; frames are ``(t, height, width, 3)``.
     """
     height, width = frames.shape[1:3]
     reach = round(half * min(height, width))
@@ -121,8 +118,7 @@ def cutout(frames: Frames, half: float) -> Frames:
 def change_colours(clip: Tensor) -> Tensor:
     """Change brightness, saturation, contrast and hue alike in all frames: uint8 ``(t, 3, height, width)`` -> same.
 
-    Strengths are those of DMVR, the loader of ViViT's release (``color_default_augm``); saturation is a mixture with
-    grey here, and a factor on HSV's saturation there.
+    Strengths are those of DMVR, ViViT's loader (``color_default_augm``), whose saturation is a factor on HSV's.
     """
     pixels = clip / 255 + random.uniform(-32, 32) / 255
     pixels = F.adjust_saturation(pixels.clamp(0, 1), random.uniform(0.6, 1.4))
@@ -136,8 +132,6 @@ def change_colours(clip: Tensor) -> Tensor:
 class Augmentation:
     """Training augmentation; the defaults are X-ViT's for SSv2 (arXiv:2106.05968, section 4.1).
 
-    :mod:`~lit_video.video.recipes` holds the papers' by name.
-
     Args:
         short_side: range of the short side, in pixels, to which frames are scaled before the crop of the clip's size,
             [256, 320] in most papers; ``None`` for a range in proportion to the clip, by the kind of ``crop``.
@@ -148,15 +142,11 @@ class Augmentation:
         erasing: probability of erasing a box, the same in all frames; area 0.02-1/3, aspect 0.3-1/0.3.
         mixup: alpha of the Beta distribution of a batch's mixing weight; 0 for no mixup.
         smoothing: label smoothing.
-        crop: ``scale``, a random box of the clip's shape, a square in most cases, of a size given by ``short_side``
-            (X-ViT's 0.9 to 1.3 times 256 for a clip of 224);
-            ``stretch``, with a draw for its height and another for its width (ViViT's release);
-            ``multiscale``, one of the boxes of X-ViT's release (:func:`~lit_video.video.crops.multiscale_boxes`), which
-            take no ``short_side``; ``most``, between 7/8 and all of the largest box, whatever ``short_side`` says;
-            ``whole``, between 73 and 100 % of
-            both sides of the frame, squeezed into that shape.
-        cutmix: alpha of the Beta distribution of the kept share; 0 for no cutmix. With mixup too, each batch has one of
-            them, evenly.
+        crop: ``scale``, a random box of the clip's shape, of a size given by ``short_side``; ``stretch``, with a draw
+            for its height and another for its width (ViViT's release); ``multiscale``, one of the boxes of X-ViT's
+            release (:func:`~lit_video.video.crops.multiscale_boxes`); ``most``, between 7/8 and all of the largest box;
+            ``whole``, between 73 and 100 % of both sides of the frame, squeezed into that shape.
+        cutmix: alpha of the Beta distribution of the kept share; 0 for no cutmix. With both, a batch has one of them.
         inverse: draw the reciprocal of the short side evenly (PySlowFast's ``INV_UNIFORM_SAMPLE``), not the side.
         colour: probability of a change of colours (:func:`change_colours`).
         grey: probability of a clip without colours.
@@ -234,16 +224,12 @@ class TrainingView:
 
 
 class EvaluationViews:
-    """``crops`` crops of the clip's shape, as large as the frame lets them be, evenly along the side that has room.
+    """Crops of the clip's shape, as large as possible, evenly along the longer side: a single one is the centre.
 
     Shape: ``(t, height, width, 3)`` -> ``(crops, t, 3, height, width)``.
 
-    One crop is the centre; three are the papers' left, centre and right (or top, centre and bottom).
-
-    Args:
-        crops: their number.
-        size: side of a crop in pixels, or its height and width.
-        short_side: short side to which frames are scaled first, in pixels; ``None`` for that of the crop.
+    ``size`` is the side of a crop in pixels, or its height and width; ``short_side`` that to which frames are scaled
+    first, ``None`` for that of the crop.
     """
 
     def __init__(self, crops: int, size: ImageSize, short_side: int | None = None) -> None:
@@ -293,17 +279,17 @@ class ReleasedViews(EvaluationViews):
     def boxes(self, height: int, width: int) -> list[Box]:
         """Return the crops in the frame's own pixels, rounded: the release crops after resizing."""
         share = min(height, width) / self.short_side
-        places = self._places(*short_side_size(height, width, self.short_side))
-        return [Box(round(y * share), round(x * share), *[round(self.side * share)] * 2) for y, x in places]
+        corners = self._corners(*short_side_size(height, width, self.short_side))
+        return [Box(round(y * share), round(x * share), *[round(self.side * share)] * 2) for y, x in corners]
 
     def __call__(self, frames: Frames) -> Tensor:
         """Resize, then crop."""
         height, width = short_side_size(frames.shape[1], frames.shape[2], self.short_side)
         clip = torch.from_numpy(np.ascontiguousarray(frames)).permute(0, 3, 1, 2)
         clip = F.resize(clip, [height, width], antialias=True)
-        return torch.stack([clip[..., y : y + self.side, x : x + self.side] for y, x in self._places(height, width)])
+        return torch.stack([clip[..., y : y + self.side, x : x + self.side] for y, x in self._corners(height, width)])
 
-    def _places(self, height: int, width: int) -> list[tuple[int, int]]:
+    def _corners(self, height: int, width: int) -> list[tuple[int, int]]:
         return [uniform_crop(height, width, self.side, i) for i in ((1,) if self.crops == 1 else (0, 1, 2))]
 
 

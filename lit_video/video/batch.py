@@ -20,11 +20,11 @@ class Batch(TypedDict):
     """A batch as models see it.
 
     ``clip``: float, normalised, ``(b, 3, t, height, width)``; ``target``: ``(b,)`` class numbers, or ``(b, classes)``
-    probabilities in training; ``video`` and ``view``: ``(b,)``, which view of which video a clip is.
-    With several tasks ``target`` is ``(b, tasks)``, in training ``(b, sum of classes)``, each task's probabilities side
-    by side; with several labels per video ``(b, classes)``, a one or zero for each class.
-    Where a video could not be read the clip is grey, ``video`` is -1, and ``target`` is -100 (``IGNORED``), in training
-    no probabilities at all: losses and metrics ignore it.
+    probabilities in training; ``video`` and ``view``: ``(b,)``, numbers of the video and of its view.
+    With several tasks ``target`` is ``(b, tasks)``, in training ``(b, sum of classes)``; with several labels per video
+    ``(b, classes)``, ones and zeros.
+    Losses and metrics ignore a video that could not be read: its clip is grey, ``video`` is -1, ``target`` is -100
+    (``IGNORED``), in training all zero.
     """
 
     clip: Tensor
@@ -34,9 +34,9 @@ class Batch(TypedDict):
 
 
 def as_batch(given: Any, numbers: Callable[[Tensor], Tensor], labelled: bool = True, features: bool = False) -> Batch:
-    """Batch of any loader: ``(clip, class)``, or a mapping with ``clip`` and ``target``; clips float and normalised.
+    """Return the batch of any loader: ``(clip, class)``, or a mapping with ``clip`` and ``target``.
 
-    Clips without ``video`` are a video each; those without ``view`` are different views.
+    Clips are float and normalised. Without ``video`` each is a video, without ``view`` another view.
 
     Args:
         given: the batch, on its device.
@@ -79,7 +79,7 @@ def _axes(target: Tensor, classes: Classes, several_labels: bool) -> tuple[int, 
 
 
 def labelled(batch: Batch, classes: Classes, several_labels: bool, training: bool) -> Batch:
-    """Class numbers of any integer type as int64; a clip whose class is -100 counts as one that could not be read."""
+    """Return class numbers of any integer type as int64; a clip of class -100 counts as one that could not be read."""
     target, soft = batch["target"], batch["target"].is_floating_point()
     if target.shape[1:] != _axes(target, classes, several_labels) or soft > (training or several_labels):
         axes = "".join(f" {size}" for size in _axes(target.long(), classes, several_labels))
@@ -117,15 +117,12 @@ class Mixture(NamedTuple):
 class BatchDraws(NamedTuple):
     """Random draws for the augmentation of a batch."""
 
-    boxes: Tensor | None  # (b, 4), the Box that is erased of each clip, zeros where none is; None where no clip is
-    mixture: Mixture | None  # absent: clips are not mixed
+    boxes: Tensor | None  # (b, 4), the Box that is erased of each clip, or zeros; None if no clip is erased
+    mixture: Mixture | None
 
 
 class RawBatch(TypedDict):
-    """A batch as the loader collates it: :class:`~lit_video.video.clips.Sample` with a leading axis.
-
-    In training with what is drawn for it, added before the batch is moved.
-    """
+    """A batch as the loader collates it: :class:`~lit_video.video.clips.Sample` with a leading axis."""
 
     clip: Tensor
     label: Tensor
@@ -133,7 +130,7 @@ class RawBatch(TypedDict):
     first_view: Tensor
     key: Tensor
     broken: list[str]
-    draws: NotRequired[BatchDraws]
+    draws: NotRequired[BatchDraws]  # in training
 
 
 Channels = Literal["rgb", "bgr"]
@@ -185,8 +182,7 @@ def _beside(of_clips: Tensor, x: Tensor) -> Tensor:
 def normalise(clip: Tensor, mean: PerChannel, std: PerChannel, channels: Channels = "rgb") -> Tensor:
     """Normalise by (x / 255 - mean) / std: uint8 ``(b, v, t, 3, height, width)`` -> ``(b * v, 3, t, height, width)``.
 
-    The channels are red, green, blue; with ``bgr`` they come out the other way round. Features ``(b, v, ...)`` have no
-    pixels: float ``(b * v, ...)``, as they are.
+    With ``bgr`` the channels red, green, blue are reversed. Features ``(b, v, ...)`` come out as they are.
     """
     if clip.is_floating_point():
         return clip.flatten(0, 1).float()
@@ -213,7 +209,7 @@ def mix(clip: Tensor, target: Tensor, mixture: Mixture) -> tuple[Tensor, Tensor]
 def erase(clip: Tensor, boxes: Tensor) -> Tensor:
     """Set a box of each clip ``(b, 3, t, height, width)`` to zero, the mean colour, in all its frames, in place.
 
-    ``boxes``: ``(b, 4)``, a :class:`Box` each. All clips in a few kernels, whatever their number.
+    ``boxes``: ``(b, 4)``, a :class:`Box` each. All clips are erased together, in a few kernels.
     """
     top, left, height, width = boxes[:, :, None].unbind(1)
     rows, columns = (torch.arange(size, device=clip.device) for size in clip.shape[-2:])
@@ -223,10 +219,9 @@ def erase(clip: Tensor, boxes: Tensor) -> Tensor:
 
 
 def draw(keys: Tensor, size: tuple[int, int], augmentation: Augmentation, seed: int) -> BatchDraws:
-    """Draw for a batch: a function of the seed and of its samples' ``keys (b, 2)``, epoch and index of each.
+    """Draw for a batch on the CPU, as a function of the seed and of its samples' ``keys (b, 2)``, epoch and index.
 
-    On the CPU, whatever the device of the training, which would have to be waited for. ``size`` is that of the clips,
-    (height, width) in pixels.
+    ``size`` is that of the clips, (height, width) in pixels.
     """
     generator = torch.Generator().manual_seed(digest(seed, keys.tolist()))
     boxes = [_erased(size, augmentation.erasing, generator) for _ in range(len(keys))]
@@ -236,7 +231,7 @@ def draw(keys: Tensor, size: tuple[int, int], augmentation: Augmentation, seed: 
 def _erased(size: tuple[int, int], probability: float, generator: torch.Generator) -> Box:
     """Draw a box to erase with the given probability, else an empty one.
 
-    Area 0.02-1/3 of the image, aspect 0.3-1/0.3 (log-uniform); a box that does not fit is drawn again, ten times.
+    A box that does not fit is drawn again, ten times; the aspect is log-uniform.
     Source: arXiv:1708.04896, with X-ViT's numbers (arXiv:2106.05968, section 4.1).
     """
     height, width = size
@@ -253,7 +248,7 @@ def _erased(size: tuple[int, int], probability: float, generator: torch.Generato
 
 
 def _mixture(size: tuple[int, int], augmentation: Augmentation, generator: torch.Generator) -> Mixture | None:
-    """Mixup or cutmix, the one that is on; one of them by an even draw if both are."""
+    """Draw mixup or cutmix; if both are on, one of them evenly."""
     both = augmentation.mixup and augmentation.cutmix
     if augmentation.cutmix and not (both and torch.rand((), generator=generator) < 0.5):
         return _cutmix(size, augmentation.cutmix, generator)
@@ -275,7 +270,7 @@ def _cutmix(size: tuple[int, int], alpha: float, generator: torch.Generator) -> 
 
 
 def _interval(length: int, share: float, centre: float) -> tuple[int, int]:
-    """First pixel and length of an interval of a share of the length around a centre (0 to 1), as far as it exists."""
+    """Return start and length of an interval, a share of the length around a centre (0 to 1), cut off at the ends."""
     size = int(length * share)
     start = int(centre * length) - size // 2
     first = max(start, 0)

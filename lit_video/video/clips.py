@@ -32,8 +32,7 @@ from lit_video.video.seeding import digest, seeded
 
 Key = tuple[int, int]  # (epoch, index): the epoch travels with the index, so persistent workers cannot go stale
 Order = Literal["forward", "reversed", "shuffled", "static"]
-Short = Literal["repeat", "loop", "spread"]
-Suspicious = Literal["report", "fail", "skip"]
+Short = Literal["repeat", "loop"]
 TOGETHER = 2**28  # bytes of pixels that clips of a video are decoded into at once
 
 
@@ -41,20 +40,18 @@ TOGETHER = 2**28  # bytes of pixels that clips of a video are decoded into at on
 class VideoRecord:
     """One labelled video, or a segment of one."""
 
-    path: Path  # the file
-    # class number; of several tasks, in the order of the data set's classes, one each; of several labels a one or zero
-    # for each class
-    label: int | tuple[int, ...]
+    path: Path
+    label: int | tuple[int, ...]  # class number, one for each task; or a one or zero for each class (several labels)
     start: float | None = None  # start of the segment, in seconds from the video's first frame; None for the beginning
-    end: float | None = None  # end of the segment, likewise; None for the end
-    fps: float | None = None  # rate of a folder of images, which path then is; None for a video file
+    end: float | None = None  # end of the segment; None for the end
+    fps: float | None = None  # rate of a folder of images; None for a video file
 
     def table(self) -> FrameTable:
         """Return the table of the whole video's frames; see :func:`~lit_video.video.decoding.decode` for errors."""
         return frame_table(self.path) if self.fps is None else image_table(self.path, self.fps)
 
     def decode(self, numbers: Sequence[int], decode: Decode = decode) -> Frames:
-        """RGB frames of the video by their number, ``(len(numbers), height, width, 3)``; a file's by ``decode``."""
+        """Return RGB frames by their number, ``(len(numbers), height, width, 3)``; those of a file by ``decode``."""
         return (decode if self.fps is None else decode_images)(self.path, numbers)
 
     def decode_in_order(self, numbers: Sequence[int]) -> Iterator[Frames]:
@@ -68,15 +65,15 @@ def share_of(records: Sequence[VideoRecord], share: float) -> list[VideoRecord]:
     """Return a share of every class's videos (TimeSformer, Fig. 4), rounded up, in the order of the records.
 
     A larger share holds a smaller one. The choice depends on a video's rank within its class alone, so that
-    classes listed in pairs keep pairs. The share is above 0 and at most 1.
+    classes listed in pairs keep pairs.
     """
-    places: dict[object, list[int]] = defaultdict(list)
+    classes: dict[object, list[int]] = defaultdict(list)
     for index, record in enumerate(records):
-        places[record.label].append(index)
+        classes[record.label].append(index)
     kept = []
-    for indices in places.values():
-        order = sorted(range(len(indices)), key=lambda place: digest("share", place))
-        kept += [indices[place] for place in order[: math.ceil(share * len(indices))]]
+    for indices in classes.values():
+        order = sorted(range(len(indices)), key=lambda rank: digest("share", rank))
+        kept += [indices[rank] for rank in order[: math.ceil(share * len(indices))]]
     return [records[index] for index in sorted(kept)]
 
 
@@ -84,8 +81,7 @@ class Sample(TypedDict):
     """One clip.
 
     ``clip``: uint8 ``(views, t, 3, height, width)``, a view being a spatial crop; ``label``: ``()``, or ``(tasks,)``;
-    ``broken``: why the video could not be read, with its path, and empty where it could; its clip then is black, and
-    its place in the batch does not count.
+    ``broken``: path and reason where the video could not be read, else empty; the clip then is black and not counted.
     """
 
     clip: Tensor
@@ -101,10 +97,8 @@ class ClipDataset(Dataset[Sample]):
     """Clips of labelled videos.
 
     In training (``clips`` is None) one random clip per video. In evaluation ``clips`` even ones, each of which is an
-    item of its own: item ``i`` is clip ``i % clips`` of video ``i // clips``.
-
-    A video that is shorter than a clip is filled as ``short`` says (:func:`clip_numbers`). One whose packets or times
-    are odd (``FrameTable.suspicion``) is read, or taken for broken: not at all (``fail``), or left out (``skip``).
+    item of its own: item ``i`` is clip ``i % clips`` of video ``i // clips``. With ``fail`` a video that cannot be read
+    raises its error.
     """
 
     records: Sequence[VideoRecord]
@@ -117,7 +111,6 @@ class ClipDataset(Dataset[Sample]):
     fail: bool = True
     decode: Decode = decode
     short: Short = "repeat"
-    suspicious: Suspicious = "report"
 
     def __len__(self) -> int:
         """Return the number of items per epoch."""
@@ -140,14 +133,14 @@ class ClipDataset(Dataset[Sample]):
                 wanted = sorted({number for key in keys for number in self._numbers(key)})
                 table = record.table()
                 if 3 * len(wanted) * table.height * table.width <= TOGETHER:
-                    frames, place = record.decode(wanted, self.decode), {number: i for i, number in enumerate(wanted)}
-                    return [self._sample(key, lambda numbers: frames[[place[i] for i in numbers]]) for key in keys]
+                    frames, index = record.decode(wanted, self.decode), {number: i for i, number in enumerate(wanted)}
+                    return [self._sample(key, lambda numbers: frames[[index[i] for i in numbers]]) for key in keys]
             except DecodeError:
                 pass
         return [self._sample(key, partial(record.decode, decode=self.decode)) for key in keys]
 
     def _numbers(self, key: Key) -> list[int]:
-        """Frame numbers of a clip, as they are drawn for it."""
+        """Return the frame numbers of a clip, as they are drawn for it."""
         with seeded(self.seed, *key):
             video, clip = divmod(key[1], self.clips or 1)
             return self.numbers(self.records[video], clip)
@@ -155,15 +148,12 @@ class ClipDataset(Dataset[Sample]):
     def _sample(self, key: Key, decode: Callable[[list[int]], Frames]) -> Sample:
         epoch, index = key
         video, clip = divmod(index, self.clips or 1)
-        record, broken, fail = self.records[video], "", self.fail
+        record, broken = self.records[video], ""
         try:
-            if self.suspicious != "report" and (odd := record.table().suspicion):
-                fail = self.suspicious == "fail"
-                raise DecodeError(f"{record.path}: suspicious: {odd}")
             with seeded(self.seed, epoch, index):
                 views = self.view(decode(self.numbers(record, clip)))
         except DecodeError as error:
-            if fail:
+            if self.fail:
                 raise
             broken = str(error)
             views = torch.zeros(self.view.crops, self.frames, 3, *self.view.size, dtype=torch.uint8)
@@ -177,28 +167,15 @@ class ClipDataset(Dataset[Sample]):
         )
 
     def numbers(self, record: VideoRecord, clip: int) -> list[int]:
-        """Frame numbers of one clip of a video, in the order in which the model sees them."""
+        """Return the frame numbers of one clip of a video, in the order in which the model sees them."""
         first, table = segment(record.path, record.table(), record.start, record.end)
-        numbers = clip_numbers(table, self.sampling, self.frames, self.short, clip, self.clips)
-        return reordered([first + i for i in numbers], self.order)
+        long = table if self.short == "repeat" else self.sampling.long_enough(table, self.frames)
+        numbers = self.sampling.numbers(long, self.frames, clip, self.clips)
+        return reordered([first + i % table.count for i in numbers], self.order)
 
 
 def _key(item: Key | int) -> Key:
     return item if isinstance(item, tuple) else (0, item)
-
-
-def clip_numbers(
-    table: FrameTable, sampling: Sampling, frames: int, short: Short, clip: int = 0, clips: int | None = None
-) -> list[int]:
-    """Frame numbers of one clip of a video.
-
-    One that is shorter than a clip repeats its last frame, is looped (MMAction2, Scenic), or its frames are spread
-    evenly over the clip, as by PyTorchVideo's ``UniformTemporalSubsample``.
-    """
-    long = table if short == "repeat" else sampling.long_enough(table, frames)
-    if short == "spread" and long.count > table.count:
-        return [int(i) for i in torch.linspace(0, table.count - 1, frames)]
-    return [i % table.count for i in sampling.numbers(long, frames, clip, clips)]
 
 
 def reordered(numbers: list[int], order: Order) -> list[int]:

@@ -19,7 +19,7 @@ class Box(NamedTuple):
 
 
 def largest(height: int, width: int, shape: tuple[int, int]) -> tuple[float, float]:
-    """Height and width of the largest box of a shape, in proportion to ``shape``, that frames of this size hold."""
+    """Return height and width of the largest box, in proportion to ``shape``, that frames of this size hold."""
     rows, columns = shape
     if height * columns <= width * rows:
         return height, height * columns / rows
@@ -38,9 +38,8 @@ def random_box(height: int, width: int, shares: tuple[float, float], shape: tupl
 def multiscale_boxes(height: int, width: int, size: tuple[int, int] = (224, 224)) -> list[Box]:
     """Return the boxes of X-ViT's release on Kinetics, drawn uniformly in training: 10 shapes at 13 positions each.
 
-    A box's height and width are the frames' short side times 1, 0.875, 0.75 or 0.66 and at most one step apart; a side
-    within 2 pixels of that of ``size``, to which the box is resized, becomes it. Where ``size`` is no square sides are
-    shares of those of the largest box of its shape. Some of the positions are equal.
+    A box's sides are those of the largest box of the shape ``size`` times 1, 0.875, 0.75 or 0.66, at most one step
+    apart; a side within 2 pixels of that of ``size`` becomes it. Some of the positions are equal.
     """
     exact = [[int(most * share) for share in MULTISCALE_SIZES] for most in largest(height, width, size)]
     rows, columns = (
@@ -54,10 +53,7 @@ def multiscale_boxes(height: int, width: int, size: tuple[int, int] = (224, 224)
 
 
 def even_boxes(height: int, width: int, crops: int, shape: tuple[int, int], share: float = 1.0) -> list[Box]:
-    """Return boxes that keep a share of the largest one of a shape, evenly along the longer side, central across it.
-
-    A single box is central.
-    """
+    """Return boxes that keep a share of the largest one of a shape, evenly along the longer side, else central."""
     most = largest(height, width, shape)
     down, right = (round(side * share) for side in most)
     steps = [i / (crops - 1) for i in range(crops)] if crops > 1 else [0.5]
@@ -67,7 +63,7 @@ def even_boxes(height: int, width: int, crops: int, shape: tuple[int, int], shar
 
 
 def uniform_crop(height: int, width: int, size: int, spatial: int) -> tuple[int, int]:
-    """Top and left of a test crop of X-ViT's release, in frames whose short side has been resized to ``size``.
+    """Return top and left of a test crop of X-ViT's release, in frames whose short side has been resized to ``size``.
 
     ``spatial`` is 0 for the left (of tall frames the top) crop, 1 for the centre, rounded up, 2 for the right (bottom).
     """
@@ -79,7 +75,7 @@ def uniform_crop(height: int, width: int, size: int, spatial: int) -> tuple[int,
 
 
 def short_side_size(height: int, width: int, size: int) -> tuple[int, int]:
-    """Height and width after resizing the short side to ``size``, the longer one rounded down."""
+    """Return height and width after resizing the short side to ``size``, the longer one rounded down."""
     if height < width:
         return size, width * size // height
     return height * size // width, size

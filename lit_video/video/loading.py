@@ -17,9 +17,8 @@ class TrainingSampler(DistributedSampler[Sample]):
     An optimizer step takes the order's next ``batch_size * ranks * accumulate`` items, batch by batch: the first of
     every rank, then the second of every rank, up to ``accumulate``. So a step's items, and with one ``batch_size`` each
     of its batches, are the same on any number of processes. Clips that do not fill a step are left out of the epoch.
-
-    Lightning sees a ``DistributedSampler``: it calls ``set_epoch`` and injects none of its own. ``ranks`` are the
-    number of processes and the number of this one.
+    For a ``DistributedSampler`` Lightning calls ``set_epoch``, and injects none of its own. ``ranks`` are the number of
+    processes and the rank of this one.
     """
 
     def __init__(
@@ -65,19 +64,18 @@ def _end_workers(batches: Any) -> None:
 
 
 class TimedLoader(DataLoader[Sample]):
-    """Adds up, in ``waited``, the seconds that the host has spent in ``next``: those without a batch to go on with."""
+    """A loader that adds up in ``waited`` the seconds that the host has waited for batches."""
 
     waited = 0.0
     _ends: "weakref.finalize[..., Any] | None" = None
 
     def __iter__(self) -> Iterator[Sample]:  # type: ignore[override]
-        """Batches; workers begin at once."""
+        """Yield batches; workers begin at once."""
         batches = super().__iter__()
         if self.num_workers and not self._ends:
-            # a garbage collector that finds loader and workers' queues together closes the queues first: the workers,
-            # workers ignore SIGTERM, would not hear that they are to end, and be waited for, 10 seconds each
+            # a garbage collector may close the workers' queues first: PyTorch then waits 10 seconds for each worker
             self._ends = weakref.finalize(self, _end_workers, batches)
-            atexit.register(self._ends)  # before PyTorch's own function at exit, after which no worker is told to end
+            atexit.register(self._ends)  # runs before PyTorch's own function, after which no worker can be told to end
         return self._timed(batches)
 
     def _timed(self, batches: Iterable[Sample]) -> Iterator[Sample]:

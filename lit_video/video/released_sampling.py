@@ -19,13 +19,12 @@ from lit_video.video.sampling import DenseStride, Sampling
 class ReleasedSegments(Sampling):
     """X-ViT's and TimeSformer's releases on Something-Something v2: X-ViT's test takes 2 clips, its paper's 1.
 
-    Training takes a random frame of each segment; clip 0 (validation, and the first of the test) the middle ones,
-    rounded down, clip 1 the first frames, clip 2 the last ones. Neighbours share their border, a frame
-    ``round(i * (length - 1) / frames)``, halves to the even number.
+    Training takes a random frame of each segment, clip 0 the middle ones, rounded down, clip 1 the first frames,
+    clip 2 the last ones. Neighbours share their border, ``round(i * (length - 1) / frames)``, halves to the even frame.
     """
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
-        """Frame numbers of one clip, see :class:`Sampling`."""
+        """Return the frame numbers of one clip, see :class:`Sampling`."""
         self.check(frames, clips or 1)
         ranges = pairwise(round((table.count - 1) / frames * i) for i in range(frames + 1))
         if clips is None:
@@ -42,10 +41,8 @@ class ReleasedSegments(Sampling):
 class ReleasedDense(DenseStride):
     """PySlowFast and these releases on Kinetics. X-ViT's validation draws random clips; here it takes the first one.
 
-    Args:
-        stride: the "rate" of frames x rate; 16 in X-ViT's configurations.
-        fps: let a clip of any video last as long as it does at this rate, 30 in PySlowFast and TimeSformer's release
-            (X-ViT's has it with a file of the videos' rates); ``None`` to count the video's own frames.
+    ``stride`` is the "rate" of frames x rate. ``fps`` lets a clip of any video last as long as at this rate (30 in
+    PySlowFast and TimeSformer's release); ``None`` counts the video's own frames.
     """
 
     stride: int = 16
@@ -53,8 +50,8 @@ class ReleasedDense(DenseStride):
     counts_frames = True  # whatever the rate
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
-        """Frame numbers of one clip, see :class:`Sampling`."""
-        # the release has 30 only: another rate is the same as another rate of the video
+        """Return the frame numbers of one clip, see :class:`Sampling`."""
+        # the release has 30 only; another one is another rate of the video
         rate = 1.0 if self.fps is None else float(table.count / table.seconds) * 30 / self.fps / 30
         window = frames * self.stride * rate
         slack = max(table.count - window, 0)

@@ -1,4 +1,4 @@
-"""Sampling of clips: the papers' ways to choose frames, over spans that PyTorchVideo's clip samplers choose."""
+"""Sampling of clips: the papers' ways to choose frames."""
 
 import random
 from abc import ABC, abstractmethod
@@ -10,7 +10,6 @@ from math import ceil, floor, inf
 
 from pytorchvideo.data.clip_sampling import RandomClipSampler
 
-from lit_video.utils.clip_shape import uniform_frames
 from lit_video.video.decoding import FrameTable, exact, looped
 
 Span = tuple[Fraction, Fraction]  # start and end, in seconds from the first frame
@@ -24,17 +23,10 @@ class Sampling(ABC):
 
     @abstractmethod
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
-        """Frame numbers of one clip.
+        """Return the ``frames`` numbers of one clip, ascending; a video that is too short repeats its last frame.
 
-        Args:
-            table: the video's frames.
-            frames: frames of a clip.
-            clip: which of the ``clips`` of an evaluated video, from 0.
-            clips: how many clips an evaluated video is cut into; ``None`` in training, where a clip is drawn from
-                ``random``'s global stream (:func:`~lit_video.video.seeding.seeded`).
-
-        Returns:
-            ``frames`` numbers, ascending; a video that is too short repeats its last frame.
+        An evaluated video is cut into ``clips``, and ``clip`` is the number of one of them, from 0. In training
+        ``clips`` is ``None``: the clip is drawn from ``random``'s global stream.
         """
 
     def clip_seconds(self, table: FrameTable, frames: int) -> Fraction | None:
@@ -42,9 +34,9 @@ class Sampling(ABC):
         return None
 
     def stream_numbers(self, table: FrameTable, frames: int) -> list[int]:
-        """Frame numbers of a video that is played to a model as a stream, at the rate of the ``frames`` in a clip.
+        """Return the frame numbers of a video played as a stream, at the rate of clips of ``frames``.
 
-        They are those of one clip as long as the video: ascending, repeated where the rate is higher than the video's.
+        The numbers are ascending, and repeated where the rate is higher than the video's.
         """
         raise ValueError(f"{type(self).__name__}, the sampling of its clips, sets no rate for the frames of a stream")
 
@@ -63,11 +55,8 @@ class Sampling(ABC):
 class Dense(Sampling):
     """A clip of ``seconds``: a random one in training, evenly spaced ones that reach both ends in evaluation.
 
-    A frame lies in the middle of each of ``frames`` equal parts, so clips mirror: the evenly spaced clips of a video
-    that is played backwards show the frames backwards. A single clip is the centre one.
-
-    Args:
-        seconds: length of a clip.
+    A frame lies in the middle of each of ``frames`` equal parts. So clips mirror: the evenly spaced clips of a video
+    played backwards show the frames backwards. A single clip is the centre one.
     """
 
     seconds: float = 2.0
@@ -76,8 +65,9 @@ class Dense(Sampling):
         positive(seconds=self.seconds)
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
-        """Frame numbers of one clip, see :class:`Sampling`."""
-        return _dense(table, self.clip_seconds(table, frames), frames, clip, clips)
+        """Return the frame numbers of one clip, see :class:`Sampling`."""
+        span = clip_span(self.clip_seconds(table, frames), table.seconds, clip, clips)
+        return frame_numbers(table, span, [0.5] * frames)
 
     def clip_seconds(self, table: FrameTable, frames: int) -> Fraction:
         """Return the clip's length in seconds."""
@@ -92,11 +82,8 @@ class Dense(Sampling):
 class DenseStride(Sampling):
     """The papers' "frames x rate" (8x8, 16x4, 96x4): every ``stride``-th frame of a clip of ``frames * stride`` frames.
 
-    A clip begins with half a ``stride``; random and evenly spaced clips are those of :class:`Dense`.
-
-    Args:
-        stride: frames from one to the next.
-        fps: rate at which frames are counted, in time; ``None`` to count the video's own frames.
+    A clip begins with half a ``stride``; random and evenly spaced clips are those of :class:`Dense`. ``fps`` is the
+    rate at which frames are counted, in time; ``None`` counts the video's own frames.
     """
 
     stride: int
@@ -111,9 +98,10 @@ class DenseStride(Sampling):
         return self.fps is None
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
-        """Frame numbers of one clip, see :class:`Sampling`."""
+        """Return the frame numbers of one clip, see :class:`Sampling`."""
         if self.fps is not None:
-            return _dense(table, self.clip_seconds(table, frames), frames, clip, clips)
+            span = clip_span(self.clip_seconds(table, frames), table.seconds, clip, clips)
+            return frame_numbers(table, span, [0.5] * frames)
         # counts frames for seconds
         start, _ = clip_span(Fraction(frames * self.stride), Fraction(table.count), clip, clips)
         first = floor(start) + self.stride // 2
@@ -139,58 +127,18 @@ class Segments(Sampling):
     """
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
-        """Frame numbers of one clip, see :class:`Sampling`."""
+        """Return the frame numbers of one clip, see :class:`Sampling`."""
         shifts = [(clip + 0.5) / clips] * frames if clips else [random.random() for _ in range(frames)]
         return frame_numbers(table, (Fraction(0), table.seconds), shifts)
-
-
-@dataclass(frozen=True)
-class Uniform(Sampling):
-    """ViViT's uniform frame sampling: ``frames`` spread evenly inside a dense clip of ``pool`` ones, without its ends.
-
-    These are the frames that a model with ``sampled_frames: frames`` keeps of a clip of ``pool`` frames
-    (:func:`~lit_video.utils.clip_shape.uniform_frames`: number ``round(k * pool / (frames + 1))`` for k = 1, 2, ...);
-    here the others are not even decoded, and the model takes all of the clip.
-    Source: arXiv:2103.15691, section 3.2; pool and stride are those of the release on Kinetics-400 (32 frames x 2).
-
-    Args:
-        pool: frames of the dense clip (:class:`DenseStride`).
-        stride: stride of the dense clip.
-    """
-
-    pool: int = 32
-    stride: int = 2
-    counts_frames = True
-
-    def __post_init__(self) -> None:
-        positive(pool=self.pool, stride=self.stride)
-
-    def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
-        """Frame numbers of one clip, see :class:`Sampling`."""
-        self.check(frames, clips or 1)
-        pool = DenseStride(self.stride).numbers(table, self.pool, clip, clips)
-        return [pool[i] for i in uniform_frames(self.pool, frames)]
-
-    def clip_seconds(self, table: FrameTable, frames: int) -> Fraction:
-        """Return the seconds of the dense clip."""
-        return DenseStride(self.stride).clip_seconds(table, self.pool)
-
-    def check(self, frames: int, clips: int) -> None:
-        """Check that a clip has no more frames than the pool."""
-        if frames > self.pool:
-            raise ValueError(f"sampling has a pool of {self.pool} frames, fewer than a clip's {frames}")
 
 
 @dataclass(frozen=True)
 class WholeVideo(Dense):
     """Clips of ``seconds`` that follow each other from the start of a long video to its end, as on HowTo100M.
 
-    The clips are those of PyTorchVideo's ``UniformClipSampler``, the last one moved back into the video. For a video
-    with fewer of them than ``clips`` each comes (nearly) equally often; of one with more, an even choice: set
-    as many as cover the longest video (:meth:`covering`). In training one random clip.
-
-    Args:
-        seconds: length of a clip.
+    The last one is moved back into the video. Where a video has fewer of them than ``clips``, each comes (nearly)
+    equally often; where it has more, the choice is even: set as many as cover the longest video (:meth:`covering`).
+    In training one random clip.
     """
 
     seconds: float = 8.0
@@ -202,7 +150,7 @@ class WholeVideo(Dense):
         return [(start, start + length) for start in (min(i * length, latest) for i in range(count))]
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
-        """Frame numbers of one clip, see :class:`Sampling`."""
+        """Return the frame numbers of one clip, see :class:`Sampling`."""
         if clips is None:
             return super().numbers(table, frames)
         covering = self.covering(table.seconds)
@@ -215,11 +163,6 @@ def _even_numbers(table: FrameTable, step: Fraction) -> list[int]:
     return [_on_show(table, (i + Fraction(1, 2)) * step, later=True) for i in range(count)]
 
 
-def _dense(table: FrameTable, length: Fraction, frames: int, clip: int, clips: int | None) -> list[int]:
-    """Return the middle frames of equal parts of a random clip, or of one of evenly spaced clips."""
-    return frame_numbers(table, clip_span(length, table.seconds, clip, clips), [0.5] * frames)
-
-
 def positive(**values: float | None) -> None:
     """Refuse an argument that is zero, less, or no number."""
     for name, value in values.items():
@@ -230,8 +173,7 @@ def positive(**values: float | None) -> None:
 def clip_span(length: Fraction, seconds: Fraction, clip: int, clips: int | None) -> Span:
     """Return a random clip of this length, or one of ``clips`` evenly spaced ones, from a video of ``seconds``.
 
-    Evenly spaced clips reach both ends of the video; a single one is the centre one. PyTorchVideo 0.1.5's
-    ``ConstantClipsPerVideoSampler`` divides by n instead of n - 1 and never sees the end.
+    Evenly spaced clips reach both ends, unlike those of PyTorchVideo 0.1.5; a single one is the centre one.
     """
     if clips is None:
         start = Fraction(RandomClipSampler(length)(0, seconds, {}).clip_start_sec)
@@ -241,13 +183,10 @@ def clip_span(length: Fraction, seconds: Fraction, clip: int, clips: int | None)
 
 
 def frame_numbers(table: FrameTable, span: Span, shifts: Sequence[float]) -> list[int]:
-    """Return the frame shown at one moment of each of equal bins of the span.
+    """Return the frame shown at one moment of each of equal bins of the span, in seconds from the first frame.
 
-    With moments in the middle of the bins the choice mirrors with the span: playing the video backwards and mirroring
-    the span chooses the same frames in reverse.
-
-    The span is in seconds from the video's first frame; ``shifts`` are the moments' positions in their bins, 0 to 1.
-    Beyond the end the last frame repeats.
+    ``shifts`` are the moments' positions in their bins, 0 to 1. At 0.5 the choice mirrors: the mirrored span of the
+    video played backwards has the same frames in reverse. Beyond the end the last frame repeats.
     """
     step = (span[1] - span[0]) / len(shifts)
     moments = [span[0] + (i + Fraction(shift)) * step for i, shift in enumerate(shifts)]

@@ -19,7 +19,7 @@ from benchmarks.sample_videos import encode as make
 from lit_video.__main__ import main
 from lit_video.datamodules import VideoFolder
 from lit_video.datamodules.inspection import data_digest
-from lit_video.datamodules.manifest import VERSION, Manifest, tables, write_rows
+from lit_video.datamodules.manifest import VERSION, Manifest, write_rows
 from lit_video.datamodules.preparation import Encoding, prepare_folder
 from lit_video.datamodules.probe import VideoInfo, pack, unpack
 from lit_video.video.decoding import decode, forget_tables, frame_table
@@ -62,7 +62,7 @@ def test_check_counts_and_writes_a_row_for_every_video(root, capsys):
     out = capsys.readouterr().out
     for split in ("train", "val", "test"):
         (line,) = [line for line in out.splitlines() if line.startswith(f"│ {split}")]
-        assert line.replace("│", "").split()[:9] == [split, "4", "0", "0", "0", "0", "0.48", "0.72", "0.96"]
+        assert line.replace("│", "").split()[:8] == [split, "4", "0", "0", "0", "0.48", "0.72", "0.96"]
     row = rows(root)["train/a/1.mp4"]
     assert (row["frames"], row["seconds"], row["fps"], row["status"]) == (12, 0.48, 25.0, "ok")
     assert row["size"] == (root / "train/a/1.mp4").stat().st_size
@@ -146,7 +146,7 @@ def test_a_manifest_gives_the_same_clips_without_a_scan_as_long_as_the_file_is_t
     plain, listed = (VideoFolder(str(root), **shape, manifest=m) for m in (None, str(root / MANIFEST)))
     for one, other in zip(plain.val_dataloader(), listed.val_dataloader(), strict=True):
         assert (one["clip"] == other["clip"]).all()
-    stored = tables(root / MANIFEST, root)
+    stored = Manifest(root / MANIFEST, root)
     assert len(stored.facts()) == 12
     monkeypatch.setattr(
         import_module("lit_video.video.decoding.frame_table"), "_scan", lambda path: pytest.fail(f"{path} is scanned")

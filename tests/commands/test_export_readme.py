@@ -11,13 +11,13 @@ from lit_video.inference.predict import Evaluation, predict
 from lit_video.modules import TimeSformer, ViViT, XViT
 from lit_video.network.vit import ViTSize
 from lit_video.video.released_sampling import ReleasedDense
-from lit_video.video.sampling import Dense, DenseStride, Segments, Uniform
+from lit_video.video.sampling import Dense, DenseStride, Segments
 from tests.checkpoints import untrained
 from tests.video import made
 
 SHAPE = dict(frames=4, image_size=32)
 SMALL = dict(num_classes=3, size=ViTSize(16, 2, 2), patch=8)
-SAMPLINGS = [Dense(1.0), Dense(9.0), Segments(), DenseStride(5), DenseStride(40), DenseStride(4, fps=10), Uniform(8, 3)]
+SAMPLINGS = [Dense(1.0), Dense(9.0), Segments(), DenseStride(5), DenseStride(40), DenseStride(4, fps=10)]
 FORMS = {"pt2": TimeSformer, "hf-timesformer": TimeSformer, "hf-vivit": ViViT, "onnx": XViT, "safetensors": XViT}
 
 

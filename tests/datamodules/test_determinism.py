@@ -11,7 +11,7 @@ from lit_video.video.augmentation import Augmentation, EvaluationViews
 from lit_video.video.batch import draw, evaluation_batch, training_batch
 from lit_video.video.clips import ClipDataset
 from lit_video.video.released_sampling import ReleasedDense, ReleasedSegments
-from lit_video.video.sampling import Dense, DenseStride, Uniform, WholeVideo
+from lit_video.video.sampling import Dense, DenseStride, Segments, WholeVideo
 from tests.conftest import quick_or_slow
 from tests.embedded import four_skills
 
@@ -79,7 +79,7 @@ OTHERS = {
         Augmentation(flip=0.5, policy="timm-v0", mixup=0.4, cutmix=1.0, crop="multiscale"),
         ReleasedSegments(),
     ),
-    "vivit": (replace(recipe("vivit-ssv2"), short_side=(18, 24), colour=0.5, grey=0.2), Uniform(8, 2)),
+    "vivit": (replace(recipe("vivit-ssv2"), short_side=(18, 24), colour=0.5, grey=0.2), Segments()),
     "dense": (replace(recipe("xvit-paper-k400"), short_side=(16, 24)), DenseStride(2)),
     "long": (replace(recipe("timesformer"), short_side=(18, 23), inverse=True), WholeVideo(0.5)),
 }

@@ -49,16 +49,6 @@ def test_verdicts_of_another_version_are_refused(tmp_path, monkeypatch):
         Manifest(tmp_path / "x")
 
 
-def test_a_forked_process_reads_by_a_connection_of_its_own(tmp_path):
-    write_rows(tmp_path / "x", ROWS.values())
-    found = Manifest(tmp_path / "x")
-    before = found._opened
-    if (child := os.fork()) == 0:
-        os._exit(0 if found.get("b.mp4") == ROWS["b.mp4"] and found._opened != before else 1)
-    assert os.waitpid(child, 0)[1] == 0
-    assert found.get("b.mp4") == ROWS["b.mp4"] and found._opened == before
-
-
 def test_records_keep_labels_of_several_tasks_and_times():
     listed = [VideoRecord(Path("/a/b.mp4"), (1, 2), 0.1, None), VideoRecord(Path(f"/a/{ODD}"), (3, 4), None, 2.5, 12.5)]
     records = Records.of(listed)

@@ -149,14 +149,11 @@ SOMETHING = Release(
         "labels/validation.json": [
             {"id": i, "template": "Pretending to put [something] on a surface"} for i in ("74225", "74226")
         ],
-        "labels/test-answers.csv": f"911;{TEMPLATES[1]}\n912;{TEMPLATES[0]}\n",
     },
     {"20bn-something-something-v2/78687.webm": 0, "20bn-something-something-v2/42326.webm": 2},
     {"20bn-something-something-v2/74225.webm": 1, "20bn-something-something-v2/74226.webm": 1},
     TEMPLATES,
     ("list 2 videos, the release has 168,913", "list 2 videos, the release has 24,777"),
-    {},
-    ("20bn-something-something-v2/911.webm", "20bn-something-something-v2/912.webm"),
 )
 
 TASKS = {"52907": 6, "109057": 6, "7": 3}  # videos by task
@@ -220,12 +217,9 @@ RELEASES = {
     "kinetics400": kinetics(400),
     "kinetics600, validate.csv": kinetics(600, lists=("train", "validate")),
     "kinetics700": kinetics(700),
-    "kinetics400 by label": kinetics(400, lambda label: f"{label}/", ("mkv", "webm")),
-    "kinetics400 by label_": kinetics(400, lambda label: f"{label.replace(' ', '_')}/"),
+    "kinetics400 by label_": kinetics(400, lambda label: f"{label.replace(' ', '_')}/", ("mkv", "webm")),
     "ucf 1": ucf(1, "9,537", "3,783"),
-    "ucf 2": ucf(2, "9,586", "3,734"),
     "ucf 3": ucf(3, "9,624", "3,696"),
-    "hmdb 1": hmdb(1),
     "hmdb 3": hmdb(3),
     "diving": DIVING,
     "moments": MOMENTS,
@@ -259,21 +253,6 @@ def _listed(label):
     return list(label) if isinstance(label, tuple) else label
 
 
-CLASSES = {"UCF101": 101, "HMDB51": 51, "Kinetics400": 400, "Kinetics600": 600, "SomethingV2": 174, "Diving48": 48}
-CLASSES |= {"HowTo100MTasks": 1059, "EpicKitchens100": {"verb": 97, "noun": 300}, "MomentsInTime": 339}
-
-
-@pytest.mark.parametrize("kind", CLASSES)
-def test_the_classes_of_every_release_are_counted_without_the_data(kind, tmp_path):
-    assert getattr(datamodules, kind)(root=str(tmp_path / "absent")).num_classes == CLASSES[kind]
-
-
-def test_the_answers_of_the_test_split_are_tested_on_if_asked_for(tmp_path, video, small):
-    data = SOMETHING.open(tmp_path, video, small, test_answers=True)
-    assert [(record.path.stem, record.label) for record in data.records("test")] == [("911", 1), ("912", 0)]
-    assert len(data.records("val")) == 2
-
-
 def test_85_of_120_videos_are_for_training():
     share = sum(in_training(f"video{i}") for i in range(20_000)) / 20_000
     assert share == pytest.approx(85 / 120, abs=0.015)
@@ -282,31 +261,21 @@ def test_85_of_120_videos_are_for_training():
 ENTRY = DIVED["train"][0]
 EPIC_CSV, KINETICS_CSV = "annotations/EPIC_100_train.csv", "annotations/train.csv"
 SPLIT_5 = "testTrainMulti_7030_splits/deed_05_test_split1.txt"
-UCF, HMDB, KINETICS = RELEASES["ucf 1"], RELEASES["hmdb 1"], RELEASES["kinetics400"]
+UCF, HMDB, KINETICS = RELEASES["ucf 1"], hmdb(1), RELEASES["kinetics400"]
 WRONG = [
     # release, file, text in it and what stands there instead, or all of it; message
     (KINETICS, KINETICS_CSV, None, kinetics(600).files[KINETICS_CSV], "train.csv has 600 classes, expected 400"),
     (KINETICS, "annotations/val.csv", ",val,", ",train,", "val.csv, line 2, column split: is train, expected val"),
-    (KINETICS, "annotations/val.csv", '"007 mass', '"007 saw', "line 9, column label: .*007 saw.* none of the 400"),
-    (UCF, "ucfTrainTestlist/classInd.txt", "101 Action100", "", "classInd.txt has 100 classes, expected 101"),
     (UCF, "ucfTrainTestlist/testlist01.txt", "001/v_test_g01_c01", "000/v_test_g01_c00", "column path: .* at line 1"),
     (HMDB, SPLIT_5, None, "a.avi 3\n", "split1.txt, line 1, column use: is '3', expected a whole number from 0 to 2"),
     (DIVING, "Diving48_vocab.json", None, DIVES[:47], "Diving48_vocab.json has 47 classes, expected 48"),
     (DIVING, "Diving48_V2_train.json", None, [ENTRY | {"label": 48}], "train.json, entry 1, column label: is '48'"),
     (DIVING, "Diving48_V2_train.json", None, [{"id": "1"}], "train.json, entry 1 has no 'vid_name'"),
-    (MOMENTS, "moments_categories.txt", "crying,2", "crying,3", "column number: is '3', expected a whole .* to 2"),
     (MOMENTS, "trainingSet.csv", '",crying', '",running', "line 2, column label: 'running' is none of the 3 classes"),
-    (MOMENTS, "trainingSet.csv", None, "crying/a.mp4,crying,3,0\n" * 2, "line 2, column path: .* already, at line 1"),
-    (MOMENTS, "trainingSet.csv", None, "crying/../../../a.mp4,crying,3,0\n", "line 1, column path: .* lies outside"),
     (CHARADES, "Charades/Charades_v1_train.csv", "c147", "c157", "line 2, column actions: 'c157' is none of the 157"),
     (SOMETHING, "labels/train.json", None, '[{"id": "1"},\n {"id"', "train.json is no JSON, line 2"),
-    (SOMETHING, "labels/train.json", None, [], "train.json lists no video"),
-    (SOMETHING, "labels/labels.json", None, {"Doing": "0", "Holding": "1"}, "labels.json has 2 classes, expected 174"),
     (SOMETHING, "labels/labels.json", None, {"Doing": "a", "Holding": "b"}, "does not number the templates from 0"),
-    (HOWTO, "HowTo100M_v1.csv", None, f"{HOWTO_HEAD}\na,A,B,x,7\n", "line 2, column rank: is 'x', expected"),
     (HOWTO, "task_ids.csv", None, "7\tBoil Eggs\n", "task_ids.csv does not name task 52907"),
-    (EPIC, EPIC_CSV, ",open,3,", ",open,97,", "line 2, column verb_class: is '97', expected a whole number"),
-    (EPIC, EPIC_CSV, "00:00:01.00,1,", "00:00:00.00,1,", "column stop_timestamp: ends at 0 s, not after its start"),
     (EPIC, EPIC_CSV, "00:00:00.00,00", ",00", "line 2, column start_timestamp: is empty"),
     (EPIC, EPIC_CSV, "P01_01_1,", "P01_01_0,", "line 3, column narration_id: P01_01_0 is there already, at line 2"),
 ]
@@ -377,10 +346,3 @@ def test_extracted_frames_are_taken_before_videos_at_the_rate_of_the_release(pla
         info.write_text(f"video_id,duration,fps,resolution\n{row}\n")
         with pytest.raises(UserError, match=message) if message else nullcontext():
             assert data.records("train")[0] == VideoRecord(tmp_path / place, (3, 3), 0.0, 1.0, 59.9400599400599)
-
-
-def test_one_moment_may_have_two_narrations(tmp_path, video, small):
-    data = EPIC.open(tmp_path, video, small)
-    rows = [EPIC_HEAD, *EPIC_TRAIN, EPIC_TRAIN[0].replace("P01_01_0", "P01_01_9")]
-    (tmp_path / EPIC_CSV).write_text("\n".join(rows))
-    assert len(data.records("train")) == 3

@@ -76,12 +76,11 @@ def test_frames_are_coded_on_their_own_and_differ(data):
 # (b) the clips
 
 
-def evaluation(data, sampling, frames, clips, split="test"):
-    records = data.records(split)
+def evaluation(data, sampling, frames, clips):
+    records = data.records("test")
     return records, ClipDataset(records, sampling, frames, EvaluationViews(3, 16), 0, clips)
 
 
-@pytest.mark.parametrize("split", ["val", "test"])
 @pytest.mark.parametrize(
     ("name", "sampling", "frames", "clips"),
     [
@@ -89,15 +88,13 @@ def evaluation(data, sampling, frames, clips, split="test"):
         ("skills", Segments(), 4, 2),
         ("long skills", Segments(), 16, 1),
         ("long skills", Segments(), 8, 2),
-        *[("long skills", SECOND, frames, 3) for frames in (4, 6, 10, 16)],
-        *[("long skills", SECOND, 8, clips) for clips in (1, 2, 3, 5, 10)],
+        ("long skills", SECOND, 6, 3),
+        ("long skills", SECOND, 8, 5),
     ],
     ids=str,
 )
-def test_evaluation_clips_of_a_pair_show_the_same_frames_in_opposite_order(
-    data_sets, name, split, sampling, frames, clips
-):
-    records, dataset = evaluation(data_sets[name], sampling, frames, clips, split)
+def test_evaluation_clips_of_a_pair_show_the_same_frames_in_opposite_order(data_sets, name, sampling, frames, clips):
+    records, dataset = evaluation(data_sets[name], sampling, frames, clips)
     for left, right in paired(records):
         for clip in range(clips):
             one = dataset[(0, left * clips + clip)]["clip"]
@@ -106,13 +103,9 @@ def test_evaluation_clips_of_a_pair_show_the_same_frames_in_opposite_order(
             assert torch.equal(one, other.flip(1)), records[left].path
 
 
-@pytest.mark.parametrize(
-    ("name", "sampling"),
-    [("long skills", SECOND), ("long skills", Dense(seconds=0.5)), ("long skills", Segments())],
-    ids=str,
-)
-def test_random_clips_choose_mirrored_frames_equally_often(data_sets, name, sampling):
-    table = frame_table(data_sets[name].records("train")[0].path)
+@pytest.mark.parametrize("sampling", [SECOND, Segments()], ids=str)
+def test_random_clips_choose_mirrored_frames_equally_often(data_sets, sampling):
+    table = frame_table(data_sets["long skills"].records("train")[0].path)
     draws = 1500
     times = np.zeros((8, table.count))
     for seed in range(draws):
@@ -168,7 +161,7 @@ def both(model, clips_of_pairs):
         return [model.double()(clips) for clips in clips_of_pairs]
 
 
-@pytest.mark.parametrize(("positions", "ta_layers"), [("none", 0), ("space", 0), ("space", 1), ("space", 2)])
+@pytest.mark.parametrize(("positions", "ta_layers"), [("none", 0), ("space", 0), ("space", 2)])
 def test_spatial_attention_with_temporal_averaging_or_attention_gives_a_pair_one_answer(
     data, clips_of_pairs, labels_of_pairs, positions, ta_layers
 ):

@@ -104,12 +104,6 @@ def test_events_are_bright_then_dark_in_one_place_at_their_distance(apart, frame
     assert len(firsts) > 1  # when it happens says nothing
 
 
-def test_orders_at_all_distances_show_the_same_set_of_frames():
-    """Hence a model that is blind to order cannot tell the distances apart either."""
-    sets = [[Counter(map(tuple, film)) for film in films(f"order{apart}")] for apart in (1, 3, 5)]
-    assert sets[0] == sets[1] == sets[2]
-
-
 @pytest.mark.parametrize("frames", LENGTHS)
 def test_a_shape_is_there_for_three_frames_then_for_one(frames):
     for film in films("duration", frames):
@@ -117,19 +111,6 @@ def test_a_shape_is_there_for_three_frames_then_for_one(frames):
         assert np.diff(times)[:2].tolist() == [1, 1]
         assert np.diff(times)[2] in (2, 3)
         assert len({figure for _, figure in shown(film)}) == 1
-
-
-@pytest.mark.parametrize("difficulty", [0.0, 0.5, 1.0])
-def test_figures_are_brighter_or_darker_than_the_background_by_as_much(difficulty):
-    brighter, darker = [], []
-    for seed in SEEDS:
-        video = render(skill("order1"), seed, 8, 32, difficulty).astype(float).mean(-1)
-        events = [t for t, _ in shown(skill("order1").film(np.random.default_rng(seed), 8))]
-        background = np.mean([picture for t, picture in enumerate(video) if t not in events], axis=0)
-        brighter.append((video[events[0]] - background).sum())
-        darker.append((background - video[events[1]]).sum())
-    assert min(brighter + darker) > 0
-    assert np.mean(brighter) == pytest.approx(np.mean(darker), rel=0.05)
 
 
 # the data set
@@ -147,7 +128,6 @@ def test_classes_are_skills_times_directions_and_known_before_any_video_is_writt
     ("changes", "ceiling"),
     [
         # one direction of each skill, and one order at one distance: of N orders half of an Nth
-        ({"skills": ("drift",)}, 50),
         ({"skills": ("order1",)}, 50),
         ({"skills": ("order1", "order3")}, 25),
         ({"length": 16, "frames_per_step": 2}, 37.5),
@@ -155,7 +135,6 @@ def test_classes_are_skills_times_directions_and_known_before_any_video_is_writt
         ({"length": 16, "frames_per_step": 2, "frames": 4}, 43.27),
         # only one step apart can both be in a clip of two (8 of 15 times); else 3 or 5
         ({"length": 16, "frames": 2, "sampling": Dense(seconds=0.25), "test_clips": 8}, 50 * (5 + 8 / 15 + 1) / 8),
-        ({"length": 16, "frames": 4, "sampling": Dense(seconds=0.5), "test_clips": 4}, 42.5),
     ],
     ids=str,
 )
@@ -181,35 +160,27 @@ def test_the_ceiling_of_short_clips_is_what_the_best_guess_from_their_frames_rea
 
 
 def test_files_hold_what_was_drawn_and_say_so(tmp_path):
-    data = skills(tmp_path, pairs=(1, 1, 1), difficulty=0.25, test_difficulty=0.25)  # noise is hard to code
+    data = skills(tmp_path, pairs=(1, 1, 1), difficulty=0.25, test_difficulty=0.2)  # noise is hard to code
     data.prepare_data()
     for (name, seed, difficulty), (backward, forward) in data._jobs():
         drawn, one = render(skill(name), seed, 8, 32, difficulty), skill(name)
         for path, frames, direction in ((forward, drawn, one.forward), (backward, drawn[::-1], one.backward)):
             assert np.abs(decode(path, range(8)).astype(int) - frames).mean() < 7
             assert path.parent.name == f"{name} {direction}" and frame_table(path).count == 8
+            assert difficulty == (0.25 if "train" in path.parts else 0.2)
     assert len(data.records("test")) == 16
-
-
-def test_splits_share_no_video_and_only_training_has_the_training_difficulty(tmp_path):
-    data = skills(tmp_path, pairs=(2, 1, 1), difficulty=0.25, test_difficulty=0.5)
     seeds = [seed for (_, seed, _), _ in data._jobs()]
-    assert len(set(seeds)) == len(seeds) == 4 * 8
-    by_split = {paths[0].relative_to(data.root).parts[0]: what[2] for what, paths in data._jobs()}
-    assert by_split == {"train": 0.25, "val": 0.5, "test": 0.5}
+    assert len(set(seeds)) == len(seeds) == 3 * 8, "no video is in two splits"
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"skills": ("drift", "dance")}, "skills has 'dance', expected drift, zoom"),
-        ({"skills": ()}, "skills is"),
         ({"skills": ("zoom", "zoom")}, "each once"),
         ({"skills": ("order8",)}, "length is 8, too short for order8, which takes 9 frames"),
         ({"length": 12}, "length is 12, expected 8"),
         ({"length": 16, "frames_per_step": 3}, "frames_per_step is 3, expected a divisor of the length 16"),
-        ({"side": 33}, "side is 33, expected an even number"),
-        ({"difficulty": 1.5}, "difficulty is 1.5"),
         ({"sampling": Dense(seconds=1.5)}, "sampling.seconds is 1.5, videos last 1.0"),
         ({"sampling": WholeVideo(1.0)}, "expected Dense or Segments"),
         ({"augmentation": Augmentation(flip=0.5)}, "flip"),
@@ -221,18 +192,9 @@ def test_settings_that_do_not_fit_are_refused(tmp_path, changes, message):
         skills(tmp_path, **changes)
 
 
-@pytest.mark.parametrize("name", temporal_skills.SKILLS)
-def test_at_two_frames_per_step_every_second_frame_shows_what_a_shorter_video_shows(name):
-    short = render(skill(name), 7, 8, 32, 0.0).astype(int)
-    long = render(skill(name), 7, 16, 32, 0.0, frames_per_step=2).astype(int)
-    for start in (0, 1):
-        assert np.abs(long[start::2] - short).max() < 50  # noise; figures differ from the background by 100
-
-
 def test_what_the_pictures_depend_on_is_in_the_folders_name(tmp_path):
     step = {"length": 16, "frames_per_step": 2}
-    changes = [{}, {"length": 16}, step, {"side": 48}, {"difficulty": 0.5}, {"test_difficulty": 0.5}]
-    changes += [{"skills": ("zoom",)}, {"pairs": (1, 1, 1)}]
+    changes = [{}, {"length": 16}, step, {"side": 48}, {"difficulty": 0.5}, {"skills": ("zoom",)}, {"pairs": (1, 1, 1)}]
     assert len({skills(tmp_path, **change).root for change in changes}) == len(changes)
     assert skills(tmp_path, frames=16).root == skills(tmp_path, length=16).root
     assert skills(tmp_path, image_size=32).root == skills(tmp_path).root, "of clips, not of videos"

@@ -1,4 +1,4 @@
-"""Frames x rate, ViViT's uniform frames, whole long videos; the base's promises for every sampling."""
+"""Frames x rate, whole long videos; the base's promises for every sampling."""
 
 import random
 from collections import Counter
@@ -8,8 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from lit_video.datamodules import Dense, DenseStride, ReleasedDense, ReleasedSegments, Segments, Uniform, WholeVideo
-from lit_video.utils.clip_shape import uniform_frames
+from lit_video.datamodules import Dense, DenseStride, ReleasedDense, ReleasedSegments, Segments, WholeVideo
 from lit_video.video.seeding import seeded
 from tests.video.test_sampling import constant_rate as video
 from tests.video.test_sampling import untimed, variable_rate
@@ -19,7 +18,6 @@ ALL = [
     DenseStride(8),
     DenseStride(4, fps=15),
     Segments(),
-    Uniform(16, 2),
     WholeVideo(3.0),
     ReleasedSegments(),
     ReleasedDense(16),
@@ -97,28 +95,6 @@ def test_frames_times_rate_in_time_is_a_clip_of_so_many_seconds(rate):
 def test_a_length_or_rate_of_nothing_is_refused_by_name(kind, wrong):
     with pytest.raises(ValueError, match=rf"^(seconds|stride|fps) is {wrong}, expected more than 0"):
         kind(wrong)
-
-
-# ViViT's uniform frames
-
-
-@pytest.mark.parametrize("table", [video(300), UNEVEN])
-def test_uniform_frames_are_those_that_the_model_would_keep_of_the_dense_clip(table):
-    for clip in range(4):
-        dense = DenseStride(2).numbers(table, 32, clip, 4)
-        assert Uniform().numbers(table, 8, clip, 4) == [dense[i] for i in uniform_frames(32, 8)]
-    with seeded(3):
-        dense = DenseStride(2).numbers(table, 32)
-    with seeded(3):
-        assert Uniform().numbers(table, 8) == [dense[i] for i in uniform_frames(32, 8)]
-
-
-def test_a_clip_of_more_frames_than_the_pool_is_refused():
-    with pytest.raises(ValueError, match=r"^sampling has a pool of 32 frames, fewer than a clip's 64"):
-        Uniform().check(64, 1)
-    with pytest.raises(ValueError, match=r"^sampling has a pool"):
-        Uniform(4).numbers(video(10), 5)
-    assert len(Uniform(4).numbers(video(10), 4, 0, 1)) == 4
 
 
 # whole long videos

@@ -28,23 +28,11 @@ def random_frames(frames):
 # names
 
 
-@pytest.mark.parametrize("name", RECIPES)
-def test_every_recipe_makes_clips(name):
-    view = TrainingView(recipe(name), 224)
-    for seed in range(5):
-        with seeded(seed):
-            clip = view(random_frames(4))
-        assert clip.shape == (1, 4, 3, 224, 224)
-        assert clip.dtype == torch.uint8
-
-
 @pytest.mark.parametrize(
     ("name", "short_side"),
     [
         ("xvit-paper-ssv2", (0.9 * 256, 1.3 * 256)),
-        ("xvit-released-ssv2", (256, 320)),
         ("timesformer", (256, 320)),
-        ("vivit-k400", (0.9 * 256, 1.33 * 256)),
         ("vivit-ssv2", (0.9 * 256, 1.33 * 256)),
     ],
 )
@@ -93,18 +81,17 @@ def test_the_released_policy_is_timms_own_on_every_frame():
     assert refused < 15
 
 
-@pytest.mark.parametrize("magnitude", [15, 20])
-def test_vivits_statistics_are_those_of_the_clip(magnitude):
+def test_vivits_statistics_are_those_of_the_clip():
     # two frames of one grey each: contrast, equalised alone, would leave either as it is
     frames = np.stack([np.full((8, 8, 3), value, np.uint8) for value in (90, 110)])
-    op = vivit_rand(magnitude)
+    op = vivit_rand(20)
     with seeded("statistics"):
         results = [op(frames) for _ in range(200)]
     spread = [int(one[1].max()) - int(one[0].min()) for one in results]
     assert 255 in spread, "AutoContrast and Equalize stretch both frames over all values"
 
 
-@pytest.mark.parametrize(("magnitude", "side"), [(20, 32), (20, 64), (20, 224), (15, 224)])
+@pytest.mark.parametrize(("magnitude", "side"), [(20, 32), (15, 224)])
 def test_vivits_cutout_is_a_black_square_around_a_uniform_centre(magnitude, side):
     half, draws, covered = 40 * magnitude // 10 / 224, 1500, np.zeros((side, 2 * side))
     reach = round(4 * magnitude * side / 224)
@@ -135,10 +122,9 @@ def cut(alpha, epoch):
     return mix(clip, smooth(torch.arange(4), 4, 0.0), mixture(epoch, (40, 60), cutmix=alpha))
 
 
-@pytest.mark.parametrize("alpha", [0.3, 1.0, 5.0])
-def test_cutmix_mixes_labels_as_it_mixes_pixels(alpha):
+def test_cutmix_mixes_labels_as_it_mixes_pixels():
     for epoch in range(50):
-        mixed, target = cut(alpha, epoch)
+        mixed, target = cut(1.0, epoch)
         for i in range(4):
             pixels = [float((mixed[i] == j).double().mean()) for j in range(4)]
             assert target[i].tolist() == pytest.approx(pixels, abs=1e-6)

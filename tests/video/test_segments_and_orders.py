@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from lit_video.datamodules import Dense, DenseStride, ReleasedDense, ReleasedSegments, Segments, Uniform, WholeVideo
+from lit_video.datamodules import Dense, DenseStride, ReleasedDense, ReleasedSegments, Segments, WholeVideo
 from lit_video.datamodules.drawing import encode
 from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.clips import ClipDataset, VideoRecord
@@ -12,7 +12,7 @@ from lit_video.video.decoding import DecodeError, decode, segment
 from lit_video.video.seeding import seeded
 
 COUNT, FPS = 60, 10
-SAMPLINGS = [Dense(1.0), Dense(9.0), DenseStride(2), DenseStride(2, fps=5), Segments(), Uniform(8, 1), WholeVideo(1.0)]
+SAMPLINGS = [Dense(1.0), Dense(9.0), DenseStride(2), DenseStride(2, fps=5), Segments(), WholeVideo(1.0)]
 SAMPLINGS += [ReleasedSegments(), ReleasedDense(2)]
 
 

@@ -1,7 +1,7 @@
 """Damage of a video that its packets show, without decoding: the unit of damage is a group of pictures.
 
 A packet that is marked as corrupt, cannot be decoded or is missing spoils every frame from the key frame before it to
-the next one. Frames behind the next one that are shown before it belong to both groups.
+the next one. Frames behind the next one and shown before it belong to both groups.
 """
 
 from bisect import bisect_left, bisect_right
@@ -16,7 +16,7 @@ from av.video.stream import VideoStream
 from lit_video.video.decoding.container import Seen
 
 JUMP = 10  # seconds without a frame, and as many usual steps: longer than a pause
-REPORTED = 4  # usual steps without a frame that are reported, where they are no loss
+DOUBTFUL = 4  # usual steps without a frame after which a video is decoded to be sure
 SEVERAL = 1 / 8  # share of gaps in an even rate; more are a variable rate
 JOINT = 4  # packets before a joint that are whole, though marked as corrupt
 _FREE = {"gif", "apng", "webp"}  # codecs of animations, whose rate varies and whose files lose no packets
@@ -52,7 +52,7 @@ def gaps(times: Sequence[int], base: Fraction, codec: str) -> Gaps:
     usual = int(np.partition(steps, len(steps) // 2)[len(steps) // 2])
     long = 2 * steps > 3 * usual
     mean = steps[~long].mean()
-    off = np.abs(steps - np.rint(steps / mean) * mean)[steps < (REPORTED - 0.5) * mean]
+    off = np.abs(steps - np.rint(steps / mean) * mean)[steps < (DOUBTFUL - 0.5) * mean]
     even = long.sum() <= SEVERAL * len(steps) and (off <= 1 + mean / 10).all()
     jumps = np.flatnonzero(steps > JUMP * max(usual, float(1 / base))).tolist()
     return Gaps(usual, np.flatnonzero(long).tolist() if even else (), jumps)
@@ -66,29 +66,29 @@ def without_jumps(times: Sequence[int], found: Gaps) -> list[int]:
     return list(accumulate(steps, initial=times[0]))
 
 
-def joints(packets: Sequence[Seen], base: Fraction) -> dict[int, float]:
-    """Find where a stream begins anew: its times, of decoding and display, fall by over a second or to the start.
+def joints(packets: Sequence[Seen], base: Fraction) -> dict[int, bool]:
+    """Find the packets at which a stream begins anew, with whether time falls there: by over a second or to the start.
 
-    Or they jump ahead. Returns the packets' indices, with the seconds by which time falls, less than 0 where it rises.
+    Elsewhere it jumps ahead. Both the times of decoding and of display do.
     """
     timed = [(i, packet) for i, packet in enumerate(packets) if packet.dts is not None]
-    found, least, most = dict[int, float](), int(-1 / base), int(JUMP / base)
+    found, least, most = dict[int, bool](), int(-1 / base), int(JUMP / base)
     for (_, one), (i, other) in pairwise(timed):
         pairs = ((one.dts, other.dts), (one.pts, other.pts))
         step = max(b - a for a, b in pairs if a is not None and b is not None)
         if not least <= step <= most or (step < 0 and (other.dts or 0) <= (timed[0][1].dts or 0)):
-            found[i] = float(-step * base)
+            found[i] = step < 0
     return found
 
 
 def verdict(
     packets: Sequence[Seen], pts: Sequence[int], times: Sequence[int], found: Gaps, stream: VideoStream
-) -> tuple[list[int], str, str]:
+) -> tuple[list[int], str, bool]:
     """Judge a video by its packets in the order of decoding.
 
     A gap in an even rate is a missing packet, but for a jump to a key frame, and for H.264, whose decoder tells it from
     a pause. ``pts`` are the times at which frames are shown, if they are known, ``times`` these or those of decoding.
-    Returns the numbers of damaged frames, or -1 where no time tells them; the reason; what is odd if none is damaged.
+    Returns the numbers of damaged frames, or -1 where no time tells them; the reason; whether only decoding would tell.
     """
     codec, base = stream.codec_context.codec.canonical_name, Fraction(stream.time_base or 1)
     marked = [i for i, packet in enumerate(packets) if packet.is_corrupt]
@@ -97,7 +97,7 @@ def verdict(
     hurt = {i for j in marked for i in (j, j + 1) if i < len(packets)}  # a parser marks the picture before
     why = "the container marks packets as corrupt" if hurt else "the stream begins inside a group of pictures"
     if not pts and (hurt or not packets[0].is_keyframe):
-        return [-1], why, ""
+        return [-1], why, False
     damaged = {time for i in hurt if (time := packets[i].pts) is not None}
     keys = sorted(packet.pts for packet in packets if packet.is_keyframe and packet.pts is not None)
     leading, key = set[int](), None  # times of frames that are decoded after a key frame and shown before it
@@ -110,11 +110,12 @@ def verdict(
         damaged |= {times[i] for i in losses} | ({times[i + 1] for i in losses} - {*keys})
         why = why if hurt else f"{_in_words(times, base, losses)} in an even rate"
     if frames := spoiled(pts, keys, damaged) if pts else []:
-        return frames, why, ""
-    long = {i for i in found.after if times[i + 1] - times[i] >= REPORTED * found.usual}.union(found.jumps)
-    return [], "", _in_words(times, base, sorted(long)) if long else ""
+        return frames, why, False
+    longest = max((times[i + 1] - times[i] for i in found.after), default=0)
+    return [], "", bool(found.jumps) or longest >= DOUBTFUL * found.usual
 
 
 def _in_words(times: Sequence[int], base: Fraction, after: Sequence[int]) -> str:
+    """Name the first of the gaps behind these frames, and their number."""
     step, at = (float((times[i] - times[j]) * base) for i, j in ((after[0] + 1, after[0]), (after[0], 0)))
     return f"a gap of {step:,.2f} s behind frame {after[0]} ({at:.2f} s)" + f" ({len(after)} such)" * (len(after) > 1)

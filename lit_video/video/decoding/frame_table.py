@@ -1,12 +1,14 @@
 """The frames of a video, their times, and where decoding can start: read from its packets, nothing is decoded."""
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import groupby, islice, pairwise
+from math import ceil
 from pathlib import Path
 
 import av
@@ -40,30 +42,27 @@ RUNS = 3  # runs of frames that a message names
 
 @dataclass(frozen=True)
 class FrameTable:
-    """The frames of a video in display order."""
+    """The frames of a video in display order; all times and numbers are ascending."""
 
-    # presentation time of every frame, in units of time_base, ascending; empty if the packets carry none
-    pts: Sequence[int]
+    pts: Sequence[int]  # presentation time of every frame, in units of time_base; empty if the packets carry none
     time_base: Fraction  # seconds per unit of pts
-    # presentation times of the frames where decoding can start, ascending; empty if it can only start at the first one
-    keyframes: Sequence[int]
+    keyframes: Sequence[int]  # presentation times at which decoding can start; empty: at the first frame only
     count: int  # number of frames
     seconds: Fraction  # duration, last frame included
     height: int  # rows of a decoded frame before it is turned
-    width: int  # columns of a decoded frame before it is turned
-    # times for sampling where pts are not: without their jumps, or of frames that are counted
-    shown: Sequence[int] = ()
-    damaged: Sequence[int] = ()  # numbers of the frames that are known to be damaged, ascending
-    damage: str = ""  # why they are
-    suspicion: str = ""  # oddity of a video of which no frame is known to be damaged
+    width: int
+    shown: Sequence[int] = ()  # times for sampling where pts are not: without jumps, or of frames that are counted
+    damaged: Sequence[int] = ()  # numbers of the frames that are known to be damaged
+    damage: str = ""  # the reason
+    doubtful: bool = False  # times with a gap or a jump: only decoding tells whether frames are missing
 
     @property
     def times(self) -> Sequence[int]:
-        """When frames are shown, in units of ``time_base``; empty if the packets do not say."""
+        """Times at which frames are shown, in units of ``time_base``; empty if the packets do not say."""
         return self.shown or self.pts
 
     def seconds_at(self, number: int) -> float:
-        """When a frame is shown, in seconds from the first one."""
+        """Return the time at which a frame is shown, in seconds from the first one."""
         times = self.pts or self.shown
         return float((times[number] - times[0]) * self.time_base if times else number * self.seconds / self.count)
 
@@ -136,22 +135,21 @@ def _table(path: Path, container: InputContainer, stream: VideoStream, packets: 
     if not shown:
         raise av.InvalidDataError(0, "the video stream is empty")
     base, rate = Fraction(stream.time_base or 1), Fraction(stream.average_rate or 25)
-    fallen = next((seconds for seconds in joints(packets, base).values() if seconds > 0), 0.0)
-    back = f"time jumps back by {fallen:,.2f} s, so frames are counted" if fallen else ""
+    back = any(joints(packets, base).values())  # frames are counted
     pts = compact({p.pts for p in shown if p.pts is not None})
     if back or len(pts) < len(shown) or not _identify(path, container, stream, shown):
         pts = ()
     times = pts if pts or back else compact(_clock(container, shown))
     found = gaps(times, base, stream.codec_context.codec.canonical_name)
-    contracted = without_jumps(times, found)
-    seconds = _seconds(contracted or times, base, rate) if times else len(shown) / rate
+    sampled = without_jumps(times, found) or times
+    step = (sampled[-1] - sampled[-2]) * base if len(sampled) > 1 else 1 / rate  # the last frame lasts as long
+    seconds = (sampled[-1] - sampled[0]) * base + step if sampled else len(shown) / rate
     if times:
-        step = (times[-1] - times[-2]) * base if len(times) > 1 else 1 / rate
         last = max((p.duration or 0 for p in shown[-TAIL:] if p.pts == times[-1]), default=0)
         end = times[-1] * base + max(last * base, step)
         check_end(container, stream, float(times[0] * base), float(end), float(found.usual * base or step))
     starts = [p.pts for p in packets if p.is_keyframe and p.pts is not None] if seeks(stream, packets) else []
-    damaged, why, suspicion = verdict(packets, pts, times, found, stream)
+    damaged, why, doubtful = verdict(packets, pts, times, found, stream)
     if damaged and not pts:
         raise av.InvalidDataError(0, f"{why}, and without times its frames cannot be told apart")
     return FrameTable(
@@ -162,10 +160,10 @@ def _table(path: Path, container: InputContainer, stream: VideoStream, packets: 
         seconds,
         stream.codec_context.height,
         stream.codec_context.width,
-        compact(contracted or (() if pts else times)),
+        compact(() if sampled is pts else sampled),
         compact(damaged),
         why if damaged else "",
-        suspicion or back,
+        doubtful or back,
     )
 
 
@@ -199,7 +197,7 @@ def exact(number: float) -> Fraction:
 
 
 def compact(times: Iterable[int]) -> Sequence[int]:
-    """Ascending times: a range where they are even (nearly always), else 8 bytes each: a worker holds many tables."""
+    """Return ascending times: a range where they are even, as nearly always; a worker holds many tables."""
     ordered = sorted(times)
     if not ordered:
         return ()
@@ -210,7 +208,39 @@ def compact(times: Iterable[int]) -> Sequence[int]:
     return array("q", ordered)
 
 
-def _seconds(pts: Sequence[int], time_base: Fraction, rate: Fraction) -> Fraction:
-    """Return the seconds from the first frame to the end of the last, which lasts as long as its predecessor."""
-    step = (pts[-1] - pts[-2]) * time_base if len(pts) > 1 else 1 / Fraction(rate)
-    return (pts[-1] - pts[0]) * time_base + step
+def segment(path: Path, table: FrameTable, start: float | None, end: float | None) -> tuple[int, FrameTable]:
+    """Return the first frame and the table of a part of a video, from ``start`` to ``end`` in seconds.
+
+    ``None`` is the beginning or the end. Raises a :class:`DecodeError` for a part outside the video.
+    """
+    if start is None and end is None:
+        return 0, table
+    begin, stop = exact(start or 0.0), table.seconds if end is None else min(exact(end), table.seconds)
+    if not 0 <= begin < stop:
+        span = f"{start or 0:g} to {'its end' if end is None else f'{end:g} s'}"
+        raise DecodeError(f"{path}: no segment from {span} in a video of {float(table.seconds):.2f} s")
+    if table.times:
+        first, last = (bisect_left(table.times, table.times[0] + t / table.time_base) for t in (begin, stop))
+    else:
+        first, last = (ceil(t * table.count / table.seconds) for t in (begin, stop))
+    first = min(first, table.count - 1)
+    last = max(last, first + 1)
+    pts, shown = table.pts[first:last], table.shown[first:last]
+    return first, replace(table, pts=pts, shown=shown, count=last - first, seconds=stop - begin)
+
+
+def looped(table: FrameTable, seconds: Fraction) -> FrameTable:
+    """Repeat a video until it is at least this long, for sampling: frame ``i`` is ``i % table.count``."""
+    if table.seconds >= seconds:
+        return table
+    rounds = ceil(seconds / table.seconds)
+    if not table.times:
+        count = ceil(seconds * table.count / table.seconds)
+        return replace(table, count=count, seconds=seconds)
+    length = table.seconds / table.time_base
+    # a finer unit makes all times whole numbers
+    unit, start = length.denominator, table.times[0]
+    times = [unit * (time - start) + int(unit * length) * i for i in range(rounds) for time in table.times]
+    base = table.time_base / unit
+    times = times[: bisect_left(times, seconds / base)]
+    return replace(table, pts=times, shown=(), time_base=base, count=len(times), seconds=seconds)

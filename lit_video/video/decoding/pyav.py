@@ -38,17 +38,10 @@ BETWEEN, HELD = {PictureType.B, PictureType.BI}, 16  # B frames, and how many ca
 
 
 def decode(path: Path, numbers: Sequence[int]) -> Frames:
-    """Decode frames of a video by their number in display order.
+    """Decode frames of a video by their number in display order: RGB, ``(len(numbers), height, width, 3)``.
 
     Groups of pictures without a wanted frame are jumped over; frames that no other frame refers to are skipped unless
     wanted. Both are exact: the pixels are those of decoding the whole video and picking. A display matrix is applied.
-
-    Args:
-        path: the video.
-        numbers: frame numbers from 0, in any order; repeats are allowed.
-
-    Returns:
-        RGB, ``(len(numbers), height, width, 3)``.
 
     Raises:
         DecodeError: the file cannot be read, or a wanted frame cannot be decoded or is damaged.
@@ -63,19 +56,13 @@ def decode(path: Path, numbers: Sequence[int]) -> Frames:
         if table.keyframes:
             with suppress(av.FFmpegError), opened(path) as container:  # one that cannot seek is read from its start
                 images = _by_time(container, table, wanted)
-        if len(images) < len(wanted):
-            converter = VideoReformatter()
-            images = {i: _rgb(frame, converter) for i, frame in frames_in_order(path, table, wanted)}
     if len(images) < len(wanted):
-        raise DecodeError(f"{path}: {table.where(sorted(set(wanted) - images.keys()))} missing from the stream")
+        images = dict(zip(wanted, decode_in_order(path, wanted), strict=True))
     return stacked(path, [images[i] for i in numbers])
 
 
 def decode_in_order(path: Path, numbers: Sequence[int]) -> Iterator[Frames]:
-    """Decode frames of ascending numbers from the start, one by one, ``(height, width, 3)``.
-
-    Errors are those of :func:`decode`, once the frames before have come.
-    """
+    """Decode frames of ascending numbers from the start, one by one, ``(height, width, 3)``; see :func:`decode`."""
     table = frame_table(path)
     check_numbers(path, numbers, table.count)
     missing, converter = Counter(numbers), VideoReformatter()
@@ -101,7 +88,7 @@ def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) ->
                 continue
             # a first frame after the key frame: the seek landed late, or the key frame is no full picture
             exact = exact or frame.pts <= max(start, table.pts[0])
-            # damaged ones that are shown before it belong to the group before; a container may call any picture a key
+            # a container may call any picture a key; damaged ones shown before it belong to the group before
             predicted = frame.pts == start and frame.pict_type in PREDICTED
             if not exact or predicted or lost or (frame.is_corrupt and frame.pts >= start):
                 found = {}  # frames shown before may refer to the damaged one
@@ -131,16 +118,13 @@ def _frames(container: InputContainer, stream: VideoStream, wanted: set[int]) ->
             context.skip_frame = "DEFAULT" if behind > 1 else "ALL"
             for packet in islice(packets, behind):
                 yield from ((frame, lost) for frame in context.decode(packet if packet.size else None))
-            # all are decoded: what waits for its turn in the order of display comes out without decoding more
+            # all are decoded: the last ones come out in the order of display
             yield from ((frame, lost) for frame in context.decode(None))
             return
 
 
 def _decode_packet(context: VideoCodecContext, packet: Packet[VideoStream]) -> tuple[list[VideoFrame], bool]:
-    """Decode a packet, and say whether pictures before it are lost, which FFmpeg's H.264 only logs.
-
-    Decoding that starts at a key frame may say so of this one.
-    """
+    """Decode a packet, and return whether pictures before it are lost, which FFmpeg's H.264 only logs."""
     if context.name != "h264":
         return context.decode(packet if packet.size else None), False
     level = av.logging.get_level()
@@ -177,8 +161,8 @@ def frames_in_order(path: Path, table: FrameTable, wanted: Sequence[int]) -> Ite
 def judged(container: InputContainer, timed: bool) -> Iterator[tuple[VideoFrame, bool]]:
     """Yield frames in display order, each with whether damage or a loss in its group of pictures spoils it.
 
-    B frames come with the next one that is none, which they refer to, and every frame after those behind it
-    that show its damage. Where frames are counted all that follow are spoiled, as some may be missing.
+    B frames are held until the next reference frame, and every frame until those behind it could show its damage.
+    Where frames are counted all that follow are spoiled, as some may be missing.
     """
     stream = video_stream(container)
     held: deque[VideoFrame] = deque()
@@ -225,8 +209,7 @@ def _rgb(frame: VideoFrame, converter: VideoReformatter) -> Frames:
 class KeptVideos:
     """Decoding that reads a video as a whole at its first use, and keeps the pixels while there is room.
 
-    For data sets of short videos that fit into memory: every process that decodes, main or worker, keeps so many
-    gigabytes of pixels of its own. What finds no room is decoded every time, as without.
+    Every process that decodes keeps so many gigabytes of its own; other videos are decoded every time.
     """
 
     def __init__(self, decode: Decode, gigabytes: float) -> None:
@@ -242,7 +225,7 @@ class KeptVideos:
                 return self._decode(path, numbers)
             try:
                 self._videos[path] = self._decode(path, range(table.count))
-            except DecodeError:  # a damaged part: what is asked for may be whole
+            except DecodeError:  # damaged, though the wanted frames may be whole
                 return self._decode(path, numbers)
             self._room -= self._videos[path].nbytes
         frames = self._videos[path]
