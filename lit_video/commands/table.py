@@ -18,7 +18,7 @@ def add(parser: Parser) -> None:
     )
     add_table(parser)
     add_shared(parser, "--seeds", default=None, help="each row once per seed (default: all that there are)")
-    parser.add_argument("--format", choices=["text", "json", "markdown", "latex"], default="text", help="default: text")
+    parser.add_argument("--format", choices=["text", "json", "markdown"], default="text", help="default: text")
     parser.add_argument("--pairs", action="store_true", help="the differences of all rows, with their intervals")
     text = "accuracy by skill, drawn"
     parser.add_argument("--plot", type=new_file("--plot", ".png", ".svg"), metavar="FILE", help=text)

@@ -91,12 +91,8 @@ def length(rate: float, training: int, minutes: float, validates: bool, runs: in
     every = max(1, epochs // VALIDATIONS) if validates else epochs
     validations = plural(epochs // every, "validation") if validates else "no video validates"
     speed = f"{f'{runs} trainings, ' if runs > 1 else ''}{rate:.3g} clips/s"
-    reason = f"as many as fit in {given} ({speed})"
-    if epochs > fit:
-        reason = f"the least, which take about {epochs / max(fit, 1):.0f} times the {given} ({speed})"
-    if epochs < fit:
-        why = "" if validates else " without validation, which would show when more do harm"
-        reason = f"the most{why}; {fit} would fit in {given} ({speed}); more: --trainer.max_epochs N"
+    bound = "the least; " if epochs > fit else "the most; more: --trainer.max_epochs N; " if epochs < fit else ""
+    reason = f"{bound}{fit} fit in {given} ({speed})"
     best, patience = {"monitor": "val/clip_top1", "mode": "max"}, max(5, round(0.4 * epochs / every))
     callbacks = {"ModelCheckpoint": best, "EarlyStopping": best | {"patience": patience}}
     built_of = [{"class_path": name, "init_args": settings} for name, settings in callbacks.items()]

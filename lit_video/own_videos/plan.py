@@ -14,7 +14,18 @@ from lit_video.datamodules.manifest import MANIFEST, scan
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.errors import UserError
 from lit_video.own_videos.budget import ENOUGH, FEWEST, built, clips_per_second, length, probed
-from lit_video.own_videos.choices import Choice, Machine, Start, as_lines, choose, crop_less, main_lines, nested, sizes
+from lit_video.own_videos.choices import (
+    STILLS,
+    Choice,
+    Machine,
+    Start,
+    as_lines,
+    choose,
+    crop_less,
+    main_lines,
+    nested,
+    sizes,
+)
 from lit_video.own_videos.dividing import (
     FEW_FOR_FOLDS,
     LEAST,
@@ -68,7 +79,8 @@ def _write_experiment(
 ) -> None:
     """Write the YAML file, with every choice and its reason on top; beside it lies the table of videos."""
     path, settings = options.file, nested(choices)
-    began = "" if options.folds else f", all schemes from {settings['model'].get('image_weights', 'scratch')}"
+    start = settings["model"].get("image_weights", "scratch")
+    began = "" if options.folds else f", all schemes from {'drawn pictures' if start == STILLS else start}"
     data = {
         "root": str(root.resolve()),
         "train": str(path.with_name(path.stem + VIDEOS).resolve()),

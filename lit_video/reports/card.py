@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from lit_video.errors import UserError
 from lit_video.runs.files import MISTAKES
@@ -13,27 +12,31 @@ from lit_video.runs.results import read_result
 from lit_video.tables.statistics import share_interval
 from lit_video.utils.clip_shape import in_words
 from lit_video.utils.text import as_markdown, markdown_lines, plural
+from lit_video.utils.yaml_files import read_yaml
 
 SURE = 0.025  # one-sided
 MOST = 3  # confusions that are named
 SHOWN = 30  # classes of the table
-LICENCE = """The weights carry what the videos and the weights that they started from allow: look at the licences of
-both before you pass this on. `lit_video` itself is under Apache-2.0."""
+TEXTS = read_yaml(Path(__file__).with_name("texts.yaml"))
 
 
 def model_card(run_dir: Path) -> str:
     """Write the card of a finished run."""
     result, predictions = _tested(run_dir)
-    config = result["identity"]["settings"]
-    parts = [
-        _front_matter(result),
-        "# " + as_markdown(f"{result['scheme']}, {result['table']}"),
-        _data(config["data"], result),
-        _accuracy(result, predictions),
-        _settings(config, result),
-        f"## Licence\n\n{LICENCE}",
-    ]
-    return "\n\n".join(parts) + "\n"
+    settings = result["identity"]["settings"]
+    data, model = settings["data"]["init_args"], settings["model"]["init_args"]
+    start = model.get("weights") or model.get("image_weights") or "nothing: from scratch"
+    filled = result | model["optimization"] | result["weights"]
+    filled |= {
+        "videos": f"{_data_name(settings['data'])} ({_counts(result['video_counts'])})",
+        "digest": result["identity"]["data"],
+        "clip": f"{data['frames']} frames of {in_words(data['image_size'])} pixels",
+        "millions": result["params"] / 1e6,
+        "start": "drawn pictures" if start.startswith("stills:") else start,
+        "duration": plural(round(result["seconds"] / 60), "minute"),
+    }
+    filled = {key: as_markdown(value) if isinstance(value, str) else value for key, value in filled.items()}
+    return str(TEXTS["card"]).format(**filled, accuracy=_accuracy(result, predictions))
 
 
 def _tested(run_dir: Path) -> tuple[dict[str, Any], Predictions | None]:
@@ -50,45 +53,27 @@ def headline(run_dir: Path) -> list[str]:
     return facts[:-1] if result.get("folds") else facts  # without the temperature
 
 
-def _front_matter(result: dict[str, Any]) -> str:
-    """YAML that Hugging Face's hub reads."""
-    content = {
-        "library_name": "lit_video",
-        "pipeline_tag": "video-classification",
-        "license": "other",
-        "license_name": "of-its-videos-and-start",
-        "tags": ["lit_video", result["scheme"]],
-    }
-    return f"---\n{yaml.safe_dump(content, sort_keys=False, allow_unicode=True)}---"
-
-
 def _data_name(data: dict[str, Any]) -> str:
     """Return the folder of the videos if it has a name, else the data set's class."""
     folder = Path(str(data["init_args"].get("root") or "")).name
     return folder if folder not in ("", "DIR") else data["class_path"].rpartition(".")[2]
 
 
-def _data(data: dict[str, Any], result: dict[str, Any]) -> str:
-    given = data["init_args"]
-    counts = result["video_counts"]
-    tested = "test" if "test" in counts else "val"  # without a test split, the validation videos are tested on
-    videos = ", ".join(f"{each['used']} {'test' if name == tested else name}" for name, each in counts.items())
-    lines = [
-        f"- videos: {as_markdown(_data_name(data))} ({videos or 'see run.json'})",
-        f"- digest of what was trained and tested on: `{result['identity']['data']}`",
-        f"- clips: {given['frames']} frames of {in_words(given['image_size'])} pixels",
-    ]
-    return "\n".join(["## Data", "", *lines])
+def _counts(by_split: dict[str, Any]) -> str:
+    """Say how many videos each split has; without a test split, the validation videos are tested on."""
+    tested = "test" if "test" in by_split else "val"
+    videos = [f"{each['used']} {'test' if name == tested else name}" for name, each in by_split.items()]
+    return ", ".join(videos) or "see run.json"
 
 
 def _accuracy(result: dict[str, Any], predictions: Predictions | None) -> str:
     lines = [f"- {as_markdown(name.removeprefix('test/'))}: {value:.1f}" for name, value in result["metrics"].items()]
     if predictions is None:
-        return "\n".join(["## Accuracy", "", *(lines or ["- not tested"])])
+        return "\n".join(lines or ["- not tested"])
     facts = [f"- {as_markdown(fact)}" for fact in accuracy_facts(result, predictions)]
     lines += [f"- the {int((~predictions.hits()).sum())} mistakes by file: `{MISTAKES}` of the run"]
     parts = [part for name, task in predictions.tasks.items() for part in _of_task(name, task)]
-    return "\n".join(["## Accuracy", "", *facts, *lines, *parts])
+    return "\n".join([*facts, *lines, *parts])
 
 
 def accuracy_facts(result: dict[str, Any], predictions: Predictions) -> list[str]:
@@ -137,19 +122,3 @@ def class_lines(task: TaskPredictions) -> list[list[str]]:
     """Name, number of test videos and accuracy in percent of each class that has some."""
     each = zip(task.classes, task.videos, task.class_accuracy(), strict=True)
     return [[name, str(videos), f"{accuracy:.0f}"] for name, videos, accuracy in each if videos]
-
-
-def _settings(config: dict[str, Any], result: dict[str, Any]) -> str:
-    model, rate = config["model"]["init_args"], config["model"]["init_args"]["optimization"]
-    start = model.get("weights") or model.get("image_weights") or "nothing: from scratch"
-    lines = [
-        f"- {result['params'] / 1e6:.2f} M parameters, {result['gmacs']:.3g} GMACs a view",
-        f"- views of a test video: {result['views']}",
-        f"- started from {start}",
-        f"- {rate['optimizer']}, rate {rate['lr']:g}, {result['steps']} steps of {result['global_batch']} clips, seed "
-        f"{result['seed']}",
-        f"- {plural(round(result['seconds'] / 60), 'minute')} on {result['device']}",
-        f"- weights: step {result['weights']['step']}, `{result['weights']['file']}`",
-        f"- made by `{result['command']}` at commit {result['commit']}; all settings in `run.json`",
-    ]
-    return "\n".join(["## Settings and cost", "", *map(as_markdown, lines)])

@@ -35,7 +35,7 @@ from lit_video.utils.yaml_files import read_yaml
 NEAR = 1.0  # points from a ceiling
 COLUMNS = ["table", "source", "scale", "rows run", "seeds", "status"]
 
-TEXTS = read_yaml(Path(__file__).with_name("reproduce.yaml"))  # what stands between the numbers, for format
+TEXTS = read_yaml(Path(__file__).with_name("texts.yaml"))
 FOLDER = Path("docs/results")  # has the tables
 
 # flags of one run of many, or of a person's choice

@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any, TypeVar, get_args
 
 from lit_video.tables.claims import Claim, Judgement, Measured, judge, read_claims
@@ -57,22 +56,6 @@ class Verdict:
         return link_to(self.claim.table.name, self.scale, self.claim.text)
 
 
-def across(found: Sequence[Verdict]) -> str:
-    """Say which scales answer a claim differently and why, or that three data sets or more answer it alike."""
-    tested = [one for one in found if one.seeds > 1 and not one.judgement.startswith("not ")]
-    if apart := [f"{one.scale} and {other.scale}" for one, other in combinations(tested, 2) if _apart(one, other)]:
-        return f"; {', '.join(apart)} differ: {found[0].claim.differs or 'no explanation yet'}"
-    scales = [one.scale for one in tested if one.judgement.startswith(("supported", "contradicted"))]
-    data = {scale.partition("_")[0] for scale in scales}  # embedded_longer has the data of embedded
-    return f"; alike at {', '.join(scales)}" if len(data) > 2 else ""
-
-
-def _apart(one: Verdict, other: Verdict) -> bool:
-    pairs = zip(one.differences, other.differences, strict=True)
-    opposite = any(a and b and a.sign * b.sign < 0 for a, b in pairs)
-    return opposite or {each.judgement.split()[0] for each in (one, other)} == {"supported", "contradicted"}
-
-
 def judged(claims: Sequence[Claim], measured: Mapping[str, Mapping[str, Measured]]) -> list[list[Verdict]]:
     """Return the verdict of each claim, and after it those of its follow-ups.
 
@@ -83,13 +66,13 @@ def judged(claims: Sequence[Claim], measured: Mapping[str, Mapping[str, Measured
         of_table = measured.get(claim.table.name, {})
         scales = [scale for scale in of_table if claim.about(scale)]
         main = next(filter(claim.decides, scales), claim.scale)
-        each = [_judge(claim, of_table, scale) for scale in [main, *(other for other in scales if other != main)]]
+        first, *others = [_verdict(claim, of_table, scale) for scale in dict.fromkeys([main, *scales])]
         # a follow-up has rows that other claims are about
-        found.append(each[:1] + [one for one in each[1:] if one.judgement != "not run" and any(one.differences)])
+        found.append([first, *(one for one in others if one.judgement != "not run" and any(one.differences))])
     return found
 
 
-def _judge(claim: Claim, of_table: Mapping[str, Measured], scale: str) -> Verdict:
+def _verdict(claim: Claim, of_table: Mapping[str, Measured], scale: str) -> Verdict:
     runs = of_table.get(scale, Measured({}))
     seeds = (len(runs.hits[row]) for pair in claim.pairs for row in pair if row in runs.hits)
     return Verdict(claim, scale, *judge(claim, runs, scale), min(seeds, default=0))
@@ -140,16 +123,11 @@ def _place(table: Table, papers: Sequence[str]) -> tuple[Any, ...]:
     return paper == OTHERS, known, paper, kind, natural(number), table.name, *(not each for each in first), table.scale
 
 
-def counts(verdicts: Sequence[Verdict]) -> dict[str, int]:
-    """Return how often each verdict was given, by its words."""
-    order = get_args(Judgement)
-    found = sorted(verdicts, key=lambda one: (order.index(one.judgement), one.seeds == 1))
-    return dict(Counter(one.words for one in found))
-
-
 def counted(verdicts: Sequence[Verdict]) -> str:
     """Return the number of each verdict, in words."""
-    return ", ".join(f"{words} {number}" for words, number in counts(verdicts).items())
+    order = get_args(Judgement)
+    found = sorted(verdicts, key=lambda one: (order.index(one.judgement), one.seeds == 1))
+    return ", ".join(f"{words} {number}" for words, number in Counter(one.words for one in found).items())
 
 
 def opening(verdicts: Sequence[Verdict]) -> str:
@@ -179,9 +157,8 @@ def verdict_list(found: Sequence[Sequence[Verdict]], page: str) -> str:
     """Return a short table in Markdown: a line per claim, linked to its table on a page, with its follow-ups."""
     body = []
     for main, *follow_ups in found:
-        verdict = main.text + main.power + across([main, *follow_ups])
         more = "; ".join(f"{one.scale}: {one.words}{one.power}" for one in follow_ups)
-        body.append([main.link.replace("](#", f"]({page}#"), verdict, more])
+        body.append([main.link.replace("](#", f"]({page}#"), main.text + main.power, more])
     return markdown_lines(["claim", "verdict", "follow-ups"], body, numbers=False)
 
 

@@ -10,14 +10,10 @@ from lit_video.tables.agreement import certainty, interval_text, sentences
 from lit_video.tables.results import PAPERS
 from lit_video.tables.summary import papers_own
 from lit_video.tables.table import Table
-from lit_video.utils.text import as_markdown, markdown_lines, natural, printable, text_table
+from lit_video.utils.text import as_markdown, markdown_lines, natural, text_table
 
-Format = Literal["text", "json", "markdown", "latex"]
+Format = Literal["text", "json", "markdown"]
 NOT_RUN = "not run"
-LATEX = str.maketrans(
-    {each: rf"\{each}" for each in "_%&#${}"}
-    | {"±": r"$\pm$", "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-)
 PAPER_ONLY = "paper only"
 OWN = "own"  # scale of tables of a user's own videos, which no paper has
 OTHER_ORDERS = ("reversed/", "shuffled/", "static/")  # orders of a clip's frames, see data.test_orders
@@ -44,15 +40,14 @@ class Groups:
 
 
 def render(data: dict[str, Any], form: Format, pairs: bool = False) -> str:
-    """Return a summary as text, JSON, Markdown or LaTeX; with ``pairs`` the differences of all rows too."""
+    """Return a summary as text, JSON or Markdown; with ``pairs`` the differences of all rows too."""
     if form == "json":
         return json.dumps(data, indent=2)
-    write = {"text": text_table, "markdown": _markdown, "latex": _latex}[form]
+    write = text_table if form == "text" else _markdown
     parts = [write(*main_table(data))]
     if groups := measured_groups(data["rows"]):
         parts.append(write(*groups_table(groups)))
-    if form != "latex":
-        parts += sentences(data)
+    parts += sentences(data)
     if pairs:
         parts.append(write(*pairs_table(data)))
     return "\n\n".join(parts)
@@ -160,11 +155,3 @@ def seeds_text(seeds: Sequence[int]) -> str:
 
 def _markdown(title: str, header: list[str], body: list[list[str]]) -> str:
     return f"**{as_markdown(title)}**\n\n{markdown_lines(header, body)}"
-
-
-def _latex(title: str, header: list[str], body: list[list[str]]) -> str:
-    caption, *lines = [[printable(cell).translate(LATEX) for cell in cells] for cells in ([title], header, *body)]
-    head, *rows = [" & ".join(cells) + r" \\" for cells in lines]
-    columns = "l" + "r" * (len(header) - 1)
-    begin = rf"\begin{{table}}\caption{{{caption[0]}}}", rf"\begin{{tabular}}{{{columns}}}\toprule"
-    return "\n".join([*begin, head + r"\midrule", *rows, r"\bottomrule\end{tabular}\end{table}"])

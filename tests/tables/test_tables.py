@@ -45,14 +45,11 @@ def test_every_format_holds_the_numbers(table, tmp_path):
     assert "diff." not in render(summary(read_table([path]), tmp_path / "runs"), "text"), "other data than the paper's"
     data = summary(replace(read_table([path]), data_set="default"), tmp_path / "runs")
     assert json.loads(render(data, "json")) == json.loads(json.dumps(data))
-    for form in ("text", "markdown", "latex"):
+    for form in ("text", "markdown"):
         text = render(data, form)
         assert all(word in text for word in ("2nd", "62.5", "61.0", "-1.5", "not run", "2M")), form
     widths = {line.count("|") for line in render(data, "markdown").splitlines()[2:]}
     assert len(widths) == 1
-    latex = render(data | {"title": r"\input{x}"}, "latex")
-    assert r"\textbackslash{}input\{x\}" in latex
-    assert len({line.count("&") for line in latex.splitlines() if line.endswith((r"\\", r"\midrule"))}) == 1
 
 
 def write_skills(folder, **facts):

@@ -1,6 +1,7 @@
 """Put the contents of every section into the page's templates."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
@@ -37,10 +38,7 @@ def render_page(
     results = [result for section in sections for row in section.read.results.values() for result in row]
     number = len({paper_of(each.table) for each in sections})
     papers = list(with_progress(_papers(sections, claims, found), number, "papers drawn"))
-    tally: dict[tuple[str, str], int] = {}
-    for main in (each["main"] for paper in papers for each in paper["claims"]):
-        key = main["verdict"].words, main["kind"]
-        tally[key] = tally.get(key, 0) + 1
+    judged = [each["main"] for paper in papers for each in paper["claims"]]
     return environment.get_template("page.html").render(
         light=LIGHT,
         dark=DARK,
@@ -52,7 +50,7 @@ def render_page(
         papers=papers,
         tables=sum(len(paper["tables"]) for paper in papers),
         opening=opening([main for main, *_ in found]),
-        tally=tally,
+        tally=Counter((main["verdict"].words, main["kind"]) for main in judged),
         ticks=[(tick, views.place(tick)) for tick in views.TICKS],
         of_papers=any(row.paper for each in sections for row in (*each.table.rows, *each.table.reported)),
     )

@@ -93,7 +93,7 @@ def accuracy(section: Section) -> list[dict[str, Any]]:
 
 
 def rows(section: Section) -> dict[str, str] | None:
-    """Draw the rows' accuracies, the paper's beside ours; ``None`` of a table with a single row."""
+    """Draw the rows' accuracies, the paper's beside ours; ``None`` of a single row, or of a single model in folds."""
     from lit_video.inference.result_pictures import rows_figure
 
     shown = [*section.data["reported"], *section.data["rows"]]
@@ -102,7 +102,7 @@ def rows(section: Section) -> dict[str, str] | None:
     papers = [(each["paper"], 0.0) if each.get("paper") is not None else None for each in metrics]
     sides = {name: values for name, values in (("paper", papers), ("ours", ours)) if any(values)}
     names = [row["label"] for row in shown]
-    if len(names) < 2 or not sides:
+    if len(names) < 2 or not sides or accuracy(section):
         return None
     return drawn(rows_figure(names, sides), f"accuracy of the rows, {section.table.title}: {', '.join(names)}")
 
