@@ -147,7 +147,7 @@ def choose(
 ) -> list[Choice]:
     """Choose the settings of data and model.
 
-    The videos are probed, or the parts that are meant; ``decoded`` are gigabytes of all pixels of their files,
+    The videos are probed; ``decoded`` are gigabytes of all pixels of their files,
     ``pixels`` mean and standard deviation of those that train, 0 to 1, ``None`` to leave them out, and ``training`` is
     how many train; ``size`` is one of :func:`sizes`. Without a ``start`` training is from scratch.
     """

@@ -76,7 +76,6 @@ def _signs(videos: Sequence[OwnVideo], columns: Sequence[str]) -> Iterator[tuple
     yield marked, "by a part of their file names such as s01", False
     starts = [_start(stem, video.label) for stem, video in zip(stems, videos, strict=True)]
     yield starts, "a guess by the start of their file names", False
-    yield [video.path for video in videos], "by the file that they are parts of", True
 
 
 def _start(stem: str, label: str) -> str:

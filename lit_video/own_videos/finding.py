@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from lit_video.errors import UserError
-from lit_video.utils.annotations import SEPARATORS, Row, like_times, read_table, refuse_repeats
+from lit_video.utils.annotations import SEPARATORS, Row, like_times, read_table
 from lit_video.utils.files import PICTURES, TABLES, files_below, is_video
 from lit_video.utils.text import natural
 
@@ -22,7 +22,6 @@ SPLITS: dict[str, tuple[str, ...]] = {
 PATH = ("path", "video", "file", "filename", "video_path", "name")
 LABEL = ("label", "class", "category", "action")
 SPLIT = ("split", "subset", "set")
-TIMES = ("start", "end")  # the part of a video, in seconds
 LIKE_LABELS = re.compile(r"(?:label|class|category|action)_?\d+", re.I)
 LOOKED_AT = 10_000  # files of a folder without videos by class
 EXPECTED = (
@@ -33,14 +32,12 @@ EXPECTED = (
 
 @dataclass(frozen=True)
 class OwnVideo:
-    """A video, or a part of one."""
+    """A video of a class."""
 
     path: str  # from the root
     label: str  # name of its class
     split: str | None = None  # split by the folder's name, None if the folder has no splits; or its fold
     columns: Mapping[str, str] = field(default_factory=dict)  # all that a table says of it, by column
-    start: float | None = None  # the part's, in seconds; None for the video's
-    end: float | None = None  # likewise
 
 
 @dataclass(frozen=True)
@@ -82,10 +79,9 @@ def find_videos(place: Path) -> OwnVideos:
 
 def _refuse_links(found: OwnVideos) -> None:
     """Refuse a file that is there twice, by a link or another spelling: it would be both trained and tested on."""
-    seen: dict[tuple[object, ...], str] = {}
+    seen: dict[str, str] = {}
     for video in found.videos:
-        part = (os.path.realpath(found.root / video.path), video.start, video.end)
-        if (other := seen.setdefault(part, video.path)) is not video.path:
+        if (other := seen.setdefault(os.path.realpath(found.root / video.path), video.path)) is not video.path:
             raise UserError(f"{found.root / video.path}: is the same file as {found.root / other}; keep one of them")
 
 
@@ -219,22 +215,16 @@ def _of_table(path: Path, split: str | None = None) -> list[OwnVideo]:
     place, label = _columns(path)
     if place is None or label is None:
         raise UserError(f"{path}: {_misses(path)}")
-    rows = read_table("table", path, (place, label), (place, label), optional=TIMES, files=place)
-    others = [name for name in rows[0].cells if name not in TIMES]
-    if unclear := like_times(others):
-        raise UserError(
-            f"{path}: column {unclear[0]}: parts of videos have columns start and end, in seconds; rename it"
-        )
-    if more := [name for name in others if LIKE_LABELS.fullmatch(name)]:
+    rows = read_table("table", path, (place, label), (place, label), unique=place, files=place)
+    if times := like_times(rows[0].cells):
+        advice = "cut the videos, or write an experiment of VideoCSV, which reads parts; or rename the column"
+        raise UserError(f"{path}: column {times[0]}: parts of videos are not taken here; {advice}")
+    if more := [name for name in rows[0].cells if LIKE_LABELS.fullmatch(name)]:
         raise UserError(f"{path}: column {more[0]}: several labels per video are not learned; keep one column label")
-    refuse_repeats(rows, place, lambda row: (row.text(place), *row.segment(*TIMES)))
     if several := [row for row in rows if any(mark in row.text(label) for mark in SEPARATORS)]:
         what = f"is {several[0].text(label)!r}; several labels per video are not learned, keep one"
         raise several[0].error(label, what)
-    return [
-        OwnVideo(row.text(place), row.text(label), split or _split_of(row), dict(row.cells), *row.segment(*TIMES))
-        for row in rows
-    ]
+    return [OwnVideo(row.text(place), row.text(label), split or _split_of(row), dict(row.cells)) for row in rows]
 
 
 def _split_of(row: Row) -> str | None:

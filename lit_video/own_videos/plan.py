@@ -38,7 +38,7 @@ from lit_video.own_videos.dividing import (
     limits,
     without_rare,
 )
-from lit_video.own_videos.finding import TIMES, OwnVideo, OwnVideos
+from lit_video.own_videos.finding import OwnVideo, OwnVideos
 from lit_video.own_videos.schemes import SCHEMES, Rows
 from lit_video.utils.files import write_atomically, write_table
 from lit_video.utils.text import escaped, plural, printable
@@ -142,9 +142,8 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
     classes = replace(found, videos=videos).class_names
     training = len(videos) - max(counts.values()) if few else counts["train"]
     pixels = None if few else _pixels([found.root / video.path for video in videos if video.split == "train"])
-    facts = [_shown(manifest[video.path], video) for video in videos]
-    files = [manifest[path] for path in {video.path for video in videos}]
-    decoded = 3e-9 * sum((file.frames or 0) * (file.width or 0) * (file.height or 0) for file in files)
+    facts = [manifest[video.path] for video in videos]
+    decoded = 3e-9 * sum((each.frames or 0) * (each.width or 0) * (each.height or 0) for each in facts)
     model, rows = "XViT", options.schemes or {"xvit": SCHEMES["xvit"]}
     if start and not options.schemes:
         model, rows = start.model, {"finetuned": {"label": f"{start.model}, fine-tuned"}}
@@ -186,7 +185,7 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
 def _write_videos(file: Path, videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> list[str]:
     """Write the table of videos with their splits; return its columns."""
     columns: dict[str, Any] = {name: [getattr(video, name) for video in videos] for name in ("path", "label", "split")}
-    columns |= {"group": groups} | {name: [getattr(video, name) for video in videos] for name in TIMES}
+    columns |= {"group": groups}
     columns = {name: each for name, each in columns.items() if each and set(each) != {None}}
     write_table(file, [[*columns], *zip(*columns.values(), strict=True)])
     return [*columns]
@@ -212,23 +211,15 @@ def _fold_rows(rows: Rows, names: list[str]) -> Rows:
     }
 
 
-def _shown(whole: VideoInfo, video: OwnVideo) -> VideoInfo:
-    """Return the facts of a video or its part; no frames if the part begins after the video's end."""
-    seconds = whole.seconds or 0.0
-    share = (min(video.end or seconds, seconds) - (video.start or 0.0)) / seconds if seconds else 1.0
-    return replace(whole, seconds=seconds * share, frames=max(0, round((whole.frames or 0) * share)))
-
-
 def _readable(videos: Sequence[OwnVideo], rows: Mapping[str, VideoInfo], root: Path) -> list[OwnVideo]:
     """Return the videos that can be read; name the others."""
     good, broken = list[OwnVideo](), list[str]()
     for video in videos:
         row = rows[video.path]
-        if row.status == "ok" and _shown(row, video).frames:
+        if row.status == "ok":
             good.append(video)
         else:
-            late = f"the part from {video.start or 0:g} s begins after its end"
-            broken.append(f"{video.path}: {late if row.status == 'ok' else f'cannot be read ({row.reason})'}")
+            broken.append(f"{video.path}: cannot be read ({row.reason})")
     for line in broken[:SHOWN]:
         print(printable(f"left out: {line}"))
     if len(broken) > SHOWN:

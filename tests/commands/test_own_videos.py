@@ -161,30 +161,6 @@ def test_training_videos_alone_give_validation_and_test_videos_of_their_own(tabl
     assert "ModelCheckpoint chooses by val/clip_top1, and 6 of the videos that validate" in capsys.readouterr().err
 
 
-def test_the_plan_of_parts_is_made_from_the_parts(videos, capsys, monkeypatch):
-    """Parts of half a second of videos of one second, in a table elsewhere."""
-    monkeypatch.setattr("lit_video.commands.finetune.run_command", lambda words: FAILED)
-    lines = [f"{path},{path.parent.name},0.25,0.75" for path in sorted(videos.glob("*/*.mp4"))]
-    lines += [f"{videos / 'walk/rec0_0.mp4'},walk,7,9"]
-    table = videos.parent / "parts.csv"
-    table.write_text("\n".join(["path,label,start,end", *lines]))
-    assert main(["finetune", str(table), "--minutes", "0.01"]) == FAILED
-    said = capsys.readouterr().out
-    assert "videos last 0.5 to 0.5 s" in said
-    assert "left out: rooms/walk/rec0_0.mp4: the part from 7 s begins after its end" in said
-    content = read_yaml(videos.parent / "own/parts/parts.yaml")
-    assert content["data"]["init_args"]["root"] == str(videos.parent)
-    assert (videos.parent / "own/parts/parts_videos.csv").read_text().splitlines()[1].endswith(",0.25,0.75")
-    request = parse_request(["--config", str(videos.parent / "own/parts/parts.yaml")])
-    every = [CheckCLI(run.flags).datamodule for run in request.runs]
-    assert [len(data.records("train")) for data in every] == [
-        30,
-        *(30 - len(data.records("test")) for data in every[1:]),
-    ]
-    assert sum(len(data.records("test")) for data in every[1:]) == 30
-    assert not any(data.records("val") for data in every) and not every[0].records("test")
-
-
 @pytest.mark.parametrize(
     ("name", "file"), [("Mein Händy (1) [x]", "Mein-Handy-1-x"), ("-clips'; ls", "clips-ls"), ("走る", "videos")]
 )

@@ -54,16 +54,6 @@ def test_a_column_tells_and_another_can_be_chosen():
         find_groups(videos, "rom")
 
 
-def test_parts_of_one_file_are_not_both_trained_and_tested_on():
-    """What was recorded at once looks alike: a model that knows the recording is right about all of it."""
-    videos = [OwnVideo(f"{i % 9}.mp4", "ab"[i % 2], columns={"start": str(i)}) for i in range(90)]
-    groups = find_groups(videos)
-    assert groups.reason.endswith("by the file that they are parts of: 9 groups ('0.mp4', ...).")
-    divided, _ = divide(videos, groups.names)
-    trained, tested = ({video.path for video in divided if video.split == split} for split in ("train", "test"))
-    assert trained and tested and not trained & tested
-
-
 def test_a_column_with_too_few_values_is_refused_or_passed_over():
     videos = [OwnVideo(f"{i}.mp4", "ab"[i % 2], columns={"speaker": f"s{i % 2}"}) for i in range(20)]
     assert find_groups(videos).names is None

@@ -49,12 +49,6 @@ def test_a_table_outside_of_a_folder_and_absolute_paths(tmp_path):
     assert find_videos(table).root == table.parent
 
 
-def test_parts_of_videos_by_seconds_or_by_the_clock(tmp_path):
-    (tmp_path / "labels.csv").write_text("path,label,Start,End\na.mp4,walk,1.5,4\na.mp4,sit,0:04,\n")
-    videos = find_videos(tmp_path).videos
-    assert [(video.start, video.end) for video in videos] == [(1.5, 4.0), (4.0, None)]
-
-
 def test_class_folders_beside_a_table_that_is_none_of_videos(tmp_path):
     touch(tmp_path, "walk/a.mp4", "sit/b.mp4")
     (tmp_path / "notes.csv").write_text("id,label\n1,walk\n")
@@ -95,7 +89,7 @@ TIMED = "path,label,{}\na.mp4,walk,1,2\nb.mp4,sit,1,2\n"
         ),
         (
             {"labels.csv": TIMED.format("start_frame,end_frame")},
-            "column start_frame: parts of videos have columns start",
+            "column start_frame: parts of videos are not taken here; cut",
         ),
         (
             {"labels.csv": "path,labels\nvideos/a.mp4,walk\n", "videos/a.mp4": ""},
