@@ -19,5 +19,10 @@ class OptionError(UserError):
         return "{}: {}".format(*self.args)
 
 
+def one_line(error: BaseException) -> str:
+    """Return an error's message in one line, or the name of its class."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
 class RunFailed(UserError):
     """A run ended without a result, by nothing that is wrong in the command: exit status 1."""

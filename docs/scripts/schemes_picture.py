@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from lit_video.attention import Factorised, FactorisedHeads, LocalWindow, Mixing, MixingPlan
 from lit_video.attention.heads import Grid, Scheme
 from lit_video.network.timesformer import SCHEMES
-from lit_video.schemes.sight import places, randomised
+from lit_video.schemes.sight import randomised, token_layout
 from lit_video.tables.reading import read_table
 from lit_video.tables.rendering import measured_groups
 from lit_video.tables.summary import summary
@@ -56,8 +56,9 @@ def read(make: Callable[[], Scheme], depth: int) -> Any:
     """Return which patches the token's output after so many layers depends on: bool ``(t, h, w)``."""
     torch.manual_seed(0)
     layers = [randomised(make(), std=0.2) for _ in range(depth)]
-    patches = [i for i, place in enumerate(places(layers[0].class_tokens, GRID)) if place.is_patch]
-    tokens = torch.randn(1, patches[-1] + 1, WIDTH, dtype=torch.float64, requires_grad=True)
+    _, is_patch = token_layout(layers[0].class_tokens, GRID)
+    patches = is_patch.nonzero()[:, 0]
+    tokens = torch.randn(1, len(is_patch), WIDTH, dtype=torch.float64, requires_grad=True)
     out = tokens.clone()
     for layer in layers:
         out = layer(out, GRID)

@@ -13,12 +13,8 @@ def shifted_in_place(
 ) -> Sequence[Tensor] | None:
     """Overwrite ``x`` by its shift and return its parts; ``None`` where autograd could not follow.
 
-    Args:
-        x: a layer's output ``(b, n, parts * d)``.
-        shape: its shape as ``(b, t, m, parts, a, c)``.
-        mixed: for each part, whether its channels move; not the first and last of three alone with another.
-        offsets: see :func:`lit_video.attention.mixing.shift_channels`.
-        fold: likewise.
+    ``x`` is a layer's output ``(b, n, parts * d)``, ``shape`` its shape as ``(b, t, m, parts, a, c)``; ``mixed`` says
+    of each part whether its channels move by :func:`lit_video.attention.mixing.shift_channels`.
     """
     moving = [i for i, moves in enumerate(mixed) if moves]
     together = slice(moving[0], moving[-1] + 1, 2 if moving == [0, 2] else 1)

@@ -21,33 +21,21 @@ PARTS: tuple[Target, ...] = ("query", "key", "value")
 
 @dataclass(frozen=True)
 class MixingPlan:
-    """Plan of the mixing: which channels of which tensors are read from which frames.
+    """Plan of the mixing: which channels of which tensors are read from which frames."""
 
-    Args:
-        window: ``t_w``; channels are read from frames up to this distance. 0 is spatial-only attention.
-        boundary: only from the two frames at distance ``window`` ("Bo." in Table 1).
-        ratio: ``rho`` in [0, 1], the share of channels that comes from other frames.
-        mixed: the tensors whose channels move: any of ``x`` (the normed input), ``key``, ``value``, ``query``.
-        scope: ``per_head`` splits the channels of each head (Eq. 9); ``full`` splits the concatenated heads,
-            so that whole heads move (the released code).
-        summary: keys and values also hold the summary tokens of all frames (section 3), or with ``own`` that of the
-            frame itself only: the text says all, the complexity that it gives fits one.
-        summary_tokens: summary tokens per frame, R: a square number, the means over as many equal cells of its patches.
-        summary_before_norm: take the means of the tokens and norm them, as the text has it, not of the normed tokens.
-        segment: frames of a group; channels move inside a group only. ``None``: the whole clip.
-        causal: only from past frames, those up to ``window`` before; ``ratio`` stays the share of channels that comes
-            from other frames, so that each of half as many frames gets twice as many.
-    """
-
-    window: int = 1
-    boundary: bool = False
-    ratio: float = 0.5
-    mixed: tuple[Target, ...] = field(default=("key", "value"))
+    window: int = 1  # t_w: channels are read from frames up to this distance; 0 is spatial-only attention
+    boundary: bool = False  # only from the two frames at distance ``window`` ("Bo." in Table 1)
+    ratio: float = 0.5  # rho in [0, 1], the share of channels that comes from other frames
+    mixed: tuple[Target, ...] = field(default=("key", "value"))  # tensors whose channels move; x is the normed input
+    # per_head splits the channels of each head (Eq. 9), full the concatenated heads: whole heads move (released code)
     scope: Scope = "per_head"
+    # keys and values also hold the summary tokens of all frames (section 3), or with own that of the frame itself
+    # only: the text says all, the complexity that it gives fits one
     summary: Summary = False
-    summary_tokens: int = 1
-    summary_before_norm: bool = False
-    segment: int | None = None
+    summary_tokens: int = 1  # R per frame: a square number, the means over as many equal cells of its patches
+    summary_before_norm: bool = False  # take the means of the tokens and norm them, as the text has it
+    segment: int | None = None  # frames of a group; channels move inside a group only. None: the whole clip
+    # only from the ``window`` frames before, of which there are half as many: each gets twice the channels
     causal: bool = False
 
     def __post_init__(self) -> None:

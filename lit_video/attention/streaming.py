@@ -37,7 +37,7 @@ def streamed(scheme: Scheme) -> Streamed:
             return Streamed(scheme)
         if scheme.plan.causal:
             return MixingStream(scheme)
-    raise ValueError(f"{type(scheme).__name__} reads later frames, or all of a clip")
+    raise ValueError(f"this model cannot stream: {type(scheme).__name__} reads later frames; set model.causal true")
 
 
 class MixingStream(Streamed):

@@ -102,7 +102,7 @@ def built_in() -> dict[str, BuiltIn]:
 
 def _scheme(text: str) -> tuple[str, Callable[..., Scheme]]:
     """Return a scheme and its name, also a folder's name."""
-    from lit_video.network.timesformer import own_scheme
+    from lit_video.network.timesformer import scheme_class
     from lit_video.schemes.loading import import_scheme
 
     if text in (known := built_in()):
@@ -111,7 +111,7 @@ def _scheme(text: str) -> tuple[str, Callable[..., Scheme]]:
         name = import_scheme(text)
     except ValueError as error:
         raise UserError(str(error)) from error
-    return name.rpartition(".")[2], own_scheme(name)
+    return name.rpartition(".")[2], scheme_class(name)
 
 
 def _picture(name: str, seen: Sight, words: dict[str, str]) -> bytes:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lit_video.commands.arguments import add_settings, add_shared
 from lit_video.commands.parser import Parser
-from lit_video.errors import UserError
+from lit_video.errors import UserError, one_line
 from lit_video.runs.checkpoint import WAYS, settings_of
 from lit_video.training.request import setting_flags
 from lit_video.weights.hub import find
@@ -38,8 +38,7 @@ def run(arguments: Namespace) -> int:
         with user_errors(lambda key: "test"), no_larger_than(stored) if stored else nullcontext():
             cli = VideoCLI([*argv, "--trainer.logger=false", "--verbose=false"], execute=True)
     except RuntimeError as error:  # names or shapes differ
-        reason = " ".join(str(error).split())[:200]
-        raise UserError(f"--ckpt: {checkpoint} does not load into this model: {reason}") from error
+        raise UserError(f"--ckpt: {checkpoint} does not load into this model: {one_line(error)[:200]}") from error
     metrics = {key: float(value) for key, value in cli.trainer.callback_metrics.items()}
     refuse_not_finite(metrics, f"test of {checkpoint or 'these weights'}")
     if cli.trainer.is_global_zero:

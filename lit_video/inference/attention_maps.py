@@ -1,5 +1,6 @@
 """Attention maps of a trained model on a video: attention rollout, drawn over the video's frames."""
 
+import os
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -14,21 +15,18 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from torch.nn import functional as F
-from torchvision.transforms.v2.functional import resize
 
-from lit_video.datamodules import VideoDataModule
 from lit_video.errors import OptionError, UserError
 from lit_video.inference.predict import Evaluation, load, video_list
 from lit_video.inference.ranking import ranked_videos
 from lit_video.inference.rollout import rollout, tubelet_frames
-from lit_video.inference.videos import find_videos, own_folder
+from lit_video.inference.videos import find_videos
 from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.environment import choose_device
 from lit_video.utils.figures import content_of
 from lit_video.utils.text import clock
 from lit_video.video.decoding import Frames
 
-LARGEST = 480  # pixels of the longer side of a frame that is drawn
 Device = Literal["cpu", "cuda"]
 COLOURS = "inferno"  # perceptually uniform, also in grey and to the colour-blind
 OPACITY = 0.65
@@ -43,7 +41,7 @@ class AttentionMaps:
     """Frames of a clip and the relevance of their patches.
 
     Args:
-        frames: the crop of the video's frames that the model sees, ``(n, height, width, 3)``.
+        frames: the crop of the video's frames that the model sees, in the video's pixels, ``(n, height, width, 3)``.
         numbers: their indices in the clip.
         seconds: when they are shown in the video.
         maps: relevance of every patch of these frames, ``(n, rows, columns)``; the mean over all patches of the clip
@@ -87,7 +85,7 @@ def attention_maps(
     model, network = trained.model.to(choose_device(device)), trained.model.network
     if not isinstance(network, VideoTransformer):
         raise OptionError("ckpt", f"{ckpt} is a {type(model).__name__}, which has no attention that could be drawn")
-    folder, names = own_folder(record.path), trained.class_names
+    folder, names = Path(os.path.abspath(record.path)).parent.name, trained.class_names
     data = video_list(trained, [record], Evaluation(1, 1, 1, 0, device))
     raw, numbers = data.centre_view(record)
     if raw["broken"][0]:
@@ -112,19 +110,10 @@ def attention_maps(
     seconds = [record.table().seconds_at(numbers[i]) for i in shown]
     patches = result.patches.double().cpu()
     maps = (patches * (patches.numel() / max(float(patches.sum()), 1e-12))).numpy()[of_frames]
-    return AttentionMaps(_seen(data, record.decode(numbers))[shown], shown, seconds, maps, of_frames, lines)
-
-
-def _seen(data: VideoDataModule, frames: Frames) -> Frames:
-    """Return the crop of a video's frames that the model sees, scaled down if it is large."""
+    frames = record.decode(numbers)[shown]
     (box,) = data.view(1).boxes(*frames.shape[1:3])
     crop = frames[:, box.top : box.top + box.height, box.left : box.left + box.width]
-    share = LARGEST / max(box.height, box.width)
-    if share >= 1:
-        return crop
-    size = [round(box.height * share), round(box.width * share)]
-    scaled: Frames = resize(torch.from_numpy(crop.copy()).permute(0, 3, 1, 2), size, antialias=True).numpy()
-    return scaled.transpose(0, 2, 3, 1)
+    return AttentionMaps(crop, shown, seconds, maps, of_frames, lines)
 
 
 def overlaid(attention: AttentionMaps, top: float) -> Frames:

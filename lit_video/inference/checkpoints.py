@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 from torch.utils.hooks import RemovableHandle
 
-from lit_video.errors import OptionError
+from lit_video.errors import OptionError, one_line
 from lit_video.modules import VideoClassifier
 from lit_video.network.aggregation import linear_head
 from lit_video.utils.class_paths import known_class
@@ -77,8 +77,3 @@ def no_larger_than(stored: Mapping[str, Tensor]) -> RemovableHandle:
             raise ValueError(LARGER)
 
     return register_module_parameter_registration_hook(count)
-
-
-def one_line(error: BaseException) -> str:
-    """Return an error's message in one line, or the name of its class."""
-    return " ".join(str(error).split())[:200] or type(error).__name__

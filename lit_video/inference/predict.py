@@ -15,8 +15,8 @@ from torch import Tensor
 from lit_video import datamodules, modules
 from lit_video.datamodules.folder import VideoList
 from lit_video.datamodules.long_videos import EPIC_CLASSES
-from lit_video.errors import OptionError, UserError
-from lit_video.inference.checkpoints import build_model, one_line, read_checkpoint
+from lit_video.errors import OptionError, UserError, one_line
+from lit_video.inference.checkpoints import build_model, read_checkpoint
 from lit_video.inference.ranking import RankedVideo, ranked_videos
 from lit_video.inference.videos import Paths, find_videos
 from lit_video.modules import VideoClassifier

@@ -88,7 +88,7 @@ def route(module: nn.Module, weights: Sequence[Tensor], *inputs: Any) -> Any:
 def routing_parameters(module: nn.Module) -> dict[str, Tensor]:
     """Return a routing network's parameters: linear layers average, MLPs and positions add 0, learnt tokens are 1.
 
-    The module's own embedding of a clip keeps its parameters, as it takes no part.
+    The embedding of a clip keeps its parameters, as it takes no part.
     """
     silent = {id(inner) for mlp in module.modules() if isinstance(mlp, MLP) for inner in mlp.modules()}
     parameters: dict[str, Tensor] = {}

@@ -9,7 +9,7 @@ from lit_video.inference.predict import Evaluation, TrainedModel, load, video_li
 from lit_video.inference.ranking import Ranked, ranked_videos
 from lit_video.modules import VideoClassifier
 from lit_video.modules.metrics import video_logits, view_scores
-from lit_video.network.streaming import Stream
+from lit_video.network.streaming import CANNOT, Stream
 from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.environment import choose_device
 from lit_video.video.batch import normalise
@@ -32,14 +32,14 @@ def stream(model: VideoClassifier | VideoTransformer | str | Path) -> Stream:
         them, ``(b, t, classes)``, see :class:`~lit_video.network.streaming.Stream`; ``reset()`` begins new videos.
 
     Raises:
-        ValueError: the model cannot stream; the message says why.
+        ValueError: the model cannot stream.
         UserError: the checkpoint is wrong.
     """
     if isinstance(model, str | Path):
         model = load(model).model
     network = model.network if isinstance(model, VideoClassifier) else model
     if not isinstance(network, VideoTransformer):
-        raise ValueError(f"this model cannot stream: {type(network).__name__} is no X-ViT with causal true")
+        raise ValueError(CANNOT)
     return Stream(network)
 
 

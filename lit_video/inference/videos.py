@@ -1,6 +1,5 @@
 """Videos that a user names: files, folders and patterns."""
 
-import os
 from collections.abc import Sequence
 from glob import glob, has_magic
 from pathlib import Path
@@ -42,8 +41,3 @@ def _below(folder: Path, fps: float | None) -> list[Path]:
     files = [path for path in files_below(folder) if path.is_file()]
     folders = {path.parent for path in files if path.suffix.lower() in PICTURES} if fps else set()
     return sorted([*(path for path in files if is_video(path)), *folders])
-
-
-def own_folder(path: Path) -> str:
-    """Name of the folder that a video lies in, or the link to it, whose target's name says nothing."""
-    return Path(os.path.abspath(path)).parent.name

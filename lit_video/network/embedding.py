@@ -11,14 +11,9 @@ from lit_video.network.vit import ViTSize
 
 
 class Embedding(nn.Module):
-    """Base of the embeddings: patches, a class token, and learned positions, separate in space and time.
+    """Base of the embeddings: patches, a class token if ``cls``, and learned positions, separate in space and time.
 
-    Args:
-        patches: projection of the pixels.
-        frames: frames of the clips that the positions are laid out for; others get them resized.
-        image_size: (height, width) in pixels, likewise.
-        positions: which; ``None`` for the defaults.
-        cls: whether there is a class token.
+    Positions are laid out for clips of ``frames`` and ``image_size`` (height, width); others get them resized.
 
     Raises:
         ValueError: the image does not divide into patches, or the clip into tubelets.

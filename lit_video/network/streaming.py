@@ -9,7 +9,7 @@ from lit_video.network.block import Block
 from lit_video.network.embedding import FrameEmbedding
 from lit_video.network.transformer import VideoTransformer, frame_tokens
 
-AGGREGATES = (TemporalMean, TemporalAttention)
+CANNOT = "this model cannot stream, which an X-ViT can that is trained with model.causal true, model.positions space"
 
 
 class Stream:
@@ -34,10 +34,14 @@ class Stream:
     """
 
     def __init__(self, network: VideoTransformer) -> None:
-        if why := obstacle(network):
-            raise ValueError(f"this model cannot stream: {why}")
+        embed, blocks = network.embed, [block for block in network.blocks if isinstance(block, Block)]
+        one_frame = embed.patches.tubelet == 1 and embed.patches.sampled_frames is None
+        frames = isinstance(embed, FrameEmbedding) and embed.temp_embed is None and network.readout is frame_tokens
+        known = len(blocks) == len(network.blocks) and isinstance(network.aggregate, TemporalMean | TemporalAttention)
+        if not (one_frame and frames and known):
+            raise ValueError(CANNOT)
         self.network = network
-        self.frames = network.embed.grid.t
+        self.frames = embed.grid.t
         self.reset()
 
     def reset(self) -> None:
@@ -76,21 +80,3 @@ class Stream:
         if self._like not in ((), (b, height, width)):
             before = "{} videos of {} x {} pixels".format(*self._like)
             raise ValueError(f"frames of {b} videos of {height} x {width} pixels follow {before}: reset() starts anew")
-
-
-def obstacle(network: VideoTransformer) -> str:
-    """Reason why a network cannot stream, in a line; empty if it can."""
-    embed, blocks = network.embed, [block for block in network.blocks if isinstance(block, Block)]
-    frames = isinstance(embed, FrameEmbedding) and network.readout is frame_tokens
-    if not (frames and len(blocks) == len(network.blocks) and isinstance(network.aggregate, AGGREGATES)):
-        return "it is no X-ViT with causal true"
-    if embed.patches.tubelet > 1 or embed.patches.sampled_frames is not None:
-        return "its tokens are of several frames"
-    try:
-        for block in blocks:
-            streamed(block.scheme)
-    except ValueError as error:
-        return f"{error}; train it with model.causal true and model.positions space"
-    if embed.temp_embed is not None:
-        return "its frames have positions in a clip; train it with model.positions space"
-    return ""

@@ -74,22 +74,17 @@ def timesformer(
 
 
 def scheme_class(attention: str) -> type[Scheme]:
-    """Return a scheme by its name in Table 1, or the user's own by ``MODULE.CLASS``."""
-    if attention not in SCHEMES and "." not in attention:
-        raise ValueError(f"attention is {attention!r}, expected {', '.join(SCHEMES)}, or MODULE.CLASS of your own")
-    return SCHEMES[attention] if attention in SCHEMES else own_scheme(attention)
-
-
-def own_scheme(name: str) -> type[Scheme]:
-    """Return a scheme by ``MODULE.CLASS``, whose module has been imported; one of this package is imported here."""
-    if name.startswith(PACKAGE):
+    """Return a scheme by its name in Table 1, or by ``MODULE.CLASS``; a module outside this package is not imported."""
+    if attention in SCHEMES:
+        return SCHEMES[attention]
+    if attention.startswith(PACKAGE):
         with suppress(ImportError, ValueError):
-            import_module(name.rpartition(".")[0])
+            import_module(attention.rpartition(".")[0])
     try:
-        return known_class(Scheme, name)
+        return known_class(Scheme, attention)
     except ValueError as error:
-        unknown = f"attention is {name!r}, whose module is not imported: give its file as --scheme FILE.py"
-        raise ValueError(unknown) from error
+        unknown = f"attention is {attention!r}, expected {', '.join(SCHEMES)}, or MODULE.CLASS of your own"
+        raise ValueError(f"{unknown}, whose file --scheme FILE.py imports") from error
 
 
 def build_scheme(kind: Callable[..., Scheme], width: int, heads: int, layer: int) -> Scheme:

@@ -8,7 +8,7 @@ import wandb_workspaces.expr as we
 import wandb_workspaces.reports.v2 as wr
 import wandb_workspaces.workspaces as ws
 
-from lit_video.errors import UserError
+from lit_video.errors import UserError, one_line
 from lit_video.tables.table import Table
 
 NAME = "Video transformers compared"
@@ -29,7 +29,7 @@ def save(tables: Sequence[Table], entity: str | None, project: str) -> None:
         print(f"workspace: {workspace(tables, owner, project).save().url}", flush=True)
         print(f"report: {report(tables, owner, project).save().url}", flush=True)
     except Exception as error:  # W&B's errors have no class in common
-        reason = " ".join(str(error).split()) or type(error).__name__
+        reason = one_line(error)
         raise UserError(f"W&B: {reason[:300]}") from error
 
 

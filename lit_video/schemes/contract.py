@@ -10,8 +10,9 @@ from torch import Tensor
 from torch.autograd import gradcheck
 
 from lit_video.attention import Grid, Scheme
+from lit_video.errors import one_line
 from lit_video.network.timesformer import build_scheme
-from lit_video.schemes.sight import Sight, places, randomised, sight
+from lit_video.schemes.sight import Sight, randomised, sight, token_layout
 
 WIDTH, HEADS, DEPTH = 8, 2, 4
 GRID = Grid(8, 4, 4)  # on which sight is measured
@@ -59,7 +60,7 @@ def check_contract(kind: Callable[..., Scheme]) -> Contract:
 
 
 def _tokens(scheme: Scheme, grid: Grid, clips: int = 2) -> Tensor:
-    return torch.randn(clips, len(places(scheme.class_tokens, grid)), WIDTH, dtype=torch.float64)
+    return torch.randn(clips, len(token_layout(scheme.class_tokens, grid)[0]), WIDTH, dtype=torch.float64)
 
 
 def _serves(scheme: Scheme, grid: Grid) -> str:
@@ -119,7 +120,7 @@ def _checks(make: Callable[[int], Scheme], grid: Grid) -> Iterator[tuple[str, st
 
 def _sight_checks(scheme: Scheme, seen: Sight) -> dict[str, str]:
     findings, tokens, patches = {}, seen.class_tokens, seen.patches
-    if tokens:
+    if len(tokens):
         missed = int((seen.depths[tokens][:, patches] == 0).all(0).sum())
         unread = f"{missed} of {len(patches)} patches are seen by none, and never classified"
         findings["class token"] = unread * bool(missed)
@@ -137,4 +138,4 @@ def _line(error: BaseException) -> str:
     steps = [(Path(each.filename), each.lineno) for each in extract_tb(error.__traceback__)]
     own = [(path.name, line) for path, line in steps if not {"lit_video", "torch"} & {*path.parts}]
     where = " ({}, line {})".format(*own[-1]) if own else ""
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:160]}{where}"
+    return f"{type(error).__name__}: {one_line(error)[:160]}{where}"

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from lit_video.attention import Grid, Scheme
 from lit_video.network.cost import multiply_adds
-from lit_video.schemes.sight import places
+from lit_video.schemes.sight import token_layout
 from lit_video.utils.environment import seconds
 
 CLIP = Grid(16, 8, 8)  # 16 frames of 64 pixels in patches of 8
@@ -51,7 +51,7 @@ def costs(schemes: dict[str, Callable[[], Scheme]]) -> list[Cost]:
 
 
 def _tokens(scheme: Scheme, clips: int, **where: Any) -> Tensor:
-    return torch.ones(clips, len(places(scheme.class_tokens, CLIP)), WIDTH, **where)
+    return torch.ones(clips, len(token_layout(scheme.class_tokens, CLIP)[0]), WIDTH, **where)
 
 
 def _step(scheme: Scheme, x: Tensor) -> None:

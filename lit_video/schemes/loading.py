@@ -8,9 +8,8 @@ from traceback import extract_tb
 from types import ModuleType
 
 from lit_video.attention.heads import Scheme
+from lit_video.network.timesformer import PACKAGE
 from lit_video.utils.class_paths import class_path
-
-PACKAGE = "lit_video.attention."
 
 
 def import_scheme(text: str) -> str:
@@ -24,7 +23,10 @@ def import_scheme(text: str) -> str:
         module = _module_of(Path(path))
     else:
         path, _, name = text.rpartition(".")
-        module = _found(path, text)
+        try:
+            module = import_module(path)
+        except (ModuleNotFoundError, ValueError, TypeError) as error:
+            raise ValueError(f"{text}: no module {path or text!r} is found; give FILE.py:CLASS") from error
     schemes = {key: kind for key, kind in vars(module).items() if _defined(kind, module)}
     if name and name not in schemes:
         raise ValueError(f"{text}: {module.__name__} has no scheme {name}; its schemes: {', '.join(schemes) or 'none'}")
@@ -72,10 +74,3 @@ def _module_of(path: Path) -> ModuleType:
         line = error.lineno if isinstance(error, SyntaxError) else extract_tb(error.__traceback__)[-1].lineno
         raise ValueError(f"{path} cannot be imported, line {line}: {type(error).__name__}: {error}") from error
     return module
-
-
-def _found(module: str, text: str) -> ModuleType:
-    try:
-        return import_module(module)
-    except (ModuleNotFoundError, ValueError, TypeError) as error:
-        raise ValueError(f"{text}: no module {module or text!r} is found; give FILE.py:CLASS") from error

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from lit_video.schemes.sight import Place, Sight
+from lit_video.schemes.sight import Sight
 from lit_video.utils.colours import LIGHT
 from lit_video.utils.figures import content_of
 
@@ -47,7 +47,8 @@ def sight_picture(title: str, sights: Mapping[str, Sight], words: Mapping[str, s
 def _strip(row: Any, seen: Sight, colours: Any) -> None:
     """Draw a clip's frames, each patch coloured by the layers after which the middle one depends on it."""
     t, h, w = seen.grid.t // 2, seen.grid.h // 2 - 1, seen.grid.w // 2 - 1
-    maps = seen.depths[list(seen.places).index(Place(t, h, w)), seen.patches].view(seen.grid).numpy()
+    middle = seen.patches.view(seen.grid)[t, h, w]
+    maps = seen.depths[middle, seen.patches].view(seen.grid).numpy()
     for frame, panel in zip(maps, row, strict=True):
         panel.imshow(colours[frame])
         panel.set(xticks=[], yticks=[])

@@ -14,7 +14,7 @@ from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 from lightning.pytorch.utilities import rank_zero_only
 
 from lit_video.datamodules import VideoDataModule
-from lit_video.errors import UserError
+from lit_video.errors import UserError, one_line
 from lit_video.modules import VideoClassifier
 from lit_video.schemes.loading import import_scheme
 from lit_video.training.callbacks.broken_videos import ReportBroken
@@ -151,7 +151,7 @@ def user_errors(where: Callable[[str], str]) -> Iterator[None]:
     except UserError as error:  # from the data set; the message begins with its key
         raise UserError(f"{where(str(error).split(':')[0])}: {error}") from error
     except MisconfigurationException as error:  # from the trainer: for instance, there is no GPU
-        raise UserError(f"{where('trainer')}: trainer: {' '.join(str(error).split())}") from error
+        raise UserError(f"{where('trainer')}: trainer: {one_line(error)}") from error
     except (ArgumentError, ValueError, TypeError) as error:
         if isinstance(error, TypeError) and "lit_video" not in str(error):
             raise

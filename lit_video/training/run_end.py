@@ -10,7 +10,7 @@ from pathlib import Path
 from lightning import Trainer
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 
-from lit_video.errors import RunFailed, UserError
+from lit_video.errors import RunFailed, UserError, one_line
 from lit_video.runs.status import RUNNING, State, Status, read_status, write_status
 from lit_video.utils.processes import end_children, requeue
 from lit_video.utils.stop_signals import AGAIN, FAILED, PREEMPTED
@@ -88,7 +88,7 @@ def failures() -> Iterator[None]:
         reason = str(error).strip().splitlines()[-1].removeprefix(f"{DecodeError.__module__}.DecodeError: ")
         raise UserError(f"{reason}; fix the video or take it out of the data set") from error
     except MisconfigurationException as error:  # for instance, a monitored metric is missing
-        raise RunFailed(f"trainer: {' '.join(str(error).split())}") from error
+        raise RunFailed(f"trainer: {one_line(error)}") from error
     except (RuntimeError, MemoryError, OSError, EOFError) as error:
         if type(error).__module__.startswith(("torch._dynamo", "torch._inductor")):
             reason = str(getattr(error, "inner_exception", error)).strip().splitlines()[0]

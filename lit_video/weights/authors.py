@@ -48,11 +48,6 @@ TIMESFORMER = TIMM | {
 }
 
 
-def timesformer_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Rename the ``model_state`` of TimeSformer's authors to our names."""
-    return rename(state_dict, TIMESFORMER)
-
-
 # flax's names of a layer's parameters -> torch's
 _LEAVES = {"kernel": "weight", "scale": "weight", "bias": "bias"}
 # flax's names of a layer's parts -> ours

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
-from lit_video.errors import OptionError, UserError
+from lit_video.errors import OptionError, UserError, one_line
 from lit_video.runs.checkpoint import find_checkpoint, tested
 from lit_video.runs.files import RUN
 from lit_video.utils.files import data_folder
@@ -134,7 +134,7 @@ def download(repository: str, folder: Path) -> None:
         ask = partial(hub.model_info, repository, files_metadata=True, timeout=WAIT)
         info = ThreadPool(1).apply_async(ask).get(WAIT)
     except Exception as error:  # the client's own errors
-        why = f" in {WAIT:g} s" if isinstance(error, NoAnswer) else f": {' '.join(str(error).split())}"
+        why = f" in {WAIT:g} s" if isinstance(error, NoAnswer) else f": {one_line(error)}"
         raise OSError(f"{hub.endpoint} does not answer{why}") from error
     sizes = {file.rfilename: file.size or 0 for file in info.siblings or () if FILES.fullmatch(file.rfilename)}
     safe = any(name.endswith(".safetensors") for name in sizes)
@@ -166,8 +166,7 @@ def fetch(release: Release) -> Path:
             _file(release, part)
         part.replace(release.place)
     except (OSError, HTTPException) as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise UserError(f"{release.name}: {reason}; {_by_hand(release)}") from error
+        raise UserError(f"{release.name}: {one_line(error)}; {_by_hand(release)}") from error
     return release.place
 
 

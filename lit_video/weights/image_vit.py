@@ -14,6 +14,7 @@ from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor, nn
 
 from lit_video.attention import Grid, Heads, ZeroLinear
+from lit_video.errors import one_line
 from lit_video.network.embedding import Embedding, JointEmbedding
 from lit_video.network.positions import resize_space
 from lit_video.network.transformer import VideoTransformer, normed_mean
@@ -34,13 +35,8 @@ TubeletInit = Literal["central", "average"]
 def read_image_vit(given: str, network: VideoTransformer, average: bool | None = None) -> StoredWeights:
     """Read an image ViT's parameters under timm's names; for a network on the meta device timm downloads nothing.
 
-    Mean and deviation of its pixels stand in ``preprocessor``, as far as they are known.
-
-    Args:
-        given: ``timm:NAME``, a model that timm builds with the weights that it downloads or has in its cache; or what
-            :func:`~lit_video.weights.reading.read_weights` reads, ``average`` or not.
-        network: the video transformer that starts from them.
-        average: see there.
+    ``given`` is ``timm:NAME``, a model that timm builds with its published weights; or a file or folder that
+    :func:`~lit_video.weights.reading.read_weights` reads. ``preprocessor`` has mean and deviation of its pixels.
     """
     if not given.startswith(IMAGES):
         stored = read_weights(weights_path(given), average)
@@ -59,7 +55,7 @@ def read_image_vit(given: str, network: VideoTransformer, average: bool | None =
         try:
             vit = timm.create_model(name, pretrained=True, pretrained_cfg_overlay=kept)
         except Exception as error:  # no network, a damaged cache, or a name without weights
-            raise ValueError(f"timm could not load its weights: {' '.join(str(error).split())}") from error
+            raise ValueError(f"timm could not load its weights: {one_line(error)}") from error
     tensors, config = vit.state_dict(), vit.pretrained_cfg
     if vit.no_embed_class and "pos_embed" in tensors:  # zero where a token has no position
         tensors["pos_embed"] = F.pad(tensors["pos_embed"], (0, 0, vit.num_prefix_tokens, 0))
@@ -83,10 +79,8 @@ def load_image_vit(
     Args:
         network: the video transformer, changed in place.
         state_dict: a ViT's weights, under timm's names.
-        tubelet_init: how the kernel of tubelets starts (ViViT, Eq. 8-9): ``central`` puts the image's kernel at frame
-            k // 2 and zeros elsewhere, ``average`` at all k frames, divided by k.
-        grid: the grid of patches that the positions are of; ``None`` for the network's if it has as many patches, else
-            for a square.
+        tubelet_init: how the kernel of tubelets starts, see :func:`inflate`.
+        grid: grid of the positions; ``None`` for the network's if it has as many patches, else for a square.
 
     Returns:
         A line: how many tensors were taken, and what is new.
@@ -151,7 +145,8 @@ def folded(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def inflate(kernel: Tensor, tubelet: int, how: TubeletInit) -> Tensor:
     """Inflate an image's patch kernel ``(d, 3, p, p)`` to tubelets of k frames, ``(d, 3 * k, p, p)``.
 
-    Source: ViViT, arXiv:2103.15691, Eq. 8 (``average``, filter inflation) and 9 (``central``, central frame).
+    Source: ViViT, arXiv:2103.15691, Eq. 8 (``average``: at all k frames, divided by k) and 9 (``central``: at frame
+    k // 2, zeros elsewhere).
     """
     if how not in ("central", "average"):
         raise ValueError(f"tubelet_init is {how!r}, expected central or average")
@@ -202,7 +197,7 @@ def structure(vit: Any) -> ViTSize:
         )
     for name, kind in sorted(_parts(vit) - _parts(plain)):
         raise ValueError(f"its {name} is {kind}, which these networks do not have")
-    norms = {name: part for name, part in vit.named_modules() if isinstance(part, nn.LayerNorm) and not _is_head(name)}
+    norms = {name: part for name, part in _features(vit).items() if isinstance(part, nn.LayerNorm)}
     if "norm" not in norms:
         raise ValueError("its last norm is that of a mean over tokens, which image models here do not have")
     if len(epsilons := {part.eps for part in norms.values()}) > 1:
@@ -222,19 +217,20 @@ def structure(vit: Any) -> ViTSize:
     )
 
 
-def _is_head(name: str) -> bool:
-    return name.startswith(HEADS)
+def _features(vit: nn.Module) -> dict[str, nn.Module]:
+    """Return a model's parts before its head."""
+    return {name: part for name, part in vit.named_modules() if name and not name.startswith(HEADS)}
 
 
 def _parts(vit: nn.Module) -> set[tuple[str, str]]:
-    """Return names and classes of a model's parts before its head, all layers as one, the kinds of GELU too."""
-    found = {(name, part) for name, part in vit.named_modules() if name and not _is_head(name)}
-    kinds = {(re.sub(r"\.\d+", ".*", name), type(part).__name__, part) for name, part in found}
-    return {
-        (name, "LayerNorm" if isinstance(part, nn.LayerNorm) else "GELU" if kind in _GELUS else kind)
-        for name, kind, part in kinds
-        if kind not in _INERT
-    }
+    """Return names and classes of the features' parts, all layers as one, the kinds of GELU too."""
+    found = set()
+    for name, part in _features(vit).items():
+        kind = type(part).__name__
+        kind = "LayerNorm" if isinstance(part, nn.LayerNorm) else "GELU" if kind in _GELUS else kind
+        if kind not in _INERT:
+            found.add((re.sub(r"\.\d+", ".*", name), kind))
+    return found
 
 
 def refuse_other_structure(vit: Any, network: VideoTransformer) -> None:

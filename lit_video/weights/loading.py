@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import Literal
 
@@ -17,15 +18,15 @@ from lit_video.network.positions import resize_time, sinusoids
 from lit_video.network.transformer import VideoTransformer, mean_frame_token
 from lit_video.weights.authors import (
     MARK,
+    TIMESFORMER,
     is_pretraining,
     refuse_other_heads,
     scenic_names,
-    timesformer_names,
     videomae_names,
     xvit_names,
 )
 from lit_video.weights.hugging_face import hf_timesformer_names, hf_vivit_names
-from lit_video.weights.mapping import refuse_other_names, refuse_other_shapes, stored_grid, take
+from lit_video.weights.mapping import refuse_other_names, refuse_other_shapes, rename, stored_grid, take
 from lit_video.weights.reading import StoredWeights, without_prefixes
 
 
@@ -46,7 +47,7 @@ SOURCES: dict[str, Source] = {
     "hf-timesformer": Source(r"timesformer\.|embeddings\.time_embeddings", hf_timesformer_names, "TimeSformer"),
     "hf-vivit": Source(r"(vivit\.)?embeddings\.patch_embeddings\.", hf_vivit_names, "ViViT"),
     "scenic-vivit": Source(r".*/encoderblock_", scenic_names, "ViViT"),
-    "timesformer": Source(r".*temporal_norm1\.|(.*\.)?time_embed$", timesformer_names, "TimeSformer"),
+    "timesformer": Source(r".*temporal_norm1\.|(.*\.)?time_embed$", partial(rename, names=TIMESFORMER), "TimeSformer"),
 }
 
 

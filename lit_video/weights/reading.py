@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from lit_video.errors import UserError
+from lit_video.errors import UserError, one_line
 
 # files of a folder of Hugging Face's transformers, or of a run of ours; the first that exists
 IN_A_FOLDER = ("model.safetensors", "pytorch_model.bin", "checkpoint", "last.ckpt")
@@ -62,16 +62,16 @@ class StoredWeights:
 def read_weights(path: Path, average: bool | None = None, named: str | None = None) -> StoredWeights:
     """Tensors of a file, or of a folder of Hugging Face's; code in a file is never run.
 
-    Files: torch's (zip or legacy; ``.pth``, ``.pyth``, ``.bin``, ``.ckpt``), safetensors, Flax's msgpack
-    (``checkpoint``). From a training checkpoint, the model's part; wrappers' prefixes are taken off the names.
-
-    ``average`` chooses a checkpoint's moving average of the weights, or the weights; ``None`` the average where there
-    is one. ``named`` is the source, for :func:`~lit_video.weights.loading.source_of`.
+    Files: torch's (zip or legacy), safetensors, Flax's msgpack. From a training checkpoint, the model's part; wrappers'
+    prefixes are taken off the names. ``average`` chooses a checkpoint's moving average of the weights, or the weights;
+    ``None`` the average where there is one. ``named`` is the source, see :func:`~lit_video.weights.loading.source_of`.
 
     Raises:
         UserError: the file does not exist, cannot be read, or holds no tensors by name.
     """
-    file = _in_folder(path) if path.is_dir() else path
+    file = next((path / name for name in IN_A_FOLDER if (path / name).is_file()), path)
+    if path.is_dir() and file == path:
+        raise UserError(f"the folder {path} holds no weights: expected one of {', '.join(IN_A_FOLDER)}")
     if not file.is_file():
         raise UserError(f"the weights file {path} " + ("is no plain file" if path.exists() else "does not exist"))
     try:
@@ -123,13 +123,6 @@ def _mapping(content: Mapping[str, Any], key: str) -> dict[str, Any]:
     return dict(content[key]) if isinstance(content.get(key), Mapping) else {}
 
 
-def _in_folder(folder: Path) -> Path:
-    for name in IN_A_FOLDER:
-        if (folder / name).is_file():
-            return folder / name
-    raise UserError(f"the folder {folder} holds no weights: expected one of {', '.join(IN_A_FOLDER)}")
-
-
 def _read(path: Path) -> Any:
     if path.suffix == ".safetensors":
         return load_file(path)
@@ -155,7 +148,7 @@ def _json(folder: Path | None, name: str) -> dict[str, Any]:
 
 def _reason(error: Exception) -> str:
     """In one line, and whole; without the advice of torch's reader to run what the file asks for."""
-    text = " ".join(str(error).split()) or type(error).__name__
+    text = one_line(error)
     if asked := re.search(r"GLOBAL (\S+)", text):
         return f"it holds {asked[1]}, not tensors alone, and nothing of it was run; save the model's state_dict()"
     return "its pickle is damaged, or holds no tensors" if "weights_only" in text else text

@@ -8,7 +8,7 @@ import pytest
 from lit_video.__main__ import main
 from lit_video.commands import profile
 from lit_video.errors import UserError
-from lit_video.network.timesformer import own_scheme
+from lit_video.network.timesformer import scheme_class
 from lit_video.own_videos.budget import built
 from lit_video.own_videos.schemes import schemes_named
 from lit_video.schemes.loading import import_scheme
@@ -44,7 +44,7 @@ def test_a_file_is_imported_by_its_path_once(own_file):
     name = import_scheme(str(own_file))
     assert name == f"{own_file.stem}.Halved"
     assert import_scheme(f"{own_file}:Halved") == name
-    assert own_scheme(name) is own_scheme(import_scheme(name))
+    assert scheme_class(name) is scheme_class(import_scheme(name))
 
 
 MISTAKES = {
@@ -77,7 +77,7 @@ def test_a_mistake_is_named(text, own_file):
 def test_profile_says_what_is_seen_and_writes_a_picture(own_file, tmp_path, capsys):
     assert main(["profile", str(own_file), "--look", "-o", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().out
-    assert "FAULT" not in said and "sees: 16 of 16 patches of frames at -7 to 7" in said
+    assert "FAULT" not in said and "reach: 7 frames in one layer" in said
     assert "Halved" in said and "factorised_heads" in said
     assert (tmp_path / "out/sight.png").read_bytes().startswith(b"\x89PNG")
 

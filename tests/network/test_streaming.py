@@ -140,15 +140,15 @@ def test_what_is_kept_and_computed_does_not_grow_with_the_video(name):
 @pytest.mark.parametrize(
     ("family", "options", "message"),
     [
-        (XViT, dict(causal=False), "Mixing reads later frames, or all of a clip; train it with model.causal true and"),
+        (XViT, dict(causal=False), "Mixing reads later frames; set model.causal true"),
         (XViT, dict(causal=False, exact=True), "LocalWindow reads later frames"),
-        (XViT, dict(causal=False, window=0, positions="space-time"), "positions in a clip; train it with model.pos"),
-        (TimeSformer, dict(attention="space"), "it is no X-ViT with causal true"),
-        (ViViT, dict(variant=2, temporal="mean"), "its tokens are of several frames"),
+        (XViT, dict(causal=False, window=0, positions="space-time"), "model.positions space"),
+        (TimeSformer, dict(attention="space"), "an X-ViT can"),
+        (ViViT, dict(variant=2, temporal="mean"), "an X-ViT can"),
     ],
 )
 def test_a_model_that_cannot_stream_says_why(family, options, message):
-    with pytest.raises(ValueError, match=f"this model cannot stream: .*{message}"):
+    with pytest.raises(ValueError, match=f"this model cannot stream.*{message}"):
         lit_video.stream(build(family=family, **options))
 
 
@@ -156,7 +156,7 @@ def test_a_cnn_and_a_layer_of_another_kind_cannot_stream():
     network = build().network
     network.blocks.append(torch.nn.Identity())
     for model in (network, ConvNet(3, frames=8, image_size=32, architecture="i3d", width=8)):
-        with pytest.raises(ValueError, match="is no X-ViT with causal true"):
+        with pytest.raises(ValueError, match="cannot stream"):
             lit_video.stream(model)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
-from lit_video.network.timesformer import own_scheme
+from lit_video.network.timesformer import scheme_class
 from lit_video.runs.files import read_run
 from lit_video.schemes.loading import import_scheme
 from lit_video.training.recorded import run_flags
@@ -132,8 +132,8 @@ def test_a_file_of_our_package_s_name_is_no_scheme(record):
     record()
     for name in ("lit_video.attention.evil.py", "lit_video.attention./../evil.py"):
         with pytest.raises(ValueError, match="not imported"):
-            own_scheme(name)
-    assert own_scheme(import_scheme("lit_video.attention.mixing.Mixing")).__name__ == "Mixing"
+            scheme_class(name)
+    assert scheme_class(import_scheme("lit_video.attention.mixing.Mixing")).__name__ == "Mixing"
 
 
 @pytest.mark.parametrize("content", [{}, {"identity": []}, {"identity": {"settings": [1]}}, {"identity": None}])
