@@ -11,13 +11,17 @@ import torch
 from timm.models.vision_transformer import VisionTransformer
 
 from lit_video.__main__ import main
-from lit_video.modules import TimeSformer
+from lit_video.modules import TimeSformer, XViT
 from lit_video.network.vit import ViTSize
+from lit_video.video.decoding import decode
 from lit_video.weights.hub import find
+from tests.checkpoints import untrained
 from tests.conftest import ROOT, few_stills
+from tests.video import made
 
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
-IN_PYTHON, RECIPES, ADDING = ((ROOT / f"docs/{name}.md").read_text() for name in ("in_python", "recipes", "adding"))
+PAGES = ("in_python", "recipes", "adding", "streaming")
+IN_PYTHON, RECIPES, ADDING, STREAMING = ((ROOT / f"docs/{name}.md").read_text() for name in PAGES)
 COMMANDS = re.findall(r"^ *lit_video (.+)$", RECIPES, re.MULTILINE)
 
 
@@ -59,6 +63,18 @@ def test_the_blocks_in_python_run(here, checkpoint, videos, monkeypatch, capsys)
     torch.testing.assert_close(names["logits"], small.eval()(clip))
     assert 0 <= names["accuracy"] <= 1 and len(names["queries"].paths) == 8
     assert names["again"].num_classes == 8
+
+
+def test_a_file_is_streamed_frame_by_frame(here, capsys):
+    made.write(here / "VIDEO.mp4", "libx264", frames=4, fps=10, height=16, width=16)
+    model = XViT(3, 4, 16, ViTSize(16, 2, 2), 8, causal=True, positions="space")
+    path = untrained(model, here / "last.ckpt", ["a", "b", "c"], frames=4, image_size=16)
+    names = {"__name__": "page"}
+    exec(PYTHON.findall(STREAMING)[1].replace("RUN", str(path)), names)
+    clip = names["trained"].transform(decode(here / "VIDEO.mp4", range(4)))
+    with torch.no_grad():
+        torch.testing.assert_close(names["logits"], names["trained"].model(clip).mean(0), atol=1e-5, rtol=1e-5)
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["0", "1", "2", "3"]
 
 
 def test_the_focal_loss_of_class_numbers_is_that_of_their_probabilities():

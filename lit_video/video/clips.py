@@ -3,7 +3,7 @@
 import math
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -22,7 +22,6 @@ from lit_video.video.decoding import (
     FrameTable,
     decode,
     decode_images,
-    decode_in_order,
     frame_table,
     image_table,
     segment,
@@ -53,12 +52,6 @@ class VideoRecord:
     def decode(self, numbers: Sequence[int], decode: Decode = decode) -> Frames:
         """Return RGB frames by their number, ``(len(numbers), height, width, 3)``; those of a file by ``decode``."""
         return (decode if self.fps is None else decode_images)(self.path, numbers)
-
-    def decode_in_order(self, numbers: Sequence[int]) -> Iterator[Frames]:
-        """Decode frames of ascending numbers one by one, so that only one is in memory."""
-        if self.fps is None:
-            return decode_in_order(self.path, numbers)
-        return (self.decode([number])[0] for number in numbers)
 
 
 def share_of(records: Sequence[VideoRecord], share: float) -> list[VideoRecord]:

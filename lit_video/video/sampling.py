@@ -33,13 +33,6 @@ class Sampling(ABC):
         """Return the seconds of a clip of this video; ``None`` if its frames are spread over the whole video."""
         return None
 
-    def stream_numbers(self, table: FrameTable, frames: int) -> list[int]:
-        """Return the frame numbers of a video played as a stream, at the rate of clips of ``frames``.
-
-        The numbers are ascending, and repeated where the rate is higher than the video's.
-        """
-        raise ValueError(f"{type(self).__name__}, the sampling of its clips, sets no rate for the frames of a stream")
-
     def long_enough(self, table: FrameTable, frames: int) -> FrameTable:
         """Return the table of a video repeated until a clip fits; unchanged for clips that fit any video."""
         seconds = self.clip_seconds(table, frames)
@@ -72,10 +65,6 @@ class Dense(Sampling):
     def clip_seconds(self, table: FrameTable, frames: int) -> Fraction:
         """Return the clip's length in seconds."""
         return exact(self.seconds)
-
-    def stream_numbers(self, table: FrameTable, frames: int) -> list[int]:
-        """Return the frame shown in the middle of every part, see :class:`Sampling`."""
-        return _even_numbers(table, self.clip_seconds(table, frames) / frames)
 
 
 @dataclass(frozen=True)
@@ -111,12 +100,6 @@ class DenseStride(Sampling):
         """Return the seconds of ``frames * stride`` frames at ``fps``, or at the video's own rate."""
         fps = table.count / table.seconds if self.fps is None else exact(self.fps)
         return frames * self.stride / fps
-
-    def stream_numbers(self, table: FrameTable, frames: int) -> list[int]:
-        """Return every ``stride``-th frame, see :class:`Sampling`."""
-        if self.fps is not None:
-            return _even_numbers(table, self.clip_seconds(table, frames) / frames)
-        return [*range(self.stride // 2, table.count, self.stride)] or [table.count - 1]
 
 
 @dataclass(frozen=True)
@@ -155,12 +138,6 @@ class WholeVideo(Dense):
             return super().numbers(table, frames)
         covering = self.covering(table.seconds)
         return frame_numbers(table, covering[(2 * clip + 1) * len(covering) // (2 * clips)], [0.5] * frames)
-
-
-def _even_numbers(table: FrameTable, step: Fraction) -> list[int]:
-    """Return the frames shown in the middle of steps of so many seconds, from the first frame on."""
-    count = max(ceil(table.seconds / step - Fraction(1, 2)), 1)
-    return [_on_show(table, (i + Fraction(1, 2)) * step, later=True) for i in range(count)]
 
 
 def positive(**values: float | None) -> None:

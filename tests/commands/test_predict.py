@@ -247,8 +247,6 @@ def test_wrong_flags_are_reported(checkpoint, videos, tmp_path, capsys):
         ([tmp_path / "*.mp4"], "*.mp4: matches no file"),
         (["-o", tmp_path / "out.xml"], "out.xml ends in none of .csv"),
         (["-o", tmp_path / "nowhere" / "out.csv"], "no such folder"),
-        (["--rate", "1"], "--rate: goes with --stream only"),
-        (["--stream", "--clips", "2"], "--clips: does not go with"),
     ):
         assert predict("--ckpt", checkpoint, videos[0], *flags) == 2, flags
         assert message in one_line(capsys)

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 import torch
 
-from lit_video.datamodules import Dense, DenseStride, Segments, WholeVideo
+from lit_video.datamodules import Dense, Segments
 from lit_video.video.decoding import FrameTable
 from lit_video.video.sampling import clip_span, frame_numbers
 from lit_video.video.seeding import digest, seeded
@@ -149,38 +149,3 @@ def test_seeded_leaves_the_global_streams_as_they_were(error):
             raise one
     assert random.getstate() == before[0]
     assert torch.equal(torch.get_rng_state(), before[1])
-
-
-# a video played as a stream
-
-
-@pytest.mark.parametrize("make", [constant_rate, untimed], ids=["timed", "untimed"])
-@pytest.mark.parametrize("seconds", [1.0, 2.0, 0.7])
-def test_a_stream_has_the_frames_of_one_clip_as_long_as_the_video(seconds, make):
-    table, frames = make(203, 29), 8
-    numbers = Dense(seconds).stream_numbers(table, frames)
-    whole = Fraction(seconds).limit_denominator(10**6) / frames * len(numbers)
-    assert abs(whole - table.seconds) <= Fraction(seconds) / frames / 2
-    assert numbers == frame_numbers(table, (Fraction(0), whole), [0.5] * len(numbers))
-    assert numbers[:frames] == Dense(seconds).numbers(make(round(29 * seconds), 29), frames, 0, 1)
-    assert WholeVideo(seconds).stream_numbers(table, frames) == numbers
-
-
-def test_a_stream_knows_nothing_of_the_end_of_the_video():
-    rng = random.Random(0)
-    table = variable_rate(rng, 300)
-    seconds = (table.pts[200] - table.pts[0]) * table.time_base
-    first = FrameTable(table.pts[:200], table.time_base, table.keyframes, 200, seconds, 36, 48)
-    for sampling in (Dense(2.0), DenseStride(4), DenseStride(4, fps=10.0)):
-        shorter, longer = sampling.stream_numbers(first, 8), sampling.stream_numbers(table, 8)
-        assert longer[: len(shorter)] == shorter and len(longer) > len(shorter)
-
-
-def test_a_stream_of_every_so_many_frames():
-    table = constant_rate(20, 25)
-    assert DenseStride(4).stream_numbers(table, 8) == [2, 6, 10, 14, 18]
-    assert DenseStride(4).numbers(table, 5, 0, 1) == [2, 6, 10, 14, 18]
-    assert DenseStride(4, fps=50.0).stream_numbers(table, 8) == [1, 3, 5, 7, 9, 11, 13, 15, 17, 19]
-    assert DenseStride(4, fps=200.0).stream_numbers(table, 8)[:6] == [0, 0, 1, 1, 2, 2]
-    with pytest.raises(ValueError, match="Segments, the sampling of its clips, sets no rate"):
-        Segments().stream_numbers(table, 8)
