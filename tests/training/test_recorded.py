@@ -131,7 +131,7 @@ def test_a_scheme_in_a_user_s_flag_takes_the_place_of_the_record_s(record):
 def test_a_file_of_our_package_s_name_is_no_scheme(record):
     record()
     for name in ("lit_video.attention.evil.py", "lit_video.attention./../evil.py"):
-        with pytest.raises(ValueError, match="not imported"):
+        with pytest.raises(ValueError, match="whose file --scheme"):
             scheme_class(name)
     assert scheme_class(import_scheme("lit_video.attention.mixing.Mixing")).__name__ == "Mixing"
 
