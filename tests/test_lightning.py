@@ -1,4 +1,4 @@
-"""Every family under a plain Trainer, with Lightning's callbacks, loggers, Tuner and command line, and Fabric."""
+"""Every family under a plain Trainer, with Lightning's callbacks and loggers."""
 
 import csv
 from pathlib import Path
@@ -10,11 +10,8 @@ import torch
 import torchmetrics
 from lightning import LightningDataModule, LightningModule, Trainer
 from lightning.pytorch import callbacks, loggers
-from lightning.pytorch.cli import LightningCLI
-from lightning.pytorch.tuner import Tuner
 from torch.utils.data import DataLoader, IterableDataset, SubsetRandomSampler
 
-from lit_video.datamodules import VideoFolder
 from lit_video.errors import UserError
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.modules.optimization import Optimization
@@ -257,12 +254,9 @@ def test_a_training_that_resumes_in_mid_epoch_ends_at_equal_weights(family, vide
 def test_callbacks_and_a_logger_of_lightning(family, tmp_path):
     average = callbacks.EMAWeightAveraging(decay=0.5)
     given = [callbacks.EarlyStopping("val/loss", min_delta=1e9, patience=1), average]
-    given += [callbacks.LearningRateMonitor("step"), callbacks.RichProgressBar()]
+    given += [callbacks.LearningRateMonitor("step")]
     logger = loggers.CSVLogger(tmp_path)
-    run = trainer(
-        max_epochs=9, callbacks=given, accumulate_grad_batches=2, log_every_n_steps=1, logger=logger,
-        enable_progress_bar=True,
-    )  # fmt: skip
+    run = trainer(max_epochs=9, callbacks=given, accumulate_grad_batches=2, log_every_n_steps=1, logger=logger)
     model = build(family)
     run.fit(model, UsersData())
     assert run.global_step == 2 * 2, "early stopping ends the second epoch; an epoch has two steps of two batches"
@@ -270,9 +264,6 @@ def test_callbacks_and_a_logger_of_lightning(family, tmp_path):
     assert {"train/loss", "train/clip_top1", "val/loss"} < rows[0].keys()
     assert sum(bool(row["train/loss"]) for row in rows) == 4
     assert any(name.startswith("lr-") for name in rows[0])
-    swa = trainer(max_epochs=3, callbacks=[callbacks.StochasticWeightAveraging(0.01, swa_epoch_start=1)])
-    swa.fit(model, loader())
-    assert swa.global_step >= 6
 
 
 def own(family):
@@ -308,39 +299,6 @@ def test_an_optimizer_a_schedule_a_loss_and_a_metric_of_ones_own(family):
     assert isinstance(run.optimizers[0], torch.optim.AdamW)
     assert {"val/f1", "val/clip_top1", "train/loss"} <= run.callback_metrics.keys()
     assert not torch.equal(weights(model), before)
-
-
-@every_family
-def test_lightnings_command_line_takes_an_optimizer_and_a_schedule(family, videos, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    root = videos().records("train")[0].path.parents[2]
-    size = ["--model.size.width=16", "--model.size.depth=1", "--model.size.heads=2", "--model.patch=8"]
-    small = ["--model.architecture=x3d", "--model.width=4", "--model.x3d_width=1.0", "--model.x3d_depth=0.5"]
-    clips = ["--data.frames=4", "--data.image_size=16", "--data.batch_size=4", "--data.num_workers=0"]
-    model = ["--model.num_classes=8", "--model.frames=4", "--model.image_size=16"]
-    args = ["fit", f"--data.root={root}", *clips, *model, *(small if family is ConvNet else size)]
-    args += ["--optimizer=AdamW", "--optimizer.lr=0.02", "--lr_scheduler=StepLR", "--lr_scheduler.step_size=1"]
-    args += ["--trainer.max_epochs=1", "--trainer.accelerator=cpu", "--trainer.logger=false"]
-    cli = LightningCLI(family, VideoFolder, args=args)
-    (optimizer,), (schedule,) = cli.trainer.optimizers, cli.trainer.lr_scheduler_configs
-    assert isinstance(optimizer, torch.optim.AdamW) and optimizer.param_groups[0]["initial_lr"] == 0.02
-    assert isinstance(schedule.scheduler, torch.optim.lr_scheduler.StepLR)
-    loaded = family.load_from_checkpoint(cli.trainer.checkpoint_callback.best_model_path)
-    same(weights(loaded), weights(cli.model))
-
-
-@every_family
-def test_the_tuner_finds_a_learning_rate_and_a_batch_size(family, tmp_path, monkeypatch):
-    monkeypatch.setattr("lightning.pytorch.tuner.batch_size_scaling.garbage_collection_cuda", lambda: None)  # seconds
-    model, data = build(family), UsersData()
-    before = weights(model)
-    run = trainer(default_root_dir=tmp_path, max_epochs=9)
-    found = Tuner(run).lr_find(model, loader(), num_training=14)
-    assert model.lr == model.optimization.lr == model.hparams.optimization["lr"] == found.suggestion() != 0.01
-    same(weights(model), before)
-    Tuner(run).scale_batch_size(model, datamodule=data, max_trials=2, steps_per_trial=1, init_val=2)
-    assert data.batch_size == 4
-    same(weights(model), before)
 
 
 @every_family

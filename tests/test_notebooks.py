@@ -23,10 +23,6 @@ strip = runpy.run_path(str(ROOT / "notebooks" / "strip_outputs.py"))["main"]
 every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
-def test_all_notebooks_are_tested():
-    assert [path.stem for path in NOTEBOOKS] == sorted(PICTURES)
-
-
 @pytest.mark.slow
 @every_notebook
 def test_it_runs_from_top_to_bottom(path, data_root, tmp_path, monkeypatch):

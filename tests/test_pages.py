@@ -14,7 +14,6 @@ from lit_video.commands.parser import parse
 from lit_video.errors import UserError
 from lit_video.utils.yaml_files import find_config
 from tests.conftest import ROOT
-from tests.tables.experiments import request_of, resolved
 
 PAGES = ["README.md", *(f"docs/{path.name}" for path in sorted(ROOT.glob("docs/*.md")))]
 TEXTS = {page: (ROOT / page).read_text(encoding="utf-8") for page in PAGES}
@@ -54,21 +53,6 @@ def test_a_command_parses(command, monkeypatch):
     except UserError as error:
         missing = re.search(r"^[\w./|-]+: no such (file|folder)", str(error))  # names of a page, such as VIDEO
         assert missing or ("..." in command and "arguments are required" in str(error))
-
-
-FITS = {re.sub(r" --(seeds|jobs) \S+", "", command) for command in some("^fit .*experiments/")}
-
-
-@pytest.mark.parametrize("command", sorted(FITS))
-def test_a_fit_builds_its_last_row(command, letters, tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "modules", dict(sys.modules))
-    (tmp_path / "my_scheme.py").write_text(BLOCK.findall(TEXTS["docs/adding.md"])[0])
-    command = command.replace("my_scheme.py", str(tmp_path / "my_scheme.py"))
-    files, flags, words = [], [], iter(shlex.split(command.replace("DIR", str(letters)))[1:])
-    for word in words:
-        files.append(ROOT / next(words)) if word == "--config" else flags.append(word)
-    row = request_of(*files, flags=tuple(flags)).rows[-1]
-    assert resolved(row.name, *files, flags=tuple(flags)).model is not None
 
 
 @pytest.mark.parametrize("command", some("^(table|weights$)"))

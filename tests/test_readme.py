@@ -27,10 +27,6 @@ LONG = {
 }
 
 
-def test_the_page_is_short():
-    assert len(README.splitlines()) <= 130
-
-
 def test_the_demos_table_is_that_of_the_packed_runs(capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
     assert main(["table", "ablation_tw", "--runs", "benchmarks/results", "--seeds", "0"]) == 0

@@ -1,6 +1,5 @@
 """docs/scaling.md is what docs/scripts/scaling_page.py makes of the stored counts and measurements."""
 
-import json
 import subprocess
 import sys
 from argparse import Namespace
@@ -27,15 +26,3 @@ def test_a_step_by_hand():
     assert SCALING["step"](row, 1, GIVEN) == pytest.approx(6 * 8 / 500)
     assert SCALING["step"](row, 4, GIVEN) == pytest.approx(6 * 2 / 500 + 1.5 * 0.4)
     assert SCALING["step"](row | {"operators": 10**4}, 8, GIVEN) == pytest.approx(0.1 + 1.75 * 0.4)
-
-
-def test_two_processes_by_hand():
-    seconds = {"two": [3.0, 6.0, 9.0], "two apart": [2.0, 4.0, 9.0]}
-    seconds |= {"two, accumulated": [5.0], "two apart, accumulated": [4.0]}
-    # 1 GB/s: 100 million parameters are 400 MB
-    reduced = [{"bytes": 10**8, "seconds": [0.1, 0.1, 0.2]}]
-    stored = {"seconds": seconds, "all_reduce": reduced, "parameters": 10**8, "image_size": 1}
-    found = SCALING["checked"](stored)
-    assert (found["measured"], found["predicted"]) == (1.5, pytest.approx(1.1))
-    assert (found["accumulated"], found["accumulated_predicted"]) == (1.25, pytest.approx(1.1))
-    assert json.loads((ROOT / "benchmarks/results/scaling.json").read_text())["models"].keys() >= {"X-ViT-B"}

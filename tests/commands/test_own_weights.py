@@ -3,14 +3,9 @@
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.modules import ConvNet, ViViT, XViT
-from lit_video.network.vit import ViTSize
-from lit_video.weights.reading import StoredWeights
-from lit_video.weights.settings import model_settings, refuse_another_grid, refuse_other_settings
 from tests.conftest import FOUR_SKILLS
 
 TEST = ["test", "--config", "experiments/ablation_tw.yaml", "--model.image_weights=null"]
-SIZE = ViTSize(16, 2, 2)
 
 
 @pytest.fixture(params=["last.ckpt", pytest.param("model.safetensors", marks=pytest.mark.slow)])
@@ -56,48 +51,3 @@ def test_a_checkpoint_is_not_tested_with_other_settings(weights, capfd):
         assert main([*command, change]) == 2, change
         assert mend in capfd.readouterr().err
     assert main([*command, "--model.window=2", "--model.weights_settings=ignore"]) == 0
-
-
-def test_several_values_may_stand_in_any_order():
-    stored = StoredWeights({}, model={"mixed": ["value", "key"], "layers": [2, 0], "lr": 1.0})
-    assert model_settings(stored) == {"mixed": ("key", "value"), "layers": (0, 2)}
-    refuse_other_settings({"mixed": ("key", "value"), "layers": [0, 2]}, stored)
-    with pytest.raises(ValueError, match=r"set --model\.layers \[0,2\]"):
-        refuse_other_settings({"mixed": ("key", "value"), "layers": "all"}, stored)
-
-
-@pytest.mark.parametrize("size", [ViTSize(16, 2, 4), {"width": 16, "depth": 2, "heads": 4}])
-def test_another_number_of_heads_has_the_same_shapes_and_is_refused(size):
-    stored = StoredWeights({}, model={"size": size})
-    for same in (stored, StoredWeights({}, model=model_settings(stored))):  # a checkpoint, and what was exported of it
-        refuse_other_settings({"size": ViTSize(16, 2, 4)}, same)
-        refuse_other_settings({"architecture": "i3d"}, same)
-        with pytest.raises(ValueError, match=r"set --model\.size\.heads 4,"):
-            refuse_other_settings({"size": ViTSize(16, 2, 2)}, same)
-    with pytest.raises(ValueError, match=r"set --model\.size\.heads 12,"):
-        refuse_other_settings({"size": ViTSize(768, 12, 8)}, StoredWeights({}, model={"size": "B"}))
-
-
-@pytest.mark.parametrize(
-    ("network", "mend"),
-    [
-        (XViT(3, 4, (16, 64), SIZE, 8).network, r"set --data\.frames 4 --data\.image_size 32, or"),
-        (
-            ViViT(3, 8, (16, 32), SIZE, 8).network,
-            r"of 2 x 4 x 4 .* 4 x 2 x 4: set --data\.frames 4 --data\.image_size 32, or",
-        ),
-    ],
-)
-def test_positions_of_another_grid_of_as_many_patches_are_refused(network, mend):
-    """The shapes are the same."""
-    clips = {"frames": 4, "image_size": 32, "mean": 0.5, "std": 0.5}
-    with pytest.raises(ValueError, match=mend):
-        refuse_another_grid(network, StoredWeights({}, clips=clips))
-    for same in (
-        XViT(3, 8, 32, SIZE, 8, positions="space"),
-        ViViT(3, 4, 32, SIZE, 8),
-        ConvNet(3, 8, 64, "slow", width=8),
-    ):
-        refuse_another_grid(same.network, StoredWeights({}, clips=clips))
-    none = XViT(3, 4, (16, 64), SIZE, 8, positions="none").network
-    refuse_another_grid(none, StoredWeights({}, clips=clips))

@@ -8,8 +8,6 @@ from urllib.request import HTTPSHandler
 
 import pytest
 
-from lit_video.__main__ import main
-from lit_video.commands import weights as weights  # before a test replaces the table
 from lit_video.errors import UserError
 from lit_video.weights.hub import Release, fetch, find, releases, weights_path
 
@@ -102,13 +100,6 @@ def test_offline_nothing_is_asked_for(name, server, monkeypatch):
     with pytest.raises(UserError, match=f"{name}: HF_HUB_OFFLINE is set; download .* and put it at"):
         fetch(releases()[name])
     assert server.asked == 0
-
-
-def test_the_command_says_where_the_file_is(server, monkeypatch, capsys):
-    monkeypatch.setattr("lit_video.weights.hub.releases", lambda: {"name": release(server)})
-    assert main(["weights", "fetch", "name"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == f"name: {release(server).place}"
-    assert main(["weights", "fetch", "another"]) == 2
 
 
 def test_weights_that_are_not_here_are_named_with_their_command(tmp_path, monkeypatch):
