@@ -89,7 +89,7 @@ class AnnotatedVideos(VideoDataModule):
             print_once(f"{type(self).__name__}: {what}; {len(self.records(split)):,} are used")
 
     def _used(self, split: Split) -> Records:
-        listed = self._listed[split] = Records.of(self.annotated(split)).renamed(self.folders.there)
+        listed = self._listed[split] = Records.of(self.annotated(split), self.folders.there)
         used, absent = listed, self._absent(listed) if self.missing == "skip" else []
         if absent:
             print_once(f"{type(self).__name__}: {_counts(absent, listed, split)} and left out")

@@ -62,13 +62,13 @@ def _summary(records: Records, rows: Mapping[str, VideoInfo], root: Path) -> Spl
     for record in records:
         row = rows[relative(record.path, root)]
         status, reason = row.status, row.reason
-        start = record.start or 0.0
-        if row.seconds is not None and start >= row.seconds:
-            status, reason = "broken", f"no segment from {start:g} s in a video of {row.seconds:.2f} s"
+        start, seconds = record.start or 0.0, row.seconds or 0.0
+        if seconds and start >= seconds:
+            status, reason = "broken", f"no segment from {start:g} s in a video of {seconds:.2f} s"
         if status != "ok":
             summary.faults[status].append((row.path, reason))
-        if row.seconds is not None and status not in {"missing", "broken"}:
-            summary.seconds.append(min(record.end or row.seconds, row.seconds) - start)
+        if status in {"ok", "damaged"}:
+            summary.seconds.append(min(record.end or seconds, seconds) - start)
     return summary
 
 

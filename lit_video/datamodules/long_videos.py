@@ -65,7 +65,11 @@ class EpicKitchens100(AnnotatedVideos):
     @cached_property
     def class_names(self) -> dict[str, list[str]]:
         """Keys such as "take" and "tap", by class number."""
-        return {task: self._names(task) for task in EPIC_CLASSES}
+        names, columns = {}, ("id", "key")
+        for task, count in EPIC_CLASSES.items():
+            name = f"{task}_classes"
+            names[task] = numbered(self._rows(name, columns), columns, count, self._csv(name))
+        return names
 
     def annotated(self, split: Split) -> list[VideoRecord]:
         """Return the segments that a split's csv lists."""
@@ -91,10 +95,6 @@ class EpicKitchens100(AnnotatedVideos):
     @cached_property
     def _rates(self) -> dict[str, float]:
         return {row.text("video_id"): row.positive("fps") for row in self._rows("video_info", ("video_id", "fps"))}
-
-    def _names(self, task: str) -> list[str]:
-        name, columns = f"{task}_classes", ("id", "key")
-        return numbered(self._rows(name, columns), columns, EPIC_CLASSES[task], self._csv(name))
 
     def _csv(self, name: str) -> Path:
         return self.root / "annotations" / f"EPIC_100_{name}.csv"
@@ -144,7 +144,6 @@ class HowTo100MTasks(AnnotatedVideos):
 
     @cached_property
     def _tasks(self) -> dict[str, str]:
-        """The task of every video."""
         rows = read_table("data.root", self._csv, ("video_id", "rank", "task_id"), delimiter=",")
         best: dict[str, Row] = {}
         for row in rows:
@@ -155,7 +154,6 @@ class HowTo100MTasks(AnnotatedVideos):
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
-        """Class number by task."""
         videos = Counter(self._tasks.values())
         tasks = [task for task, count in videos.items() if count >= self.least_videos]
         if len(tasks) != self.classes:

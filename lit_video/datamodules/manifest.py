@@ -156,7 +156,6 @@ def _scan(videos: Mapping[str, Video], part: Path, every_frame: bool) -> None:
 
 
 def _known(every_frame: bool, found: Mapping[str, VideoInfo], named: tuple[str, Video]) -> bool:
-    """Return whether a video's earlier row still holds."""
     name, (path, fps) = named
     row = found.get(name)
     known = row and row.status == "ok" and row.decoded >= every_frame and (fps is None or row.fps == round(fps, 3))

@@ -22,8 +22,7 @@ from lit_video.utils.parallel import in_parallel
 from lit_video.utils.text import printable
 from lit_video.video.decoding import DecodeError, forget_tables, frame_table
 from lit_video.video.decoding.frame_table import check_sound
-from lit_video.video.decoding.orientation import orientation
-from lit_video.video.decoding.pyav import frames_in_order
+from lit_video.video.decoding.pyav import frames_in_order, orientation
 
 LIST = "videos.csv"
 ANNOTATIONS = {".csv", ".json", ".tsv", ".txt", ".yaml", ".yml"}

@@ -7,7 +7,6 @@ import os
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import copy
 from functools import cache
 from pathlib import Path
 
@@ -38,27 +37,18 @@ class Records(Sequence[VideoRecord]):
         self._times = np.array(times, np.float64) if timed else None  # NaN for no time
 
     @classmethod
-    def of(cls, records: Iterable[VideoRecord]) -> Records:
-        """Convert a list."""
+    def of(cls, records: Iterable[VideoRecord], path: Callable[[str], str] = str) -> Records:
+        """Convert records to arrays, ``path`` mapping their paths to other ones; arrays stay as they are."""
         if isinstance(records, cls):
             return records
         listed = [*records]
         times = [(record.start, record.end, record.fps) for record in listed]
-        return cls((str(record.path) for record in listed), [record.label for record in listed], times)
+        return cls((path(str(record.path)) for record in listed), [record.label for record in listed], times)
 
     @property
     def paths(self) -> list[str]:
         """Paths of all videos."""
         return [to_text(path) for path in self._paths.tolist()]
-
-    def renamed(self, name: Callable[[str], str]) -> Records:
-        """Return the records with other paths, a function of the present ones."""
-        paths = self.paths
-        if (new := [*map(name, paths)]) == paths:
-            return self
-        changed = copy(self)
-        changed._paths = np.array([*map(to_bytes, new)], np.bytes_)
-        return changed
 
     def __len__(self) -> int:
         return len(self._paths)
@@ -69,7 +59,6 @@ class Records(Sequence[VideoRecord]):
         return VideoRecord(path, tuple(label) if isinstance(label, list) else label, *self._times_of(index))
 
     def __eq__(self, other: object) -> bool:
-        """Return whether another sequence has the same records in the same order."""
         return isinstance(other, Sequence) and [*self] == [*other]
 
     def _times_of(self, index: int) -> list[float | None]:

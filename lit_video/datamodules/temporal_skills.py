@@ -2,7 +2,8 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -110,13 +111,11 @@ class TemporalSkills(VideoDataModule):
         self._check_clips()
 
     def _check_pictures(self, skills: Sequence[str], pairs: Sequence[int]) -> None:
-        for name in ("difficulty", "test_difficulty"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected a number from 0 to 1")
+        if not 0 <= self.difficulty <= 1 or not 0 <= self.test_difficulty <= 1:
+            raise ValueError(f"difficulty is {self.difficulty} and {self.test_difficulty}, expected 0 to 1")
         if min(pairs) < 1:
             raise ValueError(f"pairs is {list(pairs)}, expected at least 1 for each split")
-        videos = 2 * len(skills) * sum(pairs)
-        within("videos' pixels", videos * self.length * self.side**2, MOST_DRAWN)
+        within("videos' pixels", 2 * len(skills) * sum(pairs) * self.length * self.side**2, MOST_DRAWN)
         if self.side < 16 or self.side % 2:
             raise ValueError(f"side is {self.side}, expected an even number from 16: H.264 halves the colours' size")
         if len(self.skills) < len(skills) or not skills:
@@ -179,24 +178,26 @@ class TemporalSkills(VideoDataModule):
 
     def check(self) -> None:
         """Check that the folder can be written."""
-        try:
+        with self._writing():
             self.root.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(f"data.root: cannot write {self.root} ({error.strerror}); set data.root") from None
 
     def prepare_data(self) -> None:
         """Write the videos that are not there yet."""
         self.check()
         if (self.root / "complete").exists():
             return
-        with FileLock(self.root / "lock"):
+        with FileLock(self.root / "lock"), self._writing():
             todo = [job for job in self._jobs() if not all(path.exists() for path in job[1])]
-            try:
-                for what, paths in track(todo, f"Writing {2 * len(todo)} videos to {self.root}"):
-                    self._write(what, *paths)
-            except OSError as error:
-                raise UserError(f"data.root: cannot write {self.root} ({error.strerror}); set data.root") from error
+            for what, paths in track(todo, f"Writing {2 * len(todo)} videos to {self.root}"):
+                self._write(what, *paths)
             (self.root / "complete").touch()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise UserError(f"data.root: cannot write {self.root} ({error.strerror}); set data.root") from error
 
     def _jobs(self) -> list[tuple[tuple[str, int, float], tuple[Path, Path]]]:
         """Return skill, seed and difficulty of every pair, with its two files."""
@@ -210,7 +211,6 @@ class TemporalSkills(VideoDataModule):
         return jobs
 
     def _write(self, what: tuple[str, int, float], backward: Path, forward: Path) -> None:
-        """Draw once, encode forwards and backwards."""
         kind, seed, difficulty = what
         frames = render(self.skills[kind], seed, self.length, self.side, difficulty, self.frames_per_step)
         for path, images in ((forward, frames), (backward, frames[::-1])):

@@ -4,8 +4,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from lit_video.datamodules.annotated import AnnotatedVideos
 from lit_video.datamodules.base import SPLITS, Split
 from lit_video.datamodules.folder import frame_rate
@@ -157,21 +155,13 @@ class VideoCSV(AnnotatedVideos):
         return Records(paths, labels, times)
 
     def check(self) -> None:
-        """Check also that no video is both trained and tested on, and that every class is tested."""
+        """Check also that no video is both trained and tested on."""
         super().check()
         _ = self.class_groups  # refuses unknown classes
         for split in self.splits[1:]:
-            records = self.records(split)
-            both = records.shared(self.records("train"))
-            if both:
+            if both := self.records(split).shared(self.records("train")):
                 what = f"{both[0]} is a training video as well, all or a part of it ({len(both)} are)"
                 raise UserError(f"data.{split}: {what}; divide them")
-            there = np.flatnonzero(records.labels.any(0)) if self.several_labels else records.labels
-            absent = sorted({*range(len(self.class_names))} - {*there.tolist()})
-            if absent:
-                classes = f"{len(absent)} of {len(self.class_names)} classes ({self.class_names[absent[0]]} first)"
-                part = f" ({self.split_column} {', '.join(self.values[split])})" if self.values[split] else ""
-                print_once(f"{self.tables[split]}{part}: {classes} have no {split} video")
 
     def _class(self, row: Row) -> int | tuple[int, ...]:
         """Return the number of a row's class, or a one or zero for each class if a row may have several."""
@@ -183,7 +173,6 @@ class VideoCSV(AnnotatedVideos):
         return multi_hot(numbers, len(self.class_names)) if self.several_labels else numbers[0]
 
     def _labels(self, row: Row) -> list[str]:
-        """Return the label of a row, or all of them."""
         text = row.text(self.columns[1])
         if self.label_separator:
             if labels := [label for part in text.split(self.label_separator) if (label := part.strip())]:

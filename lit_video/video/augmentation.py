@@ -216,7 +216,6 @@ class TrainingView:
         return random_box(height, width, (share, across), shape)
 
     def _share(self) -> float:
-        """Draw the share of the short side that a crop keeps."""
         low, high = self.shares
         if self.augmentation.inverse:
             return random.uniform(1 / high, 1 / low)

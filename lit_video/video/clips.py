@@ -106,7 +106,6 @@ class ClipDataset(Dataset[Sample]):
     short: Short = "repeat"
 
     def __len__(self) -> int:
-        """Return the number of items per epoch."""
         return len(self.records) * (self.clips or 1)
 
     def __getitem__(self, item: Key | int) -> Sample:
@@ -133,7 +132,6 @@ class ClipDataset(Dataset[Sample]):
         return [self._sample(key, partial(record.decode, decode=self.decode)) for key in keys]
 
     def _numbers(self, key: Key) -> list[int]:
-        """Return the frame numbers of a clip, as they are drawn for it."""
         with seeded(self.seed, *key):
             video, clip = divmod(key[1], self.clips or 1)
             return self.numbers(self.records[video], clip)

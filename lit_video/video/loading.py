@@ -41,7 +41,6 @@ class TrainingSampler(DistributedSampler[Sample]):
             yield from ((self.epoch, int(i)) for i in order[first : first + self.batch_size])  # type: ignore[call-overload]
 
     def __len__(self) -> int:
-        """Return this rank's number of items in a whole epoch."""
         return self.steps * self.step_size // self.ranks[0]
 
 
@@ -52,7 +51,6 @@ class EvaluationSampler(DistributedSampler[Sample]):
         super().__init__(range(items), num_replicas=ranks[0], rank=ranks[1], shuffle=False)  # type: ignore[arg-type]
 
     def __iter__(self) -> Iterator[Key]:  # type: ignore[override]
-        """Yield this rank's share."""
         yield from ((self.epoch, int(i)) for i in super().__iter__())  # type: ignore[call-overload]
 
 

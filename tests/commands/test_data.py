@@ -12,7 +12,6 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
-from PIL import Image
 
 from benchmarks.sample_videos import KINDS
 from benchmarks.sample_videos import encode as make
@@ -119,18 +118,6 @@ def test_the_digest_is_that_of_a_copy_and_of_the_listing_and_differs_for_other_l
     assert f"data digest  {digest} " in capsys.readouterr().out
     (copy / "test/a/1.mp4").rename(copy / "test/b/3.mp4")
     assert data_digest(VideoFolder(str(copy))) != digest
-
-
-def test_frames_checked_at_another_rate_last_as_long_as_at_this_one(tmp_path):
-    for split in ("train", "val", "test"):
-        for name in "ab":
-            folder = tmp_path / "root" / split / name / "video"
-            folder.mkdir(parents=True)
-            for i in range(6):
-                Image.new("RGB", (32, 24)).save(folder / f"{i}.png")
-    for fps, seconds in ((12, 0.5), (12, 0.5), (6, 1.0)):
-        assert check(tmp_path / "root", f"--data.fps={fps}") == 0
-        assert {row["seconds"] for row in rows(tmp_path / "root").values()} == {seconds}
 
 
 @pytest.mark.parametrize("name", [name for name, file in BAD_FILES.items() if file.frames])
@@ -259,21 +246,17 @@ def test_what_is_done_is_left_alone_and_what_is_broken_is_listed(src, tmp_path, 
     [
         (["check", "ROOT", "--dataset", "nope"], "dataset: no such class: nope"),
         (["check", "/nowhere", "--dataset", "VideoFolder"], "/nowhere: no such folder"),
-        (["check", "ROOT", "--dataset", "VideoFolder", "--data.frames=0"], "frames"),
         (["check", "ROOT", "--dataset", "VideoFolder", "--data.nope=0"], "data.nope: no such setting"),
         (["check", "ROOT", "--dataset", "VideoFolder", "-o", "/nowhere/x"], "--output /nowhere/x: no such folder"),
-        (["prepare", "/nowhere", "DST"], "/nowhere: no such folder"),
         (["prepare", "ROOT", "ROOT/x"], "lies inside it; give a folder outside"),
         (["prepare", "ROOT", "/proc/x"], "DST: cannot write /proc/x"),
-        (["prepare", "ROOT", "FILE"], "DST: cannot write"),
         (["prepare", "EMPTY", "DST"], "holds no video"),
         (["prepare", "ROOT", "DST", "--short-side", "2"], "--short-side: is 2, expected a whole number from 16"),
     ],
 )
 def test_mistakes_are_reported_in_one_line(root, tmp_path, capsys, args, message):
-    (tmp_path / "file").write_text("x")
     (tmp_path / "empty").mkdir()
-    places = {"ROOT": root, "DST": tmp_path / "dst", "FILE": tmp_path / "file", "EMPTY": tmp_path / "empty"}
+    places = {"ROOT": root, "DST": tmp_path / "dst", "EMPTY": tmp_path / "empty"}
     before = sorted(tmp_path.rglob("*"))
     args = [str(places.get(arg, arg)) if "ROOT/" not in arg else str(root / "x") for arg in args]
     assert main(["data", *args]) == 2

@@ -1,8 +1,5 @@
 """What TemporalSkills draws; that its classes differ in time only is in test_reversed_pairs.py."""
 
-from collections import Counter, defaultdict
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
@@ -65,32 +62,6 @@ def test_forwards_a_shape_goes_right_grows_turns_clockwise_meets_another_or_spee
             assert gaps(film)[0] > 0.47 and 2 * film[-1][0].radius < gaps(film)[-1] < 2.5 * film[-1][0].radius
 
 
-@pytest.mark.parametrize("frames", [16, 32])
-def test_flashes_are_more_in_the_second_half_and_as_long(frames):
-    seen = set()
-    for film in films("count", frames):
-        halves = [[bool(figures) for figures in film[start : start + frames // 2]] for start in (0, frames // 2)]
-        assert [sum(half) for half in halves] == [frames // 4] * 2
-        few, many = (sum(now and not before for before, now in pairwise([False, *half])) for half in halves)
-        assert 2 <= few == many - 1
-        seen.add((few, many))
-    assert seen == {(2, 3), (3, 4)}
-
-
-def test_the_bright_shape_is_hidden_first():
-    sides = set()
-    for film in films("occlusion", 16):
-        middles = []
-        for bright in (True, False):
-            hidden = [t for t, figures in enumerate(film) if bright not in [figure.bright for figure in figures]]
-            assert hidden and [*range(hidden[0], hidden[-1] + 1)] == hidden, "once"
-            middles.append(np.mean(hidden))
-        assert middles[1] - middles[0] >= 1
-        first = {figure.bright: figure for figures in film[1::-1] for figure in figures}
-        sides.add(tuple(first[bright].x < 0.5 for bright in (True, False) if bright in first))
-    assert len(sides) >= 4, "either comes from either side"
-
-
 @pytest.mark.parametrize("apart", [1, 3, 5])
 @pytest.mark.parametrize("frames", LENGTHS)
 def test_events_are_bright_then_dark_in_one_place_at_their_distance(apart, frames):
@@ -102,15 +73,6 @@ def test_events_are_bright_then_dark_in_one_place_at_their_distance(apart, frame
         assert (bright.x, bright.y, bright.radius) == (dark.x, dark.y, dark.radius)
         firsts.add(first)
     assert len(firsts) > 1  # when it happens says nothing
-
-
-@pytest.mark.parametrize("frames", LENGTHS)
-def test_a_shape_is_there_for_three_frames_then_for_one(frames):
-    for film in films("duration", frames):
-        times = [t for t, _ in shown(film)]
-        assert np.diff(times)[:2].tolist() == [1, 1]
-        assert np.diff(times)[2] in (2, 3)
-        assert len({figure for _, figure in shown(film)}) == 1
 
 
 # the data set
@@ -140,23 +102,6 @@ def test_classes_are_skills_times_directions_and_known_before_any_video_is_writt
 )
 def test_blind_models_reach_half_and_more_where_clips_leave_steps_out(changes, ceiling, tmp_path):
     assert skills(tmp_path, **changes).blind_ceiling == pytest.approx(ceiling, abs=0.01)
-
-
-def test_the_ceiling_of_short_clips_is_what_the_best_guess_from_their_frames_reaches(tmp_path):
-    """From the drawn films of many seeds: count what the clips show, guess the commonest class of each count."""
-    data = skills(tmp_path, skills=("order1", "order3", "order5"), length=16, frames_per_step=2, frames=4)
-    (clip,) = data._steps_shown()
-    counts = defaultdict(Counter)
-    for name in data.skills:
-        for seed in range(3000):
-            film = skill(name).film(np.random.default_rng(seed), 8)
-            events = {figure.bright: step for step, figure in shown(film)}
-            for forward in (True, False):
-                places = [events[tone] if forward else 7 - events[tone] for tone in (True, False)]
-                counts[tuple(map(clip.count, places))][name, forward] += 1
-    reached = sum(max(classes.values()) for classes in counts.values()) / 18_000
-    assert data.blind_ceiling == pytest.approx(100 * reached, abs=1.0)
-    assert reached > 0.3, "one of six classes if the frames told nothing"
 
 
 def test_files_hold_what_was_drawn_and_say_so(tmp_path):
@@ -204,5 +149,7 @@ def test_what_a_seed_draws_is_what_this_version_has_always_drawn():
     """Where this fails, VERSION has to rise: users' folders hold the old pictures under the same name."""
     assert temporal_skills.VERSION == 2
     seed = digest(2, "train", "drift", 0)
-    means = [float(render(skill(name), seed, 8, 32, 0.65).mean()) for name in temporal_skills.SKILLS]
-    assert means == pytest.approx([185.56, 196.67, 183.82, 199.49, 199.48, 199.49, 185.86, 198.17], abs=0.02)
+    drawn = [(name, 8) for name in temporal_skills.SKILLS] + [(name, 16) for name in ("count", "speed", "occlusion")]
+    means = [float(render(skill(name), seed, frames, 32, 0.65).mean()) for name, frames in drawn]
+    expected = [185.56, 196.67, 183.82, 199.49, 199.48, 199.49, 185.86, 198.17, 143.22, 154.4, 157.59]
+    assert means == pytest.approx(expected, abs=0.02)

@@ -93,29 +93,6 @@ def test_a_policy_draws_once_for_the_clip_mixes_no_frames_and_does_something(pol
     assert changed > 30
 
 
-def crop_then_resize(frames, top, left, crop, side):
-    window = torch.from_numpy(frames[:, top : top + crop, left : left + crop].copy()).permute(0, 3, 1, 2).contiguous()
-    return F.resize(window, [side, side], antialias=True)
-
-
-@pytest.mark.parametrize(
-    ("size", "corners"),
-    [
-        ((60, 100), [(0, 0), (0, 20), (0, 40)]),  # left, centre, right
-        ((100, 60), [(0, 0), (20, 0), (40, 0)]),  # top, centre, bottom
-    ],
-)
-def test_three_crops_are_both_ends_and_the_centre_of_the_longer_side(size, corners):
-    frames = photo(*size, frames=3)
-    views = EvaluationViews(3, 24)(frames)
-    assert views.shape == (3, 3, 3, 24, 24)
-    assert views.dtype == torch.uint8
-    for view, (top, left) in zip(views, corners, strict=True):
-        # two memory layouts of the uint8 resize may round one apart
-        difference = view.int() - crop_then_resize(frames, top, left, 60, 24).int()
-        assert difference.abs().max() <= 1
-
-
 @pytest.mark.parametrize("name", SIZES)
 def test_whole_views_show_all_of_a_frame(name):
     height, width = SIZES[name]

@@ -190,14 +190,3 @@ def test_loss_and_gradient_are_those_without_the_broken_video_times_the_share_th
     # labels are smoothed in single precision
     torch.testing.assert_close(loss, expected * 3 / 4, atol=1e-6, rtol=1e-6)
     torch.testing.assert_close(gradient, expected_gradient * 3 / 4, atol=1e-6, rtol=1e-6)
-
-
-def test_a_batch_that_is_all_broken_has_no_loss_and_no_gradient():
-    classifier = model(4).eval().double()
-    for batch in (
-        evaluation_batch(raw_batch(broken=range(4)), 0.5, 0.5),
-        training_batch(raw_batch(broken=range(4)), 0.5, 0.5, 4, 0.3, BatchDraws(None, None)),
-    ):
-        loss, gradient = loss_and_gradient(classifier, batch)
-        assert loss == 0
-        assert not gradient.any()

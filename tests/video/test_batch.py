@@ -163,15 +163,3 @@ def test_a_training_batch_is_a_function_of_seed_and_keys_alone():
     assert all(torch.equal(first[name], again[name]) for name in first)
     for other in (augmented(raw_batch(), seed=1), augmented(raw_batch(epoch=1))):
         assert not torch.equal(first["target"], other["target"]) and not torch.equal(first["clip"], other["clip"])
-
-
-def test_mixup_and_erasing_happen_where_they_are_asked_for():
-    raw = raw_batch(items=16)
-    plain = normalise(raw["clip"], 0.5, 0.5)
-    erased = augmented(raw, augmentation=Augmentation(erasing=1.0, mixup=0, smoothing=0))["clip"]
-    assert ((erased == 0) & (plain != 0)).flatten(1).any(1).all()
-    assert ((erased == plain) | (erased == 0)).all()
-    mixed = augmented(raw, augmentation=Augmentation(erasing=0.0, mixup=1.0, smoothing=0))
-    weight = mixed["target"][1, 1]
-    assert 0 < weight < 1
-    assert torch.allclose(mixed["clip"], weight * plain + (1 - weight) * plain.roll(1, 0), atol=1e-5)

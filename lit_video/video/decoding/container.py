@@ -1,11 +1,7 @@
-"""Opening a video once for its table and its pixels: opening costs as much as decoding several frames.
-
-FFmpeg also opens what is no intact video: lists of other files, texts, files that are cut short.
-"""
+"""Opening a video. FFmpeg also opens lists of other files, texts, and files that are cut short."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,10 +19,8 @@ _NO_VIDEOS |= dict.fromkeys(("tty", "bin", "xbin", "adf", "idf"), "a text")
 # codecs of which tests show that decoding from a key frame gives the pixels of decoding from the start
 _SEEKING = {"h264", "hevc", "vp8", "vp9", "av1", "mpeg1video", "mpeg2video", "mpeg4", "mjpeg", "ffv1", "png"}
 _SEEKING |= {"h263", "flv1", "msmpeg4v2", "msmpeg4v3", "wmv1", "wmv2"}
-_KEPT = {"palette", "new_extradata", "param_change"}  # data of a packet that decoders need for later ones too
+_KEPT = {"palette", "new_extradata", "param_change"}  # data of a packet that later ones need too
 SHORT = 0.9  # share of the announced duration; a shorter video ends early
-# at most one, and only of this process: forked ones share the position in the file
-_kept: dict[tuple[int, Path], InputContainer] = {}
 
 
 class DecodeError(RuntimeError):
@@ -47,21 +41,8 @@ def open_video(path: Path) -> InputContainer:
     return av.open(f"file:{path}")
 
 
-def keep(path: Path, container: InputContainer) -> None:
-    """Leave a container open for the next :func:`opened` of the same path; closes the one before."""
-    _kept.clear()
-    _kept[os.getpid(), path] = container
-
-
-@contextmanager
-def opened(path: Path) -> Iterator[InputContainer]:
-    """Open a path's container, or take the one kept for it; its position is anywhere."""
-    with _kept.pop((os.getpid(), path), None) or open_video(path) as container:
-        yield container
-
-
 def video_stream(container: InputContainer) -> VideoStream:
-    """Return FFmpeg's best video stream, no cover picture and with a decoder, to be decoded in this thread alone."""
+    """Return FFmpeg's best video stream with a decoder, no cover picture, to be decoded in this thread alone."""
     best, usual = container.streams.best("video"), Disposition.default
     every = container.streams.video
     videos = [each for each in every if each.codec_context and not each.disposition & Disposition.attached_pic]
@@ -101,10 +82,7 @@ def seeks(stream: VideoStream, packets: Sequence[Seen]) -> bool:
 
 
 def check_file(container: InputContainer, stream: VideoStream, path: Path) -> None:
-    """Raise an ``av.InvalidDataError`` for what FFmpeg has opened, but is no whole video of its own.
-
-    A file whose index, or size, goes beyond its end would decode, but is not the video that the label was given to.
-    """
+    """Raise an ``av.InvalidDataError`` for a list, a text, or a file that is cut short, which would decode too."""
     if what := _NO_VIDEOS.get(container.format.name):
         raise av.InvalidDataError(0, f"{what}, no video")
     size = path.stat().st_size

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from itertools import groupby, islice, pairwise
+from itertools import islice, pairwise
 from math import ceil
 from pathlib import Path
 
@@ -22,7 +22,6 @@ from lit_video.video.decoding.container import (
     Seen,
     check_end,
     check_file,
-    keep,
     open_video,
     reading,
     seeks,
@@ -37,7 +36,6 @@ KEPT = 2**14  # tables in memory; one of an even rate takes about 2 kB, others 8
 TAIL = 32  # packets among which the last frame's is
 NO_TIMESTAMPS = 0x80  # AVFMT_NOTIMESTAMPS: FFmpeg makes times up
 FIRST = 64  # frames that would show a wrong order
-RUNS = 3  # runs of frames that a message names
 
 
 @dataclass(frozen=True)
@@ -67,15 +65,9 @@ class FrameTable:
         return float((times[number] - times[0]) * self.time_base if times else number * self.seconds / self.count)
 
     def where(self, numbers: Sequence[int]) -> str:
-        """Name frames and their times: ``frames 72 to 95 (2.88 to 3.80 s)``; the first ones of many."""
-        runs = [[n for _, n in run] for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])]
-        texts = []
-        for run in runs[:RUNS]:
-            ends = sorted({run[0], run[-1]})
-            numbered, at = " to ".join(map(str, ends)), " to ".join(f"{self.seconds_at(i):.2f}" for i in ends)
-            texts.append(f"frame{'s' * (len(ends) > 1)} {numbered} ({at} s)")
-        more = sum(map(len, runs[RUNS:]))
-        return ", ".join(texts) + (f" and {more} more" if more else "")
+        """Name the first of some frames, with its time, and count the others: ``frame 72 (2.88 s) and 23 more``."""
+        first = f"frame {numbers[0]} ({self.seconds_at(numbers[0]):.2f} s)"
+        return f"{first} and {len(numbers) - 1} more" if len(numbers) > 1 else first
 
 
 @lru_cache(KEPT)
@@ -101,10 +93,8 @@ def check_numbers(path: Path, numbers: Sequence[int], count: int) -> None:
 
 def stacked(path: Path, images: list[Frames]) -> Frames:
     """Stack images ``(height, width, 3)`` into one array; raises a :class:`DecodeError` for several sizes."""
-    sizes = sorted({image.shape[:2] for image in images})
-    if len(sizes) > 1:
-        (a, b), (c, d) = sizes[0], sizes[-1]
-        raise DecodeError(f"{path}: its frames have several sizes, {b}x{a} and {d}x{c}")
+    if len({image.shape for image in images}) > 1:
+        raise DecodeError(f"{path}: its frames have several sizes")
     return np.stack(images)
 
 
@@ -118,13 +108,11 @@ def _scan(path: Path) -> FrameTable:
     with reading(path):
         if path.exists() and not (path.is_file() or path.is_dir()):  # reading a pipe could wait for its writer for ever
             raise OSError(0, "neither a file nor a folder")
-        container = open_video(path)
-        stream = video_stream(container)
-        check_file(container, stream, path)
-        # numbers of packets, not contents, which together are the whole file
-        table = _table(path, container, stream, [seen(packet) for packet in container.demux(stream) if packet.size])
-    keep(path, container)
-    return table
+        with open_video(path) as container:
+            stream = video_stream(container)
+            check_file(container, stream, path)
+            packets = [seen(packet) for packet in container.demux(stream) if packet.size]
+            return _table(path, container, stream, packets)
 
 
 def _table(path: Path, container: InputContainer, stream: VideoStream, packets: Sequence[Seen]) -> FrameTable:

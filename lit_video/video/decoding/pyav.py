@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from fractions import Fraction
 from itertools import groupby, islice
-from math import inf
+from math import atan2, degrees, hypot, inf
 from pathlib import Path
+from typing import cast
 
 import av
 import av.logging
 import numpy as np
 from av.container import InputContainer
+from av.filter import Graph
 from av.packet import Packet
+from av.sidedata.sidedata import Type
 from av.video.codeccontext import VideoCodecContext
 from av.video.frame import PictureType, VideoFrame
 from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
-from lit_video.video.decoding.container import DecodeError, open_video, opened, reading, video_stream
+from lit_video.video.decoding.container import DecodeError, open_video, reading, video_stream
 from lit_video.video.decoding.frame_table import (
     Frames,
     FrameTable,
@@ -29,12 +33,12 @@ from lit_video.video.decoding.frame_table import (
     frame_table,
     stacked,
 )
-from lit_video.video.decoding.orientation import orientation
 
 # (path, frame numbers from 0) -> RGB (frames, height, width, 3); raises DecodeError and IndexError
 Decode = Callable[[Path, Sequence[int]], Frames]
 PREDICTED = {PictureType.P, PictureType.B}
 BETWEEN, HELD = {PictureType.B, PictureType.BI}, 16  # B frames, and how many can follow each other
+KINDS = 64  # kinds of side data, with room for later versions of FFmpeg
 
 
 def decode(path: Path, numbers: Sequence[int]) -> Frames:
@@ -54,7 +58,7 @@ def decode(path: Path, numbers: Sequence[int]) -> Frames:
     images: dict[int, Frames] = {}
     with reading(path):
         if table.keyframes:
-            with suppress(av.FFmpegError), opened(path) as container:  # one that cannot seek is read from its start
+            with suppress(av.FFmpegError), open_video(path) as container:  # one that cannot seek is read from its start
                 images = _by_time(container, table, wanted)
     if len(images) < len(wanted):
         images = dict(zip(wanted, decode_in_order(path, wanted), strict=True))
@@ -204,6 +208,36 @@ def _rgb(frame: VideoFrame, converter: VideoReformatter) -> Frames:
     transposed, upside_down, mirrored = orientation(frame)
     image = image.swapaxes(0, 1) if transposed else image
     return image[:: -1 if upside_down else 1, :: -1 if mirrored else 1]
+
+
+def orientation(frame: VideoFrame) -> tuple[bool, bool, bool]:
+    """Return whether a frame is shown transposed, whether its rows then are upside down, and its columns mirrored.
+
+    Raises:
+        av.FFmpegError: it is turned by another angle than a multiple of 90 degrees.
+    """
+    matrix = _side_data(frame).get("DISPLAYMATRIX")
+    a, b, _, c, d = np.frombuffer(matrix, np.int32)[:5].tolist() if matrix else (0, 0, 0, 0, 0)
+    across, down = hypot(a, c), hypot(b, d)
+    if not across or not down:  # no matrix, or one that leaves no picture: FFmpeg shows the stored one
+        return False, False, False
+    quarters, rest = divmod(round(degrees(atan2(b / down, a / across))), 90)
+    if rest:
+        turn = f"its header turns the picture by {(90 * quarters + rest) % 360} degrees"
+        raise av.PatchWelcomeError(0, f"{turn}; encode it upright: ffmpeg -i IN OUT")
+    return (True, b < 0, c < 0) if quarters % 2 else (False, d < 0, a < 0)
+
+
+def _side_data(frame: VideoFrame) -> Mapping[str, bytes]:
+    """Return the decoder's side data of a frame; PyAV raises where it has no name for a kind, such as EXIF."""
+    with suppress(ValueError):
+        return cast("Mapping[str, bytes]", frame.side_data)  # PyAV's type is too narrow
+    graph = Graph()
+    nodes = [graph.add_buffer(None, frame.width, frame.height, frame.format, time_base=Fraction(1, 1000))]
+    nodes += [graph.add("sidedata", f"mode=delete:type={kind}") for kind in range(len(Type), KINDS)]
+    graph.link_nodes(*nodes, graph.add("buffersink")).configure()
+    graph.vpush(frame)
+    return cast("Mapping[str, bytes]", graph.vpull().side_data)
 
 
 class KeptVideos:
