@@ -194,16 +194,12 @@ def _figure(rng: Rng, radius: tuple[float, float] = (0.14, 0.19), margin: float 
 def _cover(figure: Figure, shape: str, side: int) -> NDArray[np.float64]:
     """Return how much of each pixel a figure covers, 0 to 1; the picture is a torus."""
     rows, columns = np.mgrid[0:side, 0:side].astype(float)
-    x, y = around(columns - figure.x * side, side), around(rows - figure.y * side, side)
+    # signed distances on the torus
+    x, y = ((away + side / 2) % side - side / 2 for away in (columns - figure.x * side, rows - figure.y * side))
     cos, sin = np.cos(figure.angle), np.sin(figure.angle)
     # rows count downwards, so a growing angle turns clockwise
     dx, dy = cos * x + sin * y, cos * y - sin * x
     return np.clip(0.5 - distance(shape, dx, dy, np.array(figure.radius * side)), 0, 1)
-
-
-def around(offset: Floats, size: int) -> Floats:
-    """Return the signed distance on a circle of this circumference."""
-    return np.asarray((offset + size / 2) % size - size / 2)
 
 
 def distance(shape: str, dx: Floats, dy: Floats, radius: Floats) -> Floats:

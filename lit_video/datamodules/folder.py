@@ -12,21 +12,12 @@ from lit_video.errors import UserError
 from lit_video.utils.files import data_root, is_video
 from lit_video.utils.text import natural
 from lit_video.video.clips import VideoRecord
-from lit_video.video.sampling import positive
 
 _NAMED = 3  # files that the line about those left out names
 
 
-def frame_rate(path: str | Path, fps: float | None) -> float | None:
-    """Return the rate of a folder of frames; ``None`` for a video file, which has its own."""
-    return None if fps is None or is_video(path) else fps
-
-
-def folder_records(root: Path, split: Split, class_names: list[str], fps: float | None = None) -> Records:
-    """Return the videos of ``root/split/CLASS/``, by class, then by name; folders of frames too if ``fps`` is given.
-
-    Other files are counted, and the first ones named.
-    """
+def folder_records(root: Path, split: Split, class_names: list[str]) -> Records:
+    """Return the videos of ``root/split/CLASS/``, by class, then by name; count other files, and name the first."""
     folder, found, others = root / split, dict[str, list[str]](), list[str]()
     for entry in _shown(folder):
         if not entry.is_dir():
@@ -34,7 +25,7 @@ def folder_records(root: Path, split: Split, class_names: list[str], fps: float 
             continue
         found[entry.name] = []
         for one in _shown(entry.path):
-            if is_video(one.name) or (fps is not None and one.is_dir()):
+            if is_video(one.name):
                 found[entry.name].append(one.path)
             else:
                 others.append(f"{entry.name}/{one.name}")
@@ -42,13 +33,12 @@ def folder_records(root: Path, split: Split, class_names: list[str], fps: float 
         raise UserError(f"data.root: {folder} holds classes that {root / 'train'} has not: {', '.join(unknown)}")
     listed = [(path, label) for label, name in enumerate(class_names) for path in found.get(name, ())]
     if not listed:
-        frames = "" if fps else ", or folders of frames and their rate data.fps"
-        raise UserError(f"data.root: {folder} holds no video; expected {folder}/CLASS/VIDEO.mp4{frames}")
+        frames = "folders of frames are listed in a table (VideoCSV)"
+        raise UserError(f"data.root: {folder} holds no video; expected {folder}/CLASS/VIDEO.mp4; {frames}")
     if others:
         named = ", ".join(others[:_NAMED]) + (", ..." if len(others) > _NAMED else "")
         print_once(f"data.root: {len(others):,} left out of {folder}, no videos of a class ({named})")
-    times = [] if fps is None else [(None, None, frame_rate(path, fps)) for path, _ in listed]
-    return Records([path for path, _ in listed], [label for _, label in listed], times)
+    return Records([path for path, _ in listed], [label for _, label in listed])
 
 
 def _shown(folder: str | Path) -> list[os.DirEntry[str]]:
@@ -67,14 +57,11 @@ class VideoFolder(VideoDataModule):
 
     Args:
         root: the folder.
-        fps: frames per second of folders of frames, ``root/train/CLASS/VIDEO/``; ``None`` where there are none.
         **kwargs: see :class:`VideoDataModule`.
     """
 
-    def __init__(self, root: str, fps: float | None = None, **kwargs: Any) -> None:
+    def __init__(self, root: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        positive(fps=fps)
-        self.fps = fps
         self._records: dict[Split, Records] = {}
         self.root = data_root(root)
 
@@ -93,7 +80,7 @@ class VideoFolder(VideoDataModule):
     def records(self, split: Split) -> Records:
         """Return a split's videos, listed once."""
         if split not in self._records:
-            self._records[split] = folder_records(self.root, split, self.class_names, self.fps)
+            self._records[split] = folder_records(self.root, split, self.class_names)
         return self._records[split]
 
     @property

@@ -86,15 +86,14 @@ class EpicKitchens100(AnnotatedVideos):
         folders = (self.root / "rgb_frames" / person, self.root / person / "rgb_frames")
         for frames in folders:
             if video in self.folders.names(frames):
-                if video not in self._rates:
-                    missing = f"{video} is not in EPIC_100_video_info.csv, which gives the frames' rate"
-                    raise row.error("video_id", missing)
+                if not self._rates.get(video):
+                    raise row.error("video_id", f"{video} has no frame rate in EPIC_100_video_info.csv; add its row")
                 return VideoRecord(frames / video, label, start, end, self._rates[video])
         return VideoRecord(self.root / person / "videos" / f"{video}.mp4", label, start, end)
 
     @cached_property
-    def _rates(self) -> dict[str, float]:
-        return {row.text("video_id"): row.positive("fps") for row in self._rows("video_info", ("video_id", "fps"))}
+    def _rates(self) -> dict[str, float | None]:
+        return {row.text("video_id"): row.seconds("fps") for row in self._rows("video_info", ("video_id", "fps"))}
 
     def _csv(self, name: str) -> Path:
         return self.root / "annotations" / f"EPIC_100_{name}.csv"

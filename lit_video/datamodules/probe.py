@@ -5,23 +5,14 @@ from __future__ import annotations
 import json
 import os
 from array import array
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Literal
 
-from lit_video.video.decoding import (
-    Decode,
-    DecodeError,
-    Frames,
-    FrameTable,
-    decode,
-    decode_images,
-    forget_tables,
-    frame_table,
-    image_table,
-)
+from lit_video.video.clips import VideoRecord
+from lit_video.video.decoding import DecodeError, Frames, FrameTable, forget_tables
 from lit_video.video.decoding.container import open_video, reading
 from lit_video.video.decoding.damage import spoiled
 from lit_video.video.decoding.frame_table import compact
@@ -74,26 +65,22 @@ def probe(path: Path, name: str, every_frame: bool, fps: float | None = None) ->
     All frames are decoded too where the packets leave doubts. Faults are in ``status`` and ``reason``; the loaders
     refuse the same.
     """
-    info = stamp(path, name)
+    record, info = VideoRecord(path, 0, fps=fps), stamp(path, name)
     if info.status != "ok":
         return info
     forget_tables()  # the file may have changed
     try:
-        table = frame_table(path) if fps is None else image_table(path, fps)
-        read_frames = decode if fps is None else decode_images
+        table = record.table()
         picture = None
-        if fps is not None or not (every_frame or table.doubtful):
-            with nullcontext() if fps is not None else suppress(DecodeError):
-                picture = _first(path, table, read_frames)
+        if not (every_frame or table.doubtful):
+            with suppress(DecodeError):
+                picture = _first(record, table)
         if picture is None:
-            table = _decode_all(path, table)
-            picture = _first(path, table, read_frames)
+            table = _decode_all(record, table)
+            picture = _first(record, table)
         info.frames, info.seconds = table.count, float(table.seconds)
         info.height, info.width = picture.shape[1:3]
         info.fps = round(table.count / float(table.seconds), 3)
-        if fps is not None and every_frame:
-            for i in range(table.count):
-                read_frames(path, [i])
         info.decoded = every_frame
         info.damaged, info.table = len(table.damaged), pack(table)
         if table.damaged:
@@ -103,16 +90,21 @@ def probe(path: Path, name: str, every_frame: bool, fps: float | None = None) ->
     return info
 
 
-def _first(path: Path, table: FrameTable, read_frames: Decode) -> Frames:
+def _first(record: VideoRecord, table: FrameTable) -> Frames:
     """Decode the first frame that is not known to be damaged; where a part begins it may refer to missing ones."""
     first = next((i for i in range(table.count) if i not in table.damaged), None)
     if first is None:
-        raise DecodeError(f"{path}: all frames damaged: {table.damage}")
-    return read_frames(path, [first])
+        raise DecodeError(f"{record.path}: all frames damaged: {table.damage}")
+    return record.decode([first])
 
 
-def _decode_all(path: Path, table: FrameTable) -> FrameTable:
+def _decode_all(record: VideoRecord, table: FrameTable) -> FrameTable:
     """Decode from start to end: a frame that is missing or bad spoils its group of pictures."""
+    path = record.path
+    if record.fps is not None:
+        for number in range(table.count):
+            record.decode([number])
+        return table
     sound: list[int | None] = []  # times of frames
     bad: list[int | None] = []
     partial: set[int | None] = set()  # times of key frames that only begin to refresh the picture

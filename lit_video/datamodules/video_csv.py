@@ -6,7 +6,6 @@ from typing import Any
 
 from lit_video.datamodules.annotated import AnnotatedVideos
 from lit_video.datamodules.base import SPLITS, Split
-from lit_video.datamodules.folder import frame_rate
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
 from lit_video.utils.annotations import (
@@ -18,6 +17,7 @@ from lit_video.utils.annotations import (
     refuse_repeats,
     spelled,
 )
+from lit_video.utils.files import is_video
 from lit_video.utils.text import natural
 from lit_video.video.sampling import positive
 
@@ -151,7 +151,7 @@ class VideoCSV(AnnotatedVideos):
         labels = [self._class(row) for row in rows]
         self._read.clear()  # rows take much more memory than records
         paths = [file for file, *_ in segments.values()]
-        times = [(start, end, frame_rate(file, self.fps)) for file, start, end in segments.values()]
+        times = [(start, end, None if is_video(file) else self.fps) for file, start, end in segments.values()]
         return Records(paths, labels, times)
 
     def check(self) -> None:

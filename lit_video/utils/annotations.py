@@ -49,17 +49,6 @@ class Row:
             raise self.error(column, f"is {text!r}, expected a whole number from 0{top}")
         return int(text)
 
-    def positive(self, column: str) -> float:
-        """Return a number above 0, such as frames per second."""
-        text = self.text(column)
-        try:
-            value = float(text)
-        except ValueError:
-            value = 0.0
-        if not 0 < value < math.inf:
-            raise self.error(column, f"is {text!r}, expected a number above 0")
-        return value
-
     def member(self, column: str, numbers: Mapping[str, int], name: str | None = None) -> int:
         """Return the class number of a cell, or of a name made from it."""
         name = self.text(column) if name is None else name

@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import Any, Literal
 
 import numpy as np
@@ -167,12 +168,10 @@ class Augmentation:
     def __post_init__(self) -> None:
         if self.short_side and not 0 < self.short_side[0] <= self.short_side[1]:
             raise ValueError(f"short_side is {list(self.short_side)}, expected two ascending numbers of pixels")
-        for name in ("flip", "erasing", "smoothing", "colour", "grey"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected a number from 0 to 1")
-        for name in ("mixup", "cutmix"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected 0 or more")
+        probabilities = dict.fromkeys(("flip", "erasing", "smoothing", "colour", "grey"), 1.0)
+        for name, most in {"mixup": inf, "cutmix": inf, **probabilities}.items():
+            if not 0 <= getattr(self, name) <= most:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected a number from 0 to {most:g}")
 
 
 class TrainingView:
@@ -252,7 +251,7 @@ class WholeViews(EvaluationViews):
 
     def __init__(self, crops: int, size: ImageSize, short_side: int | None = None) -> None:
         if crops != 1 or short_side:
-            given = f"short_side is {short_side}" if short_side else f"test_crops is {crops}"
+            given = f"test_crops is {crops}, short_side is {short_side}"
             raise ValueError(f"{given}, but whole views are one crop of all of the frame")
         super().__init__(crops, size)
 

@@ -69,14 +69,10 @@ def _rows(records: Sequence[VideoRecord], known: Mapping[int, int], progress: bo
         read = pool.imap(partial(_digests, known), paths, chunksize=8)
         found = with_progress(read, len(paths), "digests of videos") if progress else read
         digests = dict(zip(paths, found, strict=True))
-    rows = [
-        (
-            *digests[record.path],
-            round(1000 * (record.start or 0)),
-            NO_END if record.end is None else round(1000 * record.end),
-        )
-        for record in listed
-    ]
+    rows = []
+    for record in listed:
+        end = NO_END if record.end is None else round(1000 * record.end)
+        rows.append((*digests[record.path], round(1000 * (record.start or 0)), end))
     return np.array(rows, np.int64).reshape(-1, 4)
 
 

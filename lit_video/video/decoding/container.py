@@ -88,33 +88,19 @@ def check_file(container: InputContainer, stream: VideoStream, path: Path) -> No
     size = path.stat().st_size
     if lost := sum(entry.pos + entry.size > size for entry in stream.index_entries):
         raise av.InvalidDataError(0, f"the file ends early, {lost} or more of its frames are cut off")
-    if container.format.name == "avi" and size < (end := _end_of_avi(path)) < 2**32:
-        raise av.InvalidDataError(0, f"the file ends early, it has {size:,} of {end:,} bytes")
-
-
-def _end_of_avi(path: Path) -> int:
-    """Return the byte at which the last frame of an AVI ends, by its lists; its index may be lost."""
-    end = at = 0
-    with path.open("rb") as file:
-        while (head := file.read(12))[:4] in {b"RIFF", b"LIST", b"JUNK", b"idx1"}:
-            length = 8 + int.from_bytes(head[4:8], "little")
-            end = at + length if head[8:] == b"movi" else end
-            at += 12 if head[:4] == b"RIFF" else length + length % 2
-            file.seek(at)
-    return end
 
 
 def check_end(container: InputContainer, stream: VideoStream, first: float, end: float, step: float) -> None:
     """Raise an ``av.InvalidDataError`` for a video whose header shows that the last frames are missing.
 
-    In seconds: ``first`` is the time of the first frame, ``end`` the end of the last, ``step`` from one to the next.
+    ``first`` is the time of the first frame in seconds, ``end`` the end of the last, ``step`` from one to the next.
     """
     formats, least = set(container.format.name.split(",")), SHORT
     here = end - first
-    if tag := stream.metadata.get("DURATION") if "matroska" in formats else None:  # despite its name an end
+    if tag := stream.metadata.get("DURATION") if "matroska" in formats else None:  # an end, despite its name
         hours, minutes, seconds = tag.split(":")
         announced, here, least = int(hours) * 3600 + int(minutes) * 60 + float(seconds), end, 1.0
-    elif formats & {"matroska", "flv"}:  # likewise
+    elif formats & {"matroska", "flv"}:  # an end too
         announced, here = (container.duration or 0) / 1e6 if len(container.streams) == 1 else 0.0, end
         least = 1.0 if "matroska" in formats else SHORT
     elif formats & {"mp4", "asf"}:

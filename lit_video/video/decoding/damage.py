@@ -24,10 +24,10 @@ _PAUSING = {"h264", "hevc"}  # codecs of recorders, which leave out frames in mp
 
 
 def spoiled(pts: Sequence[int], keys: Sequence[int], damaged: Collection[int]) -> list[int]:
-    """Return the numbers of frames that are unusable if those at the times ``damaged`` are; times are ascending.
+    """Return the numbers of frames that are unusable if those at the times ``damaged`` are; all times are ascending.
 
     A damaged key frame spoils the group before it too, in which its damage may have begun without a sign. Frames
-    before the first of the key frames, at the times ``keys``, are unusable, unless there is none.
+    before the first key frame are unusable, unless there is none.
     """
     if not damaged and (not keys or pts[0] >= keys[0]):
         return []
@@ -67,10 +67,7 @@ def without_jumps(times: Sequence[int], found: Gaps) -> list[int]:
 
 
 def joints(packets: Sequence[Seen], base: Fraction) -> dict[int, bool]:
-    """Find the packets at which a stream begins anew, with whether time falls there: by over a second or to the start.
-
-    Elsewhere it jumps ahead. Both the times of decoding and of display do.
-    """
+    """Find packets where a stream begins anew, with whether time falls (over a second, or to the start) or jumps ahead."""
     timed = [(i, packet) for i, packet in enumerate(packets) if packet.dts is not None]
     found, least, most = dict[int, bool](), int(-1 / base), int(JUMP / base)
     for (_, one), (i, other) in pairwise(timed):
