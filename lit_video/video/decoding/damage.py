@@ -67,7 +67,7 @@ def without_jumps(times: Sequence[int], found: Gaps) -> list[int]:
 
 
 def joints(packets: Sequence[Seen], base: Fraction) -> dict[int, bool]:
-    """Find packets where a stream begins anew, with whether time falls (over a second, or to the start) or jumps ahead."""
+    """Find packets where a stream begins anew: time falls by over a second or to the start (true), or jumps ahead."""
     timed = [(i, packet) for i, packet in enumerate(packets) if packet.dts is not None]
     found, least, most = dict[int, bool](), int(-1 / base), int(JUMP / base)
     for (_, one), (i, other) in pairwise(timed):
