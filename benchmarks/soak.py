@@ -41,7 +41,7 @@ TWO_RANKS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("worker killed", "run disk full"), ("training", "test")),
     **dict.fromkeys(("run disk read-only", "file size limited", "memory limited", "TMPDIR full"), ("training",)),
     **dict.fromkeys(("clock a day ahead", "second process"), ("training",)),
-    **dict.fromkeys(("last.ckpt truncated", "both checkpoints empty"), ("stopped",)),
+    **dict.fromkeys(("last.ckpt truncated", "last.ckpt empty"), ("stopped",)),
 }
 
 

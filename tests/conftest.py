@@ -63,7 +63,7 @@ def home(data_root):
 
 def draw_nothing(patch):
     """Leave out a tiny run's pictures, which take longer than its training."""
-    patch.setattr("lit_video.training.callbacks.predictions.SavePredictions._draw", lambda *_: None)
+    patch.setattr("lit_video.training.callbacks.records.SavePredictions._draw", lambda *_: None)
 
 
 @pytest.fixture(autouse=True)

@@ -171,10 +171,10 @@ class References:
 
 
 def _run(setting: Setting, place: Place, right: int) -> Attempt:
-    """A run that ended as it should, stopped once it has two checkpoints if it should end with ``TERMINATED``."""
+    """A run that ended as it should, stopped once it has a checkpoint if it should end with ``TERMINATED``."""
     with Attempt(setting, place, slow=right == TERMINATED) as attempt:
         if right == TERMINATED:
-            attempt.wait_for(lambda run: (run.run_dir / "previous.ckpt").exists())
+            attempt.wait_for(lambda run: _has_checkpoint(run.run_dir))
             attempt.process.send_signal(signal.SIGTERM)
         if (status := attempt.wait()) != right:
             raise RuntimeError(f"{setting} ends with {status}, not {right}, without a fault:\n{last_lines(attempt)}")
@@ -206,7 +206,7 @@ def run_cell(cell: Cell, references: References) -> Record:
 
 
 def _has_checkpoint(run_dir: Path) -> bool:
-    return any((run_dir / name).exists() for name in ("last.ckpt", "previous.ckpt"))
+    return (run_dir / "last.ckpt").exists()
 
 
 def _inject(setting: Setting, place: Place, injection: Injection, record: Record, right: Outcome) -> None:

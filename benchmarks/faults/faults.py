@@ -213,13 +213,12 @@ HARMS: dict[str, Callable[[Path], Any]] = {
     "a byte flipped": flip,
     "malicious": trap,
 }
-FILES = {"both checkpoints": ("last.ckpt", "previous.ckpt"), "W&B folder": ("wandb/**/*",)}
+FILES = {"W&B folder": ("wandb/**/*",)}
 STOPPED, FINISHED = ("stopped",), ("finished",)
 # files of a run that stopped in training, or is finished, and how they are damaged
 DAMAGES: dict[str, tuple[str, ...]] = {
     **{f"last.ckpt {harm}": STOPPED for harm in ("truncated", "empty", "garbage", "malicious")},
     "last.ckpt: a byte flipped": STOPPED,
-    **{f"both checkpoints {harm}": STOPPED for harm in ("malicious", "empty")},
     **{f"{name} garbage": STOPPED + FINISHED for name in ("curves.csv", "W&B folder")},
     **{f"run.json {harm}": STOPPED + FINISHED for harm in ("truncated", "empty", "nested", "garbage")},
     **{f"predictions.npz {harm}": FINISHED for harm in ("truncated", "garbage")},

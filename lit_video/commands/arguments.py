@@ -115,7 +115,7 @@ SHARED: dict[str, dict[str, Any]] = {
         names=("--ckpt", "--ckpt_path"),
         type=find_checkpoint,
         metavar="RUN",
-        help="a run's last.ckpt, its folder, or TABLE/ROW of runs/",
+        help="a run's last.ckpt or its folder",
     ),
     "--clips": dict(type=positive, metavar="N", help="views in time (default: as tested in training)"),
     "--config": dict(
@@ -138,7 +138,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "--jobs": dict(
         type=positive,
         metavar="N",
-        help="runs at a time, each on a GPU or a share of the cores (default: one; of sweep: one per GPU)",
+        help="runs at a time, here each on a GPU or a share of the cores (default: one; of sweep: one per GPU)",
     ),
     "--json": dict(action="store_true", help="print as JSON"),
     "--recipe": dict(help="the scale's recipe where the paper and its code disagree: paper or released"),

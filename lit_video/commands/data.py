@@ -8,11 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from lit_video.commands.arguments import add_output, existing, number
-from lit_video.commands.names import refuse_unknown_class
-from lit_video.commands.parser import Parser
+from lit_video.commands.parser import Parser, refuse_unknown_class
 
 
-def add(parser: Parser) -> None:
+def data_arguments(parser: Parser) -> None:
     """Add the commands of the group."""
     parser.add_commands({"check": check, "prepare": prepare})
     checking, preparation = parser.commands["check"], parser.commands["prepare"]

@@ -1,6 +1,7 @@
 """The tree of commands: argparse with a parser for each; a mistake is one line."""
 
 import argparse
+import ast
 import inspect
 import os
 import re
@@ -8,20 +9,27 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
 from lit_video import __version__
-from lit_video.commands.names import refuse_unknown_class, refuse_wrong_number
 from lit_video.errors import UserError
 from lit_video.utils.text import did_you_mean
 
-# modules beside this one, in the order of the help: each has ``run(arguments)``, whose docstring is the command's help,
-# and ``add(parser)`` for its examples and arguments; a group has ``add`` alone, for the commands in it
-COMMANDS = (
-    *("finetune", "compare", "fit", "sweep", "table", "report", "pack", "profile", "test", "predict"),
-    *("attention", "cost", "export", "weights", "benchmark", "reproduce", "dashboard", "data", "doctor"),
-)
+# modules beside this one and their commands, in the order of the help; each command has a function of its name, whose
+# docstring is the help, and NAME_arguments(parser) for its examples and arguments; a group has the latter alone
+MODULES = {
+    "own_videos": ("finetune", "compare"),
+    "running": ("fit", "sweep"),
+    "results": ("table", "report", "pack", "reproduce", "dashboard"),
+    "models": ("test", "predict", "attention", "export", "weights"),
+    "profile": ("profile",),
+    "measuring": ("cost", "benchmark"),
+    "data": ("data",),
+    "doctor": ("doctor",),
+}
+COMMANDS = {name: module for module, names in MODULES.items() for name in names}
 PROGRAM = "lit_video"
 
 # other programs' names of settings, and ours
@@ -35,6 +43,11 @@ MEANT = {
     "batch_size": "--data.batch_size",
     "dry_run": "--print_config of fit, --dry-run of sweep",
 }
+
+# folders of the classes that a setting names
+PACKAGE = Path(__file__).parents[1]
+FOLDERS = {"data": "datamodules", "dataset": "datamodules", "model": "modules"}
+BASES = {"VideoDataModule", "AnnotatedVideos", "VideoClassifier"}
 
 
 class Parser(argparse.ArgumentParser):
@@ -78,7 +91,6 @@ class Parser(argparse.ArgumentParser):
         for word in settings:
             setting, _, value = word.lstrip("-").partition("=")
             refuse_unknown_class(setting, value)
-            refuse_wrong_number(setting, value)
         asked = [word for word in settings if word.partition("=")[0].endswith(".help")]
         if self.show_settings and (asked or own[:2] == ["--help", "all"]):
             show = self.show_settings
@@ -134,16 +146,32 @@ class Parser(argparse.ArgumentParser):
         return name in self.settings or name.startswith(tuple(f"{setting}." for setting in self.settings))
 
 
+def refuse_unknown_class(setting: str, name: str) -> None:
+    """Refuse a setting such as ``data``, ``model.class_path`` or ``model.help`` that names no class of this package.
+
+    Raises:
+        UserError: names the classes.
+    """
+    folder = FOLDERS.get(setting.removesuffix(".help").removesuffix(".class_path"))
+    if not folder or name == "null" or not name.isidentifier() or Path(name).is_file():
+        return
+    nodes = ast.parse((PACKAGE / folder / "__init__.py").read_text(encoding="utf-8")).body
+    own = [node for node in nodes if isinstance(node, ast.ImportFrom) and f".{folder}." in str(node.module)]
+    known = sorted({each.name for node in own for each in node.names} - BASES)
+    if name not in known:
+        raise UserError(f"{setting}: no such class: {name}{did_you_mean(name, known)}; there are {', '.join(known)}")
+
+
 def tree(command: str = "") -> Parser:
     """Build the parser of all commands, or of one alone, which is quicker."""
     root = Parser(PROGRAM, "Train, compare and reproduce video transformers.")
     root.epilog = f"{PROGRAM} COMMAND --help: examples and all options of a command"
     root.add_argument("-V", "--version", action="version", version=__version__)
     names = [command] if command in COMMANDS else COMMANDS
-    modules = {name: import_module(f"lit_video.commands.{name}") for name in names}
-    root.add_commands({name: getattr(module, "run", module) for name, module in modules.items()})
+    modules = {name: import_module(f"lit_video.commands.{COMMANDS[name]}") for name in names}
+    root.add_commands({name: getattr(module, name, module) for name, module in modules.items()})
     for name, module in modules.items():
-        module.add(root.commands[name])
+        getattr(module, f"{name}_arguments")(root.commands[name])
     return root
 
 

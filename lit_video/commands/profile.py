@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -30,14 +30,7 @@ OTHERS = {"window": "exact1_time", "mixing": "xvit1", "factorised": "vivit3", "f
 ROWS = {name: name for name in TIMESFORMER} | OTHERS
 
 
-class BuiltIn(NamedTuple):
-    """A scheme of the papers, made as ``(width, heads)``, and its row of the skills."""
-
-    make: Callable[..., Scheme]
-    row: str
-
-
-def add(parser: Parser) -> None:
+def profile_arguments(parser: Parser) -> None:
     """Examples and arguments."""
     parser.examples("my_scheme.py", "my_scheme.py --on videos --seeds 0,1,2")
     text = "FILE.py, FILE.py:CLASS or MODULE.CLASS of your own, or the name of a built-in scheme"
@@ -50,7 +43,7 @@ def add(parser: Parser) -> None:
     add_settings(parser)
 
 
-def run(arguments: Namespace) -> int:
+def profile(arguments: Namespace) -> int:
     """Check an attention scheme, show what it sees and costs, and train it on skills.
 
     Draws which tokens see which, and after how many layers; measures parameters, multiply-adds, memory and time beside
@@ -75,7 +68,7 @@ def run(arguments: Namespace) -> int:
         return 1
     words = in_words(contract.sight)
     print("", *(f"{key}: {text}" for key, text in words.items()), sep="\n", flush=True)
-    schemes = {name: kind} | {key: other.make for key, other in built_in().items() if key != name}
+    schemes = {name: kind} | {key: other for key, other in built_in().items() if key != name}
     found = costs({key: partial(each, WIDTH, HEADS) for key, each in schemes.items()})
     print("", text_table("One layer, a clip of 16 x 64 x 64 pixels, on this CPU", HEADER, cells(found)), sep="\n")
     folder: Path = arguments.output or Path("profile") / name
@@ -90,14 +83,13 @@ def run(arguments: Namespace) -> int:
     return _skills(arguments, name, folder)
 
 
-def built_in() -> dict[str, BuiltIn]:
-    """Return the schemes of the papers, by name."""
+def built_in() -> dict[str, Callable[..., Scheme]]:
+    """Return the schemes of the papers by name, each made as ``(width, heads)``."""
     from lit_video.attention import Factorised, FactorisedHeads, LocalWindow, Mixing, MixingPlan
     from lit_video.network.timesformer import SCHEMES
 
     others = (LocalWindow, partial(Mixing, plan=MixingPlan()), Factorised, FactorisedHeads)
-    kinds: dict[str, Callable[..., Scheme]] = SCHEMES | dict(zip(OTHERS, others, strict=True))
-    return {name: BuiltIn(kind, ROWS[name]) for name, kind in kinds.items()}
+    return SCHEMES | dict(zip(OTHERS, others, strict=True))
 
 
 def _scheme(text: str) -> tuple[str, Callable[..., Scheme]]:
@@ -106,7 +98,7 @@ def _scheme(text: str) -> tuple[str, Callable[..., Scheme]]:
     from lit_video.schemes.loading import import_scheme
 
     if text in (known := built_in()):
-        return text, known[text].make
+        return text, known[text]
     try:
         name = import_scheme(text)
     except ValueError as error:
@@ -122,7 +114,7 @@ def _picture(name: str, seen: Sight, words: dict[str, str]) -> bytes:
 
     sights = {name: seen}
     for key in ("space", "mixing", "factorised_heads", "joint"):
-        make = partial(built_in()[key].make, WIDTH, HEADS)
+        make = partial(built_in()[key], WIDTH, HEADS)
         sights.setdefault(key, sight(lambda layer: make(), GRID, DEPTH))  # noqa: B023  # called at once
     return sight_picture(name, sights, words)
 
@@ -149,7 +141,7 @@ def _skills(arguments: Namespace, name: str, folder: Path) -> int:
     from lit_video.tables.summary import read_runs, summarise
     from lit_video.utils.text import text_table
 
-    row, runs = built_in()[name].row if name in built_in() else name, folder / "runs"
+    row, runs = ROWS.get(name, name), folder / "runs"
     with writing("--output", folder):
         file = _experiment(folder, row, arguments.scheme)
     flags = ["--row", row, "--runs", str(runs), *_flags(arguments)]

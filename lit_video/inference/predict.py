@@ -155,8 +155,8 @@ def load(source: str | Path | TrainedModel) -> TrainedModel:
     """Load a trained model with its classes and the settings of its clips.
 
     Args:
-        source: a run's folder, as ``finetune`` prints it, its ``last.ckpt``, or ``TABLE/ROW`` of ``runs/``; the name of
-            published weights that have been fetched (unnamed classes are called by their numbers); or a loaded model.
+        source: a run's folder, as ``finetune`` prints it, or its ``last.ckpt``; the name of published weights that have
+            been fetched (unnamed classes are called by their numbers); or a loaded model.
 
     Raises:
         UserError: there is no such run, its checkpoint is wrong, or the weights have not been fetched or do not fit.

@@ -1,32 +1,40 @@
-"""The queue of this machine: a process for each run, each on its GPUs or its share of the cores."""
+"""The queue of this machine: a process for each run, each on its GPUs or its share of the cores; tables of runs."""
 
 import os
 import re
 import signal
 import subprocess
+import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import takewhile
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
 from lit_video.errors import UserError
-from lit_video.launching.states import Observed, lock_held, observe
-from lit_video.runs.status import Status, read_status, write_status
+from lit_video.launching.states import Observed, State, jobs_of, lock_held, observe
+from lit_video.runs.results import read_status
 from lit_video.training.request import Run
-from lit_video.utils.processes import PARENT, usable_cores
-from lit_video.utils.stop_signals import DONE, MISTAKE, handled_by
-from lit_video.utils.text import plural
+from lit_video.utils.parallel import EVERY
+from lit_video.utils.processes import PARENT, requeue, usable_cores
+from lit_video.utils.stop_signals import AGAIN, DONE, FAILED, MISTAKE, PREEMPTED, STATUS, handled_by
+from lit_video.utils.text import plural, text_table, time_left
 
-Place = Mapping[str, str]  # variables of the environment for one run at a time
-HERE: Place = {}
+Slot = Mapping[str, str]  # variables of the environment for one run at a time
+HERE: Slot = {}
+# variables that a run must not inherit from the job or the process group that its queue runs in
+FOREIGN = re.compile(r"(SLURM_|MASTER_|TORCHELASTIC_).*|(LOCAL_|NODE_|GROUP_)?RANK|(LOCAL_)?WORLD_SIZE")
+ENDED = ("failed", "stopped", "preempted")
+ORDER: tuple[State, ...] = ("running", "queued", "preempted", "failed", "lost", "stopped", "done", "not started")
+LEFT_ALONE = "runs elsewhere, left alone"
+POLL = 0.2  # seconds between looks at the processes
 
 
-def places(jobs: int | None, gpus_per_run: int | None) -> list[Place]:
-    """Share out the GPUs: a place for each ``gpus_per_run`` (1) of them, at most ``jobs``; else ``jobs`` (1)."""
+def slots(jobs: int | None, gpus_per_run: int | None) -> list[Slot]:
+    """Share out the GPUs: a slot for each ``gpus_per_run`` (1) of them, at most ``jobs``; else ``jobs`` (1)."""
     found, each = gpus(), gpus_per_run or 1
     if gpus_per_run and len(found) < gpus_per_run:
         raise UserError(f"--gpus-per-run {gpus_per_run}: this machine has {len(found)} GPUs; give --jobs N on a CPU")
@@ -39,26 +47,19 @@ def places(jobs: int | None, gpus_per_run: int | None) -> list[Place]:
 
 
 def gpus() -> list[str]:
-    """Return the GPUs that this process may use, by number or name, without importing torch."""
-    if (visible := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
-        return list(takewhile(lambda name: name not in {"", "-1"}, visible.replace(" ", "").split(",")))
-    try:
-        done = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=60)
-    except (OSError, subprocess.TimeoutExpired):
-        return []
-    return [str(i) for i in range(sum(line.startswith("GPU ") for line in done.stdout.splitlines()))]
+    """Return the GPUs that this process may use, by number or name."""
+    import torch  # here, because importing torch takes seconds
 
-
-# variables that a run must not inherit from the job or the process group that its queue runs in
-FOREIGN = re.compile(r"(SLURM_|MASTER_|TORCHELASTIC_).*|(LOCAL_|NODE_|GROUP_)?RANK|(LOCAL_)?WORLD_SIZE")
-ENDED = ("failed", "stopped", "preempted")
+    count = torch.cuda.device_count()
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return visible.replace(" ", "").split(",")[:count] if visible else [str(i) for i in range(count)]
 
 
 class Attempt(NamedTuple):
     """A run's process, the first one of several."""
 
     run: Run
-    place: Place
+    slot: Slot
     process: subprocess.Popen[bytes]
 
 
@@ -69,30 +70,21 @@ def launch(command: Sequence[str], environment: Mapping[str, str], log: Path) ->
 
 
 def reason(attempt: Attempt) -> str:
-    """Return why a run ended without a result; write it as its status where the run could not do that itself."""
-    from filelock import FileLock, Timeout
-
+    """Return why a run ended without a result: its own message, a signal, or the last line of its log."""
     run, code, status = attempt.run, attempt.process.returncode, read_status(attempt.run.folder)
     if status and status.state in ENDED and status.pid == attempt.process.pid:
         return status.message
+    if code < 0:
+        return f"killed by {signal.Signals(-code).name}"
     log = run.log.read_text(encoding="utf-8", errors="replace") if run.log.exists() else ""
-    last = log.rstrip().rpartition("\n")[2].strip() or f"exit status {code}"
-    message = f"killed by {signal.Signals(-code).name}" if code < 0 else last
-    step, steps = (status.step, status.steps) if status else (0, 0)
-    with suppress(Timeout, OSError), FileLock(run.folder / "lock", timeout=0):
-        write_status(run.folder, Status("failed", step, steps, message=message))
-    return message
-
-
-LEFT_ALONE = "runs elsewhere, left alone"
-POLL = 0.2  # seconds between looks at the processes
+    return log.rstrip().rpartition("\n")[2].strip() or f"exit status {code}"
 
 
 @dataclass
 class Queue:
     """Runs that wait, and runs that run."""
 
-    places: Sequence[Place]
+    slots: Sequence[Slot]
     say: Callable[[str], None]
     jobs: Mapping[str, str] = field(default_factory=dict)  # Slurm's, see :func:`~lit_video.launching.states.jobs_of`
     missing: list[Run] = field(default_factory=list)  # runs without a result: failed, or run by another process
@@ -102,7 +94,7 @@ class Queue:
 
     def work(self, runs: Sequence[Run], watch: Callable[[], None] = lambda: None) -> None:
         """Run all, in their order, calling ``watch`` several times a second; a signal stops them (:attr:`stop`)."""
-        self._waiting, free, stopping = list(runs), list(self.places), False
+        self._waiting, free, stopping = list(runs), list(self.slots), False
         with self._signals():
             while self._running or (self._waiting and not self.stop):
                 while self._waiting and free and not self.stop:
@@ -110,7 +102,7 @@ class Queue:
                         free.pop(0)
                 for attempt in [each for each in self._running if each.process.poll() is not None]:
                     self._running.remove(attempt)
-                    free.insert(0, attempt.place)
+                    free.insert(0, attempt.slot)
                     self._ended(attempt)
                 if self.stop and not stopping:
                     stopping = True
@@ -120,32 +112,23 @@ class Queue:
                 watch()
                 time.sleep(POLL)
 
-    def observe(self, run: Run) -> Observed:
-        """Return the state of a run, also before its turn, and before its process has its lock."""
-        observed = observe(run.folder, {})
-        if observed.active or observed.state == "done":
-            return observed
-        if any(attempt.run == run for attempt in self._running):
-            return Observed("running", "starting", observed.status, True)
-        return Observed("queued", status=observed.status) if run in self._waiting else observed
-
     def leave(self, run: Run, detail: str) -> None:
         """Leave a run to the process or the job that has it."""
         self.missing.append(run)
         self.say(f"{run.name}: {LEFT_ALONE} ({detail})")
 
-    def _start(self, run: Run, place: Place) -> bool:
+    def _start(self, run: Run, slot: Slot) -> bool:
         """Start a run, unless another process has it by now."""
         observed = observe(run.folder, self.jobs)
         if observed.active:
             self.leave(run, observed.detail)
             return False
-        devices = place.get("CUDA_VISIBLE_DEVICES")
+        devices = slot.get("CUDA_VISIBLE_DEVICES")
         self.say(f"{run.name}: starting ({f'GPU {devices}, ' if devices else ''}log {run.log})")
         environment = {key: value for key, value in os.environ.items() if not FOREIGN.fullmatch(key)}
-        environment |= dict(place) | {PARENT: str(os.getpid()), "PYTHONUNBUFFERED": "1"}
+        environment |= dict(slot) | {PARENT: str(os.getpid()), "PYTHONUNBUFFERED": "1"}
         run.folder.mkdir(parents=True, exist_ok=True)
-        self._running.append(Attempt(run, place, launch(run.command, environment, run.log)))
+        self._running.append(Attempt(run, slot, launch(run.command, environment, run.log)))
         if self.stop:  # the signal came while the process was started
             self._send()
         return True
@@ -184,3 +167,114 @@ class Queue:
         preempted = self.stop in (signal.SIGUSR1, signal.SIGUSR2)
         for attempt in self._running:
             attempt.process.send_signal(self.stop if self.stop and preempted else signal.SIGTERM)
+
+
+def run_here(command: str, runs: Sequence[Run], slots: Sequence[Slot], reuse: bool) -> int:
+    """Run what is left on this machine; returns the exit status, 0 if there is no run without a result.
+
+    ``command`` is its name, for messages; ``runs`` are all, the finished ones too.
+    """
+    if reuse and len(slots) > 1:
+        raise UserError("--reuse: a row takes what a finished row has trained, so one runs at a time; give --jobs 1")
+    left = unfinished(runs)
+    queue, told = Queue(slots, say, jobs_of(run.folder for run in left)), time.monotonic()
+
+    def tell() -> None:
+        nonlocal told
+        if time.monotonic() - told >= EVERY:
+            told = time.monotonic()
+            say(_at_work(runs))
+
+    queue.work(left, tell)
+    say(counts([observe(run.folder, {}) for run in runs]))
+    if queue.stop:
+        requeued = requeue() if STATUS[queue.stop] == PREEMPTED else ""
+        end = "; ".join(filter(None, [f"stopped by {queue.stop.name}", requeued, AGAIN]))
+        print(f"{command}: {end}", file=sys.stderr, flush=True)
+        return STATUS[queue.stop]
+    missing = [run for run in queue.missing if observe(run.folder, {}).state != "done"]
+    if missing:
+        print(f"{command}: {len(missing)} runs have no result; {AGAIN}", file=sys.stderr, flush=True)
+    return FAILED if missing else DONE
+
+
+def unfinished(runs: Sequence[Run]) -> list[Run]:
+    """Return the runs without a result of the whole training, after a check for mistakes of all of them."""
+    from lit_video.runs.folder import writable
+    from lit_video.training.run import is_done  # here, because importing torch takes seconds
+
+    left = [run for run in runs if not is_done(run)]
+    for run in runs:  # before this nothing is written
+        writable(run.folder)
+    if len(left) < len(runs):
+        print(f"{len(runs) - len(left)} of {len(runs)} runs are finished, skipped", flush=True)
+    return left
+
+
+def free(runs: Sequence[Run]) -> list[Run]:
+    """Return the runs that neither a process nor Slurm has; print a line for each of the others."""
+    jobs = jobs_of(run.folder for run in runs)
+    observed = [observe(run.folder, jobs) for run in runs]
+    for run, each in zip(runs, observed, strict=True):
+        if each.active:
+            say(f"{run.name}: {LEFT_ALONE} ({each.detail})")
+    return [run for run, each in zip(runs, observed, strict=True) if not each.active]
+
+
+def show(runs: Sequence[Run]) -> int:
+    """Print how far all runs are."""
+    jobs = jobs_of(run.folder for run in runs)
+    observed = [observe(run.folder, jobs) for run in runs]
+    header = ["table", "row", "seed", "state", "progress", "clips/s", "data wait", "left", ""]
+    body = [
+        [run.request.table.name, run.row.name, str(run.seed), each.state, *_progress(each), each.detail]
+        for run, each in zip(runs, observed, strict=True)
+    ]
+    say(text_table("", header, body))
+    say(counts(observed))
+    return DONE
+
+
+def say(line: str) -> None:
+    """Print a line at once."""
+    print(line, flush=True)
+
+
+def _at_work(runs: Sequence[Run]) -> str:
+    """Return how many runs are in each state, and the progress of those that run."""
+    observed = [observe(run.folder, {}) for run in runs]
+    lines = [
+        " ".join(filter(None, [run.name, each.detail.partition(" on ")[0], *_progress(each)[::3]]))
+        for run, each in zip(runs, observed, strict=True)
+        if each.state == "running"
+    ]
+    return "; ".join([counts(observed), *_total(observed), *lines])
+
+
+def _total(observed: Sequence[Observed]) -> list[str]:
+    """Return about how long all runs take, if each takes as long as those at work and as many run at a time."""
+    known = [each.status for each in observed if each.state == "running" and each.status and each.status.seconds_left]
+    if not known:
+        return []
+    whole = max(one.seconds_left * one.steps / max(1, one.steps - one.step) for one in known)
+    waiting = sum(each.state not in ("done", "running", "failed") for each in observed)
+    return [f"about {time_left(max(one.seconds_left for one in known) + whole * waiting / len(known))} for all"]
+
+
+def counts(observed: Sequence[Observed]) -> str:
+    """Return how many runs are in each state."""
+    by_state = Counter(each.state for each in observed)
+    parts = [f"{by_state[state]} {state}" for state in ORDER if by_state[state]]
+    return f"{len(observed)} runs: {', '.join(parts)}"
+
+
+def _progress(each: Observed) -> list[str]:
+    """Step of steps, clips per second, share that waits for data and time left, as far as they hold now."""
+    status = each.status
+    if status is None or not status.steps or each.state == "done":
+        return [""] * 4
+    progress = f"{status.step}/{status.steps} {100 * status.step // status.steps} %"
+    if each.state != "running" or status.state not in ("training", "image model"):
+        return [progress, "", "", ""]
+    speed = [f"{status.clips_per_second:.0f}", f"{status.data_wait:.0f} %"] if status.clips_per_second else ["", ""]
+    return [progress, *speed, time_left(status.seconds_left) if status.seconds_left else ""]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from lit_video.errors import UserError
-from lit_video.runs.status import Status, read_status, write_status
+from lit_video.runs.results import Status, read_status, write_status
 from lit_video.training.request import Run
 
 # a run saves a checkpoint and asks Slurm to queue it again on this signal, which comes this long before the time limit

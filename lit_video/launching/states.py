@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from lit_video.errors import UserError
-from lit_video.runs.results import read_result
-from lit_video.runs.status import RUNNING, Status, read_status
+from lit_video.runs.results import RUNNING, Status, read_result, read_status
 
 State = Literal["done", "running", "queued", "preempted", "failed", "stopped", "lost", "not started"]
 

@@ -67,10 +67,6 @@ class TaskPredictions:
         """Return whether each video's class is among its ``top`` predictions."""
         return self.rank < top
 
-    def top1_of(self, classes: Sequence[int]) -> float:
-        """Top-1 in percent over the videos of some classes."""
-        return 100 * float(self.hits()[np.isin(self.target, classes)].mean())
-
 
 @dataclass(frozen=True)
 class Predictions:

@@ -1,20 +1,25 @@
-"""Result and learning curve of a run."""
+"""Result, learning curve and state of a run."""
 
 import csv
 import io
 import json
 import math
+import os
+import socket
+import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
-from lit_video.runs.files import AGAIN, RUN, run_file
+from lit_video.errors import UserError
+from lit_video.runs.files import AGAIN, RUN, read_run, run_file, update_run
 from lit_video.utils.files import read_whole, write_table
+from lit_video.utils.processes import job_name
 
 CURVES = "curves.csv"
 COLUMNS = ("epoch", "step", "train/loss", "val/loss", "val/clip_top1", "val/clip_top5", "train/clip_top1")
 NUMBERS = ("params", "gmacs", "views", "seconds", "test_videos")
-
 Point = Mapping[str, float]
 
 
@@ -51,10 +56,62 @@ def write_curves(run_dir: Path, points: Sequence[Point]) -> None:
 
 def read_curves(run_dir: Path) -> list[Point]:
     """Read the curve's points; none if the run kept none."""
-    then = "delete it, the run's results are in other files"
-    return read_whole(run_dir / CURVES, lambda: _parse_curves(run_file(run_dir, CURVES).decode()), then) or []
+
+    def read() -> list[Point]:
+        rows = csv.DictReader(io.StringIO(run_file(run_dir, CURVES).decode(), newline=""))
+        return [{key: float(value) for key, value in row.items() if value} for row in rows]
+
+    return read_whole(run_dir / CURVES, read, "delete it, the run's results are in other files") or []
 
 
-def _parse_curves(text: str) -> list[Point]:
-    rows = csv.DictReader(io.StringIO(text, newline=""))
-    return [{key: float(value) for key, value in row.items() if value} for row in rows]
+State = Literal[
+    "queued",
+    "starting",
+    "image model",
+    "preparing data",
+    "training",
+    "testing",
+    "writing",
+    "preempted",
+    "stopped",
+    "failed",
+]
+RUNNING: tuple[State, ...] = ("starting", "image model", "preparing data", "training", "testing", "writing")
+
+
+@dataclass(frozen=True)
+class Status:
+    """State of a run; numbers are 0 while unknown.
+
+    ``queued``: Slurm has it. The last three are ends without a result: ``preempted`` resumes by itself or by the same
+    command, ``stopped`` by Ctrl-C or SIGTERM, ``failed`` by an error.
+    """
+
+    state: State
+    step: int = 0  # optimizer step
+    steps: int = 0  # in the whole training
+    clips_per_second: float = 0.0
+    seconds_left: float = 0.0  # until training ends
+    data_wait: float = 0.0  # percent of the training's time
+    message: str = ""  # why it ended, in a line
+    host: str = field(default_factory=socket.gethostname)
+    pid: int = field(default_factory=os.getpid)  # the first process
+    job: str = field(default_factory=job_name)  # Slurm's
+    time: float = field(default_factory=time.time)  # when it was written, in seconds since 1970
+
+
+def write_status(run_dir: Path, status: Status) -> None:
+    """Write the state, whole or not at all. A disk that refuses it, or full memory, stops no run."""
+    try:
+        update_run(run_dir, state=asdict(status))
+    except (OSError, MemoryError, UserError):
+        return
+
+
+def read_status(run_dir: Path) -> Status | None:
+    """Read the state last written; ``None`` if there is none, or it cannot be read."""
+    try:
+        status = Status(**read_run(run_dir)["state"])
+    except Exception:  # a damaged file can raise anything
+        return None
+    return status if status.state in get_args(State) else None

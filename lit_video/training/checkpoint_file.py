@@ -1,23 +1,22 @@
-"""Checkpoints on disk: written in the background, whole or not at all, the previous one kept; read as tensors only."""
+"""Checkpoints on disk: written in the background, whole or not at all; read as tensors only."""
 
 import os
 import time
 import zipfile
 from collections import OrderedDict
-from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import torch
 from lightning import Trainer
-from lightning.pytorch.callbacks import Callback, ModelCheckpoint
+from lightning.pytorch.callbacks import ModelCheckpoint
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 from torch import Tensor
 
-from lit_video.errors import RunFailed, UserError
+from lit_video.errors import RunFailed
 
-LAST, PREVIOUS = "last.ckpt", "previous.ckpt"
+LAST = "last.ckpt"
 FOLDER = "best"  # folder of a ModelCheckpoint, in the run's
 RUN_KEY = "lit_video_run"  # a checkpoint's record of its run
 
@@ -69,7 +68,7 @@ class CheckpointFile(TorchCheckpointIO):
 
 
 def write_checkpoint(content: dict[str, Any], path: Path) -> None:
-    """Write a file that is either whole or not there; the one that it replaces becomes ``previous.ckpt``."""
+    """Write a file that is either whole or not there; the one that it replaces stays until then."""
     part = path.with_name(f".{path.name}.part")
     path.parent.mkdir(parents=True, exist_ok=True)  # a ModelCheckpoint's folder
     try:
@@ -77,8 +76,6 @@ def write_checkpoint(content: dict[str, Any], path: Path) -> None:
             torch.save(content, file)
             file.flush()
             os.fsync(file.fileno())
-        if path.exists():
-            path.replace(path.with_name(PREVIOUS))
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
@@ -109,34 +106,20 @@ def damage(path: Path) -> str:
 
 
 def usable_checkpoint(run_dir: Path, owner: bool) -> Path | None:
-    """Return the last whole checkpoint; damaged ones are renamed by the process that owns the folder.
+    """Return a run's checkpoint if it is whole; the process that owns the folder renames a damaged one.
 
-    The other processes get the same answer, whether they read before or after one is renamed.
+    The other processes get the same answer, whether they read before or after that.
     """
-    for path in (run_dir / LAST, run_dir / PREVIOUS):
-        if not path.exists():
-            continue
-        reason = damage(path)
-        if not reason:
-            if owner:
-                print(f"going on from {path}", flush=True)
-            return path
-        if owner:
-            renamed = path.with_name(f"{path.stem}.damaged.ckpt")
-            path.replace(renamed)
-            others = (run_dir / PREVIOUS).exists() and path.name == LAST
-            then = f"trying {PREVIOUS}" if others else "training starts over"
-            print(f"{path}: damaged ({reason}); renamed to {renamed.name}, {then}", flush=True)
-    return None
-
-
-def keep_in_run(callbacks: Iterable[Callback], run_dir: Path) -> None:
-    """Let ModelCheckpoints save in the run's folder."""
-    for callback in callbacks:
-        if isinstance(callback, ModelCheckpoint):
-            if callback.dirpath is not None:
-                raise UserError("trainer.callbacks: leave out dirpath: checkpoints belong in the folder of their run")
-            callback.dirpath = str((run_dir / FOLDER).resolve())
+    path = run_dir / LAST
+    if not path.exists():
+        return None
+    reason = damage(path)
+    if owner and not reason:
+        print(f"going on from {path}", flush=True)
+    if owner and reason:
+        path.replace(path.with_name("last.damaged.ckpt"))
+        print(f"{path}: damaged ({reason}); renamed to last.damaged.ckpt, training starts over", flush=True)
+    return None if reason else path
 
 
 def best_checkpoint(trainer: Trainer) -> Path | None:

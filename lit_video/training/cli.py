@@ -17,7 +17,7 @@ from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError, one_line
 from lit_video.modules import VideoClassifier
 from lit_video.schemes.loading import import_scheme
-from lit_video.training.callbacks.broken_videos import ReportBroken
+from lit_video.training.callbacks.progress import ReportBroken
 from lit_video.utils.command_line import explain
 from lit_video.utils.settings import RUN, model_names
 from lit_video.utils.startup import filter_lightning

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lit_video.runs.files import read_run, update_run
-from lit_video.runs.predictions import Logits, TaskPredictions, read_logits, save_logits
+from lit_video.runs.predictions import Logits, read_logits, save_logits
 from lit_video.tables.statistics import calibration_error
-from lit_video.training.checkpoint_file import PREVIOUS, peek, write_checkpoint
-from lit_video.training.mistakes import join_mistakes
+from lit_video.training.callbacks.records import join_mistakes
+from lit_video.training.checkpoint_file import peek, write_checkpoint
 from lit_video.weights.reading import CHECKPOINT_KEY
 
 LEAST, MOST = 0.2, 20.0  # bounds of a temperature; if all are right the best is 0
@@ -34,7 +34,10 @@ def take_tests(run_dir: Path, folds: Mapping[str, Path]) -> None:
     predicted = save_logits(run_dir, np.arange(len(target)), {"": (np.concatenate(cooled), target, [*classes])})
     join_mistakes(run_dir, folds)
     result, found = read_run(run_dir)["result"], temperature(logits, target)
-    result |= {"metrics": _metrics(predicted.tasks[""]), "test_videos": len(target), "temperature": found}
+    task, top = predicted.tasks[""], {"test/video_top1": 1} | ({"test/video_top5": 5} if len(classes) > 5 else {})
+    metrics = {name: 100 * float(task.hits(best).mean()) for name, best in top.items()}
+    metrics["test/calibration_error"] = calibration_error(task.confidence, task.hits())
+    result |= {"metrics": metrics, "test_videos": len(target), "temperature": found}
     result |= {"folds": {name: 100 * float((x.argmax(1) == y).mean()) for name, (x, y, _) in read.items()}}
     result |= {"test_seen": sum(read_run(folder)["result"]["test_seen"] for folder in folds.values())}
     path = run_dir / result["weights"]["file"]
@@ -42,7 +45,6 @@ def take_tests(run_dir: Path, folds: Mapping[str, Path]) -> None:
     if content[CHECKPOINT_KEY].get("temperature") != found:
         content[CHECKPOINT_KEY]["temperature"] = found
         write_checkpoint(content, path)
-        path.with_name(PREVIOUS).unlink(missing_ok=True)
     update_run(run_dir, result=result)
 
 
@@ -65,9 +67,3 @@ def temperature(logits: NDArray[np.floating], target: NDArray[np.integer]) -> fl
 
 def _joined(folds: list[Logits]) -> tuple[NDArray[np.floating], NDArray[np.integer]]:
     return np.concatenate([logits for logits, _, _ in folds]), np.concatenate([target for _, target, _ in folds])
-
-
-def _metrics(task: TaskPredictions) -> dict[str, float]:
-    top = {"test/video_top1": 1} | ({"test/video_top5": 5} if len(task.classes) > 5 else {})
-    metrics = {name: 100 * float(task.hits(best).mean()) for name, best in top.items()}
-    return metrics | {"test/calibration_error": calibration_error(task.confidence, task.hits())}

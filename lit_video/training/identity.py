@@ -1,12 +1,10 @@
 """Identity of a run that is asked for, beside the record of its folder's run, and beside runs of the same training."""
 
 import shutil
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 from lit_video.datamodules import TemporalSkills
 from lit_video.datamodules.inspection import data_digest
@@ -15,7 +13,7 @@ from lit_video.runs.files import RUN
 from lit_video.runs.identity import Identity, Record, differences
 from lit_video.runs.results import read_result
 from lit_video.schemes.loading import source_file
-from lit_video.training.checkpoint_file import FOLDER, LAST, PREVIOUS, RUN_KEY, peek, write_checkpoint
+from lit_video.training.checkpoint_file import FOLDER, LAST, RUN_KEY, peek, write_checkpoint
 from lit_video.training.cli import VideoCLI
 from lit_video.training.request import Run
 from lit_video.utils.environment import commit, versions
@@ -60,10 +58,9 @@ def read_record(run_dir: Path) -> Record | None:
     with suppress(UserError):  # a damaged result is measured again
         if result := read_result(run_dir):
             return Record(Identity(**result["identity"]), result["changes"], finished=True)
-    for path in (run_dir / LAST, run_dir / PREVIOUS):
-        with suppress(Exception):  # a damaged file can raise anything; training says that it is
-            content = peek(path)[RUN_KEY]
-            return Record(Identity(**content["identity"]), content["changes"])
+    with suppress(Exception):  # a damaged file can raise anything; training says that it is
+        content = peek(run_dir / LAST)[RUN_KEY]
+        return Record(Identity(**content["identity"]), content["changes"])
     return None
 
 
@@ -105,23 +102,13 @@ def take_trained(run: Run, now: Identity) -> Record | None:
     return record
 
 
-def first_of_each(configs: Sequence[Mapping[str, Any]]) -> list[bool]:
-    """Return for each run whether no run before it differs in its test alone, so that it trains."""
-    runs = [Identity(config) for config in configs]
-    return [not any(_same_training(before, run) for before in runs[:i]) for i, run in enumerate(runs)]
-
-
 def _trained_alike(folder: Path, now: Identity) -> bool:
     """Return whether a folder has a finished run of the same training, in one piece, with its last weights."""
     try:
         result = read_result(folder)
         if not result or result["changes"] or result["skipped_steps"]:
             return False
-        same = _same_training(Identity(**result["identity"]), now)
+        same = all(each.kind == "test" for each in differences(Identity(**result["identity"]), now))
     except (UserError, LookupError, TypeError):
         return False  # damaged: trained again
     return same and (folder / LAST).is_file() and not (folder / FOLDER).exists()
-
-
-def _same_training(one: Identity, other: Identity) -> bool:
-    return all(each.kind == "test" for each in differences(one, other))

@@ -15,19 +15,18 @@ from lit_video.errors import RunFailed, UserError
 from lit_video.runs.files import RUN, has_result, read_run, update_run
 from lit_video.runs.folder import owned
 from lit_video.runs.identity import Record
-from lit_video.runs.status import Status, write_status
+from lit_video.runs.results import Status, write_status
 from lit_video.schemes.reach import reach
 from lit_video.tables.reading import write_origin
 from lit_video.tables.results import refuse_apart
-from lit_video.training.callbacks.checkpoints import Stopped
-from lit_video.training.callbacks.finite import refuse_not_finite
-from lit_video.training.checkpoint_file import LAST, PREVIOUS, best_checkpoint, peek, usable_checkpoint
+from lit_video.training.callbacks.checkpoints import Stopped, refuse_not_finite
+from lit_video.training.checkpoint_file import LAST, best_checkpoint, peek, usable_checkpoint
 from lit_video.training.cli import CheckCLI, refuse_ignored, user_errors
 from lit_video.training.global_batch import check_scaling
 from lit_video.training.identity import ask, take_trained, weights_digest
 from lit_video.training.request import Run
 from lit_video.training.run_cli import RunCLI, as_list, refuse_searches
-from lit_video.training.run_end import failures, leave, say_dead_ranks, write_end
+from lit_video.training.run_end import failures, leave, write_end
 from lit_video.training.stills import start_from_stills
 from lit_video.utils.command_line import recorded_command
 from lit_video.utils.environment import device_name
@@ -93,8 +92,6 @@ def _to_the_end(run: Run, stops: StopSignals, record: Record | None = None) -> i
 
     ``record`` is the run's, in the process that owns its folder.
     """
-    if record:
-        say_dead_ranks(run.folder, run.label)
     try:
         with failures():
             _train_and_test(run, stops, record)
@@ -143,16 +140,13 @@ def _train_and_test(run: Run, stops: StopSignals, record: Record | None) -> None
             cli.trainer.test(cli.model, cli.datamodule, verbose=False)
             return
         seconds = cli.timer.time_elapsed("train")  # the test loads the checkpoint's, which are added to these
-        last, previous = run_dir / LAST, run_dir / PREVIOUS
-        final = last if last.exists() else previous  # last.ckpt was damaged after training had ended
-        if (step := peek(final)["global_step"]) != cli.trainer.global_step:
-            raise RunFailed(f"{final} is of step {step}, training ended at {cli.trainer.global_step}: no result")
-        tested = best_checkpoint(cli.trainer) or final
+        last = run_dir / LAST
+        if (step := peek(last)["global_step"]) != cli.trainer.global_step:
+            raise RunFailed(f"{last} is of step {step}, training ended at {cli.trainer.global_step}: no result")
+        tested = best_checkpoint(cli.trainer) or last
         metrics = _measure(cli, tested)
     if record:
         _write_result(cli, tested, metrics, seconds)
-        if final is last:
-            previous.unlink(missing_ok=True)
 
 
 def _measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:

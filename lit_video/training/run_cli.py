@@ -5,18 +5,22 @@ from typing import Any
 
 import torch
 from lightning import Trainer
-from lightning.pytorch.callbacks import BatchSizeFinder, Callback, LearningRateFinder, LearningRateMonitor, Timer
+from lightning.pytorch.callbacks import (
+    BatchSizeFinder,
+    Callback,
+    LearningRateFinder,
+    LearningRateMonitor,
+    ModelCheckpoint,
+    Timer,
+)
 
 from lit_video.errors import UserError
 from lit_video.network.cost import count
 from lit_video.runs.identity import Record
-from lit_video.training.callbacks.broken_videos import ReportBroken
-from lit_video.training.callbacks.checkpoints import Checkpoints, ExactResumption
-from lit_video.training.callbacks.finite import RequireFinite
-from lit_video.training.callbacks.learning_curve import Curve
-from lit_video.training.callbacks.predictions import SavePredictions
-from lit_video.training.callbacks.progress import Progress
-from lit_video.training.checkpoint_file import CheckpointFile, keep_in_run
+from lit_video.training.callbacks.checkpoints import Checkpoints, ExactResumption, RequireFinite
+from lit_video.training.callbacks.progress import Progress, ReportBroken
+from lit_video.training.callbacks.records import Curve, SavePredictions
+from lit_video.training.checkpoint_file import FOLDER, CheckpointFile
 from lit_video.training.cli import VideoCLI
 from lit_video.training.global_batch import GlobalBatch, accumulation
 from lit_video.training.request import Run
@@ -51,7 +55,11 @@ class RunCLI(VideoCLI):
         }
         settings, name = self.config_init.trainer, self.run.label
         quick, given = settings.fast_dev_run, as_list(settings.callbacks)
-        keep_in_run(given, self.run_dir)
+        for callback in given:
+            if isinstance(callback, ModelCheckpoint):
+                if callback.dirpath is not None:
+                    raise UserError("trainer.callbacks: leave out dirpath: checkpoints belong in the run's folder")
+                callback.dirpath = str((self.run_dir / FOLDER).resolve())
         kwargs["default_root_dir"] = str(self.run_dir)
         kwargs["enable_progress_bar"] = settings.enable_progress_bar is not False and sys.stdout.isatty()
         kwargs["max_time"] = None  # Lightning's would end a training early as if it were complete

@@ -1,7 +1,5 @@
 """Ends of a run without a result: a line, the state in ``run.json``, and a Slurm job back in its queue."""
 
-import logging
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,10 +9,9 @@ from lightning import Trainer
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 
 from lit_video.errors import RunFailed, UserError, one_line
-from lit_video.runs.status import RUNNING, State, Status, read_status, write_status
-from lit_video.utils.processes import end_children, requeue
-from lit_video.utils.stop_signals import AGAIN, FAILED, PREEMPTED
-from lit_video.utils.text import to_bytes
+from lit_video.runs.results import RUNNING, State, Status, read_status, write_status
+from lit_video.utils.processes import requeue
+from lit_video.utils.stop_signals import AGAIN, PREEMPTED
 from lit_video.video.decoding import DecodeError
 
 NO_MEMORY = "out of memory; give a smaller --data.batch_size, or --model.activation_checkpointing=block"
@@ -36,24 +33,6 @@ def leave(run_dir: Path, status: int, line: str, step: int = 0, steps: int = 0) 
     write_end(run_dir, "preempted" if status == PREEMPTED else "stopped", line, step, steps)
     if status == PREEMPTED and (queued := requeue()):
         print(queued, flush=True)
-
-
-def say_dead_ranks(run_dir: Path, name: str) -> None:
-    """Say why the run ends before Lightning silently kills all processes because one has died."""
-    logger = logging.getLogger("lightning.fabric.strategies.launchers.subprocess_script")
-    logger.setLevel(logging.INFO)
-    logger.filters.clear()  # left by an earlier run of this process
-
-    def say(record: logging.LogRecord) -> bool:
-        if match := re.search(r"PID \d+ terminated with code -?\d+", record.getMessage()):
-            line = f"another process of the run ended ({match[0]}); {AGAIN}"
-            write_end(run_dir, "failed", line)
-            os.write(2, to_bytes(f"error: {name}: {line}\n"))
-            end_children()
-            os._exit(FAILED)
-        return False
-
-    logger.addFilter(say)
 
 
 def keep_handlers(trainer: Trainer) -> None:

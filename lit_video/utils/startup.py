@@ -50,3 +50,5 @@ def filter_lightning() -> None:
     warnings.filterwarnings("ignore", module=r"lightning\b")
     for name in ("lightning.pytorch", "lightning.fabric"):
         logging.getLogger(name).setLevel(logging.WARNING)
+    # a rank died: without this line all processes are killed silently
+    logging.getLogger("lightning.fabric.strategies.launchers.subprocess_script").setLevel(logging.INFO)

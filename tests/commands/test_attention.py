@@ -7,7 +7,6 @@ from PIL import Image
 
 from lit_video.__main__ import main
 from lit_video.inference import attention_maps as module
-from lit_video.inference.attention_maps import AttentionMaps, overlaid, picture
 from lit_video.inference.predict import load
 from lit_video.inference.rollout import rollout
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
@@ -95,21 +94,6 @@ def test_what_is_drawn_is_the_rollout_of_the_centre_view(checkpoints, videos, tm
         f"{videos[0].name}: attention rollout from the output",
         *([f"{100 * result.other:.0f} % of it goes to tokens that are no patches, such as the class token"]),
     ]
-
-
-def test_maps_lie_over_their_frames(monkeypatch):
-    drawn = []
-    monkeypatch.setattr(module, "content_of", lambda figure: drawn.append(figure) or b"")
-    frames, maps = np.zeros((3, 32, 32, 3), np.uint8), np.zeros((3, 2, 2))
-    maps[1, 0, 1] = 4.0
-    seen = AttentionMaps(frames, [0, 1, 2], [0.0, 0.5, 1.0], maps, [0, 1, 2], ["a class, 50 %"])
-    bright = overlaid(seen, 4.0).sum(-1)
-    assert bright[0].max() == bright[2].max() == bright[1, 26:, :6].max() == bright.min()
-    assert bright[1, :4, 28:].min() > 3 * 100
-    picture(seen)
-    panels = [axes for axes in drawn[0].axes if axes.images]
-    assert [axes.get_title() for axes in panels[:2]] == ["frame 0, 0:00.0", "frame 1, 0:00.5"]
-    assert np.array_equal(panels[4].images[0].get_array(), overlaid(seen, 4.0)[1])
 
 
 # mistakes

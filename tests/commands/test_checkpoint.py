@@ -1,4 +1,4 @@
-"""A checkpoint is named by its file, its run's folder, or its row of a table."""
+"""A checkpoint is named by its file or its run's folder."""
 
 import re
 import shutil
@@ -9,21 +9,12 @@ import pytest
 import torch
 
 from lit_video.__main__ import main
-from lit_video.errors import UserError
 from lit_video.own_videos.choices import start_from
-from lit_video.runs import checkpoint
 from lit_video.runs.checkpoint import find_checkpoint
 from lit_video.runs.files import read_run
 from lit_video.runs.results import read_result
 from lit_video.weights.hub import find_start, weights_path
 from tests.fake_runs import change_result
-
-
-def test_a_run_is_named_by_its_file_its_folder_or_its_row(run, monkeypatch):
-    monkeypatch.setattr(checkpoint, "RUNS", run.parents[3])
-    expected = run / "last.ckpt"
-    for text in (expected, run, "ablation_tw/tw1"):
-        assert find_checkpoint(str(text)).resolve() == expected.resolve()
 
 
 def test_of_a_run_with_several_checkpoints_it_is_the_tested_one(run, tmp_path, capsys):
@@ -38,25 +29,6 @@ def test_of_a_run_with_several_checkpoints_it_is_the_tested_one(run, tmp_path, c
     assert (
         capsys.readouterr().out == f"--weights {folder}: starts from the tested checkpoint of this run, epoch=1.ckpt\n"
     )
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("nowhere/row", "nowhere/row: no such file; give a run's last.ckpt, its folder, or TABLE/ROW of runs/"),
-        ("/nowhere", "nowhere: no such file"),
-        ("ablation_tw/tw1", "was run at several scales"),
-        ("empty", "empty: holds no checkpoint"),
-    ],
-)
-def test_what_is_not_there_is_said(text, message, run, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "empty").mkdir()
-    for scale in ("one", "two"):
-        shutil.copytree(run, tmp_path / f"runs/ablation_tw/{scale}/tw1/seed0")
-    with pytest.raises(UserError) as error:
-        find_checkpoint(text)
-    assert message in str(error.value)
 
 
 def test_a_run_is_tested_with_its_own_settings(run, capsys):

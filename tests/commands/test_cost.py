@@ -6,9 +6,9 @@ from functools import cache
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.commands import cost
-from lit_video.commands.cost import count_published
-from lit_video.modules import TimeSformer, ViViT, XViT
+from lit_video.commands import measuring as cost
+from lit_video.commands.measuring import count_published
+from lit_video.modules import TimeSformer, XViT
 from lit_video.network.cost import agrees, count, published, value
 from lit_video.tables.reading import read_table
 from tests.conftest import EXPERIMENTS, FOUR_SKILLS
@@ -92,13 +92,6 @@ def test_joint_attention_costs_what_its_formula_gives(frames, side):
     assert count(network, frames, side)[1] == patches * 768 * d + 12 * layer + d * 400
 
 
-def test_mixing_costs_no_multiply_add_and_is_linear_in_frames():
-    plain, mixing = (XViT(174, size="Ti", window=window, ta_layers=0).network for window in (0, 1))
-    assert count(plain, 8, 64) == count(mixing, 8, 64)
-    costs = [count(mixing, frames, 64)[1] for frames in (8, 16, 24)]
-    assert costs[2] - costs[1] == costs[1] - costs[0]
-
-
 def test_the_exact_window_costs_three_times_the_attention_products_inside_the_clip():
     frames, n, d = 6, 1 + 16, 192
     mixing, exact = (XViT(9, frames=frames, image_size=64, size="Ti", exact=exact).network for exact in (False, True))
@@ -125,9 +118,3 @@ def test_costs_of_one_table_are_those_of_its_scale(tiny, capsys):
     assert rows["T+S"]["frames"] == 4
     assert rows["T+S"]["paper_params"] is None, "a smaller model than the paper's"
     assert rows["S"]["macs_per_view"] < rows["ST"]["macs_per_view"]
-
-
-def test_tubelets_and_sampled_frames_cost_what_their_tokens_cost():
-    sampled = ViViT(400, frames=32, tubelet=1, sampled_frames=8, size="Ti").network
-    joint = TimeSformer(400, frames=8, size="Ti", attention="joint").network
-    assert count(sampled, 32, 224)[1] == count(joint, 8, 224)[1]

@@ -4,7 +4,7 @@ import csv
 import json
 import os
 import shutil
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
@@ -13,12 +13,10 @@ import av
 import numpy as np
 import pytest
 
-from benchmarks.sample_videos import KINDS
-from benchmarks.sample_videos import encode as make
 from lit_video.__main__ import main
 from lit_video.datamodules import VideoFolder
 from lit_video.datamodules.inspection import data_digest
-from lit_video.datamodules.manifest import VERSION, Manifest, write_rows
+from lit_video.datamodules.manifest import Manifest, write_rows
 from lit_video.datamodules.preparation import Encoding, prepare_folder
 from lit_video.datamodules.probe import VideoInfo, pack, unpack
 from lit_video.video.decoding import decode, forget_tables, frame_table
@@ -97,18 +95,6 @@ def test_a_second_check_reads_only_what_has_changed(root, capsys):
     assert rows(root)["val/b/1.mp4"]["frames"] == 30
     check(root, "--decode")
     assert not any(row["reason"] for row in rows(root).values()), "frames that were not decoded are checked again"
-
-
-def test_a_check_goes_on_with_the_rows_of_one_that_was_killed(root):
-    assert check(root) == 0
-    part = root / f".{MANIFEST}.part{VERSION}"
-    done = [VideoInfo(**row | {"reason": "from the killed check"}) for row in [*rows(root).values()][:5]]
-    (root / MANIFEST).unlink()
-    write_rows(part, done)
-    assert check(root) == 0
-    assert {path for path, row in rows(root).items() if row["reason"]} == {row.path for row in done}
-    assert len(rows(root)) == 12
-    assert not part.exists()
 
 
 def test_the_digest_is_that_of_a_copy_and_of_the_listing_and_differs_for_other_labels(root, tmp_path, capsys):
@@ -194,26 +180,6 @@ def test_prepared_videos_are_small_upright_silent_and_have_the_same_frames_at_th
         assert np.allclose(small, large, atol=25) and np.argmin(small) == np.argmin(large), "turned as by the decoder"
         if before.height == size[0]:  # not scaled: the pixels are those of the source, but for the encoder
             assert np.abs(pictures.astype(int) - decode(old, range(before.count))).mean() < 6
-
-
-@pytest.mark.parametrize(("preset", "gop", "fast"), [("small", 12, False), ("fast", 12, True), ("fastest", 1, True)])
-def test_a_preset_is_how_its_videos_are_encoded(tmp_path, preset, gop, fast):
-    src = tmp_path / "src"
-    src.mkdir()
-    file = src / "source.mp4"
-    make(file, replace(KINDS[0], width=96, height=80, frames=40), seed=0)
-    assert main(["data", "prepare", str(src), str(tmp_path / "dst"), "--preset", preset]) == 0
-    new = tmp_path / "dst/source.mp4"
-    x264 = new.read_bytes()  # which notes its options in the stream
-    assert [option in x264 for option in (b"cabac=0", b"deblock=0", b"b_pyramid=0")] == [fast, fast, preset == "fast"]
-    assert b"crf=22.0" in x264
-    with av.open(str(new)) as container:
-        packets = [packet for packet in container.demux(video=0) if packet.size]
-    keys = [i for i, packet in enumerate(packets) if packet.is_keyframe]
-    assert max(np.diff([*keys, len(packets)])) == gop
-    assert frame_table(new).pts == range(0, 40 * 512, 512)
-    errors = decode(new, range(40)).astype(float) - decode(file, range(40))
-    assert 10 * np.log10(255**2 / np.mean(errors**2)) > 27
 
 
 def corners(picture):

@@ -9,7 +9,6 @@ from lit_video.__main__ import main
 from lit_video.commands import profile
 from lit_video.errors import UserError
 from lit_video.network.timesformer import scheme_class
-from lit_video.own_videos.budget import built
 from lit_video.own_videos.schemes import schemes_named
 from lit_video.schemes.loading import import_scheme
 from lit_video.tables.profile import with_first
@@ -51,7 +50,6 @@ MISTAKES = {
     "{}/no.py": "no such file",
     "{file}:Doubled": "has no scheme Doubled; its schemes: Halved",
     "no_module.Halved": "no module 'no_module' is found",
-    "Halved": "no module",
     "{}/json.py": "another module is called json",
     "{}/broken.py": "broken.py cannot be imported, line 2: ZeroDivisionError",
     "{}/two.py": "has 2 schemes (Halved, Quartered); give",
@@ -115,24 +113,11 @@ def test_profile_beside_packed_rows_puts_the_nearest_first():
     assert [row["name"] for row, _ in with_first(groups, "own").rows] == ["own", "near", "far"]
 
 
-@pytest.mark.parametrize("text, near", [("divded", "did you mean divided?"), ("no.py", "no such file")])
-def test_profile_of_nothing_known_is_one_line(text, near, capsys):
-    assert main(["profile", text]) == 2
-    assert near in capsys.readouterr().err
-
-
 def test_own_schemes_are_compared_beside_built_in_ones(own_file):
     rows = schemes_named(f"divided,{own_file}")
     assert [*rows] == ["divided", f"{own_file.stem}.Halved"]
     with pytest.raises(UserError, match="no module"):
         schemes_named("divided,none.Here")
-
-
-def test_the_length_of_a_comparison_is_measured_with_the_scheme_of_the_file(own_file):
-    (row,) = schemes_named(str(own_file)).values()
-    settings = {"attention": row["set"]["model.attention"], "size": {"width": 8, "depth": 1, "heads": 2}, "patch": 8}
-    net = built(row["set"]["model"], settings, {"frames": 2, "image_size": 16}, 3)
-    assert type(net.blocks[0].scheme).__name__ == "Halved"
 
 
 def test_a_run_is_refused_when_the_scheme_has_changed(own_file, table, tiny, tmp_path, capsys):

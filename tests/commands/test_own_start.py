@@ -13,7 +13,7 @@ from transformers import VideoMAEConfig, VideoMAEForVideoClassification
 
 import lit_video
 from lit_video.__main__ import main
-from lit_video.commands import finetune
+from lit_video.commands import own_videos as finetune
 from lit_video.network.transformer import VideoTransformer
 from lit_video.own_videos.choices import VIDEOS
 from lit_video.utils.stop_signals import FAILED
@@ -172,7 +172,7 @@ def test_schemes_start_from_one_image_model(hub, image, videos, capsys, rows_in_
     ],
 )
 def test_otherwise_a_comparison_is_from_scratch(flags, status, said, image, videos, capsys, monkeypatch):  # noqa: F811
-    monkeypatch.setattr("lit_video.commands.finetune.run_command", lambda words: FAILED)
+    monkeypatch.setattr("lit_video.commands.own_videos.run_command", lambda words: FAILED)
     monkeypatch.setattr("lit_video.own_videos.images.at_hand", lambda image, costs: True)
     monkeypatch.setattr("lit_video.own_videos.images.fetch", lambda release: None)
     assert main(["compare", "rooms", "--minutes", "0.00001", "--schemes", *flags]) == status
@@ -186,7 +186,7 @@ def test_otherwise_a_comparison_is_from_scratch(flags, status, said, image, vide
 @pytest.mark.parametrize("command", [["finetune"], ["compare", "--schemes", "xvit"]], ids=["finetune", "compare"])
 @pytest.mark.parametrize("how", ["offline", "no hub", "a silent name server"])
 def test_without_a_network_training_is_from_scratch(how, command, hub, image, videos, capsys, monkeypatch):  # noqa: F811
-    monkeypatch.setattr("lit_video.commands.finetune.run_command", lambda words: FAILED)
+    monkeypatch.setattr("lit_video.commands.own_videos.run_command", lambda words: FAILED)
     monkeypatch.setattr("lit_video.weights.hub.WAIT", 0.3)
     if how == "offline":
         monkeypatch.setenv("HF_HUB_OFFLINE", "1")

@@ -131,7 +131,7 @@ def _check_folds(run):
 
 
 def test_few_videos_with_given_splits_are_tested_as_given(videos, monkeypatch):
-    monkeypatch.setattr("lit_video.commands.finetune.run_command", lambda words: FAILED)
+    monkeypatch.setattr("lit_video.commands.own_videos.run_command", lambda words: FAILED)
     for label in ("walk", "sit", "fall"):
         (videos / "train").mkdir(exist_ok=True)
         (videos / "test" / label).mkdir(parents=True)
@@ -143,7 +143,7 @@ def test_few_videos_with_given_splits_are_tested_as_given(videos, monkeypatch):
 
 @pytest.mark.parametrize("table", [False, True])
 def test_training_videos_alone_give_validation_and_test_videos_of_their_own(table, videos, capsys, monkeypatch):
-    monkeypatch.setattr("lit_video.commands.finetune.run_command", lambda words: FAILED)
+    monkeypatch.setattr("lit_video.commands.own_videos.run_command", lambda words: FAILED)
     monkeypatch.setattr("lit_video.own_videos.plan.FEW_FOR_FOLDS", 0)
     monkeypatch.setattr("lit_video.own_videos.dividing.FEW", 0)
     lines = [f"rooms/{path.relative_to(videos)},{path.parent.name}" for path in sorted(videos.glob("*/*.mp4"))]
@@ -165,7 +165,7 @@ def test_training_videos_alone_give_validation_and_test_videos_of_their_own(tabl
     ("name", "file"), [("Mein Händy (1) [x]", "Mein-Handy-1-x"), ("-clips'; ls", "clips-ls"), ("走る", "videos")]
 )
 def test_a_folder_of_any_name_is_planned(name, file, videos, monkeypatch):
-    monkeypatch.setattr("lit_video.commands.finetune.run_command", lambda words: FAILED)
+    monkeypatch.setattr("lit_video.commands.own_videos.run_command", lambda words: FAILED)
     folder = videos.rename(videos.parent / name)
     assert main(["finetune", "--minutes", "0.01", "-o", "own/my clips", "--", name]) == FAILED
     plan = videos.parent / f"own/my clips/{file}.yaml"
@@ -191,7 +191,7 @@ def test_a_setting_that_fails_leaves_no_plan_behind(videos, capsys):
 @pytest.mark.parametrize("command", [["finetune"], ["compare", "--schemes", "divided"]], ids=["finetune", "compare"])
 def test_a_plan_is_for_the_folder_that_it_was_made_of(command, videos, capsys, monkeypatch):
     """Folders of one name have one default output: the numbers of the first are not those of the second."""
-    monkeypatch.setattr("lit_video.commands.finetune.run_command", lambda words: FAILED)
+    monkeypatch.setattr("lit_video.commands.own_videos.run_command", lambda words: FAILED)
     (videos.parent / "elsewhere").mkdir()
     assert main([*command, "rooms", "--minutes", "0.01"]) == 1
     other = videos.rename(videos.parent / "elsewhere/rooms")

@@ -2,9 +2,7 @@
 
 import csv
 import shutil
-import socketserver
 from pathlib import Path
-from threading import Thread
 
 import numpy as np
 import pytest
@@ -203,22 +201,6 @@ def test_files_folders_and_patterns_are_found_once_each(checkpoint, videos, tmp_
     assert paths(tmp_path / "[odd] name.mp4") == everything[:1]
 
 
-def test_a_name_with_a_colon_is_a_file_and_no_address(checkpoint, videos, tmp_path, monkeypatch):
-    asked = []
-    with socketserver.TCPServer(("127.0.0.1", 0), lambda *request: asked.append(request)) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        monkeypatch.chdir(tmp_path)
-        names = ["2026-11-24T06:08:02.mp4", f"http:/127.0.0.1:{server.server_address[1]}/x.mp4"]
-        for name in names:
-            Path(name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(videos[0], name)
-            assert predict("--ckpt", checkpoint, "--clips", 1, "--crops", 1, name) == 0
-        found, _ = written(Path("found.csv"), "--ckpt", checkpoint, "--clips", 1, "--crops", 1, ".")
-        server.shutdown()
-    assert not asked
-    assert len(found) == 2
-
-
 def test_broken_videos_are_listed_and_the_others_predicted(checkpoint, videos, tmp_path, capsys):
     text, cut = tmp_path / "text.mp4", tmp_path / "cut.mp4"
     text.write_text("no video")
@@ -283,7 +265,7 @@ def test_what_is_no_checkpoint_of_ours_is_reported(checkpoint, videos, tmp_path,
         assert message in one_line(capsys)
 
 
-# test --order
+# test --data.order
 
 
 def test_order_plays_the_clips_of_a_test_in_another_order(run, root, capsys, monkeypatch):
@@ -295,7 +277,7 @@ def test_order_plays_the_clips_of_a_test_in_another_order(run, root, capsys, mon
 
     monkeypatch.setattr(dataset_module, "reordered", watched)
     args = ["test", "--ckpt", run / "last.ckpt", "--trainer.accelerator=cpu"]
-    for flags in ([], ["--order", "reversed"], ["--order=static"]):
+    for flags in ([], ["--data.order", "reversed"], ["--data.order=static"]):
         assert main([*map(str, args), *flags]) == 0
     forward, backward, still = ([n for o, n in seen if o == order] for order in ("forward", "reversed", "static"))
     assert len(forward) == len(backward) == len(still) >= 16  # numbers may be asked for before they are decoded

@@ -6,7 +6,7 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.launching import queue
-from lit_video.runs.status import Status, write_status
+from lit_video.runs.results import Status, write_status
 from tests.command_line import parse_request
 from tests.conftest import ROOT, write_table
 from tests.fake_runs import write_result
@@ -55,7 +55,7 @@ def test_an_array_has_what_is_left_of_a_table(two_tables, tiny, slurm, capsys):
     running = runs / "two/default/second/seed0"
     running.mkdir(parents=True)
     write_status(running, Status("training", host="node7"))
-    asked = ["--nodes=2", "--gpus-per-node=4", "--time=12:00:00", "--slurm=constraint=a100", "--array-parallelism=3"]
+    asked = ["--nodes=2", "--gpus-per-node=4", "--time=12:00:00", "--slurm=constraint=a100", "--jobs=3"]
     args = [two_tables[0], "--seeds=0,3", "--runs", runs, "--launcher=slurm", "--cpus=5", *asked, *tiny]
     assert sweep(*args) == 0
     said = capsys.readouterr().out
@@ -116,15 +116,13 @@ def test_rows_run_here_and_what_has_no_result_is_a_failure(two_tables, tiny, tmp
     printed = capsys.readouterr()
     assert "2 of 4 runs are finished, skipped" in printed.out
     assert "other second seed 0: FAILED: exit status 1" in printed.out
-    assert "4 runs: 2 failed, 2 done" in printed.out
     assert "2 runs have no result" in printed.err
 
 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--array-parallelism=2"], "--array-parallelism: is for Slurm"),
-        (["--launcher=slurm", "--jobs=2"], "--jobs: is for --launcher local"),
+        (["--nodes=2"], "--nodes: is for Slurm"),
         (["--launcher=slurm", "--reuse"], "--reuse: is for --launcher local"),
         (["--gpus-per-run=99"], "--gpus-per-run 99: this machine has"),
         (["--data.root", "DIR", "--", "-x"], "-x"),
@@ -177,14 +175,6 @@ def test_status_shows_every_state_and_imports_no_torch(two_tables, tmp_path):
     ]
     assert lines[6].startswith("two second 1 lost 120/384 31 % its process on ")
     assert lines[-1] == "4 runs: 1 running, 1 failed, 1 lost, 1 done"
-
-
-def test_settings_with_a_space_are_no_tables(two_tables, tiny, tmp_path, monkeypatch):
-    commands = []
-    monkeypatch.setattr(queue, "launch", lambda command, *_: commands.append(command) or subprocess.Popen(["true"]))
-    args = ["--data.frames", "4", two_tables[0], "--config", two_tables[1], "--runs", tmp_path / "runs"]
-    assert sweep(*args, "--row", "first", *tiny, "--data", "TemporalSkills") == 0
-    assert commands[0][-2 - len(tiny) :] == ["--data.frames=4", *tiny, "--data=TemporalSkills"]
 
 
 def fit(table, runs, *flags):

@@ -9,9 +9,8 @@ import pytest
 from filelock import FileLock
 
 from lit_video.errors import UserError
-from lit_video.launching.queue import HERE, Queue, gpus, places
-from lit_video.launching.states import observe
-from lit_video.runs.status import Status, read_status, write_status
+from lit_video.launching.queue import HERE, Queue, slots
+from lit_video.runs.results import Status, read_status, write_status
 
 
 @pytest.fixture
@@ -26,10 +25,10 @@ def script(tmp_path):
     return make
 
 
-def work(*runs, places=(HERE,), watch=lambda: None):
+def work(*runs, slots=(HERE,), watch=lambda: None):
     """The queue when it is done, and its lines."""
     lines = []
-    queue = Queue(places, lines.append)
+    queue = Queue(slots, lines.append)
     queue.work(runs, watch)
     return queue, lines
 
@@ -45,11 +44,10 @@ def test_a_failed_run_does_not_stop_the_others(script):
     assert lines[1].startswith("bad: FAILED: boom (log ")
     assert lines[3].startswith("killed: FAILED: killed by SIGKILL") and lines[5] == "good: done"
     assert bad.log.read_text() == "one\nboom\n"
-    assert (observe(bad.folder, {}).state, observe(bad.folder, {}).detail) == ("failed", "boom")
 
 
 def test_the_reason_that_a_run_wrote_itself_is_kept(script):
-    code = "import pathlib, sys; from lit_video.runs.status import *; "
+    code = "import pathlib, sys; from lit_video.runs.results import *; "
     code += "write_status(pathlib.Path(), Status('failed', 3, message='no memory')); sys.exit('later')"
     run = script("run", f'exec {sys.executable} -c "{code}"')
     run.folder.mkdir()
@@ -63,7 +61,7 @@ MEET = "touch here; for i in $(seq 300); do test -e ../{}/here && exit; sleep 0.
 
 
 def test_as_many_run_at_a_time_as_there_are_places(script):
-    queue, _ = work(script("a", MEET.format("b")), script("b", MEET.format("a")), places=[HERE, HERE])
+    queue, _ = work(script("a", MEET.format("b")), script("b", MEET.format("a")), slots=[HERE, HERE])
     assert not queue.missing
 
 
@@ -72,7 +70,7 @@ def test_a_run_knows_its_device_and_nothing_of_the_job_around_it(script, monkeyp
         monkeypatch.setenv(name, "1")
     monkeypatch.setenv("RANKING", "kept")
     run = script("run", "env")
-    work(run, places=[{"CUDA_VISIBLE_DEVICES": "3"}])
+    work(run, slots=[{"CUDA_VISIBLE_DEVICES": "3"}])
     environment = dict(line.split("=", 1) for line in run.log.read_text().splitlines() if "=" in line)
     assert environment["CUDA_VISIBLE_DEVICES"] == "3"
     assert environment["RANKING"] == "kept"
@@ -107,7 +105,6 @@ def test_a_signal_stops_what_was_started_and_starts_nothing_more(script, number)
 
     def watch():
         if (first.folder / "ready").exists() and not sent:
-            assert [queue.observe(run).state for run in (first, second)] == ["running", "queued"]
             sent.append(os.kill(os.getpid(), number))
 
     before = signal.getsignal(number)
@@ -135,29 +132,22 @@ def test_an_error_leaves_no_process(script):
     assert processes[0].returncode == -signal.SIGTERM
 
 
-@pytest.fixture
-def four_gpus(tmp_path, monkeypatch):
-    program = tmp_path / "nvidia-smi"
-    lines = "".join(
-        f"echo 'GPU {i}: H200 (UUID: GPU-{i})'; echo '  MIG 1g.18gb Device 0: (UUID: MIG-{i})';" for i in range(4)
-    )
-    program.write_text(f"#!/bin/sh\n{lines}\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-
-
-def visible(*args):
-    return [place["CUDA_VISIBLE_DEVICES"] for place in places(*args)]
-
-
-def test_gpus_are_shared_out(four_gpus):
-    assert visible(None, None) == ["0", "1", "2", "3"]
-    assert visible(None, 2) == ["0,1", "2,3"]
-    assert visible(None, 3) == ["0,1,2"]
-    assert visible(2, None) == ["0", "1"]
-    with pytest.raises(UserError, match="--gpus-per-run 8: this machine has 4 GPUs"):
-        places(None, 8)
+@pytest.mark.parametrize(
+    ("given", "args", "shared"),
+    [
+        (None, (None, None), ["0", "1", "2", "3"]),
+        (None, (None, 2), ["0,1", "2,3"]),
+        (None, (None, 3), ["0,1,2"]),
+        (None, (2, None), ["0", "1"]),
+        ("2, GPU-a", (None, None), ["2", "GPU-a"]),
+    ],
+)
+def test_gpus_are_shared_out(given, args, shared, monkeypatch):
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2 if given else 4)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given) if given else monkeypatch.delenv("CUDA_VISIBLE_DEVICES", False)
+    assert [slot["CUDA_VISIBLE_DEVICES"] for slot in slots(*args)] == shared
+    with pytest.raises(UserError, match="--gpus-per-run 8: this machine has "):
+        slots(None, 8)
 
 
 @pytest.mark.parametrize(("jobs", "variables"), [(None, [{}]), (1, [{}]), (2, [{"OMP_NUM_THREADS": "4"}] * 2)])
@@ -165,10 +155,4 @@ def test_jobs_on_a_cpu_share_its_cores(jobs, variables, monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: range(8))
-    assert places(jobs, None) == variables
-
-
-@pytest.mark.parametrize(("given", "found"), [("2,5", ["2", "5"]), ("GPU-a", ["GPU-a"]), ("", []), ("0,-1,1", ["0"])])
-def test_only_the_gpus_that_the_process_may_use(given, found, four_gpus, monkeypatch):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)
-    assert gpus() == found
+    assert slots(jobs, None) == variables

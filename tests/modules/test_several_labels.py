@@ -13,7 +13,7 @@ from lit_video.modules import XViT
 from lit_video.modules.classifier import VideoClassifier
 from lit_video.modules.metrics import VideoPrecision
 from lit_video.network.vit import ViTSize
-from lit_video.training.callbacks.predictions import SavePredictions
+from lit_video.training.callbacks.records import SavePredictions
 from lit_video.utils.classes import IGNORED, soft_labels
 from lit_video.video.batch import Mixture, mix
 from tests.video.made import write

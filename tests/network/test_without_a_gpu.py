@@ -4,8 +4,11 @@ from dataclasses import replace
 
 import pytest
 import torch
+from lightning_utilities.core.apply_func import apply_to_collection
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from lit_video.datamodules import VideoDataModule
 from lit_video.modules import ConvNet
@@ -13,11 +16,46 @@ from lit_video.modules.classifier import VideoClassifier
 from lit_video.video.recipes import RECIPES
 from tests.conftest import quick_or_slow
 from tests.network.test_networks_run import CLASSES, NETWORKS, build
-from tests.training.test_steps import RefuseBlockingCopies, move, raw_batch
 
 TASKS = {"verb": 2, "noun": 3}
 CONVNETS = ("c2d", "i3d", "slow", "slowfast", "slowfast_50_50", "r2plus1d", "csn", "x3d")
 DTYPES = [torch.float32, torch.bfloat16]
+
+
+class BlockingCopy(Exception):
+    """A copy between CPU and device that the host waits for."""
+
+
+class RefuseBlockingCopies(TorchDispatchMode):
+    """Also those that are made of a Python list: ``x[[0, 1]]``, ``torch.tensor([0, 1], device=x.device)``."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        if func.overloadpacket in (torch.ops.aten._to_copy, torch.ops.aten.copy_, torch.ops.aten.index):
+            devices = {x.device.type for x in tree_leaves((args, result)) if isinstance(x, torch.Tensor)}
+            if len(devices) > 1 and not (kwargs or {}).get("non_blocking"):
+                raise BlockingCopy(func)
+        return result
+
+
+def raw_batch(data, epoch, broken=False):
+    count, side = 4, data.image_size
+    return dict(
+        clip=torch.zeros(count, 1, data.frames, 3, side, side, dtype=torch.uint8),
+        label=torch.arange(count) % data.num_classes,
+        video=torch.arange(count),
+        first_view=torch.zeros(count, dtype=torch.long),
+        broken=["", "broken" if broken else "", "", ""],
+        key=torch.tensor([[epoch, i] for i in range(count)]),
+    )
+
+
+def move(raw, fake, device="cuda"):
+    def moved(x):
+        return fake.from_tensor(x).to(device, non_blocking=True)
+
+    with fake:
+        return apply_to_collection(raw, torch.Tensor, moved)
 
 
 def on_a_gpu(network, dtype, *sizes):

@@ -10,7 +10,7 @@ from lit_video.errors import UserError
 from lit_video.runs.predictions import TaskPredictions, read_predictions, save_logits
 from lit_video.runs.results import read_curves, read_result
 from lit_video.tables.statistics import calibration_error
-from lit_video.training.callbacks.predictions import class_rows
+from lit_video.training.callbacks.records import class_rows
 from tests.fake_runs import save
 
 LOGITS = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""``--compile``: the same training, names and draws; where it cannot be, a line."""
+"""``--compile``: the same training, names and draws; where it cannot be, a line; rounding is chosen."""
 
 import pytest
 import torch
@@ -9,7 +9,11 @@ from lit_video.network.patches import ClipSize
 from lit_video.network.vit import ViTSize
 from lit_video.network.xvit import xvit
 from lit_video.runs.files import has_result
+from lit_video.training.request import build_request
 from lit_video.training.run import _compiled
+from lit_video.training.run_cli import RunCLI
+from lit_video.utils.stop_signals import StopSignals
+from tests.conftest import SMALL_TABLE
 from tests.training.trained import train
 
 
@@ -74,3 +78,17 @@ def test_generated_code_gives_the_same_numbers_and_draws():
             logits.square().sum().backward()
         results.append([logits.detach(), *(parameter.grad.clone() for parameter in ours.parameters())])
     torch.testing.assert_close(*results, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("given", "precision"), [("exact", "highest"), ("tf32", "high")])
+def test_a_training_rounds_float32_only_if_it_is_told_to(given, precision, tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", given == "exact")
+    flags = [f"--float32_products={given}", "--trainer.logger=false"]
+    RunCLI(
+        build_request([SMALL_TABLE / "ablation_tw.yaml"], ["tw1"], runs=tmp_path, flags=flags).runs[0],
+        StopSignals("test"),
+    )
+    found, convolutions = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    torch.set_float32_matmul_precision("highest")
+    assert found == precision
+    assert convolutions == (given == "tf32")

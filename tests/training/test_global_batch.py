@@ -6,7 +6,7 @@ import torch
 from lit_video.__main__ import main
 from lit_video.errors import UserError
 from lit_video.runs.results import read_result
-from lit_video.training.global_batch import accumulation, translate
+from lit_video.training.global_batch import accumulation
 from tests.training.trained import train
 
 
@@ -80,14 +80,3 @@ def test_another_global_batch_is_not_taken_for_the_checkpoints(table, tiny, tmp_
     train([*row, "--runs", str(tmp_path / "a")], save_to=tmp_path)
     with pytest.raises(UserError, match=r"steps took 4 clips, now they take 8 \(1 devices x 4 x 2 batches\)"):
         train([*row, "--global_batch=8", "--runs", str(tmp_path / "b")], resume=tmp_path / "step2.ckpt")
-
-
-@pytest.mark.parametrize("behind", [0, 1])
-def test_counts_are_translated_at_the_end_of_a_step(behind):
-    total, current = ({"ready": n, "started": n, "processed": n, "completed": n - behind} for n in (24, 8))
-    progress = {"total": total, "current": current, "is_last_batch": False}
-    translate(progress, old=4, new=1)
-    assert progress["total"] == {"ready": 6, "started": 6, "processed": 6, "completed": 6 - behind}
-    assert progress["current"] == {"ready": 2, "started": 2, "processed": 2, "completed": 2 - behind}
-    translate(progress, old=1, new=3)
-    assert progress["total"] == {"ready": 18, "started": 18, "processed": 18, "completed": 18 - behind}

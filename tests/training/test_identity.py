@@ -8,14 +8,12 @@ from safetensors.torch import save_file
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
-from lit_video.launching.view import rounds
 from lit_video.runs.identity import Identity
 from lit_video.runs.packing import pack_runs
 from lit_video.runs.results import read_result
 from lit_video.training.checkpoint_file import peek
 from lit_video.training.identity import read_record, take_trained, weights_digest
 from lit_video.training.request import build_request
-from tests.conftest import ROOT
 from tests.fake_runs import change_result
 
 COMMIT, OTHER = "0123456789ab", "fedcba987654"
@@ -72,13 +70,9 @@ def test_a_row_that_is_tested_otherwise_takes_the_weights(source, other, tiny, c
     assert read_result(alone / "other/default/again/seed0")["metrics"] == taken["metrics"]
 
 
-def test_side_by_side_what_trains_comes_first(tiny):
-    path = ROOT / "experiments/timesformer_clips.yaml"
-    runs = build_request([path]).runs
-    trained, tested = rounds(runs)
-    assert [(run.row.name, run.seed) for run in trained] == [("base1", 0), ("l1", 0)]
-    assert len(tested) == 6
-    assert rounds(trained) == [trained]
+def test_what_is_reused_runs_one_by_one(table, tiny, tmp_path, capsys):
+    assert main(["fit", "--config", str(table[0]), "--runs", str(tmp_path), *tiny, "--reuse", "--jobs", "2"]) == 2
+    assert "so one runs at a time; give --jobs 1" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Lightning's own callbacks in a run: averaged weights, an early end, the best checkpoint: settings of the run."""
 
-import math
 import re
 
 import pytest
@@ -54,16 +53,6 @@ def test_a_run_with_averaged_weights_cannot_become_longer(flags, tmp_path, capfd
     assert "now it is 2 (averaged weights cannot be trained longer); give" in capfd.readouterr().err
 
 
-def test_training_ends_early_when_a_validation_is_no_better(flags, tmp_path):
-    stop = ["--trainer.callbacks+=EarlyStopping", "--trainer.callbacks.monitor=val/loss"]
-    stop += ["--trainer.callbacks.patience=1", "--trainer.callbacks.min_delta=1e9"]
-    flags = [*flags, "--trainer.check_val_every_n_epoch=1", "--trainer.max_epochs=6", *stop]
-    assert main(["fit", *flags, "--runs", str(tmp_path / "runs")]) == 0
-    result = read_result(run_dir(tmp_path / "runs"))
-    assert math.isfinite(result["metrics"]["test/video_top1"])
-    assert result["steps"] == 2 * 16 // 4, "two epochs of six"
-
-
 @pytest.mark.parametrize("name", ["LearningRateFinder", "BatchSizeFinder"])
 def test_a_search_in_a_run_is_refused(name, flags, tmp_path, capfd):
     command = ["fit", *flags, "--runs", str(tmp_path / "runs"), f"--trainer.callbacks={name}"]
@@ -71,16 +60,6 @@ def test_a_search_in_a_run_is_refused(name, flags, tmp_path, capfd):
     (line,) = capfd.readouterr().err.splitlines()
     assert re.search(rf"trainer\.callbacks: {name}: .* then set (model\.optimization\.lr|data\.batch_size)", line)
     assert not (tmp_path / "runs").exists()
-
-
-@pytest.mark.slow
-def test_a_run_in_bf16_alone_and_on_one_batch(flags, tmp_path):
-    more = ["--trainer.precision=bf16-true", "--trainer.overfit_batches=1"]
-    assert main(["fit", *flags, "--runs", str(tmp_path / "runs"), *more]) == 0
-    folder = run_dir(tmp_path / "runs")
-    assert read_result(folder)["steps"] == 2
-    stored = torch.load(folder / "last.ckpt", weights_only=True)["state_dict"]
-    assert {tensor.dtype for tensor in stored.values()} == {torch.bfloat16}
 
 
 class Schedule(Callback):

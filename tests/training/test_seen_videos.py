@@ -4,13 +4,10 @@ import csv
 import json
 import shutil
 from pathlib import Path
-from threading import Event
-from types import SimpleNamespace
 
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.datamodules import VideoFolder, base
 from lit_video.inference.predict import load
 from lit_video.inference.videos import find_videos
 from lit_video.reports.card import headline
@@ -91,15 +88,3 @@ def test_a_run_that_starts_from_another_has_seen_its_videos_too(copied):
     assert not any(trained.saw(find_videos("others/val")))
     assert main(["export", "--to", "safetensors", "--ckpt", str(copied), "-o", "out"]) == 0
     assert load("out").saw(find_videos("videos/test/a")) == [False, True]
-
-
-def test_training_starts_before_the_digests_are_read(copied, monkeypatch):
-    read = Event()
-    monkeypatch.setattr(base, "trained_on", lambda records, known: f"{len(records)} and {known}, {read.wait(60)}")
-    data = VideoFolder("videos", frames=4, image_size=16, batch_size=2, num_workers=0)
-    module = SimpleNamespace(trained_on="those of the checkpoint")
-    ranks = {"world_size": 1, "global_rank": 0, "is_global_zero": True, "accumulate_grad_batches": 1}
-    data.trainer = SimpleNamespace(lightning_module=module, **ranks)
-    data.train_dataloader()
-    read.set()
-    assert data.trained_on == "4 and those of the checkpoint, True"

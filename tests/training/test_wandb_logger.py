@@ -2,13 +2,11 @@
 
 import csv
 import json
-import socket
 import subprocess
 import sys
 
 import pytest
 import wandb
-from PIL import Image
 from wandb.util import get_core_path
 
 from lit_video.__main__ import main
@@ -16,9 +14,7 @@ from lit_video.reports.wandb import panels
 from lit_video.runs.files import has_result
 from lit_video.runs.results import read_result
 from lit_video.tables.reading import read_table
-from lit_video.training.wandb_logger import wandb_media
-from lit_video.utils.wandb_login import why_offline
-from tests.training.wandb_server import keys_of, wandb_server
+from tests.training.wandb_server import keys_of
 
 
 def records(path):
@@ -107,13 +103,6 @@ def check_media(run_dir):
     assert (classes["columns"], classes["data"]) == (["task", "class", "videos", "top1", "top5"], rows)
 
 
-def test_every_task_has_its_own_figures_and_a_run_that_kept_none_has_none(tmp_path):
-    assert wandb_media(tmp_path) == {}
-    for name in ("confusion_verb", "confusion_noun", "other"):
-        Image.new("RGB", (5, 4)).save(tmp_path / f"{name}.png")
-    assert wandb_media(tmp_path).keys() == {"figures/confusion_verb", "figures/confusion_noun"}
-
-
 def test_a_resumed_run_goes_on_after_the_rows_of_its_first_part(finished, table, tiny):
     (finished / "run.json").unlink()
     assert main(["fit", "--config", str(table[0]), "--row", "second", "--runs", str(finished.parents[3]), *tiny]) == 0
@@ -157,19 +146,3 @@ def test_a_trial_of_a_sweep_is_one_run(table, monkeypatch, capsys):
     monkeypatch.setenv("WANDB_SWEEP_ID", "s")
     assert main(["fit", "--config", str(table[0])]) == 2
     assert "--row" in capsys.readouterr().err
-
-
-def test_a_server_is_asked_for_any_answer(monkeypatch):
-    monkeypatch.setenv("WANDB_API_KEY", "k" * 40)
-    with wandb_server(get=503) as there, socket.socket() as refusing:
-        refusing.bind(("127.0.0.1", 0))
-        refused = f"http://127.0.0.1:{refusing.getsockname()[1]}"
-        urls = {refused: "refused", "not an address": "unknown url type"}
-        for url, expected in urls.items():
-            monkeypatch.setenv("WANDB_BASE_URL", url)
-            assert expected in why_offline()
-        monkeypatch.setenv("WANDB_BASE_URL", there.url)
-        assert why_offline() is None
-        monkeypatch.setenv("WANDB_BASE_URL", "http://wandb.invalid")
-        monkeypatch.setenv("http_proxy", there.url)
-        assert why_offline() is None

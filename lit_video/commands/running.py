@@ -1,20 +1,89 @@
-"""The ``sweep`` command: every row and seed of many tables, on this machine or by Slurm."""
+"""The commands ``fit`` and ``sweep``: train and test the rows of tables, here or by Slurm."""
 
+import os
+import shlex
 from argparse import ArgumentTypeError, Namespace
 from pathlib import Path
 
-from lit_video.commands.arguments import add_settings, add_shared, configs, positive, request_of
-from lit_video.commands.parser import Parser
+from lit_video.commands.arguments import add_settings, add_shared, add_table, configs, positive, request_of
+from lit_video.commands.parser import PROGRAM, Parser
 from lit_video.errors import UserError
-from lit_video.launching.queue import places
+from lit_video.launching.queue import HERE, slots
 from lit_video.launching.slurm import Resources, scripts, submit
 from lit_video.training.request import Request
-from lit_video.utils.stop_signals import DONE
+from lit_video.utils.processes import end_with_starter, first_process
+from lit_video.utils.stop_signals import DONE, FAILED, StopSignals, handled_by
+
+
+def fit_arguments(parser: Parser) -> None:
+    """Examples and arguments."""
+    parser.examples(
+        "--config experiments/ablation_tw.yaml --seeds 0,1,2 --jobs 2",
+        "--config experiments/ablation_tw.yaml --config experiments/scale/ssv2.yaml --data.root DIR --row tw1",
+    )
+    add_table(parser)
+    add_shared(parser, "--row", "--seeds", "--jobs", "--reuse")
+    parser.add_argument("--quiet", action="store_true", help="print no table at the end")
+    parser.add_argument("--print_config", action="store_true", help="print all settings of every row, start nothing")
+    add_settings(parser)
+
+
+def fit(arguments: Namespace) -> int:
+    """Train and test every row of a table, then print it.
+
+    Finished rows are skipped and interrupted rows resume: repeating the same command is always safe.
+    """
+    if arguments.print_config:
+        return print_settings(request_of(arguments))
+    end_with_starter()
+    stops = StopSignals("fit")
+    with handled_by(stops.handle):
+        request = request_of(arguments)
+        if request.single:
+            from lit_video.training.run import run_row
+
+            return run_row(request.runs[0], stops)
+    return run_table(request, arguments.jobs or 1, arguments.quiet)
+
+
+def print_settings(request: Request) -> int:
+    """Print what every row and seed would train with, as its run records it: a YAML document each."""
+    import yaml
+
+    from lit_video.training.run import build_row
+
+    for run in request.runs:
+        config = build_row(run).resolved()
+        print(f"--- # {run.name}" if len(request.runs) > 1 else f"# {run.name}")
+        print(yaml.safe_dump(config, sort_keys=False), end="")
+    return DONE
+
+
+def run_table(request: Request, jobs: int, quiet: bool = False) -> int:
+    """Check all rows, run those that are not finished, print the table; 1 if a row has no result.
+
+    One run at a time has all of the machine; of several each has a GPU, or its share of the cores.
+    """
+    from lit_video.launching.queue import run_here
+    from lit_video.tables.rendering import render
+    from lit_video.tables.summary import summary
+
+    if not first_process():
+        raise UserError("several runs: not for processes that torchrun or srun starts; name one by --row and --seeds")
+    if "WANDB_SWEEP_ID" in os.environ:
+        raise UserError("several runs: a trial of a W&B sweep is one; name it by --row and --seeds")
+    status = run_here("fit", request.runs, [HERE] if jobs == 1 else slots(jobs, None), request.reuse)
+    if status in (DONE, FAILED) and not quiet:
+        print(render(summary(request.table, request.folder, request.seeds, pairs=False), "text"))
+        folder = request.folder / request.table.name
+        print(f"runs: {folder / request.table.scale}; a page of them: {PROGRAM} report {shlex.quote(str(folder))}")
+    return status
+
 
 SLURM = ("cpus", "mem", "time", "partition", "account", "qos")
 
 
-def add(parser: Parser) -> None:
+def sweep_arguments(parser: Parser) -> None:
     """Examples and arguments."""
     parser.examples(
         "experiments/ablation_*.yaml --seeds 0,1,2 --jobs 2",
@@ -34,20 +103,19 @@ def add(parser: Parser) -> None:
     slurm.add_argument("--cpus", metavar="N", help="cores of a process")
     for name in SLURM[1:]:
         slurm.add_argument(f"--{name}")
-    slurm.add_argument("--array-parallelism", type=positive, metavar="N", help="runs at a time")
     slurm.add_argument(
         "--slurm", action="append", type=_option, metavar="KEY=VALUE", help="any other, by its long name"
     )
     add_settings(parser)
 
 
-def run(arguments: Namespace) -> int:
+def sweep(arguments: Namespace) -> int:
     """Run every row and seed of many tables, here or by Slurm.
 
     Rows that are finished, running or queued are skipped: the same command again is always right. Mistakes in any row
     are found before anything starts.
     """
-    from lit_video.launching.view import free, run_here, say, show, unfinished
+    from lit_video.launching.queue import free, run_here, say, show, unfinished
 
     resources = _resources(arguments)
     given = vars(arguments) | {"settings": [*arguments.settings, *resources.flags]}
@@ -59,7 +127,7 @@ def run(arguments: Namespace) -> int:
     if arguments.status or (arguments.dry_run and arguments.launcher == "local"):
         return show(runs)
     if arguments.launcher == "local":
-        return run_here("sweep", runs, places(arguments.jobs, arguments.gpus_per_run), arguments.reuse)
+        return run_here("sweep", runs, slots(arguments.jobs, arguments.gpus_per_run), arguments.reuse)
     if arguments.dry_run:
         print(*scripts(runs, resources), sep="\n")
         return DONE
@@ -81,15 +149,15 @@ def _refuse_twins(requests: list[Request]) -> None:
 def _resources(arguments: Namespace) -> Resources:
     """Resources that runs ask Slurm for; refuses flags of the other launcher."""
     by_slurm = arguments.launcher == "slurm"
-    names = (*SLURM, "nodes", "array_parallelism", "slurm")
+    names = (*SLURM, "nodes", "slurm")
     given = {name: value for name in names if (value := vars(arguments)[name])}
     if given and not by_slurm and not arguments.status:
         raise UserError(f"--{next(iter(given)).replace('_', '-')}: is for Slurm; add --launcher slurm")
-    if by_slurm and (local := [name for name in ("jobs", "reuse") if vars(arguments)[name]]):
-        raise UserError(f"--{local[0]}: is for --launcher local; --array-parallelism N limits Slurm's tasks at a time")
+    if by_slurm and arguments.reuse:
+        raise UserError("--reuse: is for --launcher local")
     options = {"cpus-per-task" if name == "cpus" else name: given[name] for name in SLURM if name in given}
     options |= dict(option.split("=", 1) for option in given.get("slurm", ()))
-    return Resources(arguments.nodes, arguments.gpus_per_run, options, arguments.array_parallelism)
+    return Resources(arguments.nodes, arguments.gpus_per_run, options, arguments.jobs)
 
 
 def _option(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The ``finetune`` command: from a folder of videos to a trained and tested model."""
+"""The commands ``finetune`` and ``compare``: from a folder of videos to trained and tested models."""
 
 import shlex
 from argparse import Namespace
@@ -18,7 +18,7 @@ from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.hub import find_start
 
 
-def add(parser: Parser) -> None:
+def finetune_arguments(parser: Parser) -> None:
     """Examples and arguments."""
     parser.examples("videos", "videos --weights xvit-b-k600 --minutes 60")
     add_videos(parser)
@@ -42,7 +42,7 @@ def add_videos(parser: Parser) -> None:
     add_settings(parser)
 
 
-def run(arguments: Namespace) -> int:
+def finetune(arguments: Namespace) -> int:
     """Train and test a model on a folder of your own videos.
 
     Says what it finds, writes an experiment with a reason for every setting, trains, tests, and writes a page of the
@@ -174,3 +174,37 @@ def fit_experiment(arguments: Namespace, file: Path, seeds: str, side_by_side: i
 def write_report(file: Path) -> None:
     """Write a page of the experiment's results beside it."""
     run_command(["report", str(runs_of(file) / file.stem), "-o", str(file.with_suffix(".html"))])
+
+
+def compare_arguments(parser: Parser) -> None:
+    """Examples and arguments."""
+    parser.examples("videos --schemes xvit,divided,joint", "videos --schemes space,xvit --seeds 0,1,2,3,4 --minutes 5")
+    add_videos(parser)
+    parser.add_argument("--schemes", required=True, metavar="A,B", help="xvit,divided,joint,vivit2, ...")
+    text = "image model that all schemes start from (default: a small one of ImageNet-21k), or none: from scratch"
+    parser.add_argument("--weights", metavar="auto|none|timm:NAME", help=text)
+    add_shared(parser, "--seeds", default="0,1,2")
+
+
+def compare(arguments: Namespace) -> int:
+    """Compare attention schemes on a folder of your own videos.
+
+    Trains each scheme once per seed, prints the differences of all pairs with their intervals, and writes a page of
+    the results; the same command again goes on.
+    """
+    from lit_video.tables.rendering import pairs_table
+    from lit_video.tables.summary import summary
+    from lit_video.utils.text import text_table
+
+    file = experiment_of(arguments, "_compare")
+    plan_experiment(arguments, file, arguments.schemes)
+    status = fit_experiment(arguments, file, ",".join(map(str, arguments.seeds)))
+    if status == DONE:
+        table = read_table([file])
+        found = summary(table, runs_of(file))
+        print(text_table(*pairs_table(found)), flush=True)
+        write_report(file)
+        best = max(found["rows"], key=lambda row: row["metrics"][table.metric]["ours"])
+        print(f"The highest accuracy is that of {best['label']}; with seed {best['seeds'][0]}:", flush=True)
+        print_result(table.run_dir(runs_of(file), table.row(best["name"]), best["seeds"][0]))
+    return status

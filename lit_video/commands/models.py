@@ -1,0 +1,225 @@
+"""The commands ``test``, ``predict``, ``attention``, ``export`` and ``weights``: models that are trained."""
+
+import sys
+from argparse import Namespace
+from contextlib import nullcontext
+from pathlib import Path
+
+from lit_video.commands.arguments import (
+    add_evaluation,
+    add_output,
+    add_settings,
+    add_shared,
+    evaluation,
+    existing,
+    new_file,
+    positive,
+    writing,
+)
+from lit_video.commands.parser import Parser
+from lit_video.errors import UserError, one_line
+from lit_video.runs.checkpoint import WAYS, settings_of
+from lit_video.runs.files import MISTAKES, has_result
+from lit_video.training.request import setting_flags
+from lit_video.utils.files import write_atomically, write_bytes
+from lit_video.utils.text import printable, text_table
+from lit_video.weights.hub import Release, fetch, find, releases
+
+
+def test_arguments(parser: Parser) -> None:
+    """Examples and arguments."""
+    parser.examples("--ckpt RUN --data.order shuffled", "--weights hub:timesformer-k400 --data.root DIR")
+    add_shared(parser, "--ckpt", "--scheme", "--config")
+    text = "published weights, with the settings of their evaluation"
+    parser.add_argument("--weights", metavar="hub:NAME", help=text)
+    add_settings(parser, "test", more=["--seed_everything", "--print_config"])
+
+
+def test(arguments: Namespace) -> int:
+    """Evaluate a run, or published weights, on the test videos: all views of each."""
+    flags, checkpoint = _lightning_arguments(arguments)
+    from lit_video.inference.checkpoints import no_larger_than, read_checkpoint
+    from lit_video.training.callbacks.checkpoints import refuse_not_finite
+    from lit_video.training.cli import VideoCLI, refuse_ignored, user_errors
+    from lit_video.video.trained_on import said, seen
+
+    stored = read_checkpoint(checkpoint)["state_dict"] if checkpoint else {}
+    argv = ["test", *flags]
+    refuse_ignored(argv, "test")
+    try:
+        with user_errors(lambda key: "test"), no_larger_than(stored) if stored else nullcontext():
+            cli = VideoCLI([*argv, "--trainer.logger=false", "--verbose=false"], execute=True)
+    except RuntimeError as error:  # names or shapes differ
+        raise UserError(f"--ckpt: {checkpoint} does not load into this model: {one_line(error)[:200]}") from error
+    metrics = {key: float(value) for key, value in cli.trainer.callback_metrics.items()}
+    refuse_not_finite(metrics, f"test of {checkpoint or 'these weights'}")
+    if cli.trainer.is_global_zero:
+        known = said(seen(cli.model.trained_on, cli.datamodule.records("test")))
+        print(f"{int(metrics.pop('test/videos', 0))} videos, their frames {cli.datamodule.order}")
+        for key, value in metrics.items():
+            if not (cli.model.few_classes and key.endswith("_top5")):
+                print(", ".join(filter(None, [f"  {key} {value:.2f}", known])))  # two decimals, like the papers
+    return 0
+
+
+def _lightning_arguments(arguments: Namespace) -> tuple[list[str], Path | None]:
+    """Return LightningCLI's arguments and the file of the checkpoint; without one there must be pretrained weights.
+
+    ``--weights hub:NAME`` becomes the settings of its published evaluation, and a checkpoint brings the settings of its
+    run if no others are given. The user's settings come after them.
+    """
+    flags = [f"--config={path}" for path in arguments.config] + arguments.settings
+    if arguments.weights:
+        flags = [*setting_flags(find(arguments.weights).settings), f"--model.weights={arguments.weights}", *flags]
+    names = {flag.split("=")[0] for flag in flags}
+    checkpoint: Path | None = arguments.ckpt
+    if checkpoint is None:
+        if not any(name.endswith(".weights") for name in names):
+            raise UserError(f"--ckpt: {WAYS}")
+        return flags, None
+    own = settings_of(checkpoint)
+    if not arguments.config and own.is_file():
+        from lit_video.training.recorded import run_flags  # here, because importing torch takes seconds
+
+        flags = [*run_flags(own, flags), *flags]
+    elif not arguments.config and not {"--data", "--model"} <= names:
+        raise UserError(f"--ckpt {checkpoint}: {own} does not exist, which holds its settings; give --config")
+    return [*flags, f"--ckpt_path={checkpoint}"], checkpoint
+
+
+def predict_arguments(parser: Parser) -> None:
+    """Examples and arguments."""
+    parser.examples("--ckpt RUN videos -o names.csv --top 1", "--ckpt RUN VIDEO --features features.npz")
+    add_shared(parser, "videos", nargs="+", help="a folder: all videos below it")
+    add_shared(parser, "--ckpt", required=True)
+    add_shared(parser, "--scheme")
+    parser.add_argument("--top", type=positive, metavar="K", default=5, help="classes to name (default: 5)")
+    add_output(parser, "FILE", endings=[".csv"])
+    text = "write the input of the classifier's last layer, averaged over views, and the logits"
+    parser.add_argument("--features", type=new_file("--features", ".npz"), metavar="FILE", help=text)
+    add_evaluation(parser)
+
+
+def predict(arguments: Namespace) -> int:
+    """Predict names and probabilities for your own videos.
+
+    Only the checkpoint of a run is needed: it holds the class names and the clip settings. A video that
+    cannot be read is listed with the reason, the others are predicted, and the exit status is 1.
+    """
+    # here, because importing torch takes seconds
+    from lit_video.inference.predict import load, predict
+    from lit_video.inference.ranking import table_of, write_features, write_ranking
+    from lit_video.inference.videos import find_videos
+    from lit_video.video.trained_on import said
+
+    records, trained = find_videos(arguments.videos, arguments.fps), load(arguments.ckpt)
+    found = predict(trained, records, arguments.top, evaluation(arguments))
+    if arguments.output:
+        with writing("--output", arguments.output):
+            write_ranking(arguments.output, found.ranked, found.broken)
+    if arguments.features:
+        with writing("--features", arguments.features):
+            write_features(arguments.features, found.paths, found.features, found.logits, found.class_names)
+    if found.ranked:
+        print(table_of(found.ranked))
+    lines = [f"wrote {path}" for path in (arguments.output, arguments.features) if path]
+    if how_many := said(trained.saw(records)):
+        tested = settings_of(arguments.ckpt).with_name(MISTAKES)
+        advice = f"; mistakes of its test: {tested}" if tested.is_file() else ""
+        lines.append(f"{how_many}: right answers there say nothing about new videos{advice}")
+    lines += [f"{path}: {reason}" for path, reason in found.broken.items()]
+    if found.broken:
+        lines.append(f"{len(found.broken)} of {len(records)} videos could not be read")
+    for line in lines:
+        print(printable(line), file=sys.stderr)
+    return 1 if found.broken else 0
+
+
+def attention_arguments(parser: Parser) -> None:
+    """Examples and arguments."""
+    parser.examples("video.mp4 --ckpt RUN -o maps.png")
+    text = "a video, or a folder of pictures with --fps"
+    parser.add_argument("video", type=existing("no such file or folder"), metavar="VIDEO", help=text)
+    add_shared(parser, "--ckpt", required=True)
+    add_shared(parser, "--scheme")
+    add_output(parser, "FILE", default="attention.png", endings=[".png"])
+    add_shared(parser, "--fps", "--device")
+
+
+def attention(arguments: Namespace) -> int:
+    """Draw where a trained model looks in a video.
+
+    Attention rollout from what is classified back to the patches of every frame, in the centre view of the video.
+    """
+    # here, because importing torch takes seconds
+    from lit_video.inference.attention_maps import attention_maps, picture
+
+    maps = attention_maps(arguments.ckpt, arguments.video, arguments.device, arguments.fps)
+    with writing("--output", arguments.output):
+        write_bytes(arguments.output, picture(maps))
+    print(printable("; ".join([f"wrote {arguments.output}", *maps.lines])), file=sys.stderr)
+    return 0
+
+
+def export_arguments(parser: Parser) -> None:
+    """Examples and arguments."""
+    parser.examples("--to onnx --ckpt RUN -o DIR", "--to hf-timesformer --ckpt RUN -o DIR")
+    kinds = ["hf-timesformer", "hf-vivit", "pt2", "onnx", "safetensors"]
+    text = "transformers, torch.export, ONNX, or weights alone"
+    parser.add_argument("--to", choices=kinds, required=True, help=text)
+    add_shared(parser, "--ckpt", required=True)
+    add_shared(parser, "--scheme")
+    add_output(parser, "DIR", required=True)
+
+
+def export(arguments: Namespace) -> int:
+    """Write a trained model for other programs: a folder with its settings and card."""
+    from lit_video.inference.export import export  # here, because importing torch takes seconds
+    from lit_video.reports.card import model_card
+
+    output, run = arguments.output, settings_of(arguments.ckpt).parent
+    with writing("--output", output):
+        said, how_to_load = export(arguments.ckpt, arguments.to, output)
+        print(f"wrote {said}")
+        card = [model_card(run)] if has_result(run) else []
+        write_atomically(output / "README.md", "\n".join([*card, how_to_load]))
+        print(f"wrote {output / 'README.md'}{', the model card' if card else ''}: how to load it")
+    return 0
+
+
+def weights_arguments(parser: Parser) -> None:
+    """Examples and arguments, and ``fetch``."""
+    parser.examples("", "fetch timesformer-k400")
+    parser.add_commands({"fetch": fetch_weights})
+    parser.commands["fetch"].examples("timesformer-k400", "xvit-b-k600 xvit-b-ssv2")
+    parser.commands["fetch"].add_argument("names", nargs="+", metavar="NAME")
+
+
+def weights(arguments: Namespace) -> int:
+    """List published weights, for --model.weights hub:NAME, or fetch them."""
+    columns = ["name", "model", "data", "clip", "views", "top-1", "top-5", "file", "fetched"]
+    print(text_table("Published weights", columns, [_row(release) for release in releases().values()]))
+    print("\ntop-1 and top-5 are the authors', with their views; none of these has been fetched or tested by us")
+    return 0
+
+
+def fetch_weights(arguments: Namespace) -> int:
+    """Download published weights into $LIT_VIDEO_DATA, else ~/.cache/lit_video."""
+    for release in [find(name) for name in arguments.names]:
+        print(f"{release.name}: {fetch(release)}")
+    return 0
+
+
+def _row(release: Release) -> list[str]:
+    settings = release.settings
+    kind = {1: "", 2: " FE"}.get(settings.get("model.variant", 1), "")
+    return [
+        release.name,
+        f"{settings['model']}-{settings['model.size']}{kind}",
+        str(settings["data"]),
+        f"{settings['data.frames']} x {settings['data.image_size']}",
+        f"{settings['data.test_clips']} x {settings['data.test_crops']}",
+        *(f"{release.published[key]:.1f}" if key in release.published else "" for key in ("top1", "top5")),
+        release.repository or release.place.name,
+        "yes" if release.place.exists() else "no",
+    ]

@@ -1,0 +1,242 @@
+"""Files that a run keeps of its training and test: learning curve, predictions, accuracy by class, mistakes."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from lightning import LightningModule, Trainer
+from lightning.pytorch.callbacks import Callback
+from PIL import Image
+from torch import Tensor
+
+from lit_video.datamodules import VideoDataModule
+from lit_video.datamodules.records import relative
+from lit_video.modules import VideoClassifier
+from lit_video.modules.metrics import average_precision
+from lit_video.runs.files import DRAWN, HEIGHT, MISTAKE, MISTAKES, THUMBNAILS, WIDTH
+from lit_video.runs.predictions import Predictions, TaskPredictions, save_logits
+from lit_video.runs.results import write_curves
+from lit_video.tables.statistics import calibration_error
+from lit_video.utils.files import write_bytes, write_table
+from lit_video.utils.text import to_text
+from lit_video.video.clips import VideoRecord
+from lit_video.video.decoding import DecodeError, segment
+
+
+class Curve(Callback):
+    """Writes ``curves.csv`` after every epoch; the checkpoint keeps it for a resumed run.
+
+    A run that resumes right after an epoch's last step lacks that epoch's validation: Lightning skips it.
+    The training loss is the mean over the epoch's optimizer steps, each the mean over all processes; without those
+    that are not finite, if ``--nan skip:N`` lets some be. Training accuracy is that of the augmented clips.
+    """
+
+    def __init__(self, run_dir: Path) -> None:
+        self.run_dir = run_dir
+        self.points: list[dict[str, float]] = []
+        self._reset()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what a resumed run needs."""
+        state = {"points": list(self.points), "steps": int(self.steps), "validation": dict(self.validation)}
+        return state | {"total": float(self.total), "hits": self.hits.tolist()}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on from a checkpoint."""
+        self.points, self.validation = list(state_dict["points"]), dict(state_dict["validation"])
+        self.total, self.steps = torch.tensor(state_dict["total"]), torch.tensor(state_dict["steps"])
+        self.hits = torch.tensor(state_dict["hits"], dtype=torch.float64)
+
+    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
+        """End an epoch after whose last step the run was interrupted; Lightning does not end it."""
+        if batch_idx == 0 and self.steps:
+            self._end_epoch(trainer.current_epoch, trainer.global_step)
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Add up the steps' losses where they are computed: fetching one would make the device wait in every step."""
+        assert isinstance(pl_module, VideoClassifier)
+        if (batch_idx + 1) % trainer.accumulate_grad_batches:
+            return
+        loss = pl_module.step_loss
+        self.total = self.total.to(loss.device) + loss.nan_to_num(0.0, 0.0, 0.0)
+        self.steps = self.steps + loss.isfinite()
+        self.hits = self.hits.to(loss.device) + pl_module.step_hits
+
+    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Take the numbers of a validation; Lightning keeps them in later epochs too."""
+        metrics = trainer.callback_metrics.items()
+        self.validation = {key: float(value) for key, value in metrics if key.startswith("val/")}
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Add the epoch's point; its validation, if any, is over."""
+        self._end_epoch(trainer.current_epoch + 1, trainer.global_step)
+        if trainer.is_global_zero:
+            write_curves(self.run_dir, self.points)
+
+    def _end_epoch(self, epoch: int, step: int) -> None:
+        loss = float(self.total) / max(int(self.steps), 1)
+        point = {"epoch": epoch, "step": step, "train/loss": loss} | self.validation
+        right, read = self.hits.tolist()
+        if read:
+            point["train/clip_top1"] = 100 * right / read
+        self.points.append(point)
+        self._reset()
+
+    def _reset(self) -> None:
+        self.total, self.steps = torch.tensor(0.0), torch.tensor(0)
+        self.validation = dict[str, float]()
+        self.hits = torch.zeros(2, dtype=torch.float64)  # clips that were right, clips
+
+
+class SavePredictions(Callback):
+    """Writes predictions, accuracy by class, mistakes, a confusion matrix of a run's first test into its folder.
+
+    Each of several tasks has its own figures, with its name in the file's. Of further tests of a run, with the frames
+    in other orders, nothing is written. With several labels per video only ``classes.csv``, with each class's average
+    precision, is written: no class is confused with another.
+    """
+
+    def __init__(self, run_dir: Path, title: str) -> None:
+        self.run_dir = run_dir
+        self.title = title
+        self.predictions: Predictions | None = None
+        self.tested = False
+
+    def on_test_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Gather every process's share; the first one writes."""
+        data = trainer.datamodule  # type: ignore[attr-defined]
+        assert isinstance(pl_module, VideoClassifier)
+        assert isinstance(data, VideoDataModule)
+        first, self.tested = not self.tested, True
+        accuracy = pl_module.test_accuracy
+        with accuracy.sync_context():
+            video, outputs = accuracy.videos(), accuracy.per_task()
+        if not trainer.is_global_zero or not len(video) or (pl_module.several_labels and not first):
+            return
+        if not all(logits.isfinite().all() for logits, _ in outputs.values()):
+            return  # the run fails, and draws nothing
+        if pl_module.several_labels:
+            each = precision_rows(data.class_names, *outputs[""])
+            return write_table(self.run_dir / "classes.csv", [("class", "videos", "average_precision"), *each])
+        names = data.class_names if isinstance(data.class_names, dict) else {"": data.class_names}
+        tasks = {
+            task: (logits.cpu().numpy(), target.cpu().numpy(), names[task])
+            for task, (logits, target) in outputs.items()
+        }
+        self.predictions = Predictions.of_logits(video.cpu().numpy(), tasks)
+        if not first:
+            return
+        save_logits(self.run_dir, self.predictions.video, tasks)
+        write_mistakes(self.run_dir / MISTAKES, self.predictions, data)
+        rows = [row for name, task in self.predictions.tasks.items() for row in class_rows(name, task)]
+        write_table(self.run_dir / "classes.csv", [("task", "class", "videos", "top1", "top5"), *rows])
+        self._draw(self.predictions)
+
+    @property
+    def calibration_error(self) -> dict[str, float]:
+        """``test/calibration_error`` in percent, of every task."""
+        tasks = self.predictions.tasks.items() if self.predictions else ()
+        errors = {f"{name}_" if name else "": calibration_error(task.confidence, task.hits()) for name, task in tasks}
+        return {f"test/{name}calibration_error": error for name, error in errors.items()}
+
+    def group_accuracy(self, groups: Mapping[str, list[int]]) -> dict[str, float]:
+        """Return ``test/NAME``, the last test's top-1 in percent over videos of each group of one task's classes."""
+        if not self.predictions or not groups:
+            return {}
+        task = self.predictions.tasks[""]
+        hits = {name: task.hits()[np.isin(task.target, classes)] for name, classes in groups.items()}
+        return {f"test/{name}": 100 * float(found.mean()) for name, found in hits.items() if len(found)}
+
+    def _draw(self, predictions: Predictions) -> None:
+        """Draw confusion matrices; print a line if they cannot be drawn, for the result counts."""
+        try:
+            from lit_video.inference.result_pictures import confusion_figure
+            from lit_video.utils.figures import content_of
+
+            for name, task in predictions.tasks.items():
+                title = f"{self.title}, {name}" if name else self.title
+                side = min(max(0.3 * len(task.classes), 3.0), 9.0)
+                figure = confusion_figure(task.confusion, task.classes, title, side)
+                path = self.run_dir / (f"confusion_{name}.png" if name else "confusion.png")
+                write_bytes(path, content_of(figure, bbox_inches="tight"))
+        except (ImportError, ValueError) as error:
+            print(f"{self.run_dir}: the confusion matrix is not drawn: {error}", flush=True)
+
+
+def class_rows(name: str, task: TaskPredictions) -> list[tuple[str, str, int, str, str]]:
+    """Task, class, videos, top-1 and top-5 in percent of every class that has videos."""
+    each = zip(task.classes, task.videos, task.class_accuracy(), task.class_accuracy(5), strict=True)
+    return [(name, label, int(n), f"{top1:.2f}", f"{top5:.2f}") for label, n, top1, top5 in each if n]
+
+
+def precision_rows(names: Any, logits: Tensor, target: Tensor) -> list[tuple[str, int, str]]:
+    """Class, videos and average precision in percent of every class that has videos; several labels per video."""
+    each = zip(names, target.sum(0).tolist(), average_precision(logits, target).tolist(), strict=True)
+    return [(name, count, f"{100 * value:.2f}") for name, count, value in each if count]
+
+
+def write_mistakes(file: Path, predictions: Predictions, data: VideoDataModule) -> None:
+    """Write the mistakes of a test, the surest first, by files as seen from the data set's folder."""
+    tasks, records = predictions.tasks.values(), data.records("test")
+    probability = np.prod([task.confidence for task in tasks], axis=0)
+    wrong = sorted(np.flatnonzero(~predictions.hits()), key=lambda i: -probability[i])
+    listed = [records[int(predictions.video[i])] for i in wrong]
+    rows = [
+        (
+            _name(record, data.data_root()),
+            ", ".join(task.classes[task.target[i]] for task in tasks),
+            ", ".join(task.classes[task.predicted[i]] for task in tasks),
+            f"{probability[i]:.4f}",
+            "",
+        )
+        for i, record in zip(wrong, listed, strict=True)
+    ]
+    _write(file, rows, [_thumbnail(record) for record in listed[:DRAWN]])
+
+
+def join_mistakes(run_dir: Path, folds: Mapping[str, Path]) -> None:
+    """Write the mistakes of all folds' tests, by the folders of their runs, into the run that trained on all videos."""
+    joined: list[tuple[list[str], Image.Image | None]] = []
+    for fold, folder in folds.items():
+        _, *rows = csv.reader(io.StringIO(to_text((folder / MISTAKES).read_bytes()), newline=""))
+        with Image.open(folder / THUMBNAILS) as strip:
+            tiles = [strip.crop((0, top, strip.width, top + HEIGHT)) for top in range(0, strip.height, HEIGHT)]
+        joined += zip_longest([[*row[:-1], fold] for row in rows], tiles[: len(rows)])
+    joined.sort(key=lambda each: -float(each[0][3]))
+    _write(run_dir / MISTAKES, [row for row, _ in joined], [tile for _, tile in joined[:DRAWN] if tile])
+
+
+def _name(record: VideoRecord, root: Path) -> str:
+    """Name the file; a part of it as a media fragment (W3C): ``video.mp4#t=1.5,3``."""
+    times = [record.start or 0, *([] if record.end is None else [record.end])]
+    part = "" if record.start is None and record.end is None else f"#t={','.join(f'{t:g}' for t in times)}"
+    return relative(record.path, root) + part
+
+
+def _thumbnail(record: VideoRecord) -> Image.Image:
+    """Return the frame in the middle."""
+    tile = Image.new("RGB", (WIDTH, HEIGHT), "grey")
+    try:
+        first, table = segment(record.path, record.table(), record.start, record.end)
+        picture = Image.fromarray(record.decode([first + table.count // 2])[0])
+    except DecodeError:
+        return tile
+    picture.thumbnail(tile.size)
+    tile.paste(picture, ((WIDTH - picture.width) // 2, (HEIGHT - picture.height) // 2))
+    return tile
+
+
+def _write(file: Path, rows: Sequence[Sequence[str]], tiles: Sequence[Image.Image]) -> None:
+    strip, content = Image.new("RGB", (WIDTH, HEIGHT * max(1, len(tiles)))), io.BytesIO()
+    for number, tile in enumerate(tiles):
+        strip.paste(tile, (0, number * HEIGHT))
+    strip.save(content, "JPEG", quality=80)
+    write_table(file, [MISTAKE, *rows])
+    write_bytes(file.with_name(THUMBNAILS), content.getvalue())
