@@ -4,20 +4,19 @@ import os
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from glob import glob, has_magic
+from glob import glob
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
-from lit_video.runs.checkpoint import find_checkpoint
+from lit_video.runs.results import find_checkpoint
 from lit_video.utils.settings import RUN
 from lit_video.utils.text import did_you_mean
 from lit_video.utils.yaml_files import find_config, find_experiments
 
 if TYPE_CHECKING:
-    from lit_video.inference.predict import Evaluation
     from lit_video.training.request import Request
 
 # flags that Lightning's command line reads
@@ -59,16 +58,12 @@ def new_file(flag: str, *endings: str) -> Callable[[str], Path]:
 
 
 def existing(otherwise: str, ending: str = "") -> Callable[[str], Path]:
-    """Type of an argument that names a file or folder to read, refused before the work; only of an ``ending`` if given.
-
-    A pattern is one of a file or more.
-    """
+    """Type of an argument that names a file or folder to read, refused before the work, if it has the ``ending``."""
 
     def checked(text: str) -> Path:
-        if text.endswith(ending) and not os.path.lexists(text) and not (has_magic(text) and glob(text, recursive=True)):
+        if text.endswith(ending) and not os.path.lexists(text):
             beside = glob(os.path.join(os.path.dirname(text), "*"))
-            missing = "matches no file" if has_magic(text) else f"{otherwise}{did_you_mean(text, beside)}"
-            raise UserError(f"{text}: {missing}")
+            raise UserError(f"{text}: {otherwise}{did_you_mean(text, beside)}")
         return Path(text)
 
     return checked
@@ -140,13 +135,11 @@ SHARED: dict[str, dict[str, Any]] = {
         metavar="N",
         help="runs at a time, here each on a GPU or a share of the cores (default: one; of sweep: one per GPU)",
     ),
-    "--json": dict(action="store_true", help="print as JSON"),
     "--recipe": dict(help="the scale's recipe where the paper and its code disagree: paper or released"),
     "--reuse": dict(action="store_true", help="share the training that rows or tables have in common"),
     "--row": dict(action="append", metavar="NAMES", help="some rows only, by names or numbers from 0, with commas"),
     "--runs": dict(type=Path, default=Path("runs"), metavar="DIR", help="folder of the runs (default: runs)"),
     "--scheme": dict(type=scheme_file, metavar="FILE.py", help="a run's own attention scheme, whose code is run"),
-    "--seed": dict(type=natural, default=0, metavar="N", help="seed of all random draws (default: 0)"),
     "--seeds": dict(
         type=whole_numbers, default="0", metavar="0,1,2", help="each row once per seed (default: %(default)s)"
     ),
@@ -158,7 +151,6 @@ SHARED: dict[str, dict[str, Any]] = {
         metavar="RUNS",
         help="a runs folder, or one inside it (default: runs)",
     ),
-    "videos": dict(type=existing("no such file or folder"), metavar="VIDEO|FOLDER|GLOB"),
     "tables": dict(nargs="*", type=find_config, metavar="TABLE", help="YAML or names; --config is for files over them"),
 }
 
@@ -173,11 +165,6 @@ def add_shared(parser: Parser, *names: str, **changes: Any) -> None:
 def add_table(parser: Parser) -> None:
     """Add the arguments that name a table, its scale and the folder of its runs."""
     add_shared(parser, "tables", "--config", "--recipe", "--runs")
-
-
-def add_evaluation(parser: Parser) -> None:
-    """Add the arguments for the evaluation of videos by a model."""
-    add_shared(parser, "--clips", "--crops", "--fps", "--device", "--batch", "--workers")
 
 
 def add_output(
@@ -206,14 +193,6 @@ def add_settings(parser: Parser, command: str = "fit", more: Sequence[str] = ())
     parser.settings = (*SETTINGS, *more)
     parser.show_settings = show
     parser.add_argument_group("settings, of the YAML or as flags", SETTINGS_HELP)
-
-
-def evaluation(arguments: Namespace) -> "Evaluation":
-    """Return the arguments of :func:`add_evaluation` as options; commands show progress."""
-    from lit_video.inference.predict import Evaluation
-
-    names = ("clips", "crops", "batch", "workers", "device", "fps")
-    return Evaluation(**{name: getattr(arguments, name) for name in names}, progress=True)
 
 
 def configs(arguments: Namespace) -> list[Path]:

@@ -1,26 +1,53 @@
-"""Measure the throughput of models."""
+"""Measure what models and attention schemes cost, see and learn."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from argparse import Namespace
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from lit_video.commands.arguments import add_settings, add_shared, add_table, number, request_of, writing
-from lit_video.commands.parser import Parser
+import yaml
+
+from lit_video.commands.arguments import (
+    add_output,
+    add_settings,
+    add_shared,
+    add_table,
+    existing,
+    number,
+    request_of,
+    writing,
+)
+from lit_video.commands.parser import Parser, run_command
 from lit_video.errors import UserError
 from lit_video.network.cost import Published, compare, count, published, render
 from lit_video.tables.results import THROUGHPUT
 from lit_video.training.request import Request, Run
-from lit_video.utils.files import write_atomically
-from lit_video.utils.text import text_table
+from lit_video.utils.files import write_atomically, write_bytes
+from lit_video.utils.stop_signals import DONE
+from lit_video.utils.text import did_you_mean, text_table
+from lit_video.utils.yaml_files import EXPERIMENTS, find_config, read_yaml
+
+if TYPE_CHECKING:
+    from lit_video.attention import Scheme
+    from lit_video.schemes.sight import Sight
+
+TABLE, LEVEL = "skills", "scale/profile"
+# rows of the skills by the names of schemes; those of TimeSformer are called alike
+TIMESFORMER = ("space", "joint", "divided", "local_global", "sliding_global", "axial", "space_before_time", "parallel")
+OTHERS = {"window": "exact1_time", "mixing": "xvit1", "factorised": "vivit3", "factorised_heads": "vivit4"}
+ROWS = {name: name for name in TIMESFORMER} | OTHERS
 
 
 def cost_arguments(parser: Parser) -> None:
     """Examples and arguments."""
     parser.examples("", "--config experiments/ablation_tw.yaml --json")
-    add_shared(parser, "tables", "--config", "--recipe", "--row", "--json")
+    add_shared(parser, "tables", "--config", "--recipe", "--row")
+    parser.add_argument("--json", action="store_true", help="print as JSON")
     add_settings(parser)
 
 
@@ -100,3 +127,142 @@ def table(arguments: Namespace) -> int:
     print(text_table(*throughput_table(request.table, result)))
     print(f"kept in {folder / THROUGHPUT}")
     return 0
+
+
+def profile_arguments(parser: Parser) -> None:
+    """Examples and arguments."""
+    parser.examples("my_scheme.py", "my_scheme.py --on videos --seeds 0,1,2")
+    text = "FILE.py, FILE.py:CLASS or MODULE.CLASS of your own, or the name of a built-in scheme"
+    parser.add_argument("scheme", metavar="SCHEME", help=text)
+    add_output(parser, "DIR", otherwise="profile/NAME")
+    text = "compare it on your own videos, a folder or a table, in place of the temporal skills"
+    parser.add_argument("--on", type=Path, metavar="VIDEOS", help=text)
+    parser.add_argument("--look", action="store_true", help="train nothing")
+    add_shared(parser, "--seeds", "--jobs")
+    add_settings(parser)
+
+
+def profile(arguments: Namespace) -> int:
+    """Check an attention scheme, show what it sees and costs, and train it on skills.
+
+    Draws which tokens see which, and after how many layers; measures parameters, multiply-adds, memory and time beside
+    the built-in schemes; then the accuracy in each skill beside the rows trained alike. Exits with 1 where the scheme
+    breaks its contract.
+    """
+    file = arguments.scheme.rpartition(":")[0] if ".py:" in arguments.scheme else arguments.scheme
+    existing("no such file", ".py")(file)
+    if file not in ROWS and not {".", "/"} & set(file):
+        raise UserError(f"{file}: no built-in scheme{did_you_mean(file, ROWS)}; give FILE.py, or {', '.join(ROWS)}")
+    from lit_video.schemes.contract import check_contract
+    from lit_video.schemes.cost import HEADER, HEADS, WIDTH, cells, costs
+    from lit_video.schemes.sight import in_words
+
+    name, kind = _scheme(arguments.scheme)
+    contract = check_contract(kind)
+    for check, fault in contract.findings.items():
+        print(f"FAULT {check}: {fault}" if fault else f"ok    {check}", flush=True)
+    print(f"grids, frames x rows x columns: {contract.grids}")
+    if contract.faults or not contract.sight:
+        return 1
+    words = in_words(contract.sight)
+    print("", *(f"{key}: {text}" for key, text in words.items()), sep="\n", flush=True)
+    schemes = {name: kind} | {key: other for key, other in built_in().items() if key != name}
+    found = costs({key: partial(each, WIDTH, HEADS) for key, each in schemes.items()})
+    print("", text_table("One layer, a clip of 16 x 64 x 64 pixels, on this CPU", HEADER, cells(found)), sep="\n")
+    folder: Path = arguments.output or Path("profile") / name
+    with writing("--output", folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        write_bytes(folder / "sight.png", _picture(name, contract.sight, words))
+    print(f"wrote {folder / 'sight.png'}", flush=True)
+    if arguments.look:
+        return DONE
+    if arguments.on:
+        return _compare(arguments, folder)
+    return _skills(arguments, name, folder)
+
+
+def built_in() -> dict[str, Callable[..., Scheme]]:
+    """Return the schemes of the papers by name, each made as ``(width, heads)``."""
+    from lit_video.attention import Factorised, FactorisedHeads, LocalWindow, Mixing, MixingPlan
+    from lit_video.network.timesformer import SCHEMES
+
+    others = (LocalWindow, partial(Mixing, plan=MixingPlan()), Factorised, FactorisedHeads)
+    return SCHEMES | dict(zip(OTHERS, others, strict=True))
+
+
+def _scheme(text: str) -> tuple[str, Callable[..., Scheme]]:
+    """Return a scheme and its name, also a folder's name."""
+    from lit_video.network.timesformer import scheme_class
+    from lit_video.schemes.loading import import_scheme
+
+    if text in (known := built_in()):
+        return text, known[text]
+    try:
+        name = import_scheme(text)
+    except ValueError as error:
+        raise UserError(str(error)) from error
+    return name.rpartition(".")[2], scheme_class(name)
+
+
+def _picture(name: str, seen: Sight, words: dict[str, str]) -> bytes:
+    """Draw the scheme's sight beside that of four others."""
+    from lit_video.schemes.contract import DEPTH, GRID, HEADS, WIDTH
+    from lit_video.schemes.picture import sight_picture
+    from lit_video.schemes.sight import sight
+
+    sights = {name: seen}
+    for key in ("space", "mixing", "factorised_heads", "joint"):
+        make = partial(built_in()[key], WIDTH, HEADS)
+        sights.setdefault(key, sight(lambda layer: make(), GRID, DEPTH))  # noqa: B023  # called at once
+    return sight_picture(name, sights, words)
+
+
+def _compare(arguments: Namespace, folder: Path) -> int:
+    """Compare it with schemes of the papers on a user's videos."""
+    schemes = ["space", "xvit", "divided", "joint"]
+    schemes += [] if arguments.scheme in schemes else [arguments.scheme]
+    words = ["compare", str(arguments.on), "--schemes", ",".join(schemes), "-o", str(folder)]
+    return run_command([*words, *_flags(arguments)])
+
+
+def _flags(arguments: Namespace) -> list[str]:
+    """Return the arguments that are handed on."""
+    jobs = ["--jobs", str(arguments.jobs)] if arguments.jobs else []
+    return ["--seeds", ",".join(map(str, arguments.seeds)), *jobs, *arguments.settings]
+
+
+def _skills(arguments: Namespace, name: str, folder: Path) -> int:
+    """Train it on the temporal skills; print its accuracies beside the rows of the table, and write the page."""
+    from lit_video.tables.profile import nearest, with_first
+    from lit_video.tables.reading import read_table
+    from lit_video.tables.rendering import groups_table, measured_groups
+    from lit_video.tables.summary import read_runs, summarise
+
+    row, runs = ROWS.get(name, name), folder / "runs"
+    with writing("--output", folder):
+        file = _experiment(folder, row, arguments.scheme)
+    flags = ["--row", row, "--runs", str(runs), *_flags(arguments)]
+    if status := run_command(["fit", "-c", str(file), "-c", LEVEL, *flags]):
+        return status
+    read = read_runs(read_table([file, find_config(LEVEL)]), runs)
+    data = summarise(read, pairs=False)
+    groups = measured_groups(data["rows"])
+    assert groups  # the row has been tested
+    groups = with_first(groups, row)
+    print("", text_table(*groups_table(groups)), *nearest(read, data, groups), sep="\n", flush=True)
+    return run_command(["report", str(runs / TABLE / "profile"), "-o", str(folder / "profile.html")])
+
+
+def _experiment(folder: Path, row: str, scheme: str) -> Path:
+    """Write the table of skills with a row for the scheme beside the others' packed runs; return its file."""
+    content: dict[str, Any] = read_yaml(EXPERIMENTS / f"{TABLE}.yaml")
+    content |= {part: str(EXPERIMENTS / content[part]) for part in ("trainer", "data", "model")}
+    rows = content["table"]["rows"]
+    own = {"label": row, "set": rows["joint"]["set"] | {"model.attention": scheme}}
+    content["table"]["rows"] = {row: own} | rows  # a row of the table is left as it is
+    file, pack = folder / f"{TABLE}.yaml", EXPERIMENTS / f"{TABLE}.tar.xz"
+    write_atomically(file, yaml.safe_dump(content, sort_keys=False, width=120))
+    (folder / "runs").mkdir(exist_ok=True)
+    if pack.is_file():
+        shutil.copyfile(pack, folder / "runs" / pack.name)
+    return file

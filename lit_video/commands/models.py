@@ -6,11 +6,9 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from lit_video.commands.arguments import (
-    add_evaluation,
     add_output,
     add_settings,
     add_shared,
-    evaluation,
     existing,
     new_file,
     positive,
@@ -18,8 +16,8 @@ from lit_video.commands.arguments import (
 )
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError, one_line
-from lit_video.runs.checkpoint import WAYS, settings_of
 from lit_video.runs.files import MISTAKES, has_result
+from lit_video.runs.results import WAYS, settings_of
 from lit_video.training.request import setting_flags
 from lit_video.utils.files import write_atomically, write_bytes
 from lit_video.utils.text import printable, text_table
@@ -90,14 +88,15 @@ def _lightning_arguments(arguments: Namespace) -> tuple[list[str], Path | None]:
 def predict_arguments(parser: Parser) -> None:
     """Examples and arguments."""
     parser.examples("--ckpt RUN videos -o names.csv --top 1", "--ckpt RUN VIDEO --features features.npz")
-    add_shared(parser, "videos", nargs="+", help="a folder: all videos below it")
+    video = existing("no such file or folder")
+    parser.add_argument("videos", nargs="+", type=video, metavar="VIDEO|FOLDER", help="a folder: all videos below it")
     add_shared(parser, "--ckpt", required=True)
     add_shared(parser, "--scheme")
     parser.add_argument("--top", type=positive, metavar="K", default=5, help="classes to name (default: 5)")
     add_output(parser, "FILE", endings=[".csv"])
     text = "write the input of the classifier's last layer, averaged over views, and the logits"
     parser.add_argument("--features", type=new_file("--features", ".npz"), metavar="FILE", help=text)
-    add_evaluation(parser)
+    add_shared(parser, "--clips", "--crops", "--fps", "--device", "--batch", "--workers")
 
 
 def predict(arguments: Namespace) -> int:
@@ -107,13 +106,14 @@ def predict(arguments: Namespace) -> int:
     cannot be read is listed with the reason, the others are predicted, and the exit status is 1.
     """
     # here, because importing torch takes seconds
-    from lit_video.inference.predict import load, predict
+    from lit_video.inference.predict import Evaluation, load, predict
     from lit_video.inference.ranking import table_of, write_features, write_ranking
     from lit_video.inference.videos import find_videos
     from lit_video.video.trained_on import said
 
     records, trained = find_videos(arguments.videos, arguments.fps), load(arguments.ckpt)
-    found = predict(trained, records, arguments.top, evaluation(arguments))
+    given = {name: getattr(arguments, name) for name in ("clips", "crops", "batch", "workers", "device", "fps")}
+    found = predict(trained, records, arguments.top, Evaluation(**given, progress=True))
     if arguments.output:
         with writing("--output", arguments.output):
             write_ranking(arguments.output, found.ranked, found.broken)

@@ -5,7 +5,15 @@ from argparse import Namespace
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from lit_video.commands.arguments import add_output, add_settings, add_shared, existing, positive_number, writing
+from lit_video.commands.arguments import (
+    add_output,
+    add_settings,
+    add_shared,
+    existing,
+    natural,
+    positive_number,
+    writing,
+)
 from lit_video.commands.parser import PROGRAM, Parser, parse, run_command
 from lit_video.errors import UserError
 from lit_video.own_videos.finding import find_videos
@@ -27,7 +35,7 @@ def finetune_arguments(parser: Parser) -> None:
     text = "train a probe on the frozen backbone of --weights, or all layers (default: yes on a CPU, no on a GPU)"
     parser.add_argument("--frozen", choices=["yes", "no"], help=text)
     parser.add_argument("--scheme", help="attention scheme of a model from scratch (default: xvit)")
-    add_shared(parser, "--seed")
+    parser.add_argument("--seed", type=natural, default=0, metavar="N", help="seed of all random draws (default: 0)")
 
 
 def add_videos(parser: Parser) -> None:

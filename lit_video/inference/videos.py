@@ -1,7 +1,6 @@
-"""Videos that a user names: files, folders and patterns."""
+"""Videos that a user names: files and folders."""
 
 from collections.abc import Sequence
-from glob import glob, has_magic
 from pathlib import Path
 
 from lit_video.errors import OptionError, UserError
@@ -12,7 +11,7 @@ Paths = str | Path | Sequence[str | Path | VideoRecord]  # records are taken as 
 
 
 def find_videos(videos: Paths, fps: float | None = None) -> list[VideoRecord]:
-    """Find videos by path, folder (all below it, by their ending) and pattern, each once; labels mean nothing.
+    """Find videos by path and folder (all below it, by their ending), each once; labels mean nothing.
 
     Folders of pictures count as videos if their frame rate ``fps`` is given.
     """
@@ -21,16 +20,16 @@ def find_videos(videos: Paths, fps: float | None = None) -> list[VideoRecord]:
         return records
     paths: dict[Path, None] = {}
     for text in map(str, given):
-        if not Path(text).exists() and not has_magic(text):
-            raise UserError(f"{text}: no such file or folder")
-        matches = [Path(text)] if Path(text).exists() else [Path(p) for p in sorted(glob(text, recursive=True))]
-        inside = [video for path in matches for video in (_below(path, fps) if path.is_dir() else [path])]
+        path = Path(text)
+        if not path.exists():
+            raise UserError(f"{path}: no such file or folder")
+        inside = _below(path, fps) if path.is_dir() else [path]
         if pictures := [path for path in inside if path.suffix.lower() in PICTURES]:
             raise UserError(f"{pictures[0]}: is a picture, not a video; give the folder of its frames, and --fps N")
-        if not inside and any(_below(path, fps=1.0) for path in matches if path.is_dir()):
-            raise UserError(f"{text}: holds pictures, no video; give --fps N, the frames per second of their taking")
+        if not inside and _below(path, fps=1.0):
+            raise UserError(f"{path}: holds pictures, no video; give --fps N, the frames per second of their taking")
         if not inside:
-            raise UserError(f"{text}: {'holds no video' if matches else 'matches no file'} ({', '.join(COMMON)})")
+            raise UserError(f"{path}: holds no video ({', '.join(COMMON)})")
         paths |= dict.fromkeys(inside)
     if not paths:
         raise OptionError("videos", "there is none")

@@ -1,4 +1,4 @@
-"""Result, learning curve and state of a run."""
+"""Result, learning curve, state and checkpoint of a run."""
 
 import csv
 import io
@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from lit_video.errors import UserError
+from lit_video.errors import OptionError, UserError
 from lit_video.runs.files import AGAIN, RUN, read_run, run_file, update_run
 from lit_video.utils.files import read_whole, write_table
 from lit_video.utils.processes import job_name
@@ -115,3 +115,33 @@ def read_status(run_dir: Path) -> Status | None:
     except Exception:  # a damaged file can raise anything
         return None
     return status if status.state in get_args(State) else None
+
+
+BEST = "best"  # folder of Lightning's ModelCheckpoint in a run
+WAYS = "give a run's last.ckpt or its folder"
+
+
+def find_checkpoint(text: str) -> Path:
+    """Return the file of a checkpoint: itself, or the one that the run of a folder was tested with."""
+    path = Path(text)
+    if not path.exists():
+        raise OptionError("ckpt", f"{text}: no such file; {WAYS}")
+    if not path.is_dir():
+        return path
+    for checkpoint in (tested(path), path / "model.safetensors"):
+        if checkpoint.is_file():
+            return checkpoint
+    raise OptionError("ckpt", f"{text}: holds no checkpoint; {WAYS}")
+
+
+def settings_of(checkpoint: Path) -> Path:
+    """Return ``run.json`` of a checkpoint's run; it may not exist. A name with ``{val/loss}`` makes folders."""
+    folders = [parent.parent for parent in checkpoint.parents if parent.name == BEST]
+    records = [folder / RUN for folder in (checkpoint.parent, *folders)]
+    return next((record for record in records if record.is_file()), records[0])
+
+
+def tested(folder: Path) -> Path:
+    """Return the file of the checkpoint that a run was tested with, the last of one that is not finished."""
+    result = read_result(folder, anywhere=True)
+    return folder / (result["weights"]["file"] if result and "weights" in result else "last.ckpt")

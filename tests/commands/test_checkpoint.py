@@ -10,9 +10,8 @@ import torch
 
 from lit_video.__main__ import main
 from lit_video.own_videos.choices import start_from
-from lit_video.runs.checkpoint import find_checkpoint
 from lit_video.runs.files import read_run
-from lit_video.runs.results import read_result
+from lit_video.runs.results import find_checkpoint, read_result
 from lit_video.weights.hub import find_start, weights_path
 from tests.fake_runs import change_result
 

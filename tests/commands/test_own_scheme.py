@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.commands import profile
+from lit_video.commands import measuring as profile
 from lit_video.errors import UserError
 from lit_video.network.timesformer import scheme_class
 from lit_video.own_videos.schemes import schemes_named
