@@ -110,18 +110,6 @@ def test_an_epoch_can_be_drawn_without_the_ones_before_it_from_any_global_stream
     assert same(epochs(shapes(root), (1,))[0], two_epochs[1])
 
 
-def by_video(batches):
-    return {int(video): clip for batch in batches for video, clip in zip(batch["video"], batch["clip"], strict=True)}
-
-
-def test_epochs_and_seeds_differ_in_order_and_in_every_clip(root, two_epochs):
-    first, *others = *two_epochs, *epochs(shapes(root, seed=1), (0,))
-    for other in others:
-        assert [b["video"].tolist() for b in first] != [b["video"].tolist() for b in other]
-        clips = by_video(first), by_video(other)
-        assert not any(torch.equal(clips[0][video], clips[1][video]) for video in range(TRAIN_VIDEOS))
-
-
 @pytest.mark.parametrize("training", [True, False])
 def test_only_training_batches_are_augmented_on_the_device(root, training):
     data = shapes(root)

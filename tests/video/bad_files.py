@@ -81,23 +81,15 @@ def missing(content, rng, at):
 
 
 DAMAGES = dict(flipped=flipped, zeroed=zeroed, missing=missing)
-_X264 = dict(x264="keyint=12:min-keyint=12:scenecut=0:bframes=2:b-adapt=0")
-_OPEN = dict(x264=_X264["x264"] + ":open-gop=1")
-_HEVC = dict(codec="libx265", options={"x265-params": made.X265})
-_VP9 = {"deadline": "realtime", "cpu-used": "8", "g": "12", "b": "500k"}
-_B_FRAMES = {"bf": "2", "g": "12"}
-KINDS = {  # what is damaged: a codec in a container
-    **{f"h264.{ending}": _X264 for ending in ("mp4", "mkv", "ts", "flv", "avi")},
-    **{f"h264_open.{ending}": _OPEN for ending in ("mkv", "ts")},
-    **{f"hevc.{ending}": _HEVC for ending in ("mp4", "mkv", "ts")},
-    **{f"mpeg4.{ending}": dict(codec="mpeg4", options=_B_FRAMES) for ending in ("mp4", "mkv", "avi")},
-    "mpeg1.mpg": dict(codec="mpeg1video", options=_B_FRAMES),
-    **{f"mpeg2.{ending}": dict(codec="mpeg2video", options=_B_FRAMES) for ending in ("mpg", "ts")},
+_X264 = "keyint=12:min-keyint=12:scenecut=0:bframes=2:b-adapt=0"
+KINDS = {  # damaged videos: a codec in a container
+    "av1.mp4": dict(codec="libsvtav1", options={"preset": "10", "g": "12"}),
+    "h264.ts": dict(x264=_X264),
+    "h264_open.mkv": dict(x264=_X264 + ":open-gop=1"),
+    "hevc.mp4": dict(codec="libx265", options={"x265-params": made.X265}),
+    "mpeg1.mpg": dict(codec="mpeg1video", options={"bf": "2", "g": "12"}),
+    "mpeg4.mkv": dict(codec="mpeg4", options={"bf": "2", "g": "12"}),
     "vp8.webm": dict(codec="libvpx", options={"g": "12", "b": "500k"}),
-    "vp9.webm": dict(codec="libvpx-vp9", options=_VP9),
-    **{f"av1.{ending}": dict(codec="libsvtav1", options={"preset": "10", "g": "12"}) for ending in ("mp4", "webm")},
-    "wmv2.asf": dict(codec="wmv2", options={"g": "12"}),
-    "flv.flv": dict(codec="flv", options={"g": "12"}),
 }
 
 FASTSTART = {"movflags": "faststart"}

@@ -48,21 +48,6 @@ def place(clip):
     return edges
 
 
-@pytest.mark.parametrize("name", SIZES)
-@pytest.mark.parametrize("short_side", [(32, 32), (33, 48)])
-def test_training_crop_is_square_has_the_drawn_size_and_lies_inside_the_frame(name, short_side):
-    random.seed(0)
-    height, width = SIZES[name]
-    frames = ruler(height, width)
-    view = TrainingView(Augmentation(short_side, **PLAIN), 32)
-    largest, smallest = (min(height, width) * 32 / side for side in short_side)
-    for _ in range(100):
-        top, bottom, left, right = place(view(frames))
-        assert min(top, left) > -1 and bottom < height + 1 and right < width + 1
-        assert bottom - top == pytest.approx(right - left, abs=2)
-        assert smallest - 2 < bottom - top < largest + 2
-
-
 @pytest.mark.parametrize(("probability", "low", "high"), [(0.0, 0, 0), (0.3, 210, 390), (1.0, 1000, 1000)])
 def test_flip_has_its_probability_and_turns_all_frames(probability, low, high):
     random.seed(0)
