@@ -56,8 +56,6 @@ class VideoCSV(AnnotatedVideos):
         val_values: values of the validation videos; ``[]`` where no video validates.
         test_values: values of the test videos.
         label_separator: separator of several labels of a video, such as ``|``; ``None`` if each has one.
-        classes: names of the classes by number, ``None`` for the labels of the training table. A label is one of
-            them, or else its number.
         fps: frames per second of videos that are folders of frames.
         groups: names of groups and their classes: ``test/group/NAME`` is the top-1 over a group's test videos,
             ``test/group/others`` over those of no group.
@@ -78,7 +76,6 @@ class VideoCSV(AnnotatedVideos):
         val_values: Values | None = None,
         test_values: Values | None = None,
         label_separator: str | None = None,
-        classes: list[str] | None = None,
         fps: float | None = None,
         groups: dict[str, list[str]] | None = None,
         source: str | None = None,
@@ -86,8 +83,6 @@ class VideoCSV(AnnotatedVideos):
     ) -> None:
         super().__init__(**kwargs)
         positive(fps=fps)
-        if classes is not None and len(set(classes)) != max(len(classes), 2):
-            raise ValueError(f"classes is {classes}, expected two or more names, no two the same")
         values: dict[Split, Values | None] = {"train": train_values, "val": val_values, "test": test_values}
         for split, given in values.items():
             if given and split_column is None:
@@ -108,7 +103,6 @@ class VideoCSV(AnnotatedVideos):
         distinct = {*self.given_columns}
         if columns is not None and (len(distinct) < len(columns) or {*self.required} - distinct):
             raise ValueError(f"columns is {columns}, expected {', '.join(self.required)} among them, each once")
-        self.given_classes = classes
         self.label_separator, self.several_labels = label_separator, bool(label_separator)
         if groups and (label_separator or "others" in groups or "/" in "".join(groups)):
             what = "expected names other than others, without a slash, and one label per video"
@@ -121,15 +115,13 @@ class VideoCSV(AnnotatedVideos):
     @cached_property
     def class_names(self) -> list[str]:
         """Names of the classes, or their numbers as text."""
-        if self.given_classes is not None:
-            return self.given_classes
         names = {label for row in self._rows("train") for label in self._labels(row)}
         if len(names) == 1:
             raise UserError(f"data.train: {self.tables['train']} holds one class ({names.pop()}); add another")
         numeric = {name for name in names if name.isdecimal()}
         if numeric and numeric != names:
             both = f"numbers ({min(numeric)}) and names ({min(names - numeric)})"
-            raise UserError(f"data.train: {self.tables['train']} has {both} as labels; use either, or set data.classes")
+            raise UserError(f"data.train: {self.tables['train']} has {both} as labels; use either")
         return sorted(names, key=natural)
 
     @property
@@ -165,11 +157,7 @@ class VideoCSV(AnnotatedVideos):
 
     def _class(self, row: Row) -> int | tuple[int, ...]:
         """Return the number of a row's class, or a one or zero for each class if a row may have several."""
-        numbers = []
-        given = self.given_classes or ()
-        for label in self._labels(row):
-            numeral = label not in given and label.isdecimal() and int(label) < len(given)
-            numbers.append(int(label) if numeral else row.member(self.columns[1], self.numbers, label))
+        numbers = [row.member(self.columns[1], self.numbers, label) for label in self._labels(row)]
         return multi_hot(numbers, len(self.class_names)) if self.several_labels else numbers[0]
 
     def _labels(self, row: Row) -> list[str]:
@@ -178,9 +166,8 @@ class VideoCSV(AnnotatedVideos):
             if labels := [label for part in text.split(self.label_separator) if (label := part.strip())]:
                 return labels
             raise row.error(self.columns[1], f"is {text!r}, expected labels; fill it in, or delete the row")
-        if (marks := [mark for mark in SEPARATORS if mark in text]) and text not in (self.given_classes or ()):
-            what = f"is {text!r}; keep one label, set data.label_separator: {marks[0]!r}, or name it in data.classes"
-            raise row.error(self.columns[1], what)
+        if marks := [mark for mark in SEPARATORS if mark in text]:
+            raise row.error(self.columns[1], f"is {text!r}; keep one label, or set data.label_separator: {marks[0]!r}")
         return [text]
 
     def _rows(self, split: Split) -> list[Row]:

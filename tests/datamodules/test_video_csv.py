@@ -110,13 +110,10 @@ def test_a_segment_or_clip_longer_than_the_video_repeats_its_last_frame(root, ta
     assert dataset[(0, 0)]["broken"] == ""
 
 
-def test_numbers_as_labels_are_ordered_by_size_or_are_those_of_given_classes(table):
+def test_numbers_as_labels_are_ordered_by_size(table):
     data = table("a/1.mp4 10\na/2.mp4 2\n")
     assert data.class_names == ["2", "10"]
     assert [record.label for record in data.records("train")] == [1, 0]
-    data = table("a/1.mp4 walk\na/2.mp4 2\n", classes=["walk", "jump", "sit"])
-    assert data.num_classes == 3
-    assert [record.label for record in data.records("train")] == [0, 2]
 
 
 def test_groups_of_classes_are_measured_beside_the_others_and_must_be_classes(table):
@@ -140,8 +137,6 @@ def test_several_labels_stand_in_one_field(table):
     assert (data.several_labels, data.num_classes) == (True, 3)
     assert [record.label for record in data.records("train")] == [(0, 1, 1), (1, 1, 0)]
     assert next(iter(data.train_dataloader()))["label"].shape == (2, 3)
-    given = table("a/1.mp4,0 2\na/2.mp4,jump\n", label_separator=" ", classes=["walk", "jump", "sit"])
-    assert [record.label for record in given.records("train")] == [(1, 0, 1), (0, 1, 0)]
     with pytest.raises(UserError, match=r"column label: is '.', expected labels"):
         table("a/1.mp4,|\na/2.mp4,sit\n", label_separator="|").check()
 
@@ -249,8 +244,6 @@ def test_a_label_that_training_has_not_is_reported(root, table):
     (root / "val.csv").write_text(VAL + "a/1.mp4,jump\n")
     with pytest.raises(UserError, match=r"val.csv, line 4, column label: 'jump' is none of the 2 classes .sit, walk"):
         table().check()
-    with pytest.raises(UserError, match=r"train.csv, line 2, column label: '3' is none of the 3 classes .walk, jump"):
-        table("path,label\na/1.mp4,3\n", classes=["walk", "jump", "sit"]).check()
 
 
 @pytest.mark.parametrize(
@@ -262,7 +255,6 @@ def test_a_label_that_training_has_not_is_reported(root, table):
         (dict(columns=["path", "frames"]), "columns is .'path', 'frames'., expected path, label among them, each once"),
         (dict(groups={"others": ["sit"]}), "groups is .'others'., expected names other than others"),
         (dict(groups={"up": ["sit"]}, label_separator="|"), "groups is .'up'., .* one label per video"),
-        (dict(classes=["one"]), "classes is .'one'., expected two or more names"),
     ],
 )
 def test_wrong_settings_are_refused(settings, message):
