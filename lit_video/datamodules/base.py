@@ -157,8 +157,6 @@ class VideoDataModule(LightningDataModule):
         self.seed = seed
         self.order: Order = order
         self.test_orders = test_orders
-        self.broken = broken
-        self.keep_gb = keep_gb
         self._decode = KeptVideos(decode, keep_gb) if keep_gb else decode
         self.manifest = manifest
         self.train_share = train_share
@@ -345,7 +343,7 @@ class VideoDataModule(LightningDataModule):
         clips: int | None = None,
         order: Order = "forward",
     ) -> ClipDataset:
-        how = (self.broken == "fail", self._decode, self.short)
+        how = (self.found_broken.on_broken == "fail", self._decode, self.short)
         return ClipDataset(records, self.sampling, self.frames, view, self.seed, clips, order, *how)
 
     def _expected(self, split: Split) -> Records:

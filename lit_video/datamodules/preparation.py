@@ -82,13 +82,11 @@ def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
 
 def _copy_annotations(src: Path, dst: Path) -> list[Path]:
     """Copy files that may list the videos to the same paths; return the copies."""
-    copies = []
-    for file in files_below(src):
-        if file.suffix.lower() in ANNOTATIONS:
-            copies.append(dst / file.relative_to(src))
-            copies[-1].parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(file, copies[-1])
-    return copies
+    files = {file: dst / file.relative_to(src) for file in files_below(src) if file.suffix.lower() in ANNOTATIONS}
+    for file, copy in files.items():
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(file, copy)
+    return [*files.values()]
 
 
 def _prepare(encoding: Encoding, job: tuple[Path, Path]) -> str:
@@ -108,12 +106,11 @@ def _prepare(encoding: Encoding, job: tuple[Path, Path]) -> str:
 def _jobs(src: Path, dst: Path) -> list[tuple[Path, Path]]:
     """Return every video of the source, links to folders followed, with its target."""
     jobs: dict[Path, Path] = {}
-    for source in files_below(src):
-        if is_video(source.name):
-            target = (dst / source.relative_to(src)).with_suffix(".mp4")
-            if other := jobs.get(target):
-                raise UserError(f"SRC: {other} and {source} would both become {target}; rename one")
-            jobs[target] = source
+    for source in filter(is_video, files_below(src)):
+        target = (dst / source.relative_to(src)).with_suffix(".mp4")
+        if other := jobs.get(target):
+            raise UserError(f"SRC: {other} and {source} would both become {target}; rename one")
+        jobs[target] = source
     if not jobs:
         raise UserError(f"SRC: {src} holds no video ({', '.join(sorted(COMMON))})")
     return [(source, target) for target, source in jobs.items()]
