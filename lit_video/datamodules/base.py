@@ -88,8 +88,8 @@ class VideoDataModule(LightningDataModule):
         short_side: short side in pixels to which frames of validation and test are scaled before their crops;
             ``None`` for the crop's own.
         test_image_size: side of a clip in validation and test; ``None`` for ``image_size``.
-        features: folder for features of a frozen backbone (``model.freeze: backbone``) in place of clips, see
-            :mod:`~lit_video.datamodules.features`.
+        features: folder for features of a frozen backbone (``model.freeze: backbone``), loaded instead of
+            clips, see :mod:`~lit_video.datamodules.features`.
 
     Raises:
         ValueError: settings do not fit each other.
@@ -251,7 +251,7 @@ class VideoDataModule(LightningDataModule):
         return self._views("test", clips=1, crops=1)
 
     def keep_features(self, compute: Callable[[Tensor], Tensor], device: torch.device, backbone: int) -> None:
-        """Let loaders give features in place of clips; compute those that :attr:`features` lacks.
+        """Let loaders give features instead of clips; compute those that :attr:`features` lacks.
 
         ``compute`` takes normalised clips on ``device`` to features; ``backbone`` is a digest of the network.
         """

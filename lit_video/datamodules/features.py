@@ -1,4 +1,4 @@
-"""Features of a frozen backbone in place of clips: a few views of every video go through it once, and are kept."""
+"""Features of a frozen backbone instead of clips: a few views of every video go through it once, and are kept."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Synthetic stills to pretrain a small image ViT on, in place of ImageNet."""
+"""Synthetic stills to pretrain a small image ViT on, instead of ImageNet."""
 
 from collections.abc import Sequence
 from typing import Any

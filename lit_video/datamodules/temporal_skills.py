@@ -225,12 +225,8 @@ def share_decided(distances: Sequence[int], steps: int, clips: Sequence[Sequence
 
     Where clips show every step equally often, all distances look alike, and one of N can be guessed: 1 / N. Otherwise
     clips show one event, both, or an event twice, which depends on the distance. The share is that of the best guess,
-    which knows how often each clip shows either event (Bayes).
-
-    Args:
-        distances: distances of the events in steps, equally frequent; the first event is in any step that leaves room.
-        steps: steps of a video.
-        clips: step that each frame of each test clip shows.
+    which knows how often each clip shows either event (Bayes). Distances are in steps, equally frequent, the first
+    event in any step that leaves room; ``clips`` are the steps that the frames of each test clip show.
     """
     shares: dict[object, dict[int, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
     for distance in distances:

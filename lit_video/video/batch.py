@@ -36,13 +36,9 @@ class Batch(TypedDict):
 def as_batch(given: Any, numbers: Callable[[Tensor], Tensor], labelled: bool = True, features: bool = False) -> Batch:
     """Return the batch of any loader: ``(clip, class)``, or a mapping with ``clip`` and ``target``.
 
-    Clips are float and normalised. Without ``video`` each is a video, without ``view`` another view.
-
-    Args:
-        given: the batch, on its device.
-        numbers: from a clip's index in the batch to its number among all clips.
-        labelled: whether it needs classes; without them ``target`` is -100, and clips may come alone.
-        features: whether a clip may be its features, of any axes.
+    Clips are float and normalised, or ``features`` of any axes. Without ``video`` each is a video, without ``view``
+    another view. ``numbers`` gives a clip's number among all clips from its index in the batch. Unless ``labelled``
+    clips may come alone, and ``target`` is -100.
     """
     found = _named(given)
     needed = {"clip", "target"} if labelled else {"clip"}

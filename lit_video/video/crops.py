@@ -48,8 +48,8 @@ def multiscale_boxes(height: int, width: int, size: tuple[int, int] = (224, 224)
     steps = range(len(MULTISCALE_SIZES))
     shapes = [(rows[i], columns[j]) for i in steps for j in steps if abs(i - j) <= 1]
     # quarters of the room: corners, middles of the edges and the centre, then the middles between these
-    places = [*product((0, 2, 4), repeat=2), *product((1, 3), repeat=2)]
-    return [Box((height - h) // 4 * i, (width - w) // 4 * j, h, w) for h, w in shapes for i, j in places]
+    quarters = [*product((0, 2, 4), repeat=2), *product((1, 3), repeat=2)]
+    return [Box((height - h) // 4 * i, (width - w) // 4 * j, h, w) for h, w in shapes for i, j in quarters]
 
 
 def even_boxes(height: int, width: int, crops: int, shape: tuple[int, int], share: float = 1.0) -> list[Box]:
@@ -58,8 +58,8 @@ def even_boxes(height: int, width: int, crops: int, shape: tuple[int, int], shar
     down, right = (round(side * share) for side in most)
     steps = [i / (crops - 1) for i in range(crops)] if crops > 1 else [0.5]
     tall = most[0] < height
-    places = [(step, 0.5) if tall else (0.5, step) for step in steps]
-    return [Box(round((height - down) * y), round((width - right) * x), down, right) for y, x in places]
+    shares = [(step, 0.5) if tall else (0.5, step) for step in steps]
+    return [Box(round((height - down) * y), round((width - right) * x), down, right) for y, x in shares]
 
 
 def uniform_crop(height: int, width: int, size: int, spatial: int) -> tuple[int, int]:

@@ -1,6 +1,6 @@
 """The samplings of X-ViT's and TimeSformer's releases and of PySlowFast, index by index, for their checkpoints.
 
-They differ from the papers' in ways that move accuracy: segments overlap in their borders, "frames x rate" steps
+Differences from the papers move accuracy: segments overlap in their borders, "frames x rate" steps
 ``(frames * rate - 1) / (frames - 1)`` frames, a single dense test clip is the first and not the centre one, and the
 last window of a video is never tested.
 """

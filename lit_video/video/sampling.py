@@ -175,7 +175,7 @@ def frame_numbers(table: FrameTable, span: Span, shifts: Sequence[float]) -> lis
 def _on_show(table: FrameTable, moment: Fraction, later: bool) -> int:
     """Return the frame number at a moment in seconds; the last one beyond the end; between two the later or earlier."""
     if not table.times:
-        place = moment * table.count / table.seconds
-        return min(floor(place) if later else ceil(place) - 1, table.count - 1)
-    place = table.times[0] + moment / table.time_base
-    return (bisect_right(table.times, place) if later else bisect_left(table.times, place)) - 1
+        position = moment * table.count / table.seconds
+        return min(floor(position) if later else ceil(position) - 1, table.count - 1)
+    time = table.times[0] + moment / table.time_base
+    return (bisect_right(table.times, time) if later else bisect_left(table.times, time)) - 1

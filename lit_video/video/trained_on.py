@@ -37,7 +37,7 @@ def joined(*texts: str) -> str:
 def noted(network: Any, text: str = "") -> str:
     """Add videos to those that a network was trained on, an attribute of it; returns all."""
     known = str(getattr(network, "trained_on", ""))
-    if text not in ("", known):  # each checkpoint asks, mostly for what is known
+    if text not in ("", known):  # each checkpoint asks, mostly for known videos
         network.trained_on = known = joined(known, text)
     return known
 
@@ -57,7 +57,7 @@ def seen(text: str, records: Sequence[VideoRecord]) -> list[bool]:
 
 
 def said(flags: Sequence[bool | None]) -> str:
-    """Return how many videos were trained on, to go on in the line of a number; empty where none is known to be."""
+    """Return how many videos were trained on, for the line of a number; empty where none is known to be."""
     return f"{flags.count(True)} of {len(flags)} trained on" if True in flags else ""
 
 
