@@ -1,7 +1,4 @@
-"""Check data sets and prepare them for training.
-
-These commands go on where they were stopped.
-"""
+"""Check data sets and prepare them for training; both go on where they were stopped."""
 
 from argparse import Namespace
 from dataclasses import replace

@@ -19,10 +19,7 @@ from lit_video.utils.yaml_files import find_experiments
 
 def table_arguments(parser: Parser) -> None:
     """Examples and arguments."""
-    parser.examples(
-        "--config experiments/ablation_tw.yaml --pairs",
-        "--config experiments/skills.yaml --runs benchmarks/results --plot skills.png",
-    )
+    parser.examples("ablation_tw --pairs", "skills --runs benchmarks/results --plot skills.png")
     add_table(parser)
     add_shared(parser, "--seeds", default=None, help="each row once per seed (default: all that there are)")
     parser.add_argument("--format", choices=["text", "json", "markdown"], default="text", help="default: text")

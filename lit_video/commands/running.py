@@ -17,10 +17,7 @@ from lit_video.utils.stop_signals import DONE, FAILED, StopSignals, handled_by
 
 def fit_arguments(parser: Parser) -> None:
     """Examples and arguments."""
-    parser.examples(
-        "--config experiments/ablation_tw.yaml --seeds 0,1,2 --jobs 2",
-        "--config experiments/ablation_tw.yaml --config experiments/scale/ssv2.yaml --data.root DIR --row tw1",
-    )
+    parser.examples("ablation_tw --seeds 0,1,2 --jobs 2", "ablation_tw --config scale/ssv2 --data.root DIR --row tw1")
     add_table(parser)
     add_shared(parser, "--row", "--seeds", "--jobs", "--reuse")
     parser.add_argument("--quiet", action="store_true", help="print no table at the end")
@@ -85,10 +82,7 @@ SLURM = ("cpus", "mem", "time", "partition", "account", "qos")
 
 def sweep_arguments(parser: Parser) -> None:
     """Examples and arguments."""
-    parser.examples(
-        "experiments/ablation_*.yaml --seeds 0,1,2 --jobs 2",
-        "experiments/xvit_ssv2.yaml --config experiments/scale/ssv2.yaml --launcher slurm --gpus-per-run 8",
-    )
+    parser.examples("ablation_tw skills --jobs 2", "xvit_ssv2 --config scale/ssv2 --launcher slurm --gpus-per-run 8")
     add_shared(parser, "tables", "--config", "--recipe", "--row", "--seeds", "--runs", "--jobs", "--reuse")
     parser.add_argument("--status", action="store_true", help="start nothing; show how far all runs are")
     parser.add_argument(

@@ -200,7 +200,7 @@ def run_here(command: str, runs: Sequence[Run], slots: Sequence[Slot], reuse: bo
 
 def unfinished(runs: Sequence[Run]) -> list[Run]:
     """Return the runs without a result of the whole training, after a check for mistakes of all of them."""
-    from lit_video.runs.folder import writable
+    from lit_video.runs.results import writable
     from lit_video.training.run import is_done  # here, because importing torch takes seconds
 
     left = [run for run in runs if not is_done(run)]

@@ -1,4 +1,4 @@
-"""Result, learning curve, state and checkpoint of a run."""
+"""Result, learning curve, state, checkpoint and folder of a run."""
 
 import csv
 import io
@@ -7,10 +7,15 @@ import math
 import os
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from errno import EACCES, EDQUOT, EEXIST, EFBIG, EIO, ENOLCK, ENOSPC, ENOTDIR, EPERM, EROFS
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, Literal, get_args
+
+from filelock import FileLock, Timeout
 
 from lit_video.errors import OptionError, UserError
 from lit_video.runs.files import AGAIN, RUN, read_run, run_file, update_run
@@ -20,6 +25,9 @@ from lit_video.utils.processes import job_name
 CURVES = "curves.csv"
 COLUMNS = ("epoch", "step", "train/loss", "val/loss", "val/clip_top1", "val/clip_top5", "train/clip_top1")
 NUMBERS = ("params", "gmacs", "views", "seconds", "test_videos")
+BEST = "best"  # folder of Lightning's ModelCheckpoint in a run
+WAYS = "give a run's last.ckpt or its folder"
+REFUSALS = {ENOLCK, ENOSPC, EDQUOT, EFBIG, EROFS, EACCES, EPERM, EEXIST, ENOTDIR, EIO}
 Point = Mapping[str, float]
 
 
@@ -117,10 +125,6 @@ def read_status(run_dir: Path) -> Status | None:
     return status if status.state in get_args(State) else None
 
 
-BEST = "best"  # folder of Lightning's ModelCheckpoint in a run
-WAYS = "give a run's last.ckpt or its folder"
-
-
 def find_checkpoint(text: str) -> Path:
     """Return the file of a checkpoint: itself, or the one that the run of a folder was tested with."""
     path = Path(text)
@@ -145,3 +149,50 @@ def tested(folder: Path) -> Path:
     """Return the file of the checkpoint that a run was tested with, the last of one that is not finished."""
     result = read_result(folder, anywhere=True)
     return folder / (result["weights"]["file"] if result and "weights" in result else "last.ckpt")
+
+
+def writable(run_dir: Path) -> None:
+    """Make the folder and try to write to it."""
+    try:
+        run_dir.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=run_dir) as file:
+            file.write(bytes(1 << 20))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise UserError(_refused(error, run_dir)) from error
+
+
+@contextmanager
+def owned(run_dir: Path, name: str) -> Iterator[None]:
+    """Make the folder this process's alone; report a disk's refusal in one line, and rename a damaged result.
+
+    The lock ends with the process. ``name`` is the run's, for messages.
+    """
+    writable(run_dir)
+    try:
+        with FileLock(run_dir / "lock", timeout=1):  # sweep --status touches it for an instant
+            _set_damage_aside(run_dir)
+            yield
+    except Timeout:
+        holder = f"another process is running it (it holds {run_dir / 'lock'})"
+        raise UserError(f"{name}: {holder}; wait or stop it") from None
+    except OSError as error:
+        if error.errno not in REFUSALS:
+            raise
+        raise UserError(_refused(error, run_dir)) from error
+
+
+def _refused(error: OSError, run_dir: Path) -> str:
+    advice = "free it, give another --runs, or set TMPDIR"
+    return f"--runs: cannot write {error.filename or run_dir} ({error.strerror}); {advice}"
+
+
+def _set_damage_aside(run_dir: Path) -> None:
+    try:
+        read_result(run_dir)
+    except UserError as error:
+        if not (run_dir / RUN).exists():  # in a pack
+            raise
+        (run_dir / RUN).replace(run_dir / "run.damaged.json")
+        print(f"{error}; renamed to run.damaged.json, measured again", flush=True)
