@@ -23,11 +23,10 @@ import torch
 from torch.utils.data import default_collate
 
 from benchmarks.clip_decoders import PLAIN, SIDE, STOCK, Clip, ClipDecoder, clip_decoders, cut, ours, wrong
-from benchmarks.harness import Measurement, Result, Row, Table, number, parser, ran
+from benchmarks.harness import Measurement, Result, Row, Table, Times, number, parser, ran, rounds
 from benchmarks.sample_videos import KINDS, make_videos
 from lit_video.datamodules.preparation import PRESETS, encode, resized
 from lit_video.errors import UserError
-from lit_video.training.throughput import Times, rounds
 from lit_video.utils.files import is_video
 from lit_video.video.augmentation import TrainingView
 from lit_video.video.decoding import decode_in_order, frame_table

@@ -17,10 +17,10 @@ KEPT=benchmarks/results/gpu CARRIED=.gpu RUNS=${RUNS:-runs/gpu} SITE=${SITE:-$PW
 SMALL=${SMALL:-} PYTHON=${PYTHON:-python3} LIMIT=${LIMIT:-480}
 OUT=${OUT:-$([ "$SMALL" ] && echo runs/gpu_rehearsal || echo $KEPT)}
 DEVICE=${DEVICE:-$([ "$SMALL" ] && echo cpu || echo cuda)}
-ALL=(parity model mixing compile long throughput tables)
+ALL=(parity model mixing compile long tables)
 if [ "$SMALL" ]; then
     SIZE=(--size Ti --image-size 32 --frames 2 --batch 1 --repeats 1) MODELS=(--models "X-ViT,T+S,SlowFast R50")
-    COMPILED=(--models X-ViT) RATES=(--config experiments/scale/embedded.yaml --batch 1 --repeats 2)
+    COMPILED=(--models X-ViT)
     MIXED=(--repeats 1 --side 4) LONG=(--size Ti --image-size 32 --repeats 2 --frames 2,8)
     TABLES=(ablation_tw) SEEDS=(0)
     ROWS=(--row tw1 --trainer.accelerator=cpu --trainer.precision=32-true --trainer.max_epochs=1 "--data.pairs=[2,1,1]"
@@ -30,7 +30,6 @@ else
     COMPILED=(--models "X-ViT,T+S,ViViT-1") ROWS=()
     # so many clips that the GPU, not the host that starts its kernels, takes the time
     MIXED=(--dtype bf16 --batch 32) LONG=(--dtype bf16 --batch 4)
-    RATES=(--config experiments/scale/ssv2.yaml --batch 16 --repeats 21)
     TABLES=(ablation_tw timesformer_schemes ablation_ratio) SEEDS=(0 1 2)
 fi
 
@@ -44,13 +43,6 @@ model() {
 compile() { measure compile model "${SIZE[@]}" --dtype bf16 --compile "${COMPILED[@]}"; }
 mixing() { measure mixing mixing "${MIXED[@]}"; }
 long() { measure long long "${LONG[@]}"; }
-
-throughput() {
-    earlier
-    try $PYTHON -m lit_video benchmark table --config experiments/xvit_throughput.yaml "${RATES[@]}" --device "$DEVICE" \
-        --runs "$RUNS"
-    pack
-}
 
 tables() {  # row by row: what is finished is skipped, what was interrupted here goes on
     earlier
@@ -73,7 +65,7 @@ earlier() {  # the runs of earlier calls, where this machine has none
 pack() {  # of finished runs what is kept: no weights
     local files
     files=$(
-        cd "$RUNS" && find . \( -name throughput.json -o -name run.json -exec grep -q '"result"' {} \; \) -print |
+        cd "$RUNS" && find . -name run.json -exec grep -q '"result"' {} \; -print |
             while read -r path; do
                 for file in "$path" "${path%/run.json}"/{curves.csv,predictions.npz}; do
                     [ ! -f "$file" ] || echo "$file"

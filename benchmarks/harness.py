@@ -6,8 +6,11 @@ import argparse
 import ctypes
 import gc
 import json
+import os
+import random
 import sys
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -18,9 +21,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lit_video.errors import UserError
-from lit_video.training.throughput import Times, rounds
 from lit_video.utils.command_line import recorded_command
-from lit_video.utils.environment import choose_device, provenance, seconds
+from lit_video.utils.environment import choose_device, commit, device_name, seconds, versions
 from lit_video.utils.files import write_atomically
 from lit_video.utils.startup import avoid_amx
 from lit_video.utils.text import markdown_lines, text_table
@@ -33,6 +35,8 @@ GIB = 2**30
 Row = dict[str, Any]
 Result = dict[str, Any]
 Actions = Mapping[str, Callable[[], object]]
+Times = dict[str, list[float]]
+SPEED = ("OMP_NUM_THREADS", "ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "MKL_ENABLE_INSTRUCTIONS")
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,47 @@ class Table:
         """For a page."""
         notes = ["\n".join(f"- {note}" for note in self.notes)] if self.notes else []
         return "\n\n".join([f"**{self.title}**", markdown_lines(self.header, self.body), *notes])
+
+
+def provenance(command: str, device: torch.device | str, *others: str) -> dict[str, Any]:
+    """Command, commit, device and versions, as they stand in the file of a measurement.
+
+    Variables that choose threads or the processor's instructions stand before the command; ``others`` are further
+    packages whose versions matter.
+    """
+    chosen = [f"{name}={os.environ[name]}" for name in SPEED if name in os.environ]
+    return {
+        "command": " ".join([*chosen, command]),
+        "commit": commit(),
+        "device": device_name(device),
+        "versions": versions(*others),
+    }
+
+
+def rounds(
+    actions: Actions,
+    repeats: int,
+    device: torch.device,
+    first: int = 0,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Iterator[Times]:
+    """Yield the times of all actions after each round, in which each runs once.
+
+    Neighbours in time share the machine's state, so that times of one round compare. Each round has an order of its
+    own: what ran before costs or saves an action several percent on a CPU. Round 0 warms up and is not kept; ``first``
+    is 1 where all have run before.
+    """
+    times: Times = {name: [] for name in actions}
+    order, draw = list(actions), random.Random(0)
+    for number in range(first, repeats + 1):
+        draw.shuffle(order)
+        for name in order:
+            elapsed = seconds(actions[name], device, clock)
+            print(f"round {number} of {repeats}: {name} {elapsed:.3f} s", file=sys.stderr, flush=True)
+            if number:
+                times[name].append(elapsed)
+        if number:
+            yield times
 
 
 class Measurement:

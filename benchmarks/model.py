@@ -26,6 +26,7 @@ from benchmarks.harness import (
     Result,
     Row,
     Table,
+    Times,
     add_size,
     first_steps,
     left_out,
@@ -38,7 +39,6 @@ from benchmarks.harness import (
 from benchmarks.models import PUBLISHED, Model, line_up, schemes
 from lit_video.network.cost import count
 from lit_video.network.vit import SIZES
-from lit_video.training.throughput import Times
 
 MATMUL, PRODUCTS = "matrix products", 4
 HEADER = ["model", "frames", "GMACs", "forward s", "clips/s", "of peak", "train s", "clips/s", "of peak"]

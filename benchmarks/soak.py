@@ -25,8 +25,8 @@ from benchmarks.faults.cells import INPUTS, Cell, Injection, Record, References,
 from benchmarks.faults.faults import DAMAGES, FAULTS, TESTED, may_mount
 from benchmarks.faults.page import found, page, read_lines, summary
 from benchmarks.faults.runs import PHASES, ROOT, Cancelled, Setting, cancelled
+from benchmarks.harness import provenance
 from lit_video.utils.command_line import recorded_command
-from lit_video.utils.environment import provenance
 
 RESULTS = ROOT / "benchmarks/results/soak"
 SIGNALS = ("SIGKILL", "SIGTERM", "SIGINT", "SIGUSR1")

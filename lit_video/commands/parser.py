@@ -23,7 +23,7 @@ MODULES = {
     "running": ("fit", "sweep"),
     "results": ("table", "report", "pack", "reproduce", "dashboard"),
     "models": ("test", "predict", "attention", "export", "weights"),
-    "measuring": ("profile", "cost", "benchmark"),
+    "measuring": ("profile", "cost"),
     "data": ("data",),
     "doctor": ("doctor",),
 }

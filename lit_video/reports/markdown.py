@@ -24,8 +24,7 @@ from lit_video.reports.verdicts import (
 from lit_video.runs.files import run_folders
 from lit_video.tables.claims import Claim, read_claims
 from lit_video.tables.reading import read_table, table_at
-from lit_video.tables.rendering import NOT_RUN, render, seeds_text, throughput_table
-from lit_video.tables.results import PAPERS, read_throughput
+from lit_video.tables.rendering import NOT_RUN, render, seeds_text
 from lit_video.tables.summary import TableRuns, read_runs, summarise
 from lit_video.tables.table import Table
 from lit_video.utils.files import read_whole
@@ -98,7 +97,7 @@ def _tables(
             if read:
                 claims = [main.claim for main, *_ in verdicts]
                 below.append(_section(*read) if at is table else _folded(at, _section(*read), claims))
-        below += [*_throughput(table, runs), *costs]
+        below += costs
     head = TEXTS["tables"].format(name=paper, results=runs.as_posix())
     summaries = [read[1] for scales in of_tables for _, read in scales if read]
     found = verdict_lines(verdicts) if verdicts else ""
@@ -137,17 +136,6 @@ def _section(read: TableRuns, data: dict[str, Any]) -> str:
     made = f"commits {_listed(of_seeds, 'commit')}; on {_listed(of_seeds, 'device')}. Tested on {videos} videos."
     head = f"### {table.name} ({table.scale})\n\n`{table_command(table, of_seeds)}`; {made}"
     return f"{head}\n\n{render(data, 'markdown')}"
-
-
-def _throughput(table: Table, runs: Path) -> Iterator[str]:
-    """Yield the measured throughput of a table that prints rates, at every scale."""
-    if not all(PAPERS in row.paper for row in table.rows):
-        return
-    for folder in sorted((runs / table.name).glob("*")):
-        if found := read_throughput(folder):
-            title, header, body = throughput_table(table_at(table.path, folder.name), found)
-            made = f"`{as_markdown(found['command'])}`; commit {as_markdown(str(found['commit']))}"
-            yield f"**{as_markdown(title)}**\n\n{made}.\n\n{markdown_lines(header, body)}"
 
 
 def _listed(of_seeds: Sequence[dict[str, Any]], key: str) -> str:

@@ -7,9 +7,7 @@ from functools import partial
 from typing import Any, Literal
 
 from lit_video.tables.agreement import certainty, interval_text, sentences
-from lit_video.tables.results import PAPERS
 from lit_video.tables.summary import papers_own
-from lit_video.tables.table import Table
 from lit_video.utils.text import as_markdown, markdown_lines, natural, text_table
 
 Format = Literal["text", "json", "markdown"]
@@ -98,21 +96,6 @@ def _difference(key: str, row: dict[str, Any], absent: str) -> str:
     values = row["metrics"].get(key, {})
     both = None not in (values.get("ours"), values.get("paper"))
     return f"{values['ours'] - values['paper']:+.1f}" if both else ""
-
-
-def throughput_table(table: Table, measured: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
-    """Return title, header and body of measured rates, with ratios to the first row, and the paper's if it has both."""
-    rows = [row for row in table.rows if row.name in measured["rows"]]
-    papers = [row.paper.get(PAPERS) for row in rows]
-    body = []
-    for row, paper in zip(rows, papers, strict=True):
-        found = measured["rows"][row.name]
-        spread = f"{found['low']:.3g} to {found['high']:.3g}"
-        printed = f"{paper / papers[0]:.3f}" if paper and papers[0] else ""
-        body.append([row.label, f"{found['clips_per_second']:.3g}", spread, f"{found['ratio']:.3f}", printed])
-    title = f"{table.title} - {table.source}; scale {table.scale}, {measured['device']}"
-    header = ["row", "clips/s", "quartiles", f"over {rows[0].label}", "the paper's"]
-    return f"{title}, batch {measured['batch']}, medians of {measured['repeats']}", header, body
 
 
 def pairs_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:

@@ -1,6 +1,5 @@
 """Results of runs by table, row and seed; throughput."""
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -12,11 +11,8 @@ from lit_video.runs.files import packed_files, run_folders, seed_of
 from lit_video.runs.identity import CALLBACKS, Difference, Identity, Kind, differences
 from lit_video.runs.results import read_result
 from lit_video.tables.table import Table
-from lit_video.utils.files import read_whole
 from lit_video.utils.settings import data_names
 
-THROUGHPUT = "throughput.json"
-PAPERS = "throughput"  # key of a row's paper numbers: frames per second on the paper's machine
 # measured facts that must agree across a row's seeds
 OF_ROW = ("params", "views", "test_videos", "global_batch", "steps")
 SEED = "seed_everything"  # seeds of one row may differ in this setting only
@@ -101,9 +97,3 @@ def _apart(table: Table, other: Mapping[str, Any], one: Mapping[str, Any]) -> li
         both = {key for key in both if not key.startswith("model.init_args") or key.startswith(OPTIMIZATION)}
     shared = {key for key in both if (same_videos if key == "data" else not first.differs(second, key))}
     return [each for each in found if each.key in shared]
-
-
-def read_throughput(folder: Path) -> dict[str, Any] | None:
-    """Read the throughput that ``benchmark table`` measured at a table's scale; ``None`` where it was not run."""
-    path, again = folder / THROUGHPUT, "delete it and measure again: lit_video benchmark table"
-    return read_whole(path, lambda: dict(json.loads(path.read_text(encoding="utf-8"))), again)

@@ -9,13 +9,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from lit_video.errors import OptionError
-
-SPEED = ("OMP_NUM_THREADS", "ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "MKL_ENABLE_INSTRUCTIONS")
 
 
 def commit() -> str:
@@ -58,21 +55,6 @@ def seconds(
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     return clock() - start
-
-
-def provenance(command: str, device: torch.device | str, *others: str) -> dict[str, Any]:
-    """Command, commit, device and versions, as they stand in the file of a measurement.
-
-    Variables that choose threads or the processor's instructions stand before the command; ``others`` are further
-    packages whose versions matter.
-    """
-    chosen = [f"{name}={os.environ[name]}" for name in SPEED if name in os.environ]
-    return {
-        "command": " ".join([*chosen, command]),
-        "commit": commit(),
-        "device": device_name(device),
-        "versions": versions(*others),
-    }
 
 
 def versions(*others: str) -> dict[str, str]:

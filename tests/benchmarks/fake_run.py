@@ -17,22 +17,14 @@ def main(run_dir: Path, right: Path, habit: str) -> int:
     def stop(*_):
         if habit == "orphan":
             subprocess.Popen(["sleep", "60"], start_new_session=True)
-        if habit == "litter":
-            (Path(os.environ["TMPDIR"]) / "litter").touch()
-        if habit == "traceback":
-            print("Traceback (most recent call last):", file=sys.stderr)
-        elif habit != "silent":
-            print("stopped by SIGTERM; the same command again goes on from here", file=sys.stderr)
-        sys.stderr.flush()
-        os._exit(0 if habit == "lost" else 143)
+        print("stopped by SIGTERM; the same command again goes on from here", file=sys.stderr, flush=True)
+        os._exit(143)
 
     signal.signal(signal.SIGTERM, stop)
     run_dir.mkdir(parents=True, exist_ok=True)
     again = (run_dir / "run.json").exists()
     (run_dir / "run.json").write_text(json.dumps({"state": {"state": "training", "pid": os.getpid()}}))
     time.sleep(0 if again else 1)
-    if again and habit == "never":
-        return 1
     if again and habit == "crash":
         os.kill(os.getpid(), signal.SIGABRT)
     for name in ("last.ckpt", "run.json"):

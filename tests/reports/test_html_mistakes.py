@@ -1,9 +1,6 @@
 import sys
 
-import pytest
-
 from lit_video.__main__ import main
-from lit_video.runs.predictions import FILE
 from tests.fake_runs import ROWS, write_table_runs
 
 
@@ -37,12 +34,3 @@ def test_wrong_places_are_reported(fake_runs, write_report, tmp_path, capsys):
 def test_one_table_in_two_places_is_refused(fake_runs, write_report, tmp_path):
     write_table_runs(tmp_path / "again", "timesformer_schemes", seeds=1, rows=ROWS, videos=30)
     assert "lies in two places" in write_report(fake_runs, tmp_path / "again")
-
-
-@pytest.mark.parametrize("file", ["joint/seed0/run.json", f"joint/seed0/{FILE}"])
-def test_a_damaged_file_is_one_line_and_the_old_page_stays(fake_runs, write_report, tmp_path, file):
-    (tmp_path / "report.html").write_text("an older page")
-    (fake_runs / "timesformer_schemes/fake" / file).write_bytes(b"epoch\nx\n")
-    message = write_report(fake_runs)
-    assert f"fake/{file} is damaged (" in message and "): delete " in message
-    assert (tmp_path / "report.html").read_text() == "an older page"

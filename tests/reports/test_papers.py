@@ -65,12 +65,6 @@ def test_terminal_and_page_give_one_verdict_that_says_that_it_rests_on_one_seed(
     assert "our models of one seed support" in order and order in shown
 
 
-def test_pictures_of_many_tables_are_text_until_they_are_opened(html):
-    folds = re.findall(r'<details class="more[^>]*>.*?</details>', html, re.DOTALL)
-    assert all("<noscript>" in fold for fold in folds)
-    assert '<div class="picture"' not in re.sub(r"<noscript>.*?</noscript>", "", html, flags=re.DOTALL)
-
-
 def test_tables_are_sorted_by_the_papers_numbers_and_scales_by_who_decides():
     names = ("xvit_throughput", "ablation_size", "xvit_ssv2", "ablation_ta", "timesformer_tokens", "skills")
     tables = [read_table([EXPERIMENTS / f"{name}.yaml"]) for name in names]

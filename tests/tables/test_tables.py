@@ -1,5 +1,4 @@
 import json
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 from lit_video.__main__ import main
 from lit_video.errors import UserError
 from lit_video.runs.predictions import save_logits
-from lit_video.tables.reading import read_origin, read_table, write_origin
+from lit_video.tables.reading import read_table
 from lit_video.tables.rendering import render
 from lit_video.tables.summary import summary
 from tests import fake_runs
@@ -130,11 +129,6 @@ def test_a_wrong_table_is_reported_with_file_and_key(table, old, new, message):
     rewrite(old, new)
     with pytest.raises(UserError, match=message):
         read_table([path])
-
-
-def test_missing_files_are_reported(tmp_path, capsys):
-    assert main(["table", "--config", str(tmp_path / "none.yaml")]) == 2
-    assert "none.yaml: no such file" in capsys.readouterr().err
 
 
 RECIPES = """\
@@ -362,11 +356,3 @@ def test_a_run_without_its_rows_own_settings_is_no_run_of_the_row(table, tmp_pat
         summary(read_table([path]), tmp_path)
     change_result(folder, identity={"settings": {"model": right}})
     assert summary(read_table([path]), tmp_path)["rows"][1]["seeds"] == [0]
-
-
-def test_runs_that_start_together_write_the_table_s_origin_without_disturbing_each_other(table, tmp_path):
-    path, _ = table
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: write_origin(tmp_path, [path], None), range(400)))
-    assert read_origin(tmp_path).path == path.resolve()
-    assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []

@@ -4,6 +4,7 @@ import subprocess
 
 import pytest
 
+from benchmarks.harness import SPEED, provenance
 from lit_video import __version__
 from lit_video.utils import environment
 from lit_video.utils.command_line import recorded_command
@@ -23,11 +24,11 @@ def test_a_copy_without_git_says_the_commit_that_it_is_told(monkeypatch):
 
 
 def test_variables_that_make_it_slower_or_faster_stand_before_the_command(monkeypatch):
-    for name in environment.SPEED:
+    for name in SPEED:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    facts = environment.provenance("python -m benchmarks.model", "cpu", "other")
+    facts = provenance("python -m benchmarks.model", "cpu", "other")
     assert facts["command"] == "OMP_NUM_THREADS=1 ONEDNN_MAX_CPU_ISA=AVX2 python -m benchmarks.model"
     assert facts["commit"] == environment.commit() and facts["versions"]["lit_video"] == __version__
 
