@@ -6,6 +6,7 @@ import json
 import shutil
 from argparse import Namespace
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ from lit_video.utils.yaml_files import EXPERIMENTS, find_config, read_yaml
 if TYPE_CHECKING:
     from lit_video.attention import Scheme
     from lit_video.schemes.sight import Sight
+    from lit_video.tables.rendering import Groups
 
 TABLE, LEVEL = "skills", "scale/profile"
 # rows of the skills by the names of schemes; those of TimeSformer are called alike
@@ -192,7 +194,6 @@ def _flags(arguments: Namespace) -> list[str]:
 
 def _skills(arguments: Namespace, name: str, folder: Path) -> int:
     """Train it on the temporal skills; print its accuracies beside the rows of the table, and write the page."""
-    from lit_video.tables.profile import nearest, with_first
     from lit_video.tables.reading import read_table
     from lit_video.tables.rendering import groups_table, measured_groups
     from lit_video.tables.summary import read_runs, summarise
@@ -207,9 +208,18 @@ def _skills(arguments: Namespace, name: str, folder: Path) -> int:
     data = summarise(read, pairs=False)
     groups = measured_groups(data["rows"])
     assert groups  # the row has been tested
-    groups = with_first(groups, row)
-    print("", text_table(*groups_table(groups)), *nearest(read, data, groups), sep="\n", flush=True)
+    print("", text_table(*groups_table(nearest_first(groups, row))), sep="\n", flush=True)
     return run_command(["report", str(runs / TABLE / "profile"), "-o", str(folder / "profile.html")])
+
+
+def nearest_first(groups: Groups, name: str) -> Groups:
+    """Return the groups with a row first, and the others by their mean distance from it over groups."""
+    own = next(values for row, values in groups.rows if row["name"] == name)
+
+    def distance(each: tuple[dict[str, Any], list[float | None]]) -> float:
+        return sum(abs((a or 0) - (b or 0)) for a, b in zip(own, each[1], strict=True))
+
+    return replace(groups, rows=sorted(groups.rows, key=distance))
 
 
 def _experiment(folder: Path, row: str, scheme: str) -> Path:

@@ -24,7 +24,6 @@ from lit_video.inference.videos import find_videos
 from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.environment import choose_device
 from lit_video.utils.figures import content_of
-from lit_video.utils.text import clock
 from lit_video.video.decoding import Frames
 
 Device = Literal["cpu", "cuda"]
@@ -61,7 +60,7 @@ class AttentionMaps:
         """Name a frame or tubelet, and when it is shown."""
         grouped = len(set(self.tubelets)) < len(self.frames)
         name = f"tubelet {self.tubelets[i]}" if grouped else f"frame {self.numbers[i]}"
-        return f"{name}, {clock(self.seconds[i], 1)}"
+        return f"{name}, {self.seconds[i]:.1f} s"
 
 
 def attention_maps(

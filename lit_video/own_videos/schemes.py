@@ -31,22 +31,20 @@ def schemes_named(names: str) -> Rows:
     Raises:
         UserError: there is no such name.
     """
-    rows: Rows = {}
     given = [*filter(None, map(str.strip, names.split(",")))]
     if unknown := [name for name in given if "." not in name and name not in SCHEMES] or ([] if given else [names]):
         near = did_you_mean(unknown[0], SCHEMES)
         raise UserError(f"no scheme {unknown[0]!r}{near}; schemes: {', '.join(SCHEMES)}")
+    rows: Rows = {}
     for name in given:
-        label = _imported(name) if "." in name else name
-        own = {"label": label, "set": {"model": "TimeSformer", "model.attention": name}}
-        rows[label] = own if "." in name else SCHEMES[name]
+        if "." not in name:
+            rows[name] = SCHEMES[name]
+            continue
+        from lit_video.schemes.loading import import_scheme  # imports torch
+
+        try:
+            label = import_scheme(name)
+        except ValueError as error:
+            raise UserError(f"--schemes: {error}") from error
+        rows[label] = {"label": label, "set": {"model": "TimeSformer", "model.attention": name}}
     return rows
-
-
-def _imported(name: str) -> str:
-    from lit_video.schemes.loading import import_scheme  # imports torch
-
-    try:
-        return import_scheme(name)
-    except ValueError as error:
-        raise UserError(f"--schemes: {error}") from error

@@ -72,8 +72,10 @@ def _accuracy(result: dict[str, Any], predictions: Predictions | None) -> str:
         return "\n".join(lines or ["- not tested"])
     facts = [f"- {as_markdown(fact)}" for fact in accuracy_facts(result, predictions)]
     lines += [f"- the {int((~predictions.hits()).sum())} mistakes by file: `{MISTAKES}` of the run"]
-    parts = [part for name, task in predictions.tasks.items() for part in _of_task(name, task)]
-    return "\n".join([*facts, *lines, *parts])
+    for name, task in predictions.tasks.items():
+        title = ["", f"### {as_markdown(name)}"] if name else []
+        lines += [*title, "", markdown_lines(["class", "test videos", "right, %"], class_lines(task)[:SHOWN])]
+    return "\n".join([*facts, *lines])
 
 
 def accuracy_facts(result: dict[str, Any], predictions: Predictions) -> list[str]:
@@ -110,12 +112,6 @@ def _facts(task: TaskPredictions) -> list[str]:
     baseline = f"Baseline: always answering {task.classes[often]!r} gives {100 * always.mean():.1f} %; {says}"
     confused = [f"{a!r} taken for {b!r} ({n})" for a, b, n in most_confused(task.confusion, task.classes, MOST)]
     return [baseline, *(["Most often confused: " + "; ".join(confused)] if confused else [])]
-
-
-def _of_task(name: str, task: TaskPredictions) -> list[str]:
-    """Accuracy by class, below the name of one of several tasks."""
-    classes = markdown_lines(["class", "test videos", "right, %"], class_lines(task)[:SHOWN])
-    return [*(["", f"### {as_markdown(name)}"] if name else []), "", classes]
 
 
 def class_lines(task: TaskPredictions) -> list[list[str]]:

@@ -18,8 +18,8 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def with_progress(results: Iterable[Result], total: int, name: str, every: float = EVERY) -> Iterator[Result]:
-    """Yield results; print how many of ``total`` are done on stderr, ``every`` so many seconds."""
+def with_progress(results: Iterable[Result], total: int, name: str) -> Iterator[Result]:
+    """Yield results; print how many of ``total`` are done on stderr, every half minute."""
     if sys.stderr.isatty():
         from rich.console import Console
         from rich.progress import track
@@ -30,7 +30,7 @@ def with_progress(results: Iterable[Result], total: int, name: str, every: float
     for done, result in enumerate(results, 1):
         yield result
         now = time.monotonic()
-        if now - last >= every or (done == total and last > start):
+        if now - last >= EVERY or (done == total and last > start):
             last = now
             left = f", {time_left((total - done) * (now - start) / done)}" if done < total else ""
             print(f"{name}: {done} of {total}{left}", file=sys.stderr, flush=True)

@@ -7,15 +7,6 @@ from difflib import get_close_matches
 STEERING = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
-def clock(seconds: float, decimals: int = 0) -> str:
-    """Return a duration as ``1:02:03``, ``2:03`` or ``0:03.5``."""
-    scale = 10**decimals
-    whole, part = divmod(round(seconds * scale), scale)
-    hours, minutes = divmod(whole // 60, 60)
-    text = f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
-    return f"{text}.{part:0{decimals}}" if decimals else text
-
-
 def time_left(seconds: float) -> str:
     """Return such as ``4 min left`` or, below two minutes, ``40 s left``."""
     return f"{seconds / 60:.0f} min left" if seconds >= 120 else f"{seconds:.0f} s left"

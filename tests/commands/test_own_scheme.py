@@ -11,7 +11,6 @@ from lit_video.errors import UserError
 from lit_video.network.timesformer import scheme_class
 from lit_video.own_videos.schemes import schemes_named
 from lit_video.schemes.loading import import_scheme
-from lit_video.tables.profile import with_first
 from lit_video.tables.rendering import Groups
 
 CODE = """
@@ -110,7 +109,7 @@ def test_profile_beside_packed_rows_puts_the_nearest_first():
         return {"name": name, "label": name.title(), "test_videos": 200}, list(values)
 
     groups = Groups("skill", ["a", "b"], [row("far", 10, 10), row("near", 80, 50), row("own", 90, 50)])
-    assert [row["name"] for row, _ in with_first(groups, "own").rows] == ["own", "near", "far"]
+    assert [row["name"] for row, _ in profile.nearest_first(groups, "own").rows] == ["own", "near", "far"]
 
 
 def test_own_schemes_are_compared_beside_built_in_ones(own_file):

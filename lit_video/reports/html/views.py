@@ -13,7 +13,7 @@ import numpy as np
 from lit_video.reports.card import accuracy_facts, class_lines
 from lit_video.reports.html.collect import Section
 from lit_video.reports.verdicts import Verdict
-from lit_video.runs.predictions import TaskPredictions, most_confused
+from lit_video.runs.predictions import most_confused
 from lit_video.tables.rendering import measured_groups
 from lit_video.utils.colours import LIGHT
 
@@ -149,21 +149,16 @@ def average(curves: Sequence[Points]) -> Points:
     return [(x, mean(table[x] for table in tables)) for x in sorted(shared)]
 
 
-def tasks(section: Section) -> dict[str, dict[str, list[TaskPredictions]]]:
-    """Predictions by task and by the row's label, of every seed; of the rows that kept them for the same videos."""
-    kept = {section.labels[row]: seeds for row, seeds in section.read.predictions.items()}
-    names = next(iter(kept.values()))[0].tasks if kept else ()
-    return {name: {label: [one.tasks[name] for one in seeds] for label, seeds in kept.items()} for name in names}
-
-
 def confusions(section: Section) -> list[dict[str, Any]]:
     """Return a matrix per row and task over all seeds, and its most frequent mistakes: (class, taken for, videos)."""
     from lit_video.inference.result_pictures import confusion_figure
 
+    kept = {section.labels[row]: seeds for row, seeds in section.read.predictions.items()}
     matrices = []
-    for task, rows in tasks(section).items():
-        for label, seeds in rows.items():
-            counts, classes = np.sum([one.confusion for one in seeds], axis=0), seeds[0].classes
+    for task in next(iter(kept.values()))[0].tasks if kept else ():
+        for label, seeds in kept.items():
+            of_task = [one.tasks[task] for one in seeds]
+            counts, classes = np.sum([one.confusion for one in of_task], axis=0), of_task[0].classes
             picture = drawn(
                 confusion_figure(counts, classes), f"confusion matrix of {label}, {task or section.table.title}"
             )
