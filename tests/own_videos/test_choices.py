@@ -43,21 +43,16 @@ def test_short_videos_are_shown_whole_and_long_ones_in_parts():
     assert long["test_clips"] == 4
 
 
-def test_frames_and_pixels_and_memory():
+def test_frames_pixels_memory_and_the_start_of_few_videos():
     assert settings(video(frames=12))["data"]["frames"] == 8
     assert settings(video(frames=30))["data"]["frames"] == 16
     assert (settings()["data"]["mean"], settings()["data"]["std"]) == (0.41, 0.23)
     small, large = settings(), settings(decoded=93.0)
     assert (small["data"]["keep_gb"] > 0, small["data"]["num_workers"]) == (True, 0)
     assert (large["data"]["keep_gb"], large["data"]["num_workers"]) == (0.0, 3)
-
-
-def test_few_videos_on_a_cpu_start_from_stills_and_see_pixels_as_these_did():
     few = settings(training=50)
-    assert few["model"]["image_weights"].startswith("stills:")
-    assert "mean" not in few["data"]
-    assert few["model"]["size"]["width"] < settings()["model"]["size"]["width"]
-    assert all("image_weights" not in other["model"] for other in (settings(), settings(training=50, machine=SERVER)))
+    assert few["model"]["image_weights"].startswith("stills:") and "mean" not in few["data"]
+    assert all("image_weights" not in other["model"] for other in (small, settings(training=50, machine=SERVER)))
 
 
 def test_weights_bring_their_settings_and_a_recipe_of_fine_tuning():

@@ -15,47 +15,40 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture
-def page(tmp_path):
+def driver(tmp_path):
+    """A page in a browser; it must log nothing."""
     write_table_runs(tmp_path / "runs", "timesformer_schemes", rows=["space", "joint", "divided", "local_global"])
     path = tmp_path / "report.html"
     assert main(["report", str(tmp_path / "runs"), "-o", str(path), "--experiments", str(EXPERIMENTS)]) == 0
-    return path.as_uri()
-
-
-@pytest.fixture
-def driver(page):
-    """The page in a browser; it must log nothing."""
     options = selenium.ChromeOptions()
     options.binary_location = CHROMIUM
     for flag in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = selenium.Chrome(options=options, service=selenium.ChromeService(DRIVER))
-    driver.get(page)
+    driver.get(path.as_uri())
     yield driver
     assert driver.get_log("browser") == []
     driver.quit()
 
 
-def column(driver, index, table=0):
-    cells = "[...document.querySelectorAll('table.sortable')[arguments[0]].tBodies[0].rows]"
-    return driver.execute_script(f"return {cells}.map((row) => row.cells[arguments[1]].textContent)", table, index)
-
-
 def test_a_click_and_a_key_sort_a_table(driver):
-    before = column(driver, 4)
-    buttons = driver.find_elements("css selector", "table.sortable")[0].find_elements("css selector", "thead button")
+    def column(index):
+        cells = "[...document.querySelector('table.sortable').tBodies[0].rows].map((row) => row.cells[arguments[0]]"
+        return driver.execute_script(f"return {cells}.textContent)", index)
+
+    before, buttons = column(4), driver.find_elements("css selector", "table.sortable thead button")
     header = buttons[4].find_element("xpath", "..")
     numbers = sorted(float(cell.split(" ")[0]) for cell in before if cell != "not run")
-    seen = []
-    for press in (buttons[4].click, lambda: buttons[4].send_keys("\n"), lambda: buttons[4].send_keys(" ")):
+    for press, order, expected in (
+        (buttons[4].click, "ascending", numbers),
+        (lambda: buttons[4].send_keys("\n"), "descending", numbers[::-1]),
+    ):
         press()
-        seen.append((header.get_attribute("aria-sort"), column(driver, 4)))
-    assert [order for order, _ in seen] == ["ascending", "descending", "none"]
-    for (_, cells), expected in zip(seen, (numbers, numbers[::-1]), strict=False):
-        assert [float(cell.split(" ")[0]) for cell in cells[:-1]] == expected
-        assert cells[-1] == "not run"
-    assert seen[2][1] == before
+        *cells, last = column(4)
+        assert header.get_attribute("aria-sort") == order
+        assert ([float(cell.split(" ")[0]) for cell in cells], last) == (expected, "not run")
+    buttons[4].send_keys(" ")
+    assert (header.get_attribute("aria-sort"), column(4)) == ("none", before)
     buttons[0].click()
-    assert column(driver, 0) == sorted(column(driver, 0))
-    assert header.get_attribute("aria-sort") == "none"
+    assert column(0) == sorted(column(0)) and header.get_attribute("aria-sort") == "none"
