@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lit_video.inference.predict import from_pretrained as from_pretrained
     from lit_video.inference.predict import load as load
     from lit_video.inference.predict import predict as predict
-    from lit_video.inference.streaming import stream as stream
+    from lit_video.inference.predict import stream as stream
     from lit_video.tables.reading import read_table as read_table
     from lit_video.tables.summary import summary as summary
     from lit_video.weights.loading import load_pretrained as load_pretrained
@@ -38,7 +38,7 @@ _MODULES = {
     "load_pretrained": "weights.loading",
     "predict": "inference.predict",
     "read_table": "tables.reading",
-    "stream": "inference.streaming",
+    "stream": "inference.predict",
     "summary": "tables.summary",
 }
 __all__ = [  # a list of words, which the pages of the API read without running this

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-import torchmetrics
 from lightning import LightningDataModule, LightningModule, Trainer
 from lightning.pytorch import callbacks, loggers
 from torch.utils.data import DataLoader, IterableDataset, SubsetRandomSampler
@@ -266,41 +265,6 @@ def test_callbacks_and_a_logger_of_lightning(family, tmp_path):
     assert any(name.startswith("lr-") for name in rows[0])
 
 
-def own(family):
-    """A user's class: optimizer, schedule, loss and metric of its own."""
-
-    class Own(family):
-        def __init__(self, *args, **kwargs):
-            super().__init__(*args, **kwargs)
-            self.f1 = torchmetrics.F1Score("multiclass", num_classes=8, average="macro")
-
-        def configure_optimizers(self):
-            optimizer = torch.optim.AdamW(self.parameters(), lr=1e-3)
-            plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
-            return {"optimizer": optimizer, "lr_scheduler": {"scheduler": plateau, "monitor": "val/loss"}}
-
-        def loss(self, logits, target):
-            return torchmetrics.functional.hinge_loss(logits, target, task="multiclass", num_classes=8)
-
-        def validation_step(self, batch, batch_idx):
-            super().validation_step(batch, batch_idx)
-            self.f1(self(batch[0]), batch[1])
-            self.log("val/f1", self.f1, on_epoch=True)
-
-    return Own
-
-
-@every_family
-def test_an_optimizer_a_schedule_a_loss_and_a_metric_of_ones_own(family):
-    torch.manual_seed(0)
-    model = own(family)(8, 4, 16, **SETTINGS[family])
-    before, run = weights(model), trainer()
-    run.fit(model, loader(), loader())
-    assert isinstance(run.optimizers[0], torch.optim.AdamW)
-    assert {"val/f1", "val/clip_top1", "train/loss"} <= run.callback_metrics.keys()
-    assert not torch.equal(weights(model), before)
-
-
 @every_family
 @pytest.mark.parametrize("precision", quick_or_slow(["bf16-mixed", "bf16-true", "64-true"], ["bf16-true"]))
 def test_precision(family, precision, videos):
@@ -359,18 +323,6 @@ def test_ones_own_loop_augments_as_the_trainer_does_under_a_foreign_module(video
         for name in one:
             same(one[name], other[name])
     assert all((batch["target"] > 0).sum(1).min() > 1 for batch in batches), "smoothed"
-
-
-@pytest.mark.slow
-@every_family
-def test_two_processes_train_as_one_with_twice_the_batch(family, videos):
-    trained, two = [], "ddp_fork" if family is ConvNet else "ddp_spawn"  # PyTorchVideo's X3D cannot be pickled
-    for settings, size in ((dict(devices=1), 4), (dict(strategy=two, devices=2), 2)):
-        trained.append(build(family, optimization=Optimization("sgd", lr=0.01)))
-        trainer(max_epochs=2, **settings).fit(trained[-1], videos(batch_size=size))
-    assert not torch.equal(weights(trained[1]), weights(build(family)))
-    if family is not ConvNet:  # a batch norm sees half of the batch
-        same(*map(weights, trained), rtol=1e-3, atol=1e-5)
 
 
 class Stream(IterableDataset):

@@ -9,7 +9,7 @@ from lit_video.attention.heads import Grid, Heads, Scheme, ZeroLinear, split_cls
 class Axial(Scheme):
     """Time, then width, then height: every patch attends its own line along one axis after the other.
 
-        z'   = z   + W MSA(LN(z))      over the t patches of one place
+        z'   = z   + W MSA(LN(z))      over the t patches of one location
         z''  = z'  + W' MSA(LN(z'))    over the w patches of one row of a frame
         z''' = z'' + MSA(LN(z''))      over the h patches of one column of a frame, and the class token
 

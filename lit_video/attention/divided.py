@@ -7,9 +7,9 @@ from lit_video.attention.heads import Grid, Heads, Scheme, ZeroLinear, split_cls
 
 
 class Divided(Scheme):
-    """Time, then space: every patch attends its own place in all frames, then the patches of its own frame.
+    """Time, then space: every patch attends its own location in all frames, then the patches of its own frame.
 
-        z'  = z  + W MSA(LN(z))    over the t tokens of one place, patches only
+        z'  = z  + W MSA(LN(z))    over the t tokens of one location, patches only
         z'' = z' + MSA(LN(z'))     over the h w tokens of one frame and the class token
 
     The class token takes no part in time; in space every frame gets a copy, and the branch is averaged over the copies.
@@ -18,7 +18,7 @@ class Divided(Scheme):
     Shape: ``(b, 1 + t * h * w, d)`` -> same.
     Source: TimeSformer, arXiv:2102.05095, scheme T+S, section 3.
     As in the released code: the class token is no key in time, which it is in the paper's Eq. 11 and with
-    ``cls_in_time``; stochastic depth drops places in time and frames in space, each for itself. Unlike the released
+    ``cls_in_time``; stochastic depth drops locations in time and frames in space, each for itself. Unlike the released
     code: the time axis of the tokens is the slowest.
     """
 
@@ -32,7 +32,7 @@ class Divided(Scheme):
         self.attn = Heads(width, heads)
 
     def drop_branches(self, drop: nn.Module) -> bool:
-        """Drop the branch in time of a place before W, and that in space of a frame."""
+        """Drop the branch in time of a location before W, and that in space of a frame."""
         self.time_attn.drop = self.attn.drop = drop
         return True
 

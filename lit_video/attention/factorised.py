@@ -13,7 +13,7 @@ class Factorised(Scheme):
     """Space and time in turn, each with its own weights and residual.
 
         y  = z + MSA_s(LN(z))   over the h w tokens of one frame      (Eq. 4)
-        z' = y + MSA_t(LN(y))   over the t tokens of one place        (Eq. 5)
+        z' = y + MSA_t(LN(y))   over the t tokens of one location     (Eq. 5)
 
     ``time_space`` swaps the two. The output projection in time starts at zero: training starts from the image model.
 

@@ -11,7 +11,7 @@ from lit_video.attention.heads import Grid, Heads, Scheme
 class FactorisedHeads(Scheme):
     """Half of the heads attend over time, the other half over space, at the parameters of joint attention.
 
-        y_t = Attention(Q, K_t, V_t)   over the t tokens of one place       first half of the heads
+        y_t = Attention(Q, K_t, V_t)   over the t tokens of one location    first half of the heads
         y_s = Attention(Q, K_s, V_s)   over the h w tokens of one frame     second half
         z'  = z + Concat(y_t, y_s) W_o
 

@@ -78,7 +78,7 @@ class Heads(nn.Module):
         self.drop: nn.Module = nn.Identity()  # stochastic depth of whole groups, in training
 
     def project(self, x: Tensor) -> Tensor:
-        """Normalised tokens ``(..., d)`` -> query, key and value ``(..., 3, a, c)``."""
+        """Project normalised tokens ``(..., d)`` to query, key and value ``(..., 3, a, c)``."""
         return rearrange(self.qkv(x), "... (qkv a c) -> ... qkv a c", qkv=3, a=self.heads)
 
     def attend(

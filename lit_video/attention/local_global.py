@@ -55,8 +55,8 @@ class LocalGlobal(Scheme):
 class SlidingGlobal(LocalGlobal):
     """Local-global attention with a sliding neighbourhood: the h/2 x w/2 patches around each patch, in all frames.
 
-    At an edge the neighbourhood stays inside the picture, so that every patch attends as many. Keys outside are masked:
-    it costs as many products as joint attention.
+    At an edge the neighbourhood stays inside the picture, so that every patch attends as many. Keys outside are masked,
+    at the cost of joint attention.
     """
 
     def local(self, z: Tensor, grid: Grid) -> Tensor:
@@ -66,14 +66,14 @@ class SlidingGlobal(LocalGlobal):
 
     @staticmethod
     def near(grid: Grid, device: torch.device) -> Tensor:
-        """Mask ``(t * h * w, t * h * w)`` of the patches that each patch sees."""
+        """Return the mask ``(t * h * w, t * h * w)`` of the patches that each patch sees."""
         rows, columns = (_nearest_half(size, device) for size in grid[1:])
         both = rows[:, None, :, None] & columns[None, :, None, :]
         return repeat(both, "h w i j -> (t h w) (k i j)", t=grid.t, k=grid.t)
 
 
 def _nearest_half(size: int, device: torch.device) -> Tensor:
-    """Mask ``(size, size)`` of the nearest half of all places around each place."""
+    """Return the mask ``(size, size)`` of the nearest half of all cells around each cell."""
     place = torch.arange(size, device=device)
     start = (place - size // 4).clamp(0, size - size // 2)[:, None]
     return (place >= start) & (place < start + size // 2)

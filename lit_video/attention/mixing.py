@@ -151,8 +151,8 @@ class Mixing(Scheme):
     def attend(self, x: Tensor, grid: Grid, shift: Shift) -> Tensor:
         """Apply the layer with its channels moved by ``shift``.
 
-        It gets names, and a tensor of as many equal parts ``(b, t * m, parts * d)``, and returns the parts, those that
-        are mixed with channels moved.
+        ``shift`` gets names, and a tensor of as many equal parts ``(b, t * m, parts * d)``; it returns the parts, moved
+        where they are mixed.
         """
         z = self.attn.norm(x)
         z = x.clone() if z is x else z  # a norm that does nothing: the residual must not be overwritten
@@ -165,7 +165,7 @@ class Mixing(Scheme):
         return x + rearrange(self.attn.attend(q, k, v), "(b t) m d -> b (t m) d", t=grid.t)
 
     def _summary(self, z: Tensor, grid: Grid) -> tuple[Tensor, ...]:
-        """Key and value of the frames' summary tokens: ``(b, t * m, d) -> 2 x (b * t, r or t * r, a, c)``.
+        """Return key and value of the frames' summary tokens: ``(b, t * m, d) -> 2 x (b * t, r or t * r, a, c)``.
 
         ``z`` is normed, or is not and its means are.
         """

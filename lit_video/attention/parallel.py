@@ -12,7 +12,7 @@ class Parallel(Divided):
 
         z' = z + W MSA_t(LN(z)) + MSA_s(LN(z))
 
-    MSA_t attends over the t tokens of one place, patches only, MSA_s over the h w tokens of one frame and the class
+    MSA_t attends over the t tokens of one location, patches only, MSA_s over the h w tokens of one frame and the class
     token; each has its own LN.
 
     Shape: ``(b, 1 + t * h * w, d)`` -> same.

@@ -65,7 +65,7 @@ class ShiftedWindows(Scheme):
 
 @lru_cache(maxsize=16)
 def blocked(grid: Grid, window: Grid, shift: tuple[int, int, int]) -> Tensor:
-    """Mask ``(windows, n, n)`` of a shifted clip: minus infinity where two tokens meet only across its edge."""
+    """Return a shifted clip's mask ``(windows, n, n)``: minus infinity where two tokens meet only across its edge."""
     beyond = [torch.arange(size, device="cpu") >= size - by for size, by in zip(grid, shift, strict=True)]
     parts = [part.long() for part in beyond]
     ids = parts[0][:, None, None] * 4 + parts[1][:, None] * 2 + parts[2]

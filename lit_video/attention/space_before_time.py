@@ -11,7 +11,7 @@ class SpaceBeforeTime(Divided):
     """Space, then time: the two steps of divided attention in the other order.
 
         z'  = z  + MSA(LN(z))        over the h w tokens of one frame and the class token
-        z'' = z' + W MSA(LN(z'))     over the t tokens of one place, patches only
+        z'' = z' + W MSA(LN(z'))     over the t tokens of one location, patches only
 
     Shape: ``(b, 1 + t * h * w, d)`` -> same.
     Source: TimeSformer, arXiv:2102.05095, section 4.7 (half a point worse). No code was released; class token and W are

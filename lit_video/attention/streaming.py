@@ -67,8 +67,8 @@ class DelayLines:
 
         y_t = [x_{t-1}(c_{-1}), ..., x_{t-w}(c_{-w}), x_t(c_0)],  zeros before the first frame
 
-    It is :func:`~lit_video.attention.mixing.shift_channels` of negative offsets. At every place ``fold`` channels of
-    the last ``k`` frames are kept for each offset ``-k``.
+    Equal to :func:`~lit_video.attention.mixing.shift_channels` of negative offsets. Of every patch ``fold`` channels
+    of the last ``k`` frames are kept for each offset ``-k``.
     """
 
     def __init__(self, offsets: Sequence[int], fold: int) -> None:

@@ -17,8 +17,8 @@ class TokenLearner(Scheme):
     A and B are linear here.
 
     Shape: ``(b, 1 + t * h * w, d)`` -> same.
-    Source: Ryoo et al., TokenLearner, arXiv:2106.11297; the softmax over places is that of its released code, version
-    1.1. There a network learns tokens once and fuses them at its end; here every layer does both.
+    Source: Ryoo et al., TokenLearner, arXiv:2106.11297; the softmax over locations is that of version 1.1 of its code.
+    There a network learns tokens once and fuses them at its end; here every layer does both.
     """
 
     tokens = 4  # per frame; the paper's is 8, of pictures of 14 x 14 patches

@@ -22,6 +22,8 @@ from lit_video.inference.videos import Paths, find_videos
 from lit_video.modules import VideoClassifier
 from lit_video.modules.metrics import video_logits, view_scores
 from lit_video.network.aggregation import head_inputs
+from lit_video.network.streaming import CANNOT, Stream
+from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.environment import choose_device
 from lit_video.utils.parallel import with_progress
@@ -183,6 +185,29 @@ def load(source: str | Path | TrainedModel) -> TrainedModel:
 def from_pretrained(source: str | Path) -> VideoClassifier:
     """Return the model of :func:`load` alone, on the CPU, in eval mode: clips ``(b, 3, t, h, w)`` to logits."""
     return load(source).model
+
+
+def stream(model: VideoClassifier | VideoTransformer | str | Path) -> Stream:
+    """Feed videos to a causal X-ViT frame by frame: logits after every frame, at the cost of one frame.
+
+    Args:
+        model: trained with ``causal: true`` and ``positions: space``, in eval mode; or a run, see
+            :func:`~lit_video.inference.predict.load`.
+
+    Returns:
+        A function of the next frames, ``(b, 3, t, height, width)``, float, normalised, to the logits after each of
+        them, ``(b, t, classes)``, see :class:`~lit_video.network.streaming.Stream`; ``reset()`` begins new videos.
+
+    Raises:
+        ValueError: the model cannot stream.
+        UserError: the checkpoint is wrong.
+    """
+    if isinstance(model, str | Path):
+        model = load(model).model
+    network = model.network if isinstance(model, VideoClassifier) else model
+    if not isinstance(network, VideoTransformer):
+        raise ValueError(CANNOT)
+    return Stream(network)
 
 
 def _released(name: str) -> TrainedModel:

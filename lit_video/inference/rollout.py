@@ -12,8 +12,8 @@ scheme:
    rows that sum to one.
 3. The gradient of an output by the input tokens then is that output's row of the rollout.
 
-Channels that are read from other frames matter (mixing attention): the value that a head reads consists of channels
-of several frames, so that relevance goes to a frame with its share of them. Zeros beyond the clip's ends are no token,
+Channels that are read from other frames matter (mixing attention): a head's value consists of channels of several
+frames, so that relevance goes to a frame with its share of them. Zeros beyond the clip's ends are no token,
 and what is left of the step is what sums to one. Keys that come from other frames act on the weights; as in any
 rollout, relevance follows the values.
 """
@@ -145,7 +145,7 @@ def rollout(network: VideoTransformer, clip: Tensor) -> Rollout:
 
 
 def patch_places(tokens: int, grid: Grid, prefix: int = 1) -> Tensor:
-    """Index of every patch among ``tokens`` tokens, ``prefix`` others before the clip or every frame: ``(t, h, w)``."""
+    """Return each patch's index ``(t, h, w)`` among ``tokens``, after ``prefix`` others of the clip or of its frame."""
     patches = grid.t * grid.h * grid.w
     each = torch.arange(tokens)
     each = each.view(grid.t, -1)[:, prefix:] if tokens == patches + prefix * grid.t else each[tokens - patches :]

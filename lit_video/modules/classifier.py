@@ -154,7 +154,7 @@ class VideoClassifier(LightningModule):
         return type(self).__name__
 
     def forward(self, clip: Tensor) -> Tensor:
-        """Logits ``(b, classes)`` of normalised clips ``(b, 3, t, height, width)``, in the type of the weights.
+        """Return logits ``(b, classes)`` of normalised clips ``(b, 3, t, height, width)``, in the type of the weights.
 
         Raises:
             ValueError: a clip has other axes, or another number of frames.
@@ -387,7 +387,7 @@ class VideoClassifier(LightningModule):
     on_test_epoch_start = on_validation_epoch_start
 
     def on_validation_epoch_end(self) -> None:
-        """One view per video: clip accuracy, and the loss over videos that could be read."""
+        """Log clip accuracy of one view per video, and the loss over videos that could be read."""
         self._log_accuracy("val", {"loss": "val/loss", "top1": "val/clip_top1", "top5": "val/clip_top5"})
 
     def test_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
@@ -395,11 +395,11 @@ class VideoClassifier(LightningModule):
         self._collect("test", batch, dataloader_idx)
 
     def on_test_epoch_end(self) -> None:
-        """All views per video: video accuracy. The metric keeps its state for callbacks until the next test."""
+        """Log video accuracy over all views. The metric keeps its state for callbacks until the next test."""
         self._log_accuracy("test", {"top1": "test/video_top1", "top5": "test/video_top5", "videos": "test/videos"})
 
     def predict_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> Tensor:
-        """Logits ``(b, classes)``, of clips with classes or without; NaN where a video could not be read."""
+        """Return logits ``(b, classes)`` of clips with classes or without; NaN where a video could not be read."""
         taken = as_batch(batch, torch.clone, labelled=False, features=self.frozen == "backbone")
         return self(taken["clip"]).masked_fill((taken["video"] < 0)[:, None], torch.nan)
 
@@ -421,7 +421,7 @@ class VideoClassifier(LightningModule):
             checkpoint[CHECKPOINT_KEY] = own | {"trained_on": known}
 
     def configure_optimizers(self) -> Any:
-        """Optimizer, and a rate that follows the step; Lightning asks for it once a checkpoint is restored."""
+        """Make the optimizer, and a rate that follows the step; Lightning calls this once a checkpoint is restored."""
         self._start_training()
         optimizer = make_optimizer(self.optimization, self._plain_network)
         steps = self.trainer.estimated_stepping_batches

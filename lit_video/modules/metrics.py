@@ -65,7 +65,7 @@ class VideoAccuracy(Metric):
         return dim_zero_cat(of_clips)[dim_zero_cat(self.video) >= 0]
 
     def per_video(self) -> tuple[Tensor, Tensor]:
-        """Mean logits ``(videos, classes)`` and target ``(videos[, tasks])``, in the order of the video numbers."""
+        """Return mean logits ``(videos, classes)`` and target ``(videos[, tasks])``, sorted by the video's number."""
         video, view, logits, target = map(self._read, (self.video, self.view, self.logits, self.target))
         views, inverse = torch.unique(torch.stack((video, view), dim=1), dim=0, return_inverse=True)
         first = torch.full((len(views),), len(video), device=video.device)

@@ -31,7 +31,7 @@ class Optimization:
         warmup: share of training in which the rate rises linearly to the cosine's own value.
         warmup_start: first rate, as a share of ``lr``.
         whole_cosine: begin the cosine at the end of the warm-up, at the full rate, as ViViT's release does; otherwise
-            it begins with training, as in PySlowFast, and the warm-up ends below ``lr``.
+            the cosine begins with training, as in PySlowFast, and the warm-up ends below ``lr``.
         milestones: shares of training at which the rate falls to a tenth; given, they replace the cosine (TimeSformer:
             epochs 11 and 14 of 15).
     """
@@ -70,7 +70,7 @@ def optimization_of(given: Optimization | Mapping[str, Any] | None) -> Optimizat
 
 
 def make_optimizer(config: Optimization, module: nn.Module) -> torch.optim.Optimizer:
-    """Optimizer over what is trained: decayed weights, and norms, biases, tokens and positions without decay.
+    """Make the optimizer over what is trained: decayed weights; norms, biases, tokens and positions without decay.
 
     On a GPU SGD and AdamW are fused: one kernel for many parameters.
     """

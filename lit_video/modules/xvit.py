@@ -37,16 +37,16 @@ class XViT(VideoClassifier):
         summary_layers: which of the layers that mix have them, like ``layers``.
         exact: attend the window exactly (Eq. 7) where mixing approximates it; ``boundary`` to ``summary`` and
             ``segments`` do not apply then.
-        causal: borrow from (exact: attend) the ``window`` frames before only, so that the model can follow a video as
-            it streams (:func:`lit_video.stream`); needs ``positions`` without time.
+        causal: borrow from (exact: attend) the ``window`` frames before only, so that the model can follow a stream
+            (:func:`lit_video.stream`); needs ``positions`` without time.
         segments: frames per group that mix with each other, with temporal positions that repeat for each group;
             ``None`` for the whole clip, 8 in the released Kinetics recipe with 16 frames.
         ta_layers: layers of temporal attention (Table 2b); 0 is temporal averaging.
         positions: ``none``, ``space`` or ``space-time``.
         dropout: dropout of the frame tokens and in the classifier (0.5 in the released code).
         drop_path: stochastic depth of the last layer.
-        position_std: spread of the initial positions; ``None`` for 0.02 in space and zeros in time (released code),
-            which hardly move when trained from scratch.
+        position_std: spread of the initial positions; ``None`` for 0.02 in space and zeros in time (released code);
+            from scratch such small ones hardly move.
         image_weights: image ViT to start from: file or folder with timm's names, ``timm:NAME``, or ``stills:N``.
         **kwargs: see :class:`VideoClassifier`.
     """

@@ -53,7 +53,7 @@ class HiddenHead(LinearHead):
 class AttentiveProbe(LinearHead):
     """Attentive probe: one learned query reads all tokens by cross-attention. Shape: ``(b, n, d) -> (b, classes)``.
 
-    Of means of ``frames``, ``n = frames``, it learns the positions too, which start at zero.
+    The probe of the means of ``frames``, ``n = frames``, learns positions too, which start at zero.
 
         u' = u + MCA(LN(u), LN(z)),   u'' = u' + MLP(LN(u')),   then a linear classifier
 
@@ -123,7 +123,7 @@ class TemporalAttention(nn.Module):
 
     z_final = MLPHead(TransformerLayer^depth([z_cls; z_1; ...; z_T])_0).  Shape: ``(b, t, d) -> (b, classes)``.
 
-    It has no positions: order reaches it only through the frame tokens.
+    Without positions: order comes only through the frame tokens.
     Source: X-ViT, arXiv:2106.05968, section 3, option (b).
     Unlike the paper, as in the released code: every token attends every token, and the classifier has a hidden layer.
     """
@@ -196,8 +196,7 @@ class TemporalEncoder(nn.Module):
 def linear_head(network: nn.Module) -> nn.Linear:
     """Return the layer whose outputs, averaged over frames or pixels if there are several, are the logits.
 
-    Video transformers end in their ``aggregate``, which calls it ``head``; PyTorchVideo's CNNs in a block with ``proj``
-    (of places).
+    Video transformers end in their ``aggregate``, which calls it ``head``, PyTorchVideo's CNNs in ``proj``.
     """
     if isinstance(network, VideoTransformer):
         last = getattr(network.aggregate, "head", None)
@@ -224,8 +223,8 @@ def replace_head(network: nn.Module, classes: int) -> None:
 def head_inputs(network: nn.Module) -> Iterator[list[Tensor]]:
     """Collect the linear head's inputs, ``(b, d)`` for every call of the network.
 
-    Where it enters for each frame or place it is averaged: the head is affine, so its output for the average is the
-    average that the network gives. In eval mode, thus, ``features @ weight.T + bias`` are the logits.
+    Inputs for each frame or pixel are averaged: the head is affine, so its output for the average is the average that
+    the network gives. In eval mode, thus, ``features @ weight.T + bias`` are the logits.
     """
     features: list[Tensor] = []
 

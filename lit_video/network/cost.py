@@ -62,7 +62,7 @@ class Published:
 
 
 def published() -> list[Published]:
-    """All models of the papers' tables that the project implements."""
+    """Return all models of the papers' tables that the project implements."""
     groups = read_yaml(FILE)
     return [
         Published(source, label, **row | {"settings": {"frames": 8, "image_size": 224} | row.get("settings", {})})

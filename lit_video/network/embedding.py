@@ -62,7 +62,7 @@ class Embedding(nn.Module):
             self.norm_pre = nn.LayerNorm(self.width, eps=size.eps or 1e-6)
 
     def complete(self, x: Tensor) -> Tensor:
-        """Embedded tokens ``(..., 1 + n, d)`` with register tokens after the class token, all normed."""
+        """Put register tokens after the class token of ``(..., 1 + n, d)``, and norm all."""
         if self.reg_token is not None:
             registers = self.reg_token.expand(*x.shape[:-2], -1, -1)
             x = torch.cat((x[..., :1, :], registers, x[..., 1:, :]), dim=-2)
@@ -112,7 +112,7 @@ class Embedding(nn.Module):
         return torch.cat((table[:, : self.slots], cells), dim=1)
 
     def time(self, t: int) -> Tensor | float:
-        """Temporal positions ``(1, t, 1, d)``; zero without."""
+        """Return temporal positions ``(1, t, 1, d)``; zero without."""
         if self.temp_embed is None:
             return 0.0
         return rearrange(resize_time(self.temp_embed, t, self.resizing.time), "1 t d -> 1 t 1 d")

@@ -63,12 +63,12 @@ def freeze(network: nn.Module, layers: int | Literal["backbone"]) -> None:
 
 
 def frame_tokens(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
-    """Class token of every frame: ``(b, t * (1 + s), d) -> (b, t, d)``. X-ViT; ViViT's model 2."""
+    """Return the class token of every frame: ``(b, t * (1 + s), d) -> (b, t, d)``. X-ViT; ViViT's model 2."""
     return norm(rearrange(x, "b (t m) d -> b t m d", t=grid.t)[:, :, 0])
 
 
 def frame_means(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
-    """Mean token of every frame: ``(b, t * s, d) -> (b, t, d)``. ViViT's model 2 without class tokens; probes.
+    """Return every frame's mean token: ``(b, t * s, d) -> (b, t, d)``. ViViT's model 2 without class tokens; probes.
 
     Tokens of the whole clip, which come first, are left out.
     """
@@ -76,7 +76,7 @@ def frame_means(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
 
 
 def mean_frame_token(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
-    """Mean of the frames' class tokens, *before* the norm: ``(b, t * (1 + s), d) -> (b, d)``. TimeSformer's space."""
+    """Return the mean class token, *before* the norm: ``(b, t * (1 + s), d) -> (b, d)``. TimeSformer's space."""
     return norm(rearrange(x, "b (t m) d -> b t m d", t=grid.t)[:, :, 0].mean(1))
 
 
@@ -86,15 +86,15 @@ def clip_token(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
 
 
 def normed_mean(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
-    """Mean of all tokens *before* the norm: ``(b, n, d) -> (b, d)``. VideoMAE; timm's ``fc_norm``."""
+    """Return the mean of all tokens *before* the norm: ``(b, n, d) -> (b, d)``. VideoMAE; timm's ``fc_norm``."""
     return norm(x.mean(1))
 
 
 def all_tokens(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
-    """All tokens, as they are: ``(b, n, d) -> (b, n, d)``. The attentive probe."""
+    """Return all tokens: ``(b, n, d) -> (b, n, d)``. The attentive probe."""
     return norm(x)
 
 
 def mean_token(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
-    """Mean of all tokens: ``(b, n, d) -> (b, d)``. ViViT's models 3 and 4; the Perceiver's latents."""
+    """Return the mean of all tokens: ``(b, n, d) -> (b, d)``. ViViT's models 3 and 4; the Perceiver's latents."""
     return norm(x).mean(1)

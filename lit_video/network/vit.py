@@ -58,7 +58,7 @@ SIZES: dict[SizeName, ViTSize] = {
 
 
 def vit_size(given: str | ViTSize | Mapping[str, Any]) -> ViTSize:
-    """Size by its name, or by its fields as a checkpoint stores them."""
+    """Return a size by its name, or by its fields as a checkpoint stores them."""
     if isinstance(given, str):
         for name, size in SIZES.items():
             if given == name:

@@ -52,7 +52,7 @@ class Sight:
 
     @cached_property
     def depths(self) -> Tensor:
-        """Number of layers after which token i depends on token j, ``(n, n)``; 0 where it never does."""
+        """Layers after which token i depends on token j, ``(n, n)``; 0 for never."""
         known = torch.eye(len(self.frames), dtype=torch.bool)
         depths = torch.zeros(known.shape, dtype=torch.long)
         for number, layer in enumerate(self.layers, 1):
@@ -62,7 +62,7 @@ class Sight:
         return depths
 
     def reach(self, layers: int) -> int:
-        """Largest distance in frames of two patches of which one sees the other within so many layers."""
+        """Return the largest distance in frames of two patches, one of which sees the other within so many layers."""
         seen = (self.depths > 0) & (self.depths <= layers)
         apart = (self.frames[:, None] - self.frames).abs()
         return int(apart[seen & self.is_patch[:, None] & self.is_patch].max())

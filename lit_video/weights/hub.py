@@ -146,7 +146,7 @@ def download(repository: str, folder: Path) -> None:
 
 
 def fetch(release: Release) -> Path:
-    """Download a release to its place, unless it is there.
+    """Download a release, unless it is there.
 
     Raises:
         UserError: there is no network, the server refuses, or the file is not what it should be.

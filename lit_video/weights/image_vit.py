@@ -118,8 +118,8 @@ def _summary(network: VideoTransformer, sources: Mapping[str, str]) -> str:
 def folded(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Features' parameters of an image ViT, what these networks lack folded into what they have, exactly.
 
-    LayerScale is a factor of the rows of the layer before it (DINOv2); an absent bias is zero (CLIP's patches), where
-    it is absent in all blocks; positions of register tokens are added to them.
+    LayerScale is a factor of the rows of the layer before it (DINOv2); a bias that is absent in all blocks is zero
+    (CLIP's patches); positions of register tokens are added to them.
     """
     image = {key: value for key, value in state_dict.items() if not key.startswith(HEADS)}
     for key in [key for key in image if re.fullmatch(r"blocks\.\d+\.ls[12]\.gamma", key)]:

@@ -155,7 +155,7 @@ def _positions(
 
 
 def _joint_grid(cells: int, here: Grid, square: bool) -> Grid:
-    """Grid of stored positions, which their number does not say: as many tubelets as here, else as large an image."""
+    """Guess the grid of stored positions from their number: as many tubelets as here, else as large an image."""
     space = here.h * here.w
     for t in (here.t, 0 if cells % space else cells // space):
         with suppress(ValueError):

@@ -93,9 +93,9 @@ def fuse(renamed: dict[str, Tensor], names: tuple[str, str, str]) -> None:
 
 
 def stored_grid(cells: int, here: Grid, square: bool = False) -> tuple[int, int]:
-    """Return rows and columns of a table of spatial positions, if nothing but their number says it.
+    """Return rows and columns of a table of spatial positions of which only the number of ``cells`` is known.
 
-    Those of a network of as many patches, else the square of their number. The square comes first for releases of
+    A network of as many patches has the same ones; else the table is square. The square comes first for releases of
     ``square`` images: an image of another shape may have as many patches.
     """
     side = round(cells**0.5)

@@ -60,7 +60,7 @@ class StoredWeights:
 
 
 def read_weights(path: Path, average: bool | None = None, named: str | None = None) -> StoredWeights:
-    """Tensors of a file, or of a folder of Hugging Face's; code in a file is never run.
+    """Read the tensors of a file, or of a folder of Hugging Face's; code in a file is never run.
 
     Files: torch's (zip or legacy), safetensors, Flax's msgpack. From a training checkpoint, the model's part; wrappers'
     prefixes are taken off the names. ``average`` chooses a checkpoint's moving average of the weights, or the weights;
@@ -177,7 +177,7 @@ def model_of(content: Any, average: bool | None = None) -> tuple[Tensors, str]:
 
 
 def without_prefixes(tensors: Mapping[str, Tensor]) -> Tensors:
-    """Tensors by names without the prefixes that compiling and wrapping put before all of them."""
+    """Return tensors by names without the prefixes that compiling and wrapping put before all of them."""
     names = {name: name.replace(COMPILED, "") for name in tensors}
     while prefix := next((one for one in PREFIXES if names and all(n.startswith(one) for n in names.values())), ""):
         names = {key: name.removeprefix(prefix) for key, name in names.items()}
@@ -185,7 +185,7 @@ def without_prefixes(tensors: Mapping[str, Tensor]) -> Tensors:
 
 
 def _weights(content: Any) -> Tensors:
-    """Tensors at the first place that holds some, else the content's own."""
+    """Return the tensors under the first of ``PLACES`` that holds some, else the content's own."""
     if not isinstance(content, Mapping) or not content:
         return {}
     return _first(content, PLACES)[0] or _tensors(content)

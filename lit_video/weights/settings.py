@@ -51,8 +51,8 @@ def _known(stored: StoredWeights, part: Literal["model", "data"]) -> dict[str, A
 def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
     """Return settings of the data set that weights depend on, by flag, as far as they are known.
 
-    Our own checkpoints store them; X-ViT's, TimeSformer's and scenic's releases have those of their recipes, others
-    those of :func:`channel_pixels`, unless channels differ: :func:`fold_pixels` is for these.
+    Our own checkpoints store them; X-ViT's, TimeSformer's and scenic's releases follow their recipes; others have
+    :func:`channel_pixels`, unless channels differ (see :func:`fold_pixels`).
     """
     if stored.clips:
         known = {key: stored.clips[key] for key in data_names("pixels") if key in stored.clips}
@@ -64,11 +64,11 @@ def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
 
 
 def channel_pixels(stored: StoredWeights) -> tuple[Sequence[float], Sequence[float]] | None:
-    """Mean and deviation of red, green and blue that weights saw, if they are known.
+    """Return mean and deviation of red, green and blue that weights saw, if they are known.
 
     An image model of timm has those of its configuration, a folder of Hugging Face those of its
     ``preprocessor_config.json``, less the 1 that ``offset`` subtracts. With a factor of 1/127.5, as in ViViT's there,
-    they contradict the recipe of its weights: not known.
+    the file contradicts the recipe of its weights: not known.
     """
     given = stored.preprocessor
     if source_of(stored) == "videomae" and "image_mean" not in given:
@@ -202,13 +202,11 @@ def known_grid(network: nn.Module, stored: StoredWeights) -> Grid | None:
     if not isinstance(network, VideoTransformer):
         return None
     patches, config = network.embed.patches, stored.config
-    try:
-        side = config["image_size"] if "image_size" in config else config["pretrained_cfg"]["input_size"][1:]  # timm's
-        theirs = {"image_size": side, "frames": config.get("num_frames", patches.tubelet)}
-    except (LookupError, TypeError):
-        theirs = {}
+    theirs = {"image_size": config.get("image_size"), "frames": config.get("num_frames", patches.tubelet)}
     clip: dict[str, Any] = theirs | stored.clips | stored.model
     try:
+        if clip["image_size"] is None:
+            clip["image_size"] = config["pretrained_cfg"]["input_size"][1:]  # timm's
         frames = min(clip.get("segments") or clip["frames"], clip["frames"])
         return Grid(*patches.grid(frames, *height_and_width(clip["image_size"])))
     except (LookupError, TypeError, ValueError):
@@ -247,7 +245,7 @@ def line_on_grid(network: nn.Module, stored: StoredWeights, image: bool = False)
 
 
 def _parts_of_size(model: Mapping[str, Any]) -> dict[str, Any]:
-    """Parts of a model's size; ConvNets, and networks of others, have none."""
+    """Return parts of a model's size; ConvNets, and networks of others, have none."""
     try:
         return {f"size.{name}": value for name, value in vit_size(model["size"]).parts().items()}
     except (LookupError, TypeError, ValueError, AttributeError):

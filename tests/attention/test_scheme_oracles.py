@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from lit_video.attention import Factorised, FactorisedHeads, Grid, LocalWindow
+from lit_video.attention import Grid
 from tests.attention.scheme_cases import CASES, close, with_steps
 
 
@@ -98,16 +98,3 @@ def test_equals_the_loops_for_other_numbers_of_heads(name, heads):
 def test_a_width_that_heads_do_not_divide_is_refused(name):
     with pytest.raises(ValueError, match="width 10 is not divisible by heads 4"):
         CASES[name].factory(10, 4)
-
-
-@pytest.mark.parametrize(
-    ("build", "message"),
-    [
-        (lambda: LocalWindow(8, 2, window=-1), "window is -1"),
-        (lambda: Factorised(8, 2, order="space"), "order is 'space', expected space_time or time_space"),
-        (lambda: FactorisedHeads(9, 3), "heads is 3, expected an even number"),
-    ],
-)
-def test_a_scheme_that_cannot_be_is_refused(build, message):
-    with pytest.raises(ValueError, match=message):
-        build()

@@ -16,14 +16,13 @@ RATE = 10
 GOOD = Optimization(optimizer="adamw", lr=3e-3)
 
 
-def write(path, *parts, size=(24, 32), codec="libx264", options=None):
+def write(path, *parts):
     """A video of colours one after the other, each for some seconds; never two frames alike."""
     path.parent.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(0)
     levels = [COLOURS[name] for name, seconds in parts for _ in range(round(seconds * RATE))]
-    pictures = [np.clip(level + rng.integers(-30, 30, (*size, 3)), 0, 255).astype(np.uint8) for level in levels]
-    options = options or {"g": "12"}
-    made.write(path, codec, options=options, fps=RATE, height=size[0], width=size[1], pictures=pictures)
+    pictures = [np.clip(level + rng.integers(-30, 30, (24, 32, 3)), 0, 255).astype(np.uint8) for level in levels]
+    made.write(path, "libx264", options={"g": "12"}, fps=RATE, height=24, width=32, pictures=pictures)
     return path
 
 

@@ -18,8 +18,6 @@ OPTIONS = {
     "boundary": dict(window=2, boundary=True),
     "ratio_1": dict(ratio=1.0),
     "mixed_all_four": dict(mixed=("x", "query", "key", "value")),
-    "mixed_list": dict(mixed=["value", "key"]),
-    "layers_odd": dict(layers="odd"),
     "layers_listed": dict(layers=[0, 2]),
     "scope_full": dict(scope="full"),
     "summary": dict(summary=True),
@@ -28,12 +26,10 @@ OPTIONS = {
     "summary_before_norm": dict(summary=True, summary_before_norm=True),
     "summary_layers": dict(summary=True, summary_layers=[1]),
     "segments_2": dict(segments=2),
-    "ta_0": dict(ta_layers=0),
     "positions_none": dict(positions="none"),
     "positions_space": dict(positions="space"),
     "causal": dict(causal=True, positions="space"),
     "causal_exact": dict(causal=True, positions="none", exact=True),
-    "drop_path": dict(drop_path=0.5),
     "rest": dict(window=2, scope="full", summary=True, segments=2, layers="odd", ta_layers=0, positions="space"),
 }
 
