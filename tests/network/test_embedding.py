@@ -152,8 +152,3 @@ def test_no_positions_are_no_parameters_and_the_class_token_is_left():
     for kind in (FrameEmbedding, ClipEmbedding):
         embed = kind(Patches(5, 4), 2, (8, 12), Positions("none"))
         assert embed.pos_embed is None and embed.temp_embed is None and embed.cls_token is not None
-
-
-def test_unknown_positions_are_named():
-    with pytest.raises(ValueError, match="positions is 'time', expected none, space or space-time"):
-        Positions("time")

@@ -94,14 +94,6 @@ def test_any_clip_is_classified_and_teaches_every_parameter(name):
     assert untaught == (last if name in ("timesformer_space_before_time", "timesformer_parallel") else [])
 
 
-@pytest.mark.parametrize("shape", [(3, 8, 8), (4, 12, 8)])
-def test_local_global_attention_names_a_grid_of_odd_numbers(shape):
-    with pytest.raises(ValueError, match="local_global needs a grid of even numbers"):
-        build("timesformer_local_global")(clip_of(*shape))
-    with pytest.raises(ValueError, match="local_global needs a grid of even numbers"):
-        build("timesformer_local_global", shape[0], shape[1:])
-
-
 @pytest.mark.parametrize("part", ["attention", "block"])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_activation_checkpointing_changes_neither_loss_nor_gradients(name, part):
