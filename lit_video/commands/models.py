@@ -1,4 +1,4 @@
-"""The commands ``test``, ``predict``, ``attention``, ``export`` and ``weights``: models that are trained."""
+"""The commands ``test``, ``predict``, ``attention``, ``embed``, ``export`` and ``weights``: models that are trained."""
 
 import sys
 from argparse import Namespace
@@ -159,6 +159,43 @@ def attention(arguments: Namespace) -> int:
         write_bytes(arguments.output, picture(maps))
     print(printable("; ".join([f"wrote {arguments.output}", *maps.lines])), file=sys.stderr)
     return 0
+
+
+def embed_arguments(parser: Parser) -> None:
+    """Examples and arguments."""
+    parser.examples("videos --ckpt RUN -o features.png")
+    add_shared(parser, "videos", nargs="+", help="a folder: all videos below it")
+    add_shared(parser, "--ckpt", required=True)
+    add_shared(parser, "--scheme")
+    add_output(parser, "FILE", default="embed.png", endings=[".png", ".svg", ".pdf"])
+    add_shared(parser, "--seed")
+    add_evaluation(parser)
+
+
+def embed(arguments: Namespace) -> int:
+    """Draw the features of videos in the plane by t-SNE, coloured by class.
+
+    The features are the input of the classifier's last layer; a video's class is the name of its folder. Videos that
+    the model was trained on are hollow. Exit status 1: a video could not be read.
+    """
+    # here, because importing torch takes seconds
+    from lit_video.inference.predict import load, predict
+    from lit_video.inference.projection import points_figure, project
+    from lit_video.inference.videos import find_videos
+    from lit_video.utils.figures import content_of
+    from lit_video.video.trained_on import said
+
+    found = predict(load(arguments.ckpt), find_videos(arguments.videos, arguments.fps), 1, evaluation(arguments))
+    for path, reason in found.broken.items():
+        print(printable(f"{path}: {reason}"), file=sys.stderr)
+    points = project(found.features.numpy(), arguments.seed)
+    known = [bool(video.trained_on) for video in found.ranked]
+    title = f"t-SNE of the features of {len(points)} videos" + (f", hollow: {said(known)}" if any(known) else "")
+    figure = points_figure(points, [path.parent.name for path in found.paths], known, title)
+    with writing("--output", arguments.output):
+        write_bytes(arguments.output, content_of(figure, arguments.output.suffix[1:].lower()))
+    print("; ".join(filter(None, [f"wrote {arguments.output}", said(known)])), file=sys.stderr)
+    return 1 if found.broken else 0
 
 
 def export_arguments(parser: Parser) -> None:

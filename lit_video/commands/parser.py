@@ -22,7 +22,7 @@ MODULES = {
     "own_videos": ("finetune", "compare"),
     "running": ("fit", "sweep"),
     "results": ("table", "report", "pack", "reproduce", "dashboard"),
-    "models": ("test", "predict", "attention", "export", "weights"),
+    "models": ("test", "predict", "attention", "embed", "export", "weights"),
     "measuring": ("profile", "cost"),
     "data": ("data",),
     "doctor": ("doctor",),

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, TypeVar, get_args
 
 from lit_video.tables.claims import Claim, Judgement, Measured, judge, read_claims
@@ -70,6 +71,22 @@ def judged(claims: Sequence[Claim], measured: Mapping[str, Mapping[str, Measured
         # a follow-up has rows that other claims are about
         found.append([first, *(one for one in others if one.judgement != "not run" and any(one.differences))])
     return found
+
+
+def across(found: Sequence[Verdict]) -> str:
+    """Say which scales answer a claim differently and why, or that three data sets or more answer it alike."""
+    tested = [one for one in found if one.seeds > 1 and not one.judgement.startswith("not ")]
+    if apart := [f"{one.scale} and {other.scale}" for one, other in combinations(tested, 2) if _apart(one, other)]:
+        return f"; {', '.join(apart)} differ: {found[0].claim.differs or 'no explanation yet'}"
+    scales = [one.scale for one in tested if one.judgement.startswith(("supported", "contradicted"))]
+    data = {scale.partition("_")[0] for scale in scales}  # embedded_longer has the data of embedded
+    return f"; alike at {', '.join(scales)}" if len(data) > 2 else ""
+
+
+def _apart(one: Verdict, other: Verdict) -> bool:
+    pairs = zip(one.differences, other.differences, strict=True)
+    opposite = any(a and b and a.sign * b.sign < 0 for a, b in pairs)
+    return opposite or {each.judgement.split()[0] for each in (one, other)} == {"supported", "contradicted"}
 
 
 def _verdict(claim: Claim, of_table: Mapping[str, Measured], scale: str) -> Verdict:
@@ -158,7 +175,8 @@ def verdict_list(found: Sequence[Sequence[Verdict]], page: str) -> str:
     body = []
     for main, *follow_ups in found:
         more = "; ".join(f"{one.scale}: {one.words}{one.power}" for one in follow_ups)
-        body.append([main.link.replace("](#", f"]({page}#"), main.text + main.power, more])
+        verdict = main.text + main.power + across([main, *follow_ups])
+        body.append([main.link.replace("](#", f"]({page}#"), verdict, more])
     return markdown_lines(["claim", "verdict", "follow-ups"], body, numbers=False)
 
 

@@ -12,7 +12,7 @@ from lit_video.tables.summary import papers_own
 from lit_video.tables.table import Table, data_sets
 from lit_video.utils.yaml_files import read_yaml
 
-KEYS = {"claim", "table", "numbers", "better", "as_good", "margin", "untestable"}
+KEYS = {"claim", "table", "numbers", "better", "as_good", "margin", "untestable", "differs"}
 Judgement = Literal[  # in the order of their counts
     "supported",
     "supported by construction",
@@ -44,6 +44,7 @@ class Claim:
     untestable: Mapping[str, str]  # why our data cannot decide it, by the beginning of a scale's name
     scale: str  # the table's own: its runs decide where there are none on the paper's data set
     follow_ups: Mapping[str, str] = field(default_factory=dict)  # further scales, and why they were run
+    differs: str = ""  # why scales answer it differently
 
     def paper(self) -> list[tuple[float, float]]:
         """Return the paper's numbers of each pair, and none for a figure that prints no number."""
@@ -134,7 +135,8 @@ def _read(where: str, experiments: Path, content: Mapping[str, Any], given: Any)
     if not all(isinstance(text, str) for text in untestable.values()):
         raise UserError(f"{where}: untestable: expected why, or scales with why; quote a text that has a comma")
     text, source, scale = str(given["claim"]), str(content.get("source", "")), read_table([path]).scale
-    return Claim(text, source, table, pairs, given.get("margin"), untestable, scale, content.get("follow_ups", {}))
+    why = content.get("follow_ups", {}), str(given.get("differs", ""))
+    return Claim(text, source, table, pairs, given.get("margin"), untestable, scale, *why)
 
 
 def _pairs(where: str, table: Table, given: Any) -> list[tuple[str, str]]:

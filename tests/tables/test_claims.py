@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from lit_video.errors import UserError
-from lit_video.reports.verdicts import judged, tally, verdict_lines, verdict_list
+from lit_video.reports.verdicts import across, judged, tally, verdict_lines, verdict_list
 from lit_video.tables.claims import Measured, judge, read_claims
 from tests.fake_runs import EXPERIMENTS
 
 CLAIMS = read_claims(EXPERIMENTS)
 OPENING = "1 claim of the papers, tried by small models on other data than theirs"
-LINE = "| [A beats b.](page.md#t-own) | supported ± 2.5 | gpu: contradicted ± 2.5 |"
+DIFFERS = "own and gpu differ: no explanation yet"
+LINE = f"| [A beats b.](page.md#t-own) | supported ± 2.5; {DIFFERS} | gpu: contradicted ± 2.5 |"
 TABLE = """\
 trainer: parts/t.yaml
 table:
@@ -162,6 +163,34 @@ def test_the_tables_own_scale_decides_and_follow_ups_are_counted_apart(claims):
     assert tally(part) == f"{OPENING}: supported 1."
     assert [len(of_claim) for of_claim in part] == [1], "not all of its rows were run there"
     assert tally(judged([claim], {"t": {"other": runs(a=0.7)}})) == f"{OPENING}: not run 1."
+
+
+BETTER, AS_GOOD = "better: [[a, b], [a, c]]", "as_good: [[a, c]], margin: 1.0"
+YES, NO, EQUAL = (0.7, 0.5, 0.5), (0.5, 0.7, 0.5), (0.5, 0.5, 0.5)
+ONE_SEED = tuple(hits(accuracy, seeds=1) for accuracy in NO)
+DIFFER = "; own and real differ: no explanation yet"
+
+
+@pytest.mark.parametrize(
+    ("claim", "by_scale", "expected"),
+    [
+        (BETTER, {"own": YES, "real": YES, "other": YES}, "; alike at own, real, other"),
+        (BETTER, {"own": NO, "real": NO, "other": NO}, "; alike at own, real, other"),
+        (BETTER, {"own": YES, "own_longer": YES, "real": YES}, ""),  # of two data sets
+        (BETTER, {"own": YES, "real": EQUAL, "other": YES}, ""),  # real is undecided
+        (BETTER, {"own": YES, "real": NO}, DIFFER),
+        (BETTER, {"own": YES, "real": ONE_SEED}, ""),
+        (BETTER + ", differs: a GPU rounds", {"own": YES, "real": NO}, "; own and real differ: a GPU rounds"),
+        (BETTER, {"own": (0.5, 0.7, 0.3), "real": (0.5, 0.7, 0.7)}, DIFFER),  # in the second pair
+        (AS_GOOD, {"own": EQUAL, "real": YES}, DIFFER),
+        (AS_GOOD + ", untestable: {own: x}", {"own": YES, "real": EQUAL}, ""),
+    ],
+)
+def test_data_sets_answer_alike_or_differ(claims, claim, by_scale, expected):
+    given = claims(f"{{claim: x, table: t, {claim}}}")
+    found = judged(given, {"t": {scale: runs(a=a, b=b, c=c) for scale, (a, b, c) in by_scale.items()}})
+    assert across(found[0]) == expected
+    assert f"{found[0][0].power}{expected} |" in verdict_list(found, "page.md")
 
 
 def test_a_claim_may_be_untestable_at_some_scales_alone(claims):

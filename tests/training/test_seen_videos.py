@@ -64,6 +64,11 @@ def test_every_command_says_of_each_video_whether_it_was_seen(copied, capsys):
     assert [one["trained_on"] for one in found] == ["yes"] * 4 + ["no", "yes"] * 2
     said = capsys.readouterr()
     assert said.out.count("trained on") == 6 and "6 of 8 trained on: right answers there say nothing" in said.err
+    assert main(["embed", "--ckpt", str(copied), "videos/train", "videos/test", "-o", "e.svg"]) == 0
+    assert "features of 8 videos, hollow: 6 of 8 trained on" in Path("e.svg").read_text()
+    assert capsys.readouterr().err.endswith("6 of 8 trained on\n")
+    assert main(["embed", "--ckpt", str(copied), "videos/test/a"]) == 2
+    assert "2 videos could be read, which is too few" in capsys.readouterr().err
     assert main(["attention", "videos/test/a/1.mp4", "--ckpt", str(copied)]) == 0
     assert "the model was trained on this video" in capsys.readouterr().err
 

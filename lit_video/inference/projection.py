@@ -1,0 +1,48 @@
+"""Features of videos in the plane, and their picture."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from lit_video.errors import UserError
+from lit_video.inference.result_pictures import style_of
+from lit_video.utils.figures import short
+
+FEWEST = 5  # with fewer points t-SNE shows nothing
+PERPLEXITY = 30.0  # t-SNE's size of a neighbourhood
+
+
+def project(features: NDArray[np.floating], seed: int = 0) -> NDArray[np.float64]:
+    """Project ``features (n, d)`` to points of the plane ``(n, 2)``, neighbours near each other.
+
+    Source: t-SNE, van der Maaten and Hinton, JMLR 9 (2008).
+
+    Raises:
+        UserError: there are fewer than five videos, or their features are equal.
+    """
+    from sklearn.manifold import TSNE  # here, because it sets variables for OpenMP
+
+    if len(features) < FEWEST:
+        raise UserError(f"{len(features)} videos could be read, which is too few to show neighbours")
+    if not np.ptp(features, axis=0).any():
+        raise UserError(f"the features of all {len(features)} videos are equal: copies, or a model that has collapsed")
+    perplexity = min(PERPLEXITY, (len(features) - 1) / 3)
+    points = TSNE(perplexity=perplexity, init="random", random_state=seed).fit_transform(features)
+    return np.asarray(points, np.float64)
+
+
+def points_figure(points: NDArray[np.float64], classes: Sequence[str], hollow: Sequence[bool], title: str) -> Figure:
+    """Draw points ``(n, 2)`` with a colour and mark for each class; ``hollow`` says which are not filled."""
+    of_class, unfilled = np.array(classes), np.array(hollow)
+    figure = Figure(figsize=(8.5, 6), layout="constrained")
+    axes = figure.subplots()
+    for number, name in enumerate(sorted(set(classes))):
+        shown, style = of_class == name, style_of(number)
+        axes.plot(*points[shown & ~unfilled].T, linestyle="", label=short(name), **style)
+        axes.plot(*points[shown & unfilled].T, linestyle="", fillstyle="none", **style)
+    axes.set(xticks=[], yticks=[])
+    axes.set_title(title, fontsize=10)
+    figure.legend(loc="outside right upper", fontsize=9, frameon=False)
+    return figure
