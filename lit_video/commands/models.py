@@ -4,6 +4,7 @@ import sys
 from argparse import Namespace
 from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lit_video.commands.arguments import (
     add_output,
@@ -22,6 +23,9 @@ from lit_video.training.request import setting_flags
 from lit_video.utils.files import write_atomically, write_bytes
 from lit_video.utils.text import printable, text_table
 from lit_video.weights.hub import Release, fetch, find, releases
+
+if TYPE_CHECKING:
+    from lit_video.inference.predict import VideoPredictions
 
 
 def test_arguments(parser: Parser) -> None:
@@ -85,18 +89,32 @@ def _lightning_arguments(arguments: Namespace) -> tuple[list[str], Path | None]:
     return [*flags, f"--ckpt_path={checkpoint}"], checkpoint
 
 
-def predict_arguments(parser: Parser) -> None:
-    """Examples and arguments."""
-    parser.examples("--ckpt RUN videos -o names.csv --top 1", "--ckpt RUN VIDEO --features features.npz")
+def _add_videos(parser: Parser) -> None:
+    """Add the arguments for the evaluation of videos by a model."""
     video = existing("no such file or folder")
     parser.add_argument("videos", nargs="+", type=video, metavar="VIDEO|FOLDER", help="a folder: all videos below it")
     add_shared(parser, "--ckpt", required=True)
-    add_shared(parser, "--scheme")
+    add_shared(parser, "--scheme", "--clips", "--crops", "--fps", "--device", "--batch", "--workers")
+
+
+def _predictions(arguments: Namespace, top: int = 1) -> "VideoPredictions":
+    """Classify the videos of :func:`_add_videos` with progress."""
+    from lit_video.inference.predict import Evaluation, load, predict  # here, because importing torch takes seconds
+    from lit_video.inference.videos import find_videos
+
+    records, trained = find_videos(arguments.videos, arguments.fps), load(arguments.ckpt)
+    given = {name: getattr(arguments, name) for name in ("clips", "crops", "batch", "workers", "device", "fps")}
+    return predict(trained, records, top, Evaluation(**given, progress=True))
+
+
+def predict_arguments(parser: Parser) -> None:
+    """Examples and arguments."""
+    parser.examples("--ckpt RUN videos -o names.csv --top 1", "--ckpt RUN VIDEO --features features.npz")
+    _add_videos(parser)
     parser.add_argument("--top", type=positive, metavar="K", default=5, help="classes to name (default: 5)")
     add_output(parser, "FILE", endings=[".csv"])
     text = "write the input of the classifier's last layer, averaged over views, and the logits"
     parser.add_argument("--features", type=new_file("--features", ".npz"), metavar="FILE", help=text)
-    add_shared(parser, "--clips", "--crops", "--fps", "--device", "--batch", "--workers")
 
 
 def predict(arguments: Namespace) -> int:
@@ -106,14 +124,10 @@ def predict(arguments: Namespace) -> int:
     cannot be read is listed with the reason, the others are predicted, and the exit status is 1.
     """
     # here, because importing torch takes seconds
-    from lit_video.inference.predict import Evaluation, load, predict
     from lit_video.inference.ranking import table_of, write_features, write_ranking
-    from lit_video.inference.videos import find_videos
     from lit_video.video.trained_on import said
 
-    records, trained = find_videos(arguments.videos, arguments.fps), load(arguments.ckpt)
-    given = {name: getattr(arguments, name) for name in ("clips", "crops", "batch", "workers", "device", "fps")}
-    found = predict(trained, records, arguments.top, Evaluation(**given, progress=True))
+    found = _predictions(arguments, arguments.top)
     if arguments.output:
         with writing("--output", arguments.output):
             write_ranking(arguments.output, found.ranked, found.broken)
@@ -123,13 +137,13 @@ def predict(arguments: Namespace) -> int:
     if found.ranked:
         print(table_of(found.ranked))
     lines = [f"wrote {path}" for path in (arguments.output, arguments.features) if path]
-    if how_many := said(trained.saw(records)):
+    if how_many := said([video.trained_on for video in found.ranked]):
         tested = settings_of(arguments.ckpt).with_name(MISTAKES)
         advice = f"; mistakes of its test: {tested}" if tested.is_file() else ""
         lines.append(f"{how_many}: right answers there say nothing about new videos{advice}")
     lines += [f"{path}: {reason}" for path, reason in found.broken.items()]
     if found.broken:
-        lines.append(f"{len(found.broken)} of {len(records)} videos could not be read")
+        lines.append(f"{len(found.broken)} of {len(found.broken) + len(found.paths)} videos could not be read")
     for line in lines:
         print(printable(line), file=sys.stderr)
     return 1 if found.broken else 0
@@ -164,12 +178,8 @@ def attention(arguments: Namespace) -> int:
 def embed_arguments(parser: Parser) -> None:
     """Examples and arguments."""
     parser.examples("videos --ckpt RUN -o features.png")
-    add_shared(parser, "videos", nargs="+", help="a folder: all videos below it")
-    add_shared(parser, "--ckpt", required=True)
-    add_shared(parser, "--scheme")
+    _add_videos(parser)
     add_output(parser, "FILE", default="embed.png", endings=[".png", ".svg", ".pdf"])
-    add_shared(parser, "--seed")
-    add_evaluation(parser)
 
 
 def embed(arguments: Namespace) -> int:
@@ -179,16 +189,14 @@ def embed(arguments: Namespace) -> int:
     the model was trained on are hollow. Exit status 1: a video could not be read.
     """
     # here, because importing torch takes seconds
-    from lit_video.inference.predict import load, predict
     from lit_video.inference.projection import points_figure, project
-    from lit_video.inference.videos import find_videos
     from lit_video.utils.figures import content_of
     from lit_video.video.trained_on import said
 
-    found = predict(load(arguments.ckpt), find_videos(arguments.videos, arguments.fps), 1, evaluation(arguments))
+    found = _predictions(arguments)
     for path, reason in found.broken.items():
         print(printable(f"{path}: {reason}"), file=sys.stderr)
-    points = project(found.features.numpy(), arguments.seed)
+    points = project(found.features.numpy())
     known = [bool(video.trained_on) for video in found.ranked]
     title = f"t-SNE of the features of {len(points)} videos" + (f", hollow: {said(known)}" if any(known) else "")
     figure = points_figure(points, [path.parent.name for path in found.paths], known, title)

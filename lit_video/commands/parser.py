@@ -4,6 +4,7 @@ import argparse
 import ast
 import inspect
 import os
+import re
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -29,6 +30,18 @@ MODULES = {
 }
 COMMANDS = {name: module for module, names in MODULES.items() for name in names}
 PROGRAM = "lit_video"
+
+# other programs' names of settings, and ours
+MEANT = {
+    "epochs": "--trainer.max_epochs",
+    "steps": "--trainer.max_steps",
+    "gpus": "--trainer.devices; of sweep, GPUs of each run are --gpus-per-run",
+    "devices": "--trainer.devices",
+    "precision": "--trainer.precision",
+    "lr": "--model.optimization.lr",
+    "batch_size": "--data.batch_size",
+    "dry_run": "--print_config of fit, --dry-run of sweep",
+}
 
 # folders of the classes that a setting names
 PACKAGE = Path(__file__).parents[1]
@@ -67,10 +80,9 @@ class Parser(argparse.ArgumentParser):
             self.commands[name] = parser
 
     def error(self, message: str) -> NoReturn:
-        """Raise instead of printing the usage; after an unknown flag say how settings are given."""
-        unknown = message.startswith("unrecognized arguments: ") and self.settings
-        settings = f"; settings are {', '.join(f'{name}.X' for name in self.settings[:3])}" if unknown else ""
-        raise UserError(f"{message}{settings} (see {self.prog} --help)")
+        """Raise instead of printing the usage, with the flag that was meant instead of an unknown one."""
+        _, unknown, words = message.partition("unrecognized arguments: ")
+        raise UserError(f"{message}{self._near(words) if unknown else ''} (see {self.prog} --help)")
 
     def read(self, words: Sequence[str]) -> Namespace:
         """Parse the arguments, with the command's function as ``run`` and settings to hand on as ``settings``."""
@@ -92,6 +104,15 @@ class Parser(argparse.ArgumentParser):
             self.error(f"give a command: {', '.join(self.commands)}")
         arguments.settings = settings
         return arguments
+
+    def _near(self, word: str) -> str:
+        """Suggest the flag that was meant; if none is near, say how settings are given."""
+        name = re.split("[= ]", word)[0].lstrip("-")
+        if meant := MEANT.get(name.replace("-", "_").removeprefix("trainer.")):
+            return f"; here it is {meant}"
+        near = did_you_mean(name, [flag.lstrip("-") for flag in self._option_string_actions])
+        settings = ", ".join(f"{name}.X" for name in self.settings[:3])
+        return near.replace("mean ", "mean --") or (settings and f"; settings are {settings}")
 
     def _divided(self, words: Sequence[str]) -> tuple[list[str], list[str]]:
         """Return the words for this parser, and flags that are not its own, ``--data.root DIR`` as ``--data.root=DIR``.
@@ -118,6 +139,8 @@ class Parser(argparse.ArgumentParser):
 
     def _is_setting(self, word: str) -> bool:
         name = word.partition("=")[0].rstrip("+")
+        if MEANT.get(name.removeprefix("--trainer."), name) != name:
+            return False
         return name in self.settings or name.startswith(tuple(f"{setting}." for setting in self.settings))
 
 

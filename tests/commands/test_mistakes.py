@@ -81,11 +81,14 @@ train                                          | no command 'train'; commands: f
 repport                                        | no command 'repport' (did you mean report?)
 fit                                            | name a table, by its YAML or its name
 fit --config experiments/ablation_tx.yaml      | has this name (did you mean experiments/ablation_t
+fit TABLE --trainer.epochs 3                   | --trainer.epochs=3; here it is --trainer.max_epochs
 fit TABLE --data=VideoFoldr                    | data: no such class: VideoFoldr (did you mean VideoFolder?)
 profile divded                                 | no built-in scheme (did you mean divided?); give FILE.py
+sweep TABLE --gpus 2                           | of sweep, GPUs of each run are --gpus-per-run
 fit TABLE --row tw9                            | no row 'tw9' (did you mean tw2?); rows: tw0,
 fit TABLE --seeds 0..2                         | --seeds: is 0..2, expected whole numbers with commas
-fit TABLE --seed 3                             | unrecognized arguments: --seed=3; settings are --data.X
+fit TABLE --seed 3                             | unrecognized arguments: --seed=3 (did you mean --seeds?)
+fit TABLE --epochs 3                           | --epochs=3; here it is --trainer.max_epochs
 fit TABLE --depth 3                            | --depth=3; settings are --data.X, --model.X, --trainer.X
 fit TABLE --recipe paper                       | --recipe paper: no file has recipes
 fit --model.help Nothing                       | no such class: Nothing
@@ -99,7 +102,7 @@ test --ckpt ablation_tw/tw9                    | --ckpt: ablation_tw/tw9: no suc
 test --ckpt README.md                          | run.json does not exist, which holds its settings
 test --weights hub:nothing                     | hub:nothing: no such weights
 weights fetch timesformer                      | no such weights (did you mean timesformer-
-cost --jsno                                    | unrecognized arguments: --jsno; settings are --data.X
+cost --jsno                                    | unrecognized arguments: --jsno (did you mean --json?)
 cost --row tw1                                 | --row: is about a table; name it too
 data                                           | give a command: check, prepare
 data check docs --dataset VideoFoldr           | dataset: no such class: VideoFoldr (did you mean VideoFolder?)
