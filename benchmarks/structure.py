@@ -1,17 +1,47 @@
-"""Draw the layers of the package, as in docs/architecture.md: python benchmarks/structure.py."""
+"""Count what a checkout holds, and draw the layers of its package.
+
+python benchmarks/structure.py [CHECKOUT]     lines, files, packages, results and dependencies of this or another one
+python benchmarks/structure.py --picture      the layers of the contract, as in docs/architecture.md
+"""
 
 from __future__ import annotations
 
 import ast
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+
+def size(folder: Path, *endings: str) -> str:
+    """Lines and files, as text."""
+    found = [path for path in folder.rglob("*") if path.suffix in endings]
+    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in found)
+    return f"{lines:,} lines in {len(found):,} files"
+
+
+def settings(checkout: Path) -> dict[str, Any]:
+    """What pyproject.toml says."""
+    return tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def counts(checkout: Path) -> dict[str, str]:
+    """All counts, by what they are of."""
+    results = [path for path in (checkout / "benchmarks/results").rglob("*") if path.is_file()]
+    return {
+        "package": size(checkout / "lit_video", ".py"),
+        "tests": size(checkout / "tests", ".py"),
+        "benchmarks": size(checkout / "benchmarks", ".py", ".sh"),
+        "packages": str(len(list((checkout / "lit_video").glob("*/__init__.py")))),
+        "results": f"{len(results):,} files, {sum(path.stat().st_size for path in results) / 1e6:.1f} MB",
+        "run-time dependencies": str(len(settings(checkout)["project"]["dependencies"])),
+    }
 
 
 def drawn(checkout: Path) -> Iterator[str]:
     """Lines of the picture: each package with the first line of its docstring, the highest layer first."""
-    settings = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))
-    contracts = settings["tool"]["importlinter"]["contracts"]
+    contracts = settings(checkout)["tool"]["importlinter"]["contracts"]
     layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
     rule = "─" * 15
     for i, layer in enumerate(layers):
@@ -25,4 +55,9 @@ def drawn(checkout: Path) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    print("\n".join(drawn(Path(__file__).parents[1])))
+    here = Path(__file__).parents[1]
+    if sys.argv[1:] == ["--picture"]:
+        print("\n".join(drawn(here)))
+    else:
+        for what, count in counts(Path(sys.argv[1]) if sys.argv[1:] else here).items():
+            print(f"{what:22} {count}")

@@ -16,7 +16,7 @@ STEPS = re.findall(r"`(lit_video/[\w/]+\.py)`:\s+`(\w+)`", PAGE)
 
 
 def test_the_picture_is_that_of_the_contract():
-    command = [sys.executable, ROOT / "benchmarks" / "structure.py"]
+    command = [sys.executable, ROOT / "benchmarks" / "structure.py", "--picture"]
     drawn = subprocess.run(command, capture_output=True, text=True, check=True, encoding="utf-8").stdout
     assert f"```\n{drawn}```" in PAGE
 
