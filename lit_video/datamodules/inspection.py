@@ -1,10 +1,9 @@
-"""Statistics of a data set's splits (videos that are there, missing or broken, durations), and its digest."""
+"""Counts of a data set's videos (sound, missing, broken, damaged) by split, and its digest."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from statistics import median
 
 from jsonargparse import ArgumentError, ArgumentParser
 
@@ -18,7 +17,6 @@ from lit_video.utils.text import printable, text_table, to_bytes
 
 SHOWN = 10  # videos of a fault
 VERDICTS = ["missing", "broken", "damaged"]
-COLUMNS = ["split", "videos", *VERDICTS, "min s", "median s", "max s"]
 
 
 def open_dataset(name: str, root: Path, flags: Sequence[str]) -> VideoDataModule:
@@ -35,11 +33,10 @@ def open_dataset(name: str, root: Path, flags: Sequence[str]) -> VideoDataModule
 
 @dataclass
 class SplitSummary:
-    """Statistics of one split; a segment of a long video counts as a video."""
+    """Counts of one split; a segment of a long video counts as a video."""
 
     videos: int
     faults: dict[str, list[tuple[str, str]]]  # path and reason of the videos, by verdict
-    seconds: list[float] = field(default_factory=list)
 
     @property
     def is_complete(self) -> bool:
@@ -67,8 +64,6 @@ def _summary(records: Records, rows: Mapping[str, VideoInfo], root: Path) -> Spl
             status, reason = "broken", f"no segment from {start:g} s in a video of {seconds:.2f} s"
         if status != "ok":
             summary.faults[status].append((row.path, reason))
-        if status in {"ok", "damaged"}:
-            summary.seconds.append(min(record.end or seconds, seconds) - start)
     return summary
 
 
@@ -77,19 +72,14 @@ def check_report(data: VideoDataModule, splits: Mapping[str, SplitSummary], mani
     classes = data.num_classes
     tasks = {f"{task}s": n for task, n in classes.items()} if isinstance(classes, dict) else {"classes": classes}
     counts = ", ".join(f"{n} {name}" for name, n in tasks.items())
-    parts = [text_table(f"{counts}; rows in {manifest}", COLUMNS, [_cells(*each) for each in splits.items()])]
+    cells = [[name, *map(str, (each.videos, *map(len, each.faults.values())))] for name, each in splits.items()]
+    parts = [text_table(f"{counts}; rows in {manifest}", ["split", "videos", *VERDICTS], cells)]
     for what in VERDICTS:
         listed = [printable(f"  {path}: {why}") for split in splits.values() for path, why in split.faults[what]]
         lines = list(dict.fromkeys(listed))
         more = [f"  and {len(lines) - SHOWN} more; all are in the manifest"] if len(lines) > SHOWN else []
         parts += ["\n".join([f"{what} ({len(lines)}):", *lines[:SHOWN], *more])] if lines else []
     return "\n\n".join([*parts, f"data digest  {data_digest(data)}  (paths, labels)"])
-
-
-def _cells(name: str, split: SplitSummary) -> list[str]:
-    counts = [str(count) for count in (split.videos, *map(len, split.faults.values()))]
-    seconds = [f"{of(split.seconds):.2f}" if split.seconds else "" for of in (min, median, max)]
-    return [name, *counts, *seconds]
 
 
 def data_digest(data: VideoDataModule) -> str:

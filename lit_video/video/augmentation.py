@@ -226,8 +226,8 @@ class EvaluationViews:
 
     Shape: ``(t, height, width, 3)`` -> ``(crops, t, 3, height, width)``.
 
-    ``size`` is the side of a crop in pixels, or its height and width; ``short_side`` that to which frames are scaled
-    first, ``None`` for that of the crop.
+    ``size`` is the side of a crop in pixels, or its height and width; ``short_side`` (``None``: that of the crop) is
+    the side to which frames are scaled first.
     """
 
     def __init__(self, crops: int, size: ImageSize, short_side: int | None = None) -> None:
@@ -251,8 +251,7 @@ class WholeViews(EvaluationViews):
 
     def __init__(self, crops: int, size: ImageSize, short_side: int | None = None) -> None:
         if crops != 1 or short_side:
-            given = f"test_crops is {crops}, short_side is {short_side}"
-            raise ValueError(f"{given}, but whole views are one crop of all of the frame")
+            raise ValueError(f"test_crops is {crops}, short_side is {short_side}: whole views are one crop")
         super().__init__(crops, size)
 
     def boxes(self, height: int, width: int) -> list[Box]:
@@ -261,10 +260,7 @@ class WholeViews(EvaluationViews):
 
 
 class ReleasedViews(EvaluationViews):
-    """The crops of PySlowFast and of X-ViT's and ViViT's releases: frames are resized, then whole pixels are cropped.
-
-    Positions are the release's; the resize is antialiased, as everywhere here (X-ViT's, on SSv2, is not).
-    """
+    """The crops of PySlowFast and of X-ViT's and ViViT's releases: a resize, antialiased here, then whole pixels."""
 
     def __init__(self, crops: int, size: ImageSize, short_side: int | None = None) -> None:
         if crops not in (1, 3):
