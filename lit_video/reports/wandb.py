@@ -14,8 +14,6 @@ from lit_video.tables.table import Table
 NAME = "Video transformers compared"
 COSTS = ("gmacs", "params")
 CURVES = ("train/loss", "val/loss", "train/clip_top1", "val/clip_top1")
-# settings that tables vary, in the order in which they act on a clip; RunComparer shows all that differ
-USUAL = ("scheme", "frames", "views", "window", "ratio", "ta_layers")
 INTRODUCTION = (
     "Every table is a group of runs, every row a run per seed. Numbers under paper/ are those that the paper printed, "
     "measured on its data at its scale: beside a run at another scale they say what to expect, not what was reached."
@@ -75,8 +73,6 @@ def panels(tables: Sequence[Table], by: str) -> dict[str, list[Any]]:
     """Panels over the runs of some tables by section; ``by`` is the config key that groups runs."""
     metrics = list(dict.fromkeys(table.metric for table in tables))
     papers = [f"paper/{key}" for key in metrics if any(key in row.paper for table in tables for row in table.rows)]
-    columns = [wr.Config(key) for key in (*USUAL, "seed", *COSTS)]
-    columns += [wr.SummaryMetric(key) for key in metrics]
     group = {"groupby": wr.Config(by), "groupby_aggfunc": "mean", "aggregate": True}
 
     def bars(*keys: str) -> wr.BarPlot:
@@ -90,24 +86,17 @@ def panels(tables: Sequence[Table], by: str) -> dict[str, list[Any]]:
     def points(cost: str, key: str) -> wr.ScatterPlot:
         return wr.ScatterPlot(title=f"{key} against {cost}", x=wr.Config(cost), y=wr.SummaryMetric(key), log_x=True)
 
-    sections: dict[str, list[Any]] = {
+    wide = wr.Layout(w=24, h=9)
+    confusions = wr.MediaBrowser(media_keys=["figures/confusion"], num_columns=3, mode="gallery", gallery_axis="run")
+    compared = wr.RunComparer(diff_only="split")
+    confusions.layout = compared.layout = wide
+    return {
         "Accuracy and cost": [bars(*metrics, *papers), bars("test/calibration_error")]
         + [points(cost, key) for key in metrics for cost in COSTS],
         "Learning curves": [curve(key) for key in CURVES],
+        "Settings": [compared],
+        "Classes": [confusions],
     }
-    wide: dict[str, list[Any]] = {
-        "Settings": [
-            wr.ParallelCoordinatesPlot(columns=[wr.ParallelCoordinatesPlotColumn(key) for key in columns]),
-            wr.RunComparer(diff_only="split"),
-        ],
-        "Classes": [
-            wr.MediaBrowser(media_keys=["figures/confusion"], num_columns=3, mode="gallery", gallery_axis="run"),
-            wr.WeavePanelSummaryTable(table_name="test/classes"),
-        ],
-    }
-    for panel in (panel for some in wide.values() for panel in some):
-        panel.layout = wr.Layout(w=24, h=9)
-    return sections | wide
 
 
 def _runs_of(tables: Sequence[Table]) -> we.And:

@@ -49,10 +49,7 @@ def paired_difference(first: Hits, second: Hits) -> Interval:
     variance over seeds, each divided by its number; freedom by Welch and Satterthwaite (Welch, 1947). A variance
     over both videos and seeds is counted in both, so that fewer than 5 % of intervals miss
     (``tests/tables/test_statistics.py``). With one seed the interval covers these two trained models only.
-
-    Args:
-        first: correctness of each test video by seed, ``(videos,)``.
-        second: the same for the other row: the same videos in the same order.
+    Each row has, by seed, whether it is right on each test video, ``(videos,)``, in the same order for both.
     """
     from scipy.special import stdtrit
 
@@ -98,12 +95,8 @@ def kendall_tau(paper: Sequence[float], ours: Sequence[float]) -> float | None:
 def calibration_error(confidence: NDArray[np.floating], hits: NDArray[np.bool_], bins: int = 15) -> float:
     """Return the expected calibration error in percent: the distance of accuracy from confidence, the mean over videos.
 
-    Videos are sorted into bins of equal width by the predicted class's probability (Guo et al., arXiv:1706.04599).
-
-    Args:
-        confidence: probability of the predicted class, ``(videos,)``.
-        hits: whether the predicted class is right, ``(videos,)``.
-        bins: how many.
+    Videos ``(videos,)`` are sorted into ``bins`` of equal width by the probability of the predicted class, which is
+    right where ``hits`` says so (Guo et al., arXiv:1706.04599).
     """
     confidence = confidence.astype(np.float64)
     index = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
