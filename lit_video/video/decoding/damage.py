@@ -105,14 +105,8 @@ def verdict(
     losses = [i for i in found.after if i not in pauses or times[i + 1] in leading]
     if pts and losses and not (codec in _PAUSING and "mp4" in stream.container.format.name):
         damaged |= {times[i] for i in losses} | ({times[i + 1] for i in losses} - {*keys})
-        why = why if hurt else f"{_in_words(times, base, losses)} in an even rate"
+        why = why if hurt else f"a gap behind frame {losses[0]}, one of {len(losses)}, in an even rate"
     if frames := spoiled(pts, keys, damaged) if pts else []:
         return frames, why, False
     longest = max((times[i + 1] - times[i] for i in found.after), default=0)
     return [], "", bool(found.jumps) or longest >= DOUBTFUL * found.usual
-
-
-def _in_words(times: Sequence[int], base: Fraction, after: Sequence[int]) -> str:
-    """Name the first of the gaps behind these frames, and their number."""
-    step, at = (float((times[i] - times[j]) * base) for i, j in ((after[0] + 1, after[0]), (after[0], 0)))
-    return f"a gap of {step:,.2f} s behind frame {after[0]} ({at:.2f} s)" + f" ({len(after)} such)" * (len(after) > 1)
