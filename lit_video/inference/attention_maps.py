@@ -37,24 +37,14 @@ BAR = "attention to a patch\n(1 = mean over the clip's patches)"
 
 @dataclass(frozen=True)
 class AttentionMaps:
-    """Frames of a clip and the relevance of their patches.
+    """Frames of a clip and the relevance of their patches."""
 
-    Args:
-        frames: the crop of the video's frames that the model sees, in the video's pixels, ``(n, height, width, 3)``.
-        numbers: their indices in the clip.
-        seconds: when they are shown in the video.
-        maps: relevance of every patch of these frames, ``(n, rows, columns)``; the mean over all patches of the clip
-            is 1.
-        tubelets: index in the model's grid of every frame; frames of a tubelet have one map.
-        lines: title and subtitles.
-    """
-
-    frames: Frames
-    numbers: list[int]
-    seconds: list[float]
-    maps: NDArray[np.float64]
-    tubelets: list[int]
-    lines: list[str]
+    frames: Frames  # the crop that the model sees, in the video's pixels, (n, height, width, 3)
+    numbers: list[int]  # indices of the frames in the clip
+    seconds: list[float]  # when they are shown in the video
+    maps: NDArray[np.float64]  # relevance of every patch of these frames, (n, rows, columns); the clip's mean is 1
+    tubelets: list[int]  # index in the model's grid of every frame; frames of a tubelet have one map
+    lines: list[str]  # title and subtitles
 
     def label(self, i: int) -> str:
         """Name a frame or tubelet, and when it is shown."""

@@ -100,40 +100,24 @@ def _outputs(model: VideoClassifier, data: VideoList, on: torch.device) -> Itera
 
 @dataclass(frozen=True)
 class VideoPredictions:
-    """Predicted classes of videos, with logits and features, the views of each averaged.
+    """Predicted classes of videos, with logits and features, the views of each averaged."""
 
-    Args:
-        paths: paths of the videos that could be read.
-        logits: ``(videos, classes)``, of several tasks side by side.
-        features: ``(videos, d)``, what enters the linear head.
-        class_names: by class number, of each task if there are several.
-        broken: why the others could not be read.
-        ranked: the most probable classes of each of ``paths``, and whether the model was trained on it.
-    """
-
-    paths: list[Path]
-    logits: Tensor
-    features: Tensor
-    class_names: list[str] | dict[str, list[str]]
-    broken: dict[Path, str]
-    ranked: list[RankedVideo]
+    paths: list[Path]  # videos that could be read
+    logits: Tensor  # (videos, classes), of several tasks side by side
+    features: Tensor  # (videos, d), the linear head's input
+    class_names: list[str] | dict[str, list[str]]  # by class number, of each task if there are several
+    broken: dict[Path, str]  # why the others could not be read
+    ranked: list[RankedVideo]  # the most probable classes of each of paths, and whether the model was trained on it
 
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """A trained model, its class names and the settings of its clips.
+    """A trained model, its class names and the settings of its clips."""
 
-    Args:
-        model: on the CPU, in eval mode.
-        class_names: by class number, of each task if there are several.
-        settings: arguments of a data set, see :func:`~lit_video.video.settings.stored_settings`.
-        trained_on: videos, see :mod:`~lit_video.video.trained_on`; empty of published weights, where nobody knows.
-    """
-
-    model: VideoClassifier
-    class_names: list[str] | dict[str, list[str]]
-    settings: dict[str, Any]
-    trained_on: str = ""
+    model: VideoClassifier  # on the CPU, in eval mode
+    class_names: list[str] | dict[str, list[str]]  # by class number, of each task if there are several
+    settings: dict[str, Any]  # arguments of a data set, see stored_settings()
+    trained_on: str = ""  # videos, see lit_video.video.trained_on; empty of published weights, where nobody knows
 
     def saw(self, videos: Sequence[VideoRecord]) -> list[bool | None]:
         """Return whether the model was trained on each video, by path or content; ``None`` where nobody knows."""

@@ -1,8 +1,4 @@
-"""Model families as LightningModules.
-
-Flat YAML names of the papers' knobs are worth a long signature in a family's LightningModule (and in a data module) and
-nowhere else: what is below takes dataclasses (``ViTSize``, ``ClipSize``, ``Positions``, ``MixingPlan``).
-"""
+"""Model families as LightningModules, whose arguments are the flat YAML names of the papers' knobs."""
 
 from lit_video.modules.classifier import VideoClassifier
 from lit_video.modules.convnet import ConvNet

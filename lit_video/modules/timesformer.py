@@ -15,14 +15,12 @@ from lit_video.utils.clip_shape import ImageSize, height_and_width
 class TimeSformer(VideoClassifier):
     """TimeSformer: five ways to attend over space and time (arXiv:2102.05095).
 
-    Takes normalised clips ``(b, 3, frames, height, width)`` and returns logits ``(b, num_classes)``.
+    Takes normalised clips ``(b, 3, frames, height, width)`` and returns logits ``(b, num_classes)``; the command line
+    takes these sizes from the data set. ``image_size`` is (height, width) in pixels, or the side of a square.
 
     The variants differ only in clip size: the base model 8 x 224, HR 16 x 448, L 96 x 224.
 
     Args:
-        num_classes: number of classes, a dict for several tasks; on the command line the data set's.
-        frames: frames of a clip, likewise.
-        image_size: side of a clip in pixels, or its height and width, likewise.
         size: ``Ti``, ``S``, ``B``, ``L``, ``H``, or width, depth and heads.
         patch: side of a patch in pixels.
         attention: ``space`` (S), ``joint`` (ST), ``divided`` (T+S), ``local_global`` (L+G), ``axial`` (T+W+H); Table 1.

@@ -18,12 +18,10 @@ from lit_video.weights.image_vit import TubeletInit
 class ViViT(VideoClassifier):
     """ViViT: tubelets, and four ways to factorise space and time (arXiv:2103.15691).
 
-    Takes normalised clips ``(b, 3, frames, height, width)`` and returns logits ``(b, num_classes)``.
+    Takes normalised clips ``(b, 3, frames, height, width)`` and returns logits ``(b, num_classes)``; the command line
+    takes these sizes from the data set. ``image_size`` is (height, width) in pixels, or the side of a square.
 
     Args:
-        num_classes: number of classes, a dict for several tasks; on the command line the data set's.
-        frames: frames of a clip, likewise.
-        image_size: side of a clip in pixels, or its height and width, likewise.
         size: ``Ti``, ``S``, ``B``, ``L``, ``H``, or width, depth and heads.
         patch: side of a tubelet in pixels.
         tubelet: frames of a tubelet ("16x2" is patch 16, tubelet 2).

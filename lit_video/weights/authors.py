@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import partial
 
 import torch
 from einops import rearrange
@@ -46,6 +47,7 @@ TIMESFORMER = TIMM | {
     "blocks.{}.temporal_attn.proj": "blocks.{}.scheme.time_attn.proj",
     "blocks.{}.temporal_fc": "blocks.{}.scheme.time_fc",
 }
+timesformer_names = partial(rename, names=TIMESFORMER)
 
 
 # flax's names of a layer's parameters -> torch's

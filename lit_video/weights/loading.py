@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from math import prod
 from typing import Literal
 
@@ -16,17 +15,9 @@ from lit_video.network.aggregation import AttentiveProbe, TemporalEncoder
 from lit_video.network.embedding import JointEmbedding
 from lit_video.network.positions import resize_time, sinusoids
 from lit_video.network.transformer import VideoTransformer, mean_frame_token
-from lit_video.weights.authors import (
-    MARK,
-    TIMESFORMER,
-    is_pretraining,
-    refuse_other_heads,
-    scenic_names,
-    videomae_names,
-    xvit_names,
-)
+from lit_video.weights import authors
 from lit_video.weights.hugging_face import hf_timesformer_names, hf_vivit_names
-from lit_video.weights.mapping import refuse_other_names, refuse_other_shapes, rename, stored_grid, take
+from lit_video.weights.mapping import refuse_other_names, refuse_other_shapes, stored_grid, take
 from lit_video.weights.reading import StoredWeights, without_prefixes
 
 
@@ -42,12 +33,12 @@ class Source:
 CLASSIFIER = r"(aggregate\.head(\.4)?|blocks\.\d+\.proj)\.(weight|bias)"  # PyTorchVideo's: blocks.5.proj
 SourceName = Literal["videomae", "xvit", "hf-timesformer", "hf-vivit", "scenic-vivit", "timesformer"]
 SOURCES: dict[str, Source] = {
-    "videomae": Source(MARK, videomae_names, "ViViT"),
-    "xvit": Source(r"base_model\.", xvit_names, "XViT"),
+    "videomae": Source(authors.MARK, authors.videomae_names, "ViViT"),
+    "xvit": Source(r"base_model\.", authors.xvit_names, "XViT"),
     "hf-timesformer": Source(r"timesformer\.|embeddings\.time_embeddings", hf_timesformer_names, "TimeSformer"),
     "hf-vivit": Source(r"(vivit\.)?embeddings\.patch_embeddings\.", hf_vivit_names, "ViViT"),
-    "scenic-vivit": Source(r".*/encoderblock_", scenic_names, "ViViT"),
-    "timesformer": Source(r".*temporal_norm1\.|(.*\.)?time_embed$", partial(rename, names=TIMESFORMER), "TimeSformer"),
+    "scenic-vivit": Source(r".*/encoderblock_", authors.scenic_names, "ViViT"),
+    "timesformer": Source(r".*temporal_norm1\.|(.*\.)?time_embed$", authors.timesformer_names, "TimeSformer"),
 }
 
 
@@ -93,7 +84,7 @@ def load_pretrained(
     if fresh_head and probe:  # the replaced classifier has nothing to take
         theirs = {key: value for key, value in theirs.items() if not key.startswith("aggregate.")}
     fresh = {key for key in ours if re.fullmatch(CLASSIFIER, key) or (probe and key.startswith("aggregate."))}
-    fresh |= {key for key in ours if key.startswith("norm.") and is_pretraining(state_dict)}
+    fresh |= {key for key in ours if key.startswith("norm.") and authors.is_pretraining(state_dict)}
     other = {key for key in fresh if key not in theirs or theirs[key].shape != ours[key].shape}
     left_out = other if fresh_head else set()
     ours = {key: value for key, value in ours.items() if key not in left_out}
@@ -119,7 +110,8 @@ def _translated(
         raise ValueError(f"the names are none of {', '.join(sorted(SOURCES))}; the first is {first}{hint}")
     joint, theirs = source in ("hf-vivit", "videomae"), SOURCES[source].names(state_dict)
     if source == "scenic-vivit":
-        refuse_other_heads(state_dict, next(module.heads for module in network.modules() if isinstance(module, Heads)))
+        heads = next(module.heads for module in network.modules() if isinstance(module, Heads))
+        authors.refuse_other_heads(state_dict, heads)
         joint = not any(key.startswith("SpatialTransformer/") for key in state_dict)  # all models but the second
     if joint != isinstance(network.embed, JointEmbedding):
         there, here = ("over space and time", "of frames") if joint else ("of frames", "over space and time")
