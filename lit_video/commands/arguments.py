@@ -184,14 +184,7 @@ def add_output(
 
 def add_settings(parser: Parser, command: str = "fit", more: Sequence[str] = ()) -> None:
     """Hand on settings as flags; the help of Lightning's ``command`` lists them."""
-
-    def show(words: Sequence[str]) -> int:
-        from lit_video.training.cli import show  # here, because importing torch takes seconds
-
-        return show([command, *words])
-
-    parser.settings = (*SETTINGS, *more)
-    parser.show_settings = show
+    parser.settings, parser.lightning = (*SETTINGS, *more), command
     parser.add_argument_group("settings, of the YAML or as flags", SETTINGS_HELP)
 
 

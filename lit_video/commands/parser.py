@@ -55,7 +55,7 @@ class Parser(argparse.ArgumentParser):
     Attributes:
         commands: the parsers below this one.
         settings: names of flags that the command hands on, with all that begin with them and a dot.
-        show_settings: prints the help of all settings, or of a class, for the flags that ask for it.
+        lightning: Lightning's command, whose help lists all settings, or those of a class.
     """
 
     def __init__(self, prog: str, description: str, **more: Any) -> None:
@@ -63,7 +63,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(prog=prog, description=description, formatter_class=plain, allow_abbrev=False, **more)
         self.commands: dict[str, Parser] = {}
         self.settings: tuple[str, ...] = ()
-        self.show_settings: Callable[[Sequence[str]], int] | None = None
+        self.lightning = ""
 
     def examples(self, *lines: str) -> None:
         """End the help with examples of the arguments."""
@@ -91,9 +91,8 @@ class Parser(argparse.ArgumentParser):
             setting, _, value = word.lstrip("-").partition("=")
             refuse_unknown_class(setting, value)
         asked = [word for word in settings if word.partition("=")[0].endswith(".help")]
-        if self.show_settings and (asked or own[:2] == ["--help", "all"]):
-            show = self.show_settings
-            return Namespace(run=lambda arguments: show(settings if asked else ["--help"]))
+        if self.lightning and (asked or own[:2] == ["--help", "all"]):
+            return Namespace(run=_show, asked=[self.lightning, *(settings if asked else ["--help"])])
         if self.commands and own and not own[0].startswith("-"):
             near = did_you_mean(own[0], self.commands)
             self.error(f"no command {own[0]!r}{near}; commands: {', '.join(self.commands)}")
@@ -142,6 +141,13 @@ class Parser(argparse.ArgumentParser):
         if MEANT.get(name.removeprefix("--trainer."), name) != name:
             return False
         return name in self.settings or name.startswith(tuple(f"{setting}." for setting in self.settings))
+
+
+def _show(arguments: Namespace) -> int:
+    """Print the help of settings that Lightning's command line has."""
+    from lit_video.training.cli import show  # here, because importing torch takes seconds
+
+    return show(arguments.asked)
 
 
 def refuse_unknown_class(setting: str, name: str) -> None:

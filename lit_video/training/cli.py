@@ -165,14 +165,14 @@ def refuse_ignored(args: list[str], where: str) -> None:
     for flag, value in zip(args, [*args[1:], ""], strict=True):
         name, given = flag.split("=")[0].replace(".init_args", ""), flag.partition("=")[2] or value
         linked = {name.split(".")[1]} & {*LINKS} if name.startswith("--model.") else set()
-        place = where
+        origin = where
         if name in ("--config", "-c"):
-            linked, place = _settings_in(Path(given), "model").keys() & {*LINKS}, given
+            linked, origin = _settings_in(Path(given), "model").keys() & {*LINKS}, given
             recipe = _settings_in(Path(given), "data").get("augmentation", recipe)
         if linked:
             link = min(linked)
             advice = f"set it there, as data.{link}" if link in model_names("clip") else "leave it out"
-            raise UserError(f"{place}: model.{link}: is taken from the data set; {advice}")
+            raise UserError(f"{origin}: model.{link}: is taken from the data set; {advice}")
         if name == "--data.augmentation":
             recipe = None if given.startswith("{") else given
         if name.startswith("--data.augmentation.") and isinstance(recipe, str):

@@ -28,7 +28,7 @@ def ask(run: Run, cli: VideoCLI) -> Record:
     before, now = read_record(run.folder), run_identity(cli)
     if before is None:
         return Record(now)
-    before.refuse_other(run.folder, now, run.place())
+    before.refuse_other(run.folder, now, run.origin())
     return before.going_on(now)
 
 

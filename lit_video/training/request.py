@@ -101,7 +101,7 @@ class Run:
             advice = f"first run lit_video fit {before} --runs {self.request.folder}"
             raise UserError(f"model.weights: {self.start} is not finished: {advice}, or give other --model.weights")
 
-    def place(self, key: str = "") -> str:
+    def origin(self, key: str = "") -> str:
         """Name a setting's origin for messages: the user's flag, the row, or the files."""
         short = key.replace(".init_args", "")
         flags = [flag for flag in self.request.flags if flag.replace(".init_args", "").split("=")[0] == f"--{short}"]

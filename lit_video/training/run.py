@@ -50,7 +50,7 @@ def run_row(run: Run, stops: StopSignals) -> int:
         write_origin(run_dir.parents[1], run.request.configs, run.request.recipe)
         record = ask(run, cli)
         if not record.finished:
-            refuse_apart(run.request.table, run.request.folder, run.row.name, record.identity, run.place())
+            refuse_apart(run.request.table, run.request.folder, run.row.name, record.identity, run.origin())
             if has_result(run_dir):  # result of a shorter training
                 (run_dir / RUN).replace(run_dir / f"run.step{read_run(run_dir)['result']['steps']}.json")
             elif run.request.reuse:
@@ -67,15 +67,15 @@ def run_row(run: Run, stops: StopSignals) -> int:
 
 def build_row(run: Run, build: type[CheckCLI] = CheckCLI) -> CheckCLI:
     """Build data set and model of a row, by default on the meta device."""
-    refuse_ignored(run.flags, run.place())
-    with user_errors(run.place):
+    refuse_ignored(run.flags, run.origin())
+    with user_errors(run.origin):
         return build(run.flags)
 
 
 def checked_row(run: Run) -> CheckCLI:
     """Build data set and model of a row, and check that data and trainer fit too."""
     cli = build_row(run)
-    with user_errors(run.place):
+    with user_errors(run.origin):
         if not (run.folder / RUN).exists():  # a run that goes on reads them no more
             cli.model.check_image_weights()
             run.refuse_unfinished_start(cli.model.weights)
@@ -126,7 +126,7 @@ def _train_and_test(run: Run, stops: StopSignals, record: Record | None) -> None
     checkpoint = usable_checkpoint(run_dir, owner=record is not None)
     if record and not checkpoint:
         record = Record(record.identity)
-    with user_errors(run.place):
+    with user_errors(run.origin):
         cli = RunCLI(run, stops, record)
         if not checkpoint:
             start_from_stills(cli.model, cli.datamodule, run_dir if record else None)
