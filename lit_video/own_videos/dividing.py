@@ -6,6 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import NamedTuple
 
 import numpy as np
@@ -21,13 +22,15 @@ COLUMNS = ("group", "recording", "source", "session", "scene", "subject", "speak
 _WORDS = "person|subject|subj|actor|speaker|participant|session|scene|rec|g|s|p"
 _MARKED = re.compile(rf"(?:^|(?<=[_\-. ]))(?:{_WORDS})\d{{1,4}}(?![^_\-. ])", re.I)
 _COUNTER = re.compile(r"(?:^|[_\-. ]+)(?:clip|part|seg|segment|shot|take|c|v)?[_\-. ]*(?:\d+|\(\d+\))$", re.I)
-_DATE = re.compile(r"(?<!\d)20\d\d[-_.]?[01]\d[-_.]?[0-3]\d")
+_DATE = r"(?<!\d)(20\d\d)[-_.]?([01]\d)[-_.]?([0-3]\d)"
+_TIME = re.compile(_DATE + r"(?:[-_. T]| at )*([0-2]\d)[-_.:h]?([0-5]\d)[-_.:m]?([0-5]\d)")
 # words that phones, cameras and messengers put before a counter or a date
 _CAMERA = re.compile(
     r"(?:img|e|vid|pxl|mvi|mov|mah|dsc[nf]?|gopr|g[hpxs]?|dji|sam|p|c|wa|whatsapp|signal|telegram|video|movie|clip|file"
     r"|screen|recording|record|capture|rec|untitled|trim|copy|edit|at|lv|tl|hdr|final)?\d*",
     re.I,
 )
+GAP = 5 * 60  # seconds between two recordings, at least, as far as times in names can tell
 LEAST = 3  # videos of a class, and its groups: one each to train, to validate, to test
 LEAST_OF_FOLDS = 2  # groups of a class where each is tested once
 
@@ -74,13 +77,33 @@ def _signs(videos: Sequence[OwnVideo], columns: Sequence[str]) -> Iterator[tuple
     stems = [video.path.rpartition("/")[2].rpartition(".")[0] for video in videos]
     marked = ["_".join(_MARKED.findall(stem)) for stem in stems]
     yield marked, "by a part of their file names such as s01", False
+    guess = f"a guess by the times in their file names (less than {GAP // 60} minutes apart)"
+    yield _by_time(stems), guess, True
     starts = [_start(stem, video.label) for stem, video in zip(stems, videos, strict=True)]
     yield starts, "a guess by the start of their file names", False
 
 
+def _by_time(stems: Sequence[str]) -> list[str]:
+    """Return the time at which a series of videos begins, for each whose name holds date and time; empty for others."""
+    times = [_time(stem) for stem in stems]
+    names, first, last = dict[datetime, str](), datetime.min, datetime.min
+    for time in sorted({time for time in times if time}):
+        first = time if (time - last).total_seconds() >= GAP else first
+        names[time], last = str(first), time
+    return [names[time] if time else "" for time in times]
+
+
+def _time(stem: str) -> datetime | None:
+    try:
+        found = _TIME.search(stem)
+        return datetime(*map(int, found.groups())) if found else None  # type: ignore[arg-type]
+    except ValueError:  # a month 13, for instance
+        return None
+
+
 def _start(stem: str, label: str) -> str:
     """Return a name without the label and what counts; empty where only a camera's words and dates are left."""
-    words = [word for word in re.split(r"[_\-. ]+", _DATE.sub("", stem)) if word.lower() != label.lower()]
+    words = [word for word in re.split(r"[_\-. ]+", re.sub(_DATE, "", stem)) if word.lower() != label.lower()]
     start = _COUNTER.sub("", "_".join(filter(None, words)))
     return "" if all(map(_CAMERA.fullmatch, start.split("_"))) and not start[:1].isdigit() else start
 

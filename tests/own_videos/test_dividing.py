@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
@@ -41,6 +42,25 @@ def test_what_cameras_and_phones_call_files_is_no_recording(joiner):
         assert find_groups(named((label, name) for label in ("walk", "sit") for name in names)).names is None, camera
     mixed = [camera.format(f"{i:04d}") for camera in CAMERAS.split() for i in range(1, 5)]
     assert find_groups(named((label, name) for label in ("walk", "sit") for name in mixed)).names is None
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "VID_2024{:%m%d_%H%M%S}",
+        "PXL_2024{:%m%d_%H%M%S}123",
+        "2024{:%m%d_%H%M%S}",
+        "DJI_2024{:%m%d%H%M%S}_0001_D",
+        "WhatsApp Video 2024{:-%m-%d at %H.%M.%S}",
+    ],
+)
+def test_times_within_minutes_are_a_guess_of_a_recording(pattern):
+    times = [datetime(2024, 1, 31, 12 + i % 4, i // 4, 7) for i in range(24)]
+    groups = find_groups(named(("ab"[i % 2], pattern.format(time)) for i, time in enumerate(times)), least=2)
+    assert [name[11:13] for name in groups.names] == [str(time.hour) for time in times]
+    assert "a guess by the times in their file names (less than 5 minutes apart): 4 groups" in groups.reason
+    few = find_groups(named(("ab"[i % 2], pattern.format(time)) for i, time in enumerate(times)))
+    assert few.names is None and "a guess" in few.reason and "not kept together" in few.reason
 
 
 def test_a_column_tells_and_another_can_be_chosen():
