@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from lit_video.commands.arguments import add_output, existing, number
-from lit_video.commands.parser import Parser, refuse_unknown_class
+from lit_video.commands.names import refuse_unknown_class
+from lit_video.commands.parser import Parser
 
 
 def data_arguments(parser: Parser) -> None:

@@ -1,7 +1,6 @@
 """The tree of commands: argparse with a parser for each; a mistake is one line."""
 
 import argparse
-import ast
 import inspect
 import os
 import re
@@ -9,11 +8,11 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
 from lit_video import __version__
+from lit_video.commands.names import refuse_unknown_class, refuse_wrong_number
 from lit_video.errors import UserError
 from lit_video.utils.text import did_you_mean
 
@@ -42,11 +41,6 @@ MEANT = {
     "batch_size": "--data.batch_size",
     "dry_run": "--print_config of fit, --dry-run of sweep",
 }
-
-# folders of the classes that a setting names
-PACKAGE = Path(__file__).parents[1]
-FOLDERS = {"data": "datamodules", "dataset": "datamodules", "model": "modules"}
-BASES = {"VideoDataModule", "AnnotatedVideos", "VideoClassifier"}
 
 
 class Parser(argparse.ArgumentParser):
@@ -90,6 +84,7 @@ class Parser(argparse.ArgumentParser):
         for word in settings:
             setting, _, value = word.lstrip("-").partition("=")
             refuse_unknown_class(setting, value)
+            refuse_wrong_number(setting, value)
         asked = [word for word in settings if word.partition("=")[0].endswith(".help")]
         if self.lightning and (asked or own[:2] == ["--help", "all"]):
             return Namespace(run=_show, asked=[self.lightning, *(settings if asked else ["--help"])])
@@ -148,22 +143,6 @@ def _show(arguments: Namespace) -> int:
     from lit_video.training.cli import show  # here, because importing torch takes seconds
 
     return show(arguments.asked)
-
-
-def refuse_unknown_class(setting: str, name: str) -> None:
-    """Refuse a setting such as ``data``, ``model.class_path`` or ``model.help`` that names no class of this package.
-
-    Raises:
-        UserError: names the classes.
-    """
-    folder = FOLDERS.get(setting.removesuffix(".help").removesuffix(".class_path"))
-    if not folder or name == "null" or not name.isidentifier() or Path(name).is_file():
-        return
-    nodes = ast.parse((PACKAGE / folder / "__init__.py").read_text(encoding="utf-8")).body
-    own = [node for node in nodes if isinstance(node, ast.ImportFrom) and f".{folder}." in str(node.module)]
-    known = sorted({each.name for node in own for each in node.names} - BASES)
-    if name not in known:
-        raise UserError(f"{setting}: no such class: {name}{did_you_mean(name, known)}; there are {', '.join(known)}")
 
 
 def tree(command: str = "") -> Parser:

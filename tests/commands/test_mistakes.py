@@ -61,7 +61,7 @@ def test_a_wrong_setting_in_a_later_row_stops_everything(setting, message, table
             ["--data.sampling=Segmants"],
             "data.sampling: no such class: Segmants",
         ),
-        (["--model.optimization.lr=abc"], "Got value: abc\n"),
+        (["--model.optimization.lr=abc"], "lr: expected a number, got abc\n"),
         (["--trainer.max_epoch=3"], "trainer.max_epoch: no such setting (fit --help all lists them, "),
         (["--trainer.precision=bf16-mixd"], "'bf16'], got bf16-mixd"),
         (["--runs=/proc/nowhere"], "--runs: cannot write /proc/nowhere"),
@@ -81,6 +81,7 @@ train                                          | no command 'train'; commands: f
 repport                                        | no command 'repport' (did you mean report?)
 fit                                            | name a table, by its YAML or its name
 fit --config experiments/ablation_tx.yaml      | has this name (did you mean experiments/ablation_t
+fit TABLE --model.optimization.lr=abc           | model.optimization.lr: expected a number, got abc
 fit TABLE --trainer.epochs 3                   | --trainer.epochs=3; here it is --trainer.max_epochs
 fit TABLE --data=VideoFoldr                    | data: no such class: VideoFoldr (did you mean VideoFolder?)
 profile divded                                 | no built-in scheme (did you mean divided?); give FILE.py

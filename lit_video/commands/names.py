@@ -1,0 +1,66 @@
+"""Names of data sets and models, and settings that are numbers, read in the sources: importing torch takes seconds."""
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from lit_video.errors import UserError
+from lit_video.utils.text import did_you_mean
+
+PACKAGE = Path(__file__).parents[1]
+FOLDERS = {"data": "datamodules", "dataset": "datamodules", "model": "modules"}
+BASES = {"VideoDataModule", "AnnotatedVideos", "VideoClassifier"}
+
+
+def refuse_unknown_class(setting: str, name: str) -> None:
+    """Refuse a setting such as ``data``, ``model.class_path`` or ``model.help`` that names no class of this package.
+
+    Raises:
+        UserError: names the classes.
+    """
+    folder = FOLDERS.get(setting.removesuffix(".help").removesuffix(".class_path"))
+    if not folder or name == "null" or not name.isidentifier() or Path(name).is_file():
+        return
+    nodes = ast.parse((PACKAGE / folder / "__init__.py").read_text(encoding="utf-8")).body
+    own = [node for node in nodes if isinstance(node, ast.ImportFrom) and f".{folder}." in str(node.module)]
+    known = sorted({each.name for node in own for each in node.names} - BASES)
+    if name not in known:
+        raise UserError(f"{setting}: no such class: {name}{did_you_mean(name, known)}; there are {', '.join(known)}")
+
+
+def refuse_wrong_number(setting: str, text: str) -> None:
+    """Refuse a setting such as ``model.optimization.lr`` that is a number in every class, if the text is none.
+
+    Raises:
+        UserError: names the setting and the text.
+    """
+    try:
+        float(text)
+    except ValueError:
+        named = text and text.lower() not in ("null", "none")
+        if named and setting.replace("init_args.", "") in _numbers():  # reads sources, for words alone
+            raise UserError(f"{setting}: expected a number, got {text}") from None
+
+
+@cache
+def _numbers() -> set[str]:
+    """Return the settings that are a number, or a number or nothing, in every class that has them."""
+    numbers: set[str] = set()
+    others: set[str] = set()
+    for setting, annotation in _annotated():
+        kinds = {part.strip() for part in ast.unparse(annotation).split("|")} - {"None"}
+        (numbers if kinds and kinds <= {"int", "float"} else others).add(setting)
+    return numbers - others
+
+
+def _annotated() -> Iterator[tuple[str, ast.expr]]:
+    """Yield the settings of models and data sets, with their annotations."""
+    files = [(key, path) for key in ("model", "data") for path in (PACKAGE / FOLDERS[key]).glob("*.py")]
+    files.append(("model.optimization", PACKAGE / "modules/optimization.py"))
+    for prefix, path in files:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and node.name == "__init__":
+                yield from ((f"{prefix}.{one.arg}", one.annotation) for one in node.args.args if one.annotation)
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                yield f"{prefix}.{node.target.id}", node.annotation
