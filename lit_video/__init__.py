@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# no models and no data sets: a run's settings name these by the shortest path, which is lit_video.modules.XViT
+# without models and data sets: settings name a class by its shortest path, here lit_video.modules.XViT
 _MODULES = {
     "AttentionMaps": "inference.attention_maps",
     "Evaluation": "inference.predict",
@@ -41,7 +41,7 @@ _MODULES = {
     "stream": "inference.predict",
     "summary": "tables.summary",
 }
-__all__ = [  # a list of words, which the pages of the API read without running this
+__all__ = [  # literal strings: the API pages read them without importing this module
     "AttentionMaps",
     "Evaluation",
     "TrainedModel",

@@ -14,11 +14,11 @@ from lit_video.utils.text import printable
 
 
 def main(words: Sequence[str]) -> int:
-    """Run a command; returns the exit status."""
+    """Run a command; return the exit status."""
     try:
         try:
             arguments = parse(words or ["--help"])
-        except SystemExit:  # help or version, which is printed
+        except SystemExit:  # after printing the help or the version
             return DONE
         status: int = arguments.run(arguments)
         return status
@@ -42,7 +42,6 @@ def main(words: Sequence[str]) -> int:
 
 
 def _activation() -> str:
-    """Say how the Python that has the package's libraries is taken."""
     environment = Path(__file__).parents[1] / ".venv"
     if (environment / "bin/activate").is_file() and environment != Path(sys.prefix):
         return f"lit_video is installed in another: source {environment}/bin/activate"
@@ -53,9 +52,9 @@ def run() -> None:
     """Entry point of the installed command."""
     prepare()
     if isinstance(out := sys.stdout, TextIOWrapper):
-        # names of files as they are; a terminal without ± shows a question mark
+        # file names are printed unchanged; an encoding without ± shows a question mark
         errors = "surrogateescape" if out.encoding.lower() == "utf-8" else "replace"
-        # a full disk's error comes at the last flush, and argparse says nothing of it
+        # argparse hides a full disk's error; with this buffer the last flush raises it
         sys.stdout = os.fdopen(out.fileno(), "w", 2**20, out.encoding, errors, closefd=False)
         sys.stdout.reconfigure(line_buffering=out.line_buffering, write_through=out.write_through)
     try:
@@ -66,11 +65,11 @@ def run() -> None:
 
 
 def _flush() -> None:
-    """Write what is left of the output; end the process where that is refused."""
+    """Flush the output; exit if it cannot be written."""
     try:
         print(end="", flush=True)
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what the interpreter writes at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more at exit
         if isinstance(error, BrokenPipeError):
             sys.exit(CLOSED)
         print(f"error: the output cannot be written: {error.strerror}", file=sys.stderr)

@@ -1,7 +1,7 @@
-"""The errors that users see: what is wrong, where, what to do.
+"""Errors for users: what is wrong, where, what to do.
 
-Values that do not fit are a ``ValueError``, files and settings a :class:`UserError`, with the reason in the message.
-Docstrings list errors in the public API, for decoding, and where they are of another kind.
+Unfit values raise ``ValueError``, unfit files and settings :class:`UserError`, with the reason in the message.
+Docstrings list the errors of the public API, of decoding, and of any other kind.
 """
 
 
@@ -10,7 +10,7 @@ class UserError(Exception):
 
 
 class OptionError(UserError):
-    """A wrong argument of a function, or several with commas, and why; a command calls it by its flag."""
+    """One or more wrong arguments (comma-separated) and the reason; a command prints them as flags."""
 
     def __init__(self, options: str, reason: object) -> None:
         super().__init__(options, reason)
@@ -25,4 +25,4 @@ def one_line(error: BaseException) -> str:
 
 
 class RunFailed(UserError):
-    """A run ended without a result, by nothing that is wrong in the command: exit status 1."""
+    """A run that ended without a result although its command is right: exit status 1."""

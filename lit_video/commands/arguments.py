@@ -1,4 +1,4 @@
-"""Arguments that several commands share, and what they become for the packages below."""
+"""Arguments that several commands share, and their conversion for the packages below."""
 
 import os
 from argparse import ArgumentTypeError, Namespace
@@ -40,7 +40,7 @@ def writing(flag: str, path: Path) -> Iterator[None]:
 
 
 def new_file(flag: str, *endings: str) -> Callable[[str], Path]:
-    """Type of an argument that names a file to write, of one of these endings or any, refused before the work."""
+    """Return an argument type: a file to write with one of the endings (or any), checked before the work."""
 
     def checked(text: str) -> Path:
         path = Path(text)
@@ -58,7 +58,7 @@ def new_file(flag: str, *endings: str) -> Callable[[str], Path]:
 
 
 def existing(otherwise: str, ending: str = "") -> Callable[[str], Path]:
-    """Type of an argument that names a file or folder to read, refused before the work, if it has the ``ending``."""
+    """Return an argument type: a path that must exist if it has the ``ending``, checked before the work."""
 
     def checked(text: str) -> Path:
         if text.endswith(ending) and not os.path.lexists(text):
@@ -70,7 +70,7 @@ def existing(otherwise: str, ending: str = "") -> Callable[[str], Path]:
 
 
 def number(limit: int, whole: bool = True) -> Callable[[str], float]:
-    """Type of an argument that is a whole number from a limit, or any number above it."""
+    """Return an argument type: a whole number from ``limit``, or any number above ``limit``."""
 
     def checked(text: str) -> float:
         try:
@@ -88,14 +88,14 @@ positive, natural, positive_number = number(1), number(0), number(0, whole=False
 
 
 def whole_numbers(text: str) -> list[int]:
-    """Type of an argument that is whole numbers with commas, each once, such as ``0,1,2``."""
+    """Parse comma-separated whole numbers such as ``0,1,2``; drop repeats."""
     if not all(part.strip().isdecimal() for part in text.split(",")):
         raise ArgumentTypeError(f"is {text}, expected whole numbers with commas, such as 0,1,2")
     return list(dict.fromkeys(int(part) for part in text.split(",")))
 
 
 def scheme_file(text: str) -> str:
-    """Type of an argument that names the file of an attention scheme, which it imports; returns ``MODULE.CLASS``."""
+    """Import the attention scheme of a file; return ``MODULE.CLASS``."""
     from lit_video.schemes.loading import import_scheme
 
     try:
@@ -156,7 +156,7 @@ SHARED: dict[str, dict[str, Any]] = {
 
 
 def add_shared(parser: Parser, *names: str, **changes: Any) -> None:
-    """Add arguments of :data:`SHARED`; ``changes`` are other defaults and the like."""
+    """Add arguments of :data:`SHARED`; ``changes`` override their settings."""
     for name in names:
         settings = SHARED[name] | changes
         parser.add_argument(*settings.pop("names", (name,)), **settings)
@@ -175,7 +175,7 @@ def add_output(
     endings: Sequence[str] = (),
     required: bool = False,
 ) -> None:
-    """``--output``, ``-o``: what the command writes; ``otherwise`` is a default that the command finds, in words."""
+    """Add ``--output``, ``-o``; ``otherwise`` describes a default that the command computes."""
     text = f"{'folder' if kind == 'DIR' else 'file'} to write" + (f", {', '.join(endings)}" if endings else "")
     text += f" (default: {default or otherwise})" if default or otherwise else ""
     path = new_file("--output", *endings) if kind == "FILE" else Path
@@ -183,7 +183,7 @@ def add_output(
 
 
 def add_settings(parser: Parser, command: str = "fit", more: Sequence[str] = ()) -> None:
-    """Hand on settings as flags; the help of Lightning's ``command`` lists them."""
+    """Let the command hand on settings; the help of Lightning's ``command`` lists them."""
     parser.settings, parser.lightning = (*SETTINGS, *more), command
     parser.add_argument_group("settings, of the YAML or as flags", SETTINGS_HELP)
 

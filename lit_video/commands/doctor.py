@@ -27,7 +27,7 @@ def doctor(arguments: Namespace) -> int:
     Exit status 1: there is a problem.
     """
     runs = arguments.runs
-    # a function that describes what works or raises, and advice for the other case
+    # a check that describes what works or raises, and advice if it raises
     checks: dict[str, tuple[Callable[[], str], str]] = {
         "libraries": (libraries, "pip install lit_video"),
         "gpu": (gpus, "another process may hold it, or the driver is too old: nvidia-smi"),

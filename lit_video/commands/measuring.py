@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from lit_video.tables.rendering import Groups
 
 TABLE, LEVEL = "skills", "scale/profile"
-# rows of the skills by the names of schemes; those of TimeSformer are called alike
+# scheme -> row of the skills table; TimeSformer's schemes and rows have equal names
 TIMESFORMER = ("space", "joint", "divided", "local_global", "sliding_global", "axial", "space_before_time", "parallel")
 OTHERS = {"window": "exact1_time", "mixing": "xvit1", "factorised": "vivit3", "factorised_heads": "vivit4"}
 ROWS = {name: name for name in TIMESFORMER} | OTHERS
 
 
 def cost_arguments(parser: Parser) -> None:
-    """Examples and arguments."""
+    """Add examples and arguments."""
     parser.examples("", "--config experiments/ablation_tw.yaml --json")
     add_shared(parser, "tables", "--config", "--recipe", "--row")
     parser.add_argument("--json", action="store_true", help="print as JSON")
@@ -63,7 +63,7 @@ def cost(arguments: Namespace) -> int:
 
 
 def count_published(model: Published) -> tuple[int, int]:
-    """Our parameters of a paper's model, and multiply-adds of one view; on the meta device: shapes without memory."""
+    """Count our parameters of a paper's model and multiply-adds of one view, on the meta device (no memory)."""
     import torch
 
     from lit_video import modules
@@ -74,7 +74,7 @@ def count_published(model: Published) -> tuple[int, int]:
 
 
 def _table_costs(request: Request) -> Iterator[tuple[Published, tuple[int, int]]]:
-    """Rows of a table at its scale, with the paper's figures where it is the paper's, and their counts."""
+    """Yield a table's rows at its scale, with the paper's figures if the data are the paper's, and our counts."""
     from lit_video.training.run import build_row
     from lit_video.utils.classes import outputs
 
@@ -91,7 +91,7 @@ def _table_costs(request: Request) -> Iterator[tuple[Published, tuple[int, int]]
 
 
 def profile_arguments(parser: Parser) -> None:
-    """Examples and arguments."""
+    """Add examples and arguments."""
     parser.examples("my_scheme.py", "my_scheme.py --on videos --seeds 0,1,2")
     text = "FILE.py, FILE.py:CLASS or MODULE.CLASS of your own, or the name of a built-in scheme"
     parser.add_argument("scheme", metavar="SCHEME", help=text)
@@ -143,7 +143,7 @@ def profile(arguments: Namespace) -> int:
 
 
 def built_in() -> dict[str, Callable[..., Scheme]]:
-    """Return the schemes of the papers by name, each made as ``(width, heads)``."""
+    """Return the papers' schemes by name, each built as ``scheme(width, heads)``."""
     from lit_video.attention import Factorised, FactorisedHeads, LocalWindow, Mixing, MixingPlan
     from lit_video.network.timesformer import SCHEMES
 
@@ -152,7 +152,7 @@ def built_in() -> dict[str, Callable[..., Scheme]]:
 
 
 def _scheme(text: str) -> tuple[str, Callable[..., Scheme]]:
-    """Return a scheme and its name, also a folder's name."""
+    """Return a scheme's name, also its folder's, and the scheme."""
     from lit_video.network.timesformer import scheme_class
     from lit_video.schemes.loading import import_scheme
 
@@ -166,7 +166,6 @@ def _scheme(text: str) -> tuple[str, Callable[..., Scheme]]:
 
 
 def _picture(name: str, seen: Sight, words: dict[str, str]) -> bytes:
-    """Draw the scheme's sight beside that of four others."""
     from lit_video.schemes.contract import DEPTH, GRID, HEADS, WIDTH
     from lit_video.schemes.picture import sight_picture
     from lit_video.schemes.sight import sight
@@ -179,7 +178,6 @@ def _picture(name: str, seen: Sight, words: dict[str, str]) -> bytes:
 
 
 def _compare(arguments: Namespace, folder: Path) -> int:
-    """Compare it with schemes of the papers on a user's videos."""
     schemes = ["space", "xvit", "divided", "joint"]
     schemes += [] if arguments.scheme in schemes else [arguments.scheme]
     words = ["compare", str(arguments.on), "--schemes", ",".join(schemes), "-o", str(folder)]
@@ -187,13 +185,12 @@ def _compare(arguments: Namespace, folder: Path) -> int:
 
 
 def _flags(arguments: Namespace) -> list[str]:
-    """Return the arguments that are handed on."""
     jobs = ["--jobs", str(arguments.jobs)] if arguments.jobs else []
     return ["--seeds", ",".join(map(str, arguments.seeds)), *jobs, *arguments.settings]
 
 
 def _skills(arguments: Namespace, name: str, folder: Path) -> int:
-    """Train it on the temporal skills; print its accuracies beside the rows of the table, and write the page."""
+    """Train the scheme on the temporal skills; print its accuracy beside the table's rows; write the report."""
     from lit_video.tables.reading import read_table
     from lit_video.tables.rendering import groups_table, measured_groups
     from lit_video.tables.summary import read_runs, summarise
@@ -213,7 +210,7 @@ def _skills(arguments: Namespace, name: str, folder: Path) -> int:
 
 
 def nearest_first(groups: Groups, name: str) -> Groups:
-    """Return the groups with a row first, and the others by their mean distance from it over groups."""
+    """Return the groups with one row first, and the others by their L1 distance from it."""
     own = next(values for row, values in groups.rows if row["name"] == name)
 
     def distance(each: tuple[dict[str, Any], list[float | None]]) -> float:
@@ -223,12 +220,12 @@ def nearest_first(groups: Groups, name: str) -> Groups:
 
 
 def _experiment(folder: Path, row: str, scheme: str) -> Path:
-    """Write the table of skills with a row for the scheme beside the others' packed runs; return its file."""
+    """Write the skills table with a row for the scheme, and copy the packed runs; return the table's file."""
     content: dict[str, Any] = read_yaml(EXPERIMENTS / f"{TABLE}.yaml")
     content |= {part: str(EXPERIMENTS / content[part]) for part in ("trainer", "data", "model")}
     rows = content["table"]["rows"]
     own = {"label": row, "set": rows["joint"]["set"] | {"model.attention": scheme}}
-    content["table"]["rows"] = {row: own} | rows  # a row of the table is left as it is
+    content["table"]["rows"] = {row: own} | rows  # an existing row wins
     file, pack = folder / f"{TABLE}.yaml", EXPERIMENTS / f"{TABLE}.tar.xz"
     write_atomically(file, yaml.safe_dump(content, sort_keys=False, width=120))
     (folder / "runs").mkdir(exist_ok=True)

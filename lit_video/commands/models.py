@@ -1,4 +1,4 @@
-"""The commands ``test``, ``predict``, ``attention``, ``embed``, ``export`` and ``weights``: models that are trained."""
+"""The commands ``test``, ``predict``, ``attention``, ``embed``, ``export`` and ``weights``: trained models."""
 
 import sys
 from argparse import Namespace
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def test_arguments(parser: Parser) -> None:
-    """Examples and arguments."""
+    """Add examples and arguments."""
     parser.examples("--ckpt RUN --data.order shuffled", "--weights hub:timesformer-k400 --data.root DIR")
     add_shared(parser, "--ckpt", "--scheme", "--config")
     text = "published weights, with the settings of their evaluation"
@@ -65,11 +65,7 @@ def test(arguments: Namespace) -> int:
 
 
 def _lightning_arguments(arguments: Namespace) -> tuple[list[str], Path | None]:
-    """Return LightningCLI's arguments and the file of the checkpoint; without one there must be pretrained weights.
-
-    ``--weights hub:NAME`` becomes the settings of its published evaluation, and a checkpoint brings the settings of its
-    run if no others are given. The user's settings come after them.
-    """
+    """Return LightningCLI's arguments and the checkpoint; the user's settings follow the checkpoint's or weights'."""
     flags = [f"--config={path}" for path in arguments.config] + arguments.settings
     if arguments.weights:
         flags = [*setting_flags(find(arguments.weights).settings), f"--model.weights={arguments.weights}", *flags]
@@ -90,7 +86,6 @@ def _lightning_arguments(arguments: Namespace) -> tuple[list[str], Path | None]:
 
 
 def _add_videos(parser: Parser) -> None:
-    """Add the arguments for the evaluation of videos by a model."""
     video = existing("no such file or folder")
     parser.add_argument("videos", nargs="+", type=video, metavar="VIDEO|FOLDER", help="a folder: all videos below it")
     add_shared(parser, "--ckpt", required=True)
@@ -98,7 +93,6 @@ def _add_videos(parser: Parser) -> None:
 
 
 def _predictions(arguments: Namespace, top: int = 1) -> "VideoPredictions":
-    """Classify the videos of :func:`_add_videos` with progress."""
     from lit_video.inference.predict import Evaluation, load, predict  # here, because importing torch takes seconds
     from lit_video.inference.videos import find_videos
 
@@ -108,7 +102,7 @@ def _predictions(arguments: Namespace, top: int = 1) -> "VideoPredictions":
 
 
 def predict_arguments(parser: Parser) -> None:
-    """Examples and arguments."""
+    """Add examples and arguments."""
     parser.examples("--ckpt RUN videos -o names.csv --top 1", "--ckpt RUN VIDEO --features features.npz")
     _add_videos(parser)
     parser.add_argument("--top", type=positive, metavar="K", default=5, help="classes to name (default: 5)")
@@ -150,7 +144,7 @@ def predict(arguments: Namespace) -> int:
 
 
 def attention_arguments(parser: Parser) -> None:
-    """Examples and arguments."""
+    """Add examples and arguments."""
     parser.examples("video.mp4 --ckpt RUN -o maps.png")
     text = "a video, or a folder of pictures with --fps"
     parser.add_argument("video", type=existing("no such file or folder"), metavar="VIDEO", help=text)
@@ -163,7 +157,7 @@ def attention_arguments(parser: Parser) -> None:
 def attention(arguments: Namespace) -> int:
     """Draw where a trained model looks in a video.
 
-    Attention rollout from what is classified back to the patches of every frame, in the centre view of the video.
+    Attention rollout from the classified features back to the patches of every frame, in the video's centre view.
     """
     # here, because importing torch takes seconds
     from lit_video.inference.attention_maps import attention_maps, picture
@@ -176,7 +170,7 @@ def attention(arguments: Namespace) -> int:
 
 
 def embed_arguments(parser: Parser) -> None:
-    """Examples and arguments."""
+    """Add examples and arguments."""
     parser.examples("videos --ckpt RUN -o features.png")
     _add_videos(parser)
     add_output(parser, "FILE", default="embed.png", endings=[".png", ".svg", ".pdf"])
@@ -207,7 +201,7 @@ def embed(arguments: Namespace) -> int:
 
 
 def export_arguments(parser: Parser) -> None:
-    """Examples and arguments."""
+    """Add examples and arguments."""
     parser.examples("--to onnx --ckpt RUN -o DIR", "--to hf-timesformer --ckpt RUN -o DIR")
     kinds = ["hf-timesformer", "hf-vivit", "pt2", "onnx", "safetensors"]
     text = "transformers, torch.export, ONNX, or weights alone"
@@ -233,7 +227,7 @@ def export(arguments: Namespace) -> int:
 
 
 def weights_arguments(parser: Parser) -> None:
-    """Examples and arguments, and ``fetch``."""
+    """Add examples, arguments and ``fetch``."""
     parser.examples("", "fetch timesformer-k400")
     parser.add_commands({"fetch": fetch_weights})
     parser.commands["fetch"].examples("timesformer-k400", "xvit-b-k600 xvit-b-ssv2")

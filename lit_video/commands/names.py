@@ -1,4 +1,4 @@
-"""Names of data sets and models, and settings that are numbers, read in the sources: importing torch takes seconds."""
+"""Names of classes and numeric settings, read from the source code, because importing torch takes seconds."""
 
 import ast
 from collections.abc import Iterator
@@ -14,11 +14,7 @@ BASES = {"VideoDataModule", "AnnotatedVideos", "VideoClassifier"}
 
 
 def refuse_unknown_class(setting: str, name: str) -> None:
-    """Refuse a setting such as ``data``, ``model.class_path`` or ``model.help`` that names no class of this package.
-
-    Raises:
-        UserError: names the classes.
-    """
+    """Refuse a setting such as ``data`` or ``model.help`` that names no class of this package; list the classes."""
     folder = FOLDERS.get(setting.removesuffix(".help").removesuffix(".class_path"))
     if not folder or name == "null" or not name.isidentifier() or Path(name).is_file():
         return
@@ -30,22 +26,18 @@ def refuse_unknown_class(setting: str, name: str) -> None:
 
 
 def refuse_wrong_number(setting: str, text: str) -> None:
-    """Refuse a setting such as ``model.optimization.lr`` that is a number in every class, if the text is none.
-
-    Raises:
-        UserError: names the setting and the text.
-    """
+    """Refuse a text that is no number for a setting that is one in every class, such as ``model.optimization.lr``."""
     try:
         float(text)
     except ValueError:
         named = text and text.lower() not in ("null", "none")
-        if named and setting.replace("init_args.", "") in _numbers():  # reads sources, for words alone
+        if named and setting.replace("init_args.", "") in _numbers():  # slow, so last
             raise UserError(f"{setting}: expected a number, got {text}") from None
 
 
 @cache
 def _numbers() -> set[str]:
-    """Return the settings that are a number, or a number or nothing, in every class that has them."""
+    """Return the settings whose annotation is a number, or a number or ``None``, in every class that has them."""
     numbers: set[str] = set()
     others: set[str] = set()
     for setting, annotation in _annotated():

@@ -27,7 +27,7 @@ from lit_video.weights.hub import find_start
 
 
 def finetune_arguments(parser: Parser) -> None:
-    """Examples and arguments."""
+    """Add examples and arguments."""
     parser.examples("videos", "videos --weights xvit-b-k600 --minutes 60")
     add_videos(parser)
     text = "weights to start from: published ones, a run of yours, or none (default: VideoMAE-B of Kinetics-400)"
@@ -54,8 +54,8 @@ def finetune(arguments: Namespace) -> int:
     """Train and test a model on a folder of your own videos.
 
     Says what it finds, writes an experiment with a reason for every setting, trains, tests, and writes a page of the
-    results and a model card; the same command again goes on. Fewer than 300 videos are all tested, in folds, and
-    the model of all of them is the one to use.
+    results and a model card. Repeating the command resumes it. Fewer than 300 videos are all tested, in folds;
+    the model to use is the one trained on all videos.
     """
     file = experiment_of(arguments)
     plan_experiment(arguments, file, arguments.scheme)
@@ -77,7 +77,7 @@ def finetune(arguments: Namespace) -> int:
 
 
 def print_result(run_dir: Path) -> None:
-    """Print the accuracy of a finished run, what it is to be compared with, and the next command."""
+    """Print the accuracy of a finished run, its baseline, and the next command."""
     from lit_video.reports.card import headline
 
     next_command = f"{PROGRAM} predict --ckpt {shlex.quote(str(run_dir))} VIDEO"
@@ -85,7 +85,7 @@ def print_result(run_dir: Path) -> None:
 
 
 def experiment_of(arguments: Namespace, ending: str = "") -> Path:
-    """Return the experiment's file; its name is that of the folder or table, spelled as names of runs are."""
+    """Return the experiment's file, named after the folder or table in the characters that run names allow."""
     place = arguments.videos.resolve()
     name = folder_name(place.stem if place.is_file() else place.name) or "videos"
     folder: Path = arguments.output or Path("own") / name
@@ -98,7 +98,7 @@ def runs_of(file: Path) -> Path:
 
 
 def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> None:
-    """Write the experiment, if it is not there."""
+    """Plan and write the experiment, unless its file exists."""
     if file.exists():
         _check_same_plan(arguments, file)
         print(f"Going on with {file}; to plan anew, delete it.", flush=True)
@@ -111,7 +111,7 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
     if weights not in ("auto", "none") and not compared:
         find_start(weights)
     found = find_videos(arguments.videos)
-    # torch is imported here, in seconds, after the checks that need none
+    # importing torch takes seconds: first the checks that need none
     from lit_video.own_videos.choices import VIDEOS, at_hand, start_from
     from lit_video.own_videos.images import image_start
     from lit_video.own_videos.plan import PlanOptions, plan
@@ -137,7 +137,6 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
 
 
 def _check_settings(settings: Sequence[str], models: Collection[str]) -> None:
-    """Refuse a setting that no data set or model has, before videos are looked at."""
     from lit_video.training.cli import ReadCLI, user_errors
 
     for model in models if settings else ():
@@ -146,7 +145,7 @@ def _check_settings(settings: Sequence[str], models: Collection[str]) -> None:
 
 
 def _check_same_plan(arguments: Namespace, file: Path) -> None:
-    """Refuse what was planned otherwise: the plan's first line holds the command that made it."""
+    """Refuse arguments that differ from the plan's; the plan's first line is its command."""
     given = str(arguments.videos.resolve())
     if (place := read_yaml(file).get("table", {}).get("source", given)) != given:
         raise UserError(f"{given}: {file} is planned already, for the videos in {place}; give another --output")
@@ -163,7 +162,7 @@ def _check_same_plan(arguments: Namespace, file: Path) -> None:
 
 
 def fit_experiment(arguments: Namespace, file: Path, seeds: str, side_by_side: int = 1) -> int:
-    """Train and test the experiment's rows as ``fit`` does; a plan whose settings are wrong is taken away again."""
+    """Train and test the experiment's rows with ``fit``; delete a plan with wrong settings."""
     jobs = ["--jobs", str(arguments.jobs or min(side_by_side, usable_cores()))]
     fit = ["fit", "--config", str(file), "--runs", str(runs_of(file)), "--seeds", seeds]
     try:
@@ -171,7 +170,7 @@ def fit_experiment(arguments: Namespace, file: Path, seeds: str, side_by_side: i
         if content["data"]["init_args"].get("features") and len(rows := content["table"]["rows"]) > 1:
             # the first row computes the features of all videos, on all cores
             run_command([*fit, "--row", next(iter(rows)), *arguments.settings])
-        quiet = ["--quiet"] if side_by_side > 1 else []  # folds, whose table says nothing
+        quiet = ["--quiet"] if side_by_side > 1 else []  # a table of folds says nothing
         return run_command([*fit, *jobs, *quiet, *arguments.settings])
     except UserError:
         if not (runs_of(file) / file.stem).exists():
@@ -185,7 +184,7 @@ def write_report(file: Path) -> None:
 
 
 def compare_arguments(parser: Parser) -> None:
-    """Examples and arguments."""
+    """Add examples and arguments."""
     parser.examples("videos --schemes xvit,divided,joint", "videos --schemes space,xvit --seeds 0,1,2,3,4 --minutes 5")
     add_videos(parser)
     parser.add_argument("--schemes", required=True, metavar="A,B", help="xvit,divided,joint,vivit2, ...")
@@ -198,7 +197,7 @@ def compare(arguments: Namespace) -> int:
     """Compare attention schemes on a folder of your own videos.
 
     Trains each scheme once per seed, prints the differences of all pairs with their intervals, and writes a page of
-    the results; the same command again goes on.
+    the results. Repeating the command resumes it.
     """
     from lit_video.tables.rendering import pairs_table
     from lit_video.tables.summary import summary

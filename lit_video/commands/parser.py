@@ -16,8 +16,8 @@ from lit_video.commands.names import refuse_unknown_class, refuse_wrong_number
 from lit_video.errors import UserError
 from lit_video.utils.text import did_you_mean
 
-# modules beside this one and their commands, in the order of the help; each command has a function of its name, whose
-# docstring is the help, and NAME_arguments(parser) for its examples and arguments; a group has the latter alone
+# modules of this package and their commands, in the order of the help. A command has a function of its name (the
+# docstring is the help) and NAME_arguments(parser) for examples and arguments; a group has only the latter.
 MODULES = {
     "own_videos": ("finetune", "compare"),
     "running": ("fit", "sweep"),
@@ -30,7 +30,7 @@ MODULES = {
 COMMANDS = {name: module for module, names in MODULES.items() for name in names}
 PROGRAM = "lit_video"
 
-# other programs' names of settings, and ours
+# other programs' names of settings: our names
 MEANT = {
     "epochs": "--trainer.max_epochs",
     "steps": "--trainer.max_steps",
@@ -48,8 +48,8 @@ class Parser(argparse.ArgumentParser):
 
     Attributes:
         commands: the parsers below this one.
-        settings: names of flags that the command hands on, with all that begin with them and a dot.
-        lightning: Lightning's command, whose help lists all settings, or those of a class.
+        settings: flags that the command hands on to Lightning, with their dotted sub-settings.
+        lightning: Lightning's command for the help of all settings or of a class.
     """
 
     def __init__(self, prog: str, description: str, **more: Any) -> None:
@@ -74,7 +74,7 @@ class Parser(argparse.ArgumentParser):
             self.commands[name] = parser
 
     def error(self, message: str) -> NoReturn:
-        """Raise instead of printing the usage, with the flag that was meant instead of an unknown one."""
+        """Raise instead of printing the usage; suggest a flag for an unknown one."""
         _, unknown, words = message.partition("unrecognized arguments: ")
         raise UserError(f"{message}{self._near(words) if unknown else ''} (see {self.prog} --help)")
 
@@ -109,9 +109,9 @@ class Parser(argparse.ArgumentParser):
         return near.replace("mean ", "mean --") or (settings and f"; settings are {settings}")
 
     def _divided(self, words: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Return the words for this parser, and flags that are not its own, ``--data.root DIR`` as ``--data.root=DIR``.
+        """Split the words into this parser's and settings; ``--data.root DIR`` becomes ``--data.root=DIR``.
 
-        A path that begins with a dash, one that exists or stands after ``--``, becomes ``./-NAME``.
+        A path that begins with a dash becomes ``./-NAME`` if it exists or follows ``--``.
         """
         flags = self._option_string_actions
         own, settings, left = list[str](), list[str](), list(words)
@@ -139,7 +139,6 @@ class Parser(argparse.ArgumentParser):
 
 
 def _show(arguments: Namespace) -> int:
-    """Print the help of settings that Lightning's command line has."""
     from lit_video.training.cli import show  # here, because importing torch takes seconds
 
     return show(arguments.asked)
@@ -159,7 +158,7 @@ def tree(command: str = "") -> Parser:
 
 
 def parse(words: Sequence[str]) -> Namespace:
-    """Parse a command line, with the words themselves as ``words``."""
+    """Parse a command line; keep its words as ``words``."""
     parser, left = tree(next(iter(words), "")), list(words)
     while left and left[0] in parser.commands:
         parser, left = parser.commands[left[0]], left[1:]
@@ -169,7 +168,7 @@ def parse(words: Sequence[str]) -> Namespace:
 
 
 def run_command(words: Sequence[str]) -> int:
-    """Run a command as its line does; returns the exit status."""
+    """Run a command line; return the exit status."""
     arguments = parse(words)
     status: int = arguments.run(arguments)
     return status

@@ -18,7 +18,7 @@ from lit_video.utils.yaml_files import find_experiments
 
 
 def table_arguments(parser: Parser) -> None:
-    """Examples and arguments."""
+    """Add examples and arguments."""
     parser.examples("ablation_tw --pairs", "skills --runs benchmarks/results --plot skills.png")
     add_table(parser)
     add_shared(parser, "--seeds", default=None, help="each row once per seed (default: all that there are)")
@@ -56,7 +56,7 @@ def table(arguments: Namespace) -> int:
 
 
 def report_arguments(parser: Parser) -> None:
-    """Examples and arguments."""
+    """Add examples and arguments."""
     parser.examples("runs", "runs own/videos/runs -o report.html")
     add_shared(parser, "runs", "--experiments")
     add_output(parser, "FILE", default="report.html")
@@ -65,7 +65,7 @@ def report_arguments(parser: Parser) -> None:
 def report(arguments: Namespace) -> int:
     """Write all results below some folders as one page that opens without a server.
 
-    Tables, statistics, learning curves and confusions. An older page stays as it is if that fails.
+    Tables, statistics, learning curves and confusions. If that fails, an older page stays unchanged.
     """
     try:
         from lit_video.reports.html.collect import collect
@@ -95,7 +95,7 @@ def report(arguments: Namespace) -> int:
 
 
 def pack_arguments(parser: Parser) -> None:
-    """Examples and arguments."""
+    """Add examples and arguments."""
     parser.examples("runs -o results", "runs/ablation_tw -o benchmarks/results")
     add_shared(parser, "runs")
     add_output(parser, "DIR", required=True)
@@ -115,7 +115,7 @@ def pack(arguments: Namespace) -> int:
 
 
 def reproduce_arguments(parser: Parser) -> None:
-    """Examples and arguments."""
+    """Add examples and arguments."""
     parser.examples("", "--check")
     text = "folder of packs or runs (default: benchmarks/results)"
     parser.add_argument("--results", type=Path, default=Path("benchmarks/results"), metavar="DIR", help=text)
@@ -145,7 +145,7 @@ def reproduce(arguments: Namespace) -> int:
 
 
 def dashboard_arguments(parser: Parser) -> None:
-    """Examples and arguments."""
+    """Add examples and arguments."""
     parser.examples("", "--entity TEAM experiments/ablation_tw.yaml own/videos/videos_compare.yaml")
     add_shared(parser, "tables", help="default: all of experiments")
     add_shared(parser, "--config", "--recipe")

@@ -16,7 +16,7 @@ from lit_video.utils.stop_signals import DONE, FAILED, StopSignals, handled_by
 
 
 def fit_arguments(parser: Parser) -> None:
-    """Examples and arguments."""
+    """Add examples and arguments."""
     parser.examples("ablation_tw --seeds 0,1,2 --jobs 2", "ablation_tw --config scale/ssv2 --data.root DIR --row tw1")
     add_table(parser)
     add_shared(parser, "--row", "--seeds", "--jobs", "--reuse")
@@ -44,7 +44,7 @@ def fit(arguments: Namespace) -> int:
 
 
 def print_settings(request: Request) -> int:
-    """Print what every row and seed would train with, as its run records it: a YAML document each."""
+    """Print the resolved settings of every row and seed, one YAML document each."""
     import yaml
 
     from lit_video.training.run import build_row
@@ -57,10 +57,7 @@ def print_settings(request: Request) -> int:
 
 
 def run_table(request: Request, jobs: int, quiet: bool = False) -> int:
-    """Check all rows, run those that are not finished, print the table; 1 if a row has no result.
-
-    One run at a time has all of the machine; of several each has a GPU, or its share of the cores.
-    """
+    """Check all rows, run the unfinished ones, print the table; return 1 if a row has no result."""
     from lit_video.launching.queue import run_here
     from lit_video.tables.rendering import render
     from lit_video.tables.summary import summary
@@ -81,7 +78,7 @@ SLURM = ("cpus", "mem", "time", "partition", "account", "qos")
 
 
 def sweep_arguments(parser: Parser) -> None:
-    """Examples and arguments."""
+    """Add examples and arguments."""
     parser.examples("ablation_tw skills --jobs 2", "xvit_ssv2 --config scale/ssv2 --launcher slurm --gpus-per-run 8")
     add_shared(parser, "tables", "--config", "--recipe", "--row", "--seeds", "--runs", "--jobs", "--reuse")
     parser.add_argument("--status", action="store_true", help="start nothing; show how far all runs are")
@@ -106,8 +103,8 @@ def sweep_arguments(parser: Parser) -> None:
 def sweep(arguments: Namespace) -> int:
     """Run every row and seed of many tables, here or by Slurm.
 
-    Rows that are finished, running or queued are skipped: the same command again is always right. Mistakes in any row
-    are found before anything starts.
+    Rows that are finished, running or queued are skipped: repeating the same command is always safe. Mistakes in any
+    row are found before anything starts.
     """
     from lit_video.launching.queue import free, run_here, say, show, unfinished
 
@@ -132,7 +129,6 @@ def sweep(arguments: Namespace) -> int:
 
 
 def _refuse_twins(requests: list[Request]) -> None:
-    """Refuse two tables whose runs would be in one folder."""
     by_name: dict[str, Path] = {}
     for request in requests:
         path = request.configs[0]
@@ -141,7 +137,7 @@ def _refuse_twins(requests: list[Request]) -> None:
 
 
 def _resources(arguments: Namespace) -> Resources:
-    """Resources that runs ask Slurm for; refuses flags of the other launcher."""
+    """Return the Slurm resources of a run; refuse flags of the other launcher."""
     by_slurm = arguments.launcher == "slurm"
     names = (*SLURM, "nodes", "slurm")
     given = {name: value for name in names if (value := vars(arguments)[name])}

@@ -1,1 +1,1 @@
-"""Many runs: which are left, on which devices or as which jobs they run, how far they are."""
+"""Many runs: unfinished ones, their devices or Slurm jobs, their progress."""

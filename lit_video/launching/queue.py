@@ -1,4 +1,4 @@
-"""The queue of this machine: a process for each run, each on its GPUs or its share of the cores; tables of runs."""
+"""Queue of runs on this machine, each a process with its GPUs or share of the cores; tables of their states."""
 
 import os
 import re
@@ -23,7 +23,7 @@ from lit_video.utils.processes import PARENT, requeue, usable_cores
 from lit_video.utils.stop_signals import AGAIN, DONE, FAILED, MISTAKE, PREEMPTED, STATUS, handled_by
 from lit_video.utils.text import plural, text_table, time_left
 
-Slot = Mapping[str, str]  # variables of the environment for one run at a time
+Slot = Mapping[str, str]  # environment variables that give a run its GPUs or cores, for one run at a time
 HERE: Slot = {}
 # variables that a run must not inherit from the job or the process group that its queue runs in
 FOREIGN = re.compile(r"(SLURM_|MASTER_|TORCHELASTIC_).*|(LOCAL_|NODE_|GROUP_)?RANK|(LOCAL_)?WORLD_SIZE")
@@ -34,7 +34,7 @@ POLL = 0.2  # seconds between looks at the processes
 
 
 def slots(jobs: int | None, gpus_per_run: int | None) -> list[Slot]:
-    """Share out the GPUs: a slot for each ``gpus_per_run`` (1) of them, at most ``jobs``; else ``jobs`` (1)."""
+    """Return a slot per ``gpus_per_run`` (1) GPUs, at most ``jobs``; without a GPU ``jobs`` (1) slots."""
     found, each = gpus(), gpus_per_run or 1
     if gpus_per_run and len(found) < gpus_per_run:
         raise UserError(f"--gpus-per-run {gpus_per_run}: this machine has {len(found)} GPUs; give --jobs N on a CPU")
@@ -56,7 +56,7 @@ def gpus() -> list[str]:
 
 
 class Attempt(NamedTuple):
-    """A run's process, the first one of several."""
+    """A run, its slot and its process (rank 0 of several)."""
 
     run: Run
     slot: Slot
@@ -64,7 +64,7 @@ class Attempt(NamedTuple):
 
 
 def launch(command: Sequence[str], environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
-    """Start a process that reads nothing."""
+    """Start a process without input that appends its output to a log."""
     with log.open("ab") as output:
         return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
 
@@ -82,18 +82,18 @@ def reason(attempt: Attempt) -> str:
 
 @dataclass
 class Queue:
-    """Runs that wait, and runs that run."""
+    """Waiting and running runs."""
 
     slots: Sequence[Slot]
     say: Callable[[str], None]
-    jobs: Mapping[str, str] = field(default_factory=dict)  # Slurm's, see :func:`~lit_video.launching.states.jobs_of`
+    jobs: Mapping[str, str] = field(default_factory=dict)  # Slurm's queue, see launching.states.jobs_of
     missing: list[Run] = field(default_factory=list)  # runs without a result: failed, or run by another process
-    stop: signal.Signals | None = None  # the signal that stopped this
+    stop: signal.Signals | None = None  # signal that stopped the queue
     _waiting: list[Run] = field(default_factory=list)
     _running: list[Attempt] = field(default_factory=list)
 
     def work(self, runs: Sequence[Run], watch: Callable[[], None] = lambda: None) -> None:
-        """Run all, in their order, calling ``watch`` several times a second; a signal stops them (:attr:`stop`)."""
+        """Run all in order, calling ``watch`` several times a second; a signal (:attr:`stop`) stops them."""
         self._waiting, free, stopping = list(runs), list(self.slots), False
         with self._signals():
             while self._running or (self._waiting and not self.stop):
@@ -113,12 +113,11 @@ class Queue:
                 time.sleep(POLL)
 
     def leave(self, run: Run, detail: str) -> None:
-        """Leave a run to the process or the job that has it."""
+        """Leave a run to the process or job that runs it."""
         self.missing.append(run)
         self.say(f"{run.name}: {LEFT_ALONE} ({detail})")
 
     def _start(self, run: Run, slot: Slot) -> bool:
-        """Start a run, unless another process has it by now."""
         observed = observe(run.folder, self.jobs)
         if observed.active:
             self.leave(run, observed.detail)
@@ -134,7 +133,6 @@ class Queue:
         return True
 
     def _ended(self, attempt: Attempt) -> None:
-        """Say how an attempt ended."""
         run, status = attempt.run, attempt.process.returncode
         if status == DONE:
             self.say(f"{run.name}: done")
@@ -148,7 +146,7 @@ class Queue:
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
-        """Pass a signal that stops this process on to all runs, and wait for them however this ends."""
+        """Forward stop signals to all runs; wait for all runs on exit."""
 
         def forward(number: int, frame: FrameType | None) -> None:
             self.stop = self.stop or signal.Signals(number)
@@ -163,17 +161,14 @@ class Queue:
                     attempt.process.wait()
 
     def _send(self) -> None:
-        """Stop the runs: by the signal that came, but for Ctrl-C, of which a second one would end them at once."""
+        """Forward USR1 and USR2, send SIGTERM for others: a second Ctrl-C would end a run at once."""
         preempted = self.stop in (signal.SIGUSR1, signal.SIGUSR2)
         for attempt in self._running:
             attempt.process.send_signal(self.stop if self.stop and preempted else signal.SIGTERM)
 
 
 def run_here(command: str, runs: Sequence[Run], slots: Sequence[Slot], reuse: bool) -> int:
-    """Run what is left on this machine; returns the exit status, 0 if there is no run without a result.
-
-    ``command`` is its name, for messages; ``runs`` are all, the finished ones too.
-    """
+    """Run the unfinished ones of ``runs`` here; return 0 if all have a result. Messages begin with ``command``."""
     if reuse and len(slots) > 1:
         raise UserError("--reuse: a row takes what a finished row has trained, so one runs at a time; give --jobs 1")
     left = unfinished(runs)
@@ -199,12 +194,12 @@ def run_here(command: str, runs: Sequence[Run], slots: Sequence[Slot], reuse: bo
 
 
 def unfinished(runs: Sequence[Run]) -> list[Run]:
-    """Return the runs without a result of the whole training, after a check for mistakes of all of them."""
+    """Check all runs for mistakes; return those without a result of the whole training."""
     from lit_video.runs.results import writable
     from lit_video.training.run import is_done  # here, because importing torch takes seconds
 
     left = [run for run in runs if not is_done(run)]
-    for run in runs:  # before this nothing is written
+    for run in runs:  # nothing is written before all are checked
         writable(run.folder)
     if len(left) < len(runs):
         print(f"{len(runs) - len(left)} of {len(runs)} runs are finished, skipped", flush=True)
@@ -212,7 +207,7 @@ def unfinished(runs: Sequence[Run]) -> list[Run]:
 
 
 def free(runs: Sequence[Run]) -> list[Run]:
-    """Return the runs that neither a process nor Slurm has; print a line for each of the others."""
+    """Return the runs that no process or Slurm job runs; print a line for each other run."""
     jobs = jobs_of(run.folder for run in runs)
     observed = [observe(run.folder, jobs) for run in runs]
     for run, each in zip(runs, observed, strict=True):
@@ -222,7 +217,7 @@ def free(runs: Sequence[Run]) -> list[Run]:
 
 
 def show(runs: Sequence[Run]) -> int:
-    """Print how far all runs are."""
+    """Print the progress of all runs."""
     jobs = jobs_of(run.folder for run in runs)
     observed = [observe(run.folder, jobs) for run in runs]
     header = ["table", "row", "seed", "state", "progress", "clips/s", "data wait", "left", ""]
@@ -241,7 +236,7 @@ def say(line: str) -> None:
 
 
 def _at_work(runs: Sequence[Run]) -> str:
-    """Return how many runs are in each state, and the progress of those that run."""
+    """Return the number of runs per state and the progress of running ones."""
     observed = [observe(run.folder, {}) for run in runs]
     lines = [
         " ".join(filter(None, [run.name, each.detail.partition(" on ")[0], *_progress(each)[::3]]))
@@ -252,7 +247,7 @@ def _at_work(runs: Sequence[Run]) -> str:
 
 
 def _total(observed: Sequence[Observed]) -> list[str]:
-    """Return about how long all runs take, if each takes as long as those at work and as many run at a time."""
+    """Estimate the time left for all runs from the times and the number of running ones."""
     known = [each.status for each in observed if each.state == "running" and each.status and each.status.seconds_left]
     if not known:
         return []
@@ -269,7 +264,7 @@ def counts(observed: Sequence[Observed]) -> str:
 
 
 def _progress(each: Observed) -> list[str]:
-    """Step of steps, clips per second, share that waits for data and time left, as far as they hold now."""
+    """Return progress, clips per second, data wait and time left; empty where unknown."""
     status = each.status
     if status is None or not status.steps or each.state == "done":
         return [""] * 4

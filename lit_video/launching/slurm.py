@@ -1,4 +1,4 @@
-"""Runs as Slurm arrays: a task of an array for each run, which requeues itself."""
+"""Slurm job arrays: one task per run; a preempted task requeues itself."""
 
 import shlex
 import subprocess
@@ -11,7 +11,7 @@ from lit_video.errors import UserError
 from lit_video.runs.results import Status, read_status, write_status
 from lit_video.training.request import Run
 
-# a run saves a checkpoint and asks Slurm to queue it again on this signal, which comes this long before the time limit
+# USR1, 90 s before the time limit: the run saves a checkpoint and requeues its job
 SIGNAL = "USR1@90"
 
 
@@ -21,7 +21,7 @@ class Resources:
 
     nodes: int | None = None
     gpus_per_node: int | None = None  # one process each
-    options: Mapping[str, str] = field(default_factory=dict)  # further ones of sbatch by their long names
+    options: Mapping[str, str] = field(default_factory=dict)  # further sbatch options by long name
     parallel: int | None = None  # runs at the same time
 
     @property
@@ -35,13 +35,13 @@ class Resources:
         parallel = f"%{self.parallel}" if self.parallel else ""
         options = {"array": f"0-{len(runs) - 1}{parallel}", "job-name": name, "nodes": str(self.nodes or 1)}
         options |= {"ntasks-per-node": str(self.gpus_per_node or 1), "signal": SIGNAL, "open-mode": "append"}
-        options |= {"output": f"{runs[0].request.folder}/slurm-%A.log"}  # Slurm's own words
-        options |= {"gpus-per-node": str(self.gpus_per_node)} if self.gpus_per_node else {}
-        return ["sbatch", "--parsable", "--requeue", *(f"--{k}={v}" for k, v in (options | dict(self.options)).items())]
+        options |= {"output": f"{runs[0].request.folder}/slurm-%A.log"}  # Slurm's own messages
+        options |= ({"gpus-per-node": str(self.gpus_per_node)} if self.gpus_per_node else {}) | dict(self.options)
+        return ["sbatch", "--parsable", "--requeue", *(f"--{key}={value}" for key, value in options.items())]
 
     def script(self, runs: Sequence[Run]) -> str:
-        """Return an array's script: each task becomes its run, its output is appended to the run's log."""
-        # since 22.05 srun does not take the cores per task over from sbatch
+        """Return an array's script: each task executes a run and appends its output to the run's log."""
+        # since Slurm 22.05 srun ignores sbatch's --cpus-per-task
         cores = [f"--cpus-per-task={count}"] if (count := self.options.get("cpus-per-task")) else []
         lines = [
             f"  {i}) exec >> {shlex.quote(str(run.log))} 2>&1; set -- {shlex.join(run.command)} ;;"
@@ -76,6 +76,6 @@ def submit(runs: Sequence[Run], resources: Resources, say: Callable[[str], None]
         for i, run in enumerate(array):
             with suppress(Timeout, OSError), FileLock(run.folder / "lock", timeout=0):  # a held lock: the run has begun
                 status = read_status(run.folder) or Status("queued")
-                if status.job != (task := f"{job}_{i}"):  # with this job's number the run has begun and ended
+                if status.job != (task := f"{job}_{i}"):  # equal: the run has begun and ended already
                     write_status(run.folder, replace(status, state="queued", job=task, message=""))
         say(f"{name}: {len(array)} runs submitted as job {job}")

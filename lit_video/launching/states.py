@@ -1,4 +1,4 @@
-"""States of runs: what their folders, their locks and Slurm's queue say."""
+"""States of runs, from their folders, their locks and Slurm's queue."""
 
 import fcntl
 import os
@@ -15,17 +15,17 @@ from lit_video.runs.results import RUNNING, Status, read_result, read_status
 
 State = Literal["done", "running", "queued", "preempted", "failed", "stopped", "lost", "not started"]
 
-# seconds without news after which a run on another machine, whose lock may not be seen here, counts as gone
+# seconds of silence after which a run on another machine counts as lost (its lock may be invisible here)
 SILENT = 60.0
 
 
 @dataclass(frozen=True)
 class Observed:
-    """A run at a moment."""
+    """State of a run at one moment."""
 
     state: State
     detail: str = ""  # why or where, in a line
-    status: Status | None = None  # the last one written
+    status: Status | None = None  # last one written
     active: bool = False  # running, or waiting in Slurm's queue: must not be started again
 
 
@@ -63,16 +63,13 @@ def _running(status: Status | None) -> Observed:
 
 
 def lock_held(folder: Path) -> bool:
-    """Return whether a process holds the run's lock, as far as this machine can tell.
-
-    Asks for a shared lock, and for an instant only: a run that starts in it tries again.
-    """
+    """Return whether a process holds the run's lock, as far as this machine can tell."""
     try:
         file = os.open(folder / "lock", os.O_RDONLY)
     except OSError:
         return False
     try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # for an instant: a run that starts meanwhile retries
     except BlockingIOError:
         return True
     except OSError:  # a file system without locks
@@ -88,7 +85,7 @@ def jobs_of(folders: Iterable[Path]) -> dict[str, str]:
 
 
 def queued_jobs() -> dict[str, str]:
-    """Return why each of this user's jobs waits, by number: empty if it runs. No jobs without Slurm."""
+    """Return why each of this user's jobs waits, by job number; empty if running. No jobs without Slurm."""
     command = ["squeue", "--me", "--array", "--noheader", "--format=%i|%T|%r"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)

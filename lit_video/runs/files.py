@@ -1,10 +1,9 @@
 """Files of runs, in a folder each or packed: ``RUNS/TABLE.tar.xz`` holds the folders of a table's runs.
 
-A run is named by its folder ``RUNS/TABLE/SCALE/ROW/seedK`` wherever it lies; readers take that name. A folder with a
-result goes before the pack beside it.
+Readers name a run by its folder ``RUNS/TABLE/SCALE/ROW/seedK``, packed or not. A folder with a result is preferred to
+the pack.
 
-``run.json`` is a run's record: its ``state`` until it is finished; its ``identity`` and the ``changes`` of that; its
-``result``, which is written last.
+``run.json`` is a run's record: ``state`` until it is finished, ``identity`` with ``changes``, then ``result``.
 """
 
 import io
@@ -22,9 +21,9 @@ from lit_video.utils.files import read_whole, write_atomically
 from lit_video.utils.limits import UNPACKED, within
 
 RUN = "run.json"
-MISTAKES, THUMBNAILS = "mistakes.csv", "mistakes.jpg"  # beside a run's test
+MISTAKES, THUMBNAILS = "mistakes.csv", "mistakes.jpg"  # written by a run's test
 MISTAKE = ("file", "true", "predicted", "probability", "fold")  # columns
-WIDTH, HEIGHT, DRAWN = 160, 120, 12  # pixels of a thumbnail; how many of the surest have one, below each other
+WIDTH, HEIGHT, DRAWN = 160, 120, 12  # pixels of a thumbnail; number of thumbnails in the vertical strip
 ENDING = ".tar.xz"
 AGAIN = "delete it, the run measures again"
 
@@ -36,7 +35,7 @@ Files = Mapping[str, bytes]  # a run's files by name
 
 
 def run_folders(place: Path, damaged: list[UserError] | None = None) -> list[Path]:
-    """List finished runs by their folders, of a folder of runs, of what lies in it or holds it, or of a pack."""
+    """Return the folders of finished runs, sorted, in a pack, a runs folder, or a folder inside or above one."""
     whole = place.absolute()
     if whole.is_file():
         return sorted(packed_runs(whole))
@@ -67,13 +66,13 @@ def read_run(run_dir: Path) -> dict[str, Any]:
 
 
 def update_run(run_dir: Path, **parts: Any) -> None:
-    """Write parts of a run's record in place of those before, whole or not at all; ``None`` takes a part out."""
+    """Replace parts of a run's record atomically; ``None`` removes a part."""
     content = {name: part for name, part in (read_run(run_dir) | parts).items() if part is not None}
     write_atomically(run_dir / RUN, json.dumps(content, indent=2, allow_nan=False) + "\n")
 
 
 def has_result(run_dir: Path) -> bool:
-    """Return whether a folder's run is finished; its record may be damaged."""
+    """Return whether a folder's run is finished, even if its record is damaged."""
     try:
         content = json.loads((run_dir / RUN).read_bytes())
     except FileNotFoundError:
@@ -87,15 +86,15 @@ def run_file(run_dir: Path, name: str) -> bytes:
     """Return the content of a run's file.
 
     Raises:
-        UserError: it is in a pack that is damaged.
-        FileNotFoundError: there is none.
+        UserError: the run's pack is damaged.
+        FileNotFoundError: the run has no such file.
     """
     files = packed_files(run_dir)
     return files[name] if name in files else (run_dir / name).read_bytes()
 
 
 def packed_files(run_dir: Path) -> Files:
-    """Return the files of a run that is packed and has no result in its folder; none for any other."""
+    """Return the files of a packed run that has no result in its folder; empty for any other run."""
     folder = run_dir.absolute()
     if len(folder.parents) < 4 or not (pack := pack_of(folder.parents[2])).is_file() or has_result(run_dir):
         return {}
@@ -103,7 +102,7 @@ def packed_files(run_dir: Path) -> Files:
 
 
 def pack_of(table_dir: Path) -> Path:
-    """Return the path of the pack of a table's runs; it may not exist."""
+    """Return the path of a table's pack, which may not exist."""
     return table_dir.parent / f"{table_dir.name}{ENDING}"
 
 

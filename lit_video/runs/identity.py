@@ -1,15 +1,15 @@
-"""Is it the same run? What a run is, and what of it may change.
+"""Identity of a run, and the changes that keep it the same run.
 
-A run is its settings, its videos and labels, the weights that it starts from, and its code. It stays the same run if
+A run is its settings, its videos and labels, the weights that it starts from, and its code. The run stays the same if
 
-- settings change that no number depends on (``FREE``), or the folder of the videos (``FOLDERS``);
-- other devices share the batch of a step (``SPREAD``), or other code goes on with it: its ``changes`` tell;
+- settings change that affect no number (``FREE``), or the folder of the videos (``FOLDERS``);
+- other devices share the batch of a step (``SPREAD``), or other code resumes it; its ``changes`` record both;
 - training becomes longer, unless weights are averaged, or the run is packed without a checkpoint;
-- its videos are listed anew while it is in training.
+- its videos or labels change before it is finished.
 
-With another setting, video, label or starting weight it is another run. Runs of one training, of which ``fit --reuse``
-takes the weights, have the same code and videos too, and differ in settings of the test alone (``TESTS``). Rows of a
-table are compared if they differ in the seed and in what the rows set otherwise, and in nothing else.
+Any other change of a setting, video, label or starting weight makes another run. ``fit --reuse`` takes the weights of a
+run with the same code and videos whose settings differ in the test alone (``TESTS``). Rows of a table are compared only
+if they differ in nothing but the seed and the rows' own settings.
 """
 
 import math
@@ -22,19 +22,19 @@ from lit_video.errors import UserError
 from lit_video.runs.files import packed_files
 from lit_video.utils.settings import RUN, data_keys, model_keys
 
-# beginnings of settings that change neither the model nor the numbers
+# prefixes of settings that affect neither the model nor the numbers
 FREE = (
     *("trainer.logger", "trainer.callbacks", "trainer.accelerator", "trainer.enable_", "trainer.log_every"),
     *("trainer.profiler", "trainer.default_root_dir", "trainer.max_time"),
     *(*RUN["machine"], *data_keys("machine"), *model_keys("machine")),
 )
-# Lightning's callbacks that leave the average in place of the weights that training would go on with
+# Lightning's callbacks that end with averaged weights, from which training cannot go on
 AVERAGING = {"EMAWeightAveraging", "StochasticWeightAveraging", "WeightAveraging"}
 # callbacks that change results
 COUNTING = AVERAGING | {
     *("BackboneFinetuning", "EarlyStopping", "GradientAccumulationScheduler", "ModelCheckpoint", "ModelPruning")
 }
-CALLBACKS = "counting callbacks"  # key of these among the flat settings
+CALLBACKS = "counting callbacks"  # key of COUNTING callbacks in flat settings
 # settings whose product is the batch of a step
 BATCH = ("trainer.devices", "trainer.num_nodes", "data.init_args.batch_size", "trainer.accumulate_grad_batches")
 SPREAD = (*BATCH, "trainer.strategy", "global_batch")
@@ -58,16 +58,16 @@ class Identity:
 
     @property
     def flat(self) -> dict[str, Any]:
-        """Identity by keys joined with dots."""
+        """Identity as a flat dict, keys joined with dots."""
         code = {"commit": self.commit} | {f"versions.{name}": number for name, number in self.versions.items()}
         return flatten(self.settings) | {"data": self.data} | code
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing in which a run differs from what it was."""
+    """One difference between two identities."""
 
-    key: str  # a setting's, or data, commit, versions.NAME
+    key: str  # a setting, data, commit or versions.NAME
     was: Any
     now: Any
     kind: Kind
@@ -77,9 +77,9 @@ class Difference:
 
 
 def differences(old: Identity, new: Identity) -> list[Difference]:
-    """Return how a run differs from an earlier one, by key; empty for two with the same numbers."""
+    """Return the differences that can affect numbers, sorted by key."""
     was, now = old.flat, new.flat
-    for key in old.weights.keys() & new.weights.keys():  # by their values: a file may have another name
+    for key in old.weights.keys() & new.weights.keys():  # compare digests: a file may be renamed
         same = old.weights[key] == new.weights[key]
         was[key] = now[key] if same else f"{was.get(key)} ({old.weights[key]})"
         now[key] = now[key] if same else f"{now.get(key)} ({new.weights[key]})"
@@ -107,13 +107,13 @@ def _kind(key: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Kind:
 class Record:
     """Identity and changes of a run, kept in its checkpoints and its result."""
 
-    identity: Identity  # the last attempt's
+    identity: Identity  # last attempt's
     changes: list[dict[str, Any]] = field(default_factory=list)  # since the run began: key, from, to
-    finished: bool = False  # True if there is a result, and no longer training is asked for
+    finished: bool = False  # has a result of at least the requested training
     news: list[Difference] = field(default_factory=list)  # changes since the last attempt
 
     def going_on(self, now: Identity) -> "Record":
-        """Return the record of the same run as it goes on."""
+        """Return the record of this run, resumed as ``now``."""
         news = [each for each in differences(self.identity, now) if each.kind != "folder"]
         changes = [*self.changes, *({"key": one.key, "from": one.was, "to": one.now} for one in news)]
         return Record(now, changes, self.finished and all(each.kind != "longer" for each in news), news)
@@ -123,7 +123,7 @@ class Record:
         return {"identity": asdict(self.identity), "changes": self.changes}
 
     def refuse_other(self, run_dir: Path, now: Identity, where: str) -> None:
-        """Refuse another run than the one in the folder; ``where`` names the origin of its settings."""
+        """Refuse ``now`` if it is another run than the folder's; ``where`` names the origin of its settings."""
         reasons: dict[Kind, str] = {"training": "", "test": ""}
         if self.finished:
             reasons["data"] = " (other videos or labels)"
@@ -137,7 +137,7 @@ class Record:
 
 
 def lasting_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the flat settings that a run keeps for life."""
+    """Return the flat settings that cannot change within a run."""
     changing = (*FREE, *FOLDERS, *SPREAD, *LONGER)
     return {key: value for key, value in flatten(settings).items() if not key.startswith(changing)}
 
@@ -152,7 +152,7 @@ def global_batch(flat: Mapping[str, Any]) -> int | None:
 
 
 def flatten(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Join nested keys by dots; callbacks that numbers depend on are a setting of their own."""
+    """Join nested keys by dots; callbacks that affect numbers form one setting."""
     flat, given = _flat(settings), (settings.get("trainer") or {}).get("callbacks") or []
     counting = [each for each in (given if isinstance(given, list) else [given]) if _kind_of(each) in COUNTING]
     return flat | ({CALLBACKS: counting} if counting else {})
@@ -165,8 +165,8 @@ def _kind_of(callback: object) -> str:
 def plain_settings(settings: Mapping[str, Any]) -> dict[str, Plain]:
     """Return settings as flat keys and plain values for W&B to group by: ``window``, ``size_width``, ``model``.
 
-    W&B reads a dot as a nested key. Of two groups' settings of one name the later one stands. A class gives its name, a
-    list its values with commas; what is not set is left out.
+    W&B reads a dot as a nested key. If two groups share a name, the later group wins. A class becomes its name, a list
+    its comma-separated values; unset values are left out.
     """
     plain: dict[str, Plain] = {}
     for key, value in _flat(settings).items():

@@ -1,4 +1,4 @@
-"""Writes packs of runs: per table one archive of the files that tables, statistics and reports need."""
+"""Packs of runs: one archive per table with the files that tables, statistics and reports need."""
 
 import io
 import json
@@ -16,10 +16,10 @@ from lit_video.utils.settings import data_names
 
 
 def pack_runs(places: Sequence[Path], output: Path) -> dict[Path, int]:
-    """Add finished runs to the packs of their tables, in place of packed runs of the same names.
+    """Add finished runs to the packs of their tables, replacing packed runs of the same names.
 
-    The same runs make the same pack, to the bit. Logits, pictures and checkpoints stay where they are; a folder of
-    videos is called DIR, as in the runs' commands.
+    Equal runs make bit-identical packs. Logits, pictures and checkpoints are left out; absolute folders of videos
+    become DIR, as in recorded commands.
 
     Returns:
         The packs that were written, with the number of runs in each.
@@ -52,7 +52,7 @@ def _files(run_dir: Path) -> Files:
 
 
 def _archive(files: Iterable[tuple[str, bytes]]) -> bytes:
-    """Make a tar without dates and owners; files of one name lie together, which packs them better."""
+    """Return a tar.xz without dates and owners, sorted by file name for better compression."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:xz", preset=9) as archive:
         for path, content in sorted(files, key=lambda each: (each[0].rpartition("/")[2], each[0])):

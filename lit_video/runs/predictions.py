@@ -1,7 +1,7 @@
-"""Predictions of a test for every video: ``predictions.npz`` of a run.
+"""Predictions of a run's test for every video: ``predictions.npz``.
 
-A run's folder keeps ``logits``, ``target`` and ``classes``; several tasks ``logits/verb``, ... ; and ``video``. A pack
-has ``predicted``, ``rank`` and ``confidence`` in place of the logits, which tables need no more of.
+Arrays in a run's folder: ``video``, ``logits``, ``target``, ``classes``; with several tasks ``logits/verb``, .... Packs
+replace ``logits`` by ``predicted``, ``rank`` and ``confidence``, all that tables need.
 """
 
 import csv
@@ -30,17 +30,17 @@ Logits = tuple[NDArray[np.floating], NDArray[np.integer], list[str]]  # logits, 
 class TaskPredictions:
     """Predictions of one task, arrays of ``(videos,)``."""
 
-    predicted: NDArray[np.integer]  # class of the highest logit, the mean over views; the first of equal ones
-    rank: NDArray[np.integer]  # number of classes before the right one; 0 if the prediction is right
+    predicted: NDArray[np.integer]  # class of the highest logit (mean over views); on a tie the first
+    rank: NDArray[np.integer]  # number of classes ranked above the true one; 0 if right
     confidence: NDArray[np.floating]  # probability of the prediction
-    target: NDArray[np.integer]  # the right class
-    classes: list[str]  # names of all
+    target: NDArray[np.integer]  # true class
+    classes: list[str]  # class names
 
     @classmethod
     def of_logits(
         cls, logits: NDArray[np.floating], target: NDArray[np.integer], classes: list[str]
     ) -> "TaskPredictions":
-        """Make predictions from the logits ``(videos, classes)``."""
+        """Return the predictions from logits ``(videos, classes)``."""
         order = np.argsort(-logits, axis=1, kind="stable")
         exponentials = np.exp(logits.astype(np.float64) - logits.max(1, keepdims=True))
         confidence = (exponentials / exponentials.sum(1, keepdims=True)).max(1)
@@ -48,7 +48,7 @@ class TaskPredictions:
 
     @property
     def confusion(self) -> NDArray[np.int64]:
-        """Videos by class (rows) and by what they were taken for (columns)."""
+        """Number of videos by true class (rows) and predicted class (columns)."""
         counts = np.zeros((len(self.classes), len(self.classes)), np.int64)
         np.add.at(counts, (self.target, self.predicted), 1)
         return counts
@@ -59,7 +59,7 @@ class TaskPredictions:
         return np.bincount(self.target, minlength=len(self.classes))
 
     def class_accuracy(self, top: int = 1) -> NDArray[np.float64]:
-        """Accuracy of each class in percent; NaN of one without a test video."""
+        """Return each class's top-``top`` accuracy in percent; NaN without test videos."""
         right = np.bincount(self.target[self.hits(top)], minlength=len(self.classes))
         return 100 * np.divide(right, self.videos, out=np.full(len(right), np.nan), where=self.videos > 0)
 
@@ -70,7 +70,7 @@ class TaskPredictions:
 
 @dataclass(frozen=True)
 class Predictions:
-    """Predictions of a run's test: the videos' numbers in the data set, and each task; a single one is named ``""``."""
+    """Predictions of a run's test: indices of the videos in the data set, and each task (a single one is ``""``)."""
 
     video: NDArray[np.integer]
     tasks: dict[str, TaskPredictions]
@@ -97,7 +97,7 @@ def most_confused(counts: NDArray[np.int64], classes: Sequence[str], most: int) 
 
 
 def save_logits(run_dir: Path, video: NDArray[np.integer], tasks: Mapping[str, Logits]) -> Predictions:
-    """Write ``predictions.npz``, whole or not at all; returns what is predicted."""
+    """Write ``predictions.npz`` atomically; return the predictions."""
     arrays: dict[str, NDArray[Any]] = {"video": video}
     for name, (logits, target, classes) in tasks.items():
         arrays |= _named(name, logits=logits, target=target, classes=np.array(classes))
@@ -108,7 +108,7 @@ def save_logits(run_dir: Path, video: NDArray[np.integer], tasks: Mapping[str, L
 
 
 def packed_predictions(predictions: Predictions) -> bytes:
-    """Write ``predictions.npz`` for a pack: in the smallest types, uncompressed, for the whole pack is compressed."""
+    """Return a pack's ``predictions.npz``: small types, uncompressed because the pack is compressed."""
     arrays: dict[str, NDArray[Any]] = {"video": predictions.video.astype(np.int32)}
     for name, task in predictions.tasks.items():
         numbers = {key: getattr(task, key).astype(np.int16) for key in ("predicted", "rank", "target")}
@@ -120,16 +120,13 @@ def packed_predictions(predictions: Predictions) -> bytes:
 
 
 def read_predictions(run_dir: Path, videos: int | None = None) -> Predictions | None:
-    """Read the predictions of a run's test, by the videos' numbers; ``None`` for a run that kept none.
-
-    ``videos`` is how many its result was measured on.
-    """
+    """Read a run's predictions, of ``videos`` test videos, sorted by video; ``None`` if the run kept none."""
     then = f"delete {RUN} beside it, the run measures again"
     return read_whole(run_dir / FILE, lambda: _predictions(run_file(run_dir, FILE), videos), then)
 
 
 def read_mistakes(run_dir: Path) -> tuple[list[dict[str, str]], bytes] | None:
-    """Return the surest mistakes of a run's test, with a strip of their thumbnails; ``None`` where it kept none."""
+    """Return the surest mistakes of a run's test, with a strip of their thumbnails; ``None`` if the run kept none."""
     then = "delete it, the page is made without"
 
     def read() -> tuple[list[dict[str, str]], bytes]:
@@ -141,11 +138,11 @@ def read_mistakes(run_dir: Path) -> tuple[list[dict[str, str]], bytes] | None:
 
 
 def read_logits(run_dir: Path) -> Logits:
-    """Logits, targets and names of the classes of a test of one task.
+    """Return the logits, targets and class names of a test of one task.
 
     Raises:
         UserError: the file is damaged.
-        FileNotFoundError: there is none.
+        FileNotFoundError: the run kept no predictions.
     """
     stored = _arrays(run_file(run_dir, FILE))
     return stored["logits"], stored["target"], [str(name) for name in stored["classes"]]
@@ -168,7 +165,7 @@ def _predictions(content: bytes, videos: int | None) -> Predictions:
         raise ValueError(f"of {len(video)} videos, {RUN} of {videos}")
     if not names:
         raise ValueError("no predictions in it")
-    order = np.argsort(video, kind="stable")  # the processes of a test end in any order
+    order = np.argsort(video, kind="stable")  # processes finish in any order
     return Predictions(video[order], {name: _task(arrays, f"/{name}" if name else "", order) for name in names})
 
 

@@ -32,16 +32,16 @@ Point = Mapping[str, float]
 
 
 def read_result(run_dir: Path, anywhere: bool = False) -> dict[str, Any] | None:
-    """Read the result of a finished run, with its identity and changes; ``None`` for a run that is not finished.
+    """Read the result of a finished run, with its identity and changes; ``None`` if it is not finished.
 
-    With ``anywhere`` its path may have other names than those of table, scale, row and seed, as a copy has.
+    ``anywhere`` accepts a copy whose path does not name its table, scale, row and seed.
     """
     path = run_dir / RUN
     return read_whole(path, lambda: _checked(path, json.loads(run_file(run_dir, RUN)), anywhere), AGAIN)
 
 
 def _checked(path: Path, run: dict[str, Any], anywhere: bool) -> dict[str, Any] | None:
-    """Return the result; refuse one that holds no numbers, or another run's, which would count twice."""
+    """Return the result; refuse non-finite numbers, and another run's result, which would count twice."""
     if run.get("result") is None:
         return None
     identity, result = run["identity"], run["result"]
@@ -57,13 +57,13 @@ def _checked(path: Path, run: dict[str, Any], anywhere: bool) -> dict[str, Any] 
 
 
 def write_curves(run_dir: Path, points: Sequence[Point]) -> None:
-    """Write the curve; what an epoch did not measure stays empty."""
+    """Write the curve; unmeasured values stay empty."""
     rows = [[f"{point[key]:.6g}" if key in point else "" for key in COLUMNS] for point in points]
     write_table(run_dir / CURVES, [COLUMNS, *rows])
 
 
 def read_curves(run_dir: Path) -> list[Point]:
-    """Read the curve's points; none if the run kept none."""
+    """Read the curve's points; empty if the run kept none."""
 
     def read() -> list[Point]:
         rows = csv.DictReader(io.StringIO(run_file(run_dir, CURVES).decode(), newline=""))
@@ -91,8 +91,8 @@ RUNNING: tuple[State, ...] = ("starting", "image model", "preparing data", "trai
 class Status:
     """State of a run; numbers are 0 while unknown.
 
-    ``queued``: Slurm has it. The last three are ends without a result: ``preempted`` resumes by itself or by the same
-    command, ``stopped`` by Ctrl-C or SIGTERM, ``failed`` by an error.
+    ``queued``: in Slurm's queue. Ends without a result: ``preempted`` (resumes by itself or by the same command),
+    ``stopped`` (Ctrl-C or SIGTERM), ``failed`` (an error).
     """
 
     state: State
@@ -103,13 +103,13 @@ class Status:
     data_wait: float = 0.0  # percent of the training's time
     message: str = ""  # why it ended, in a line
     host: str = field(default_factory=socket.gethostname)
-    pid: int = field(default_factory=os.getpid)  # the first process
-    job: str = field(default_factory=job_name)  # Slurm's
+    pid: int = field(default_factory=os.getpid)  # rank 0
+    job: str = field(default_factory=job_name)  # Slurm's job number
     time: float = field(default_factory=time.time)  # when it was written, in seconds since 1970
 
 
 def write_status(run_dir: Path, status: Status) -> None:
-    """Write the state, whole or not at all. A disk that refuses it, or full memory, stops no run."""
+    """Write the state atomically; a failure to write must not stop the run."""
     try:
         update_run(run_dir, state=asdict(status))
     except (OSError, MemoryError, UserError):
@@ -117,7 +117,7 @@ def write_status(run_dir: Path, status: Status) -> None:
 
 
 def read_status(run_dir: Path) -> Status | None:
-    """Read the state last written; ``None`` if there is none, or it cannot be read."""
+    """Read the last state; ``None`` if missing or unreadable."""
     try:
         status = Status(**read_run(run_dir)["state"])
     except Exception:  # a damaged file can raise anything
@@ -126,7 +126,7 @@ def read_status(run_dir: Path) -> Status | None:
 
 
 def find_checkpoint(text: str) -> Path:
-    """Return the file of a checkpoint: itself, or the one that the run of a folder was tested with."""
+    """Return a checkpoint's file; for a run's folder, the checkpoint that was tested."""
     path = Path(text)
     if not path.exists():
         raise OptionError("ckpt", f"{text}: no such file; {WAYS}")
@@ -139,20 +139,20 @@ def find_checkpoint(text: str) -> Path:
 
 
 def settings_of(checkpoint: Path) -> Path:
-    """Return ``run.json`` of a checkpoint's run; it may not exist. A name with ``{val/loss}`` makes folders."""
-    folders = [parent.parent for parent in checkpoint.parents if parent.name == BEST]
+    """Return the path of a checkpoint's ``run.json``, which may not exist."""
+    folders = [parent.parent for parent in checkpoint.parents if parent.name == BEST]  # {val/loss} makes a folder
     records = [folder / RUN for folder in (checkpoint.parent, *folders)]
     return next((record for record in records if record.is_file()), records[0])
 
 
 def tested(folder: Path) -> Path:
-    """Return the file of the checkpoint that a run was tested with, the last of one that is not finished."""
+    """Return the checkpoint that a run was tested with; for an unfinished run, the last one."""
     result = read_result(folder, anywhere=True)
     return folder / (result["weights"]["file"] if result and "weights" in result else "last.ckpt")
 
 
 def writable(run_dir: Path) -> None:
-    """Make the folder and try to write to it."""
+    """Create the folder and refuse it if it cannot be written to."""
     try:
         run_dir.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=run_dir) as file:
@@ -165,13 +165,10 @@ def writable(run_dir: Path) -> None:
 
 @contextmanager
 def owned(run_dir: Path, name: str) -> Iterator[None]:
-    """Make the folder this process's alone; report a disk's refusal in one line, and rename a damaged result.
-
-    The lock ends with the process. ``name`` is the run's, for messages.
-    """
+    """Lock a run's folder for this process; report disk errors in one line, and rename a damaged result."""
     writable(run_dir)
     try:
-        with FileLock(run_dir / "lock", timeout=1):  # sweep --status touches it for an instant
+        with FileLock(run_dir / "lock", timeout=1):  # ends with the process; sweep --status holds it briefly
             _set_damage_aside(run_dir)
             yield
     except Timeout:
@@ -192,7 +189,7 @@ def _set_damage_aside(run_dir: Path) -> None:
     try:
         read_result(run_dir)
     except UserError as error:
-        if not (run_dir / RUN).exists():  # in a pack
+        if not (run_dir / RUN).exists():  # the result is in a pack
             raise
         (run_dir / RUN).replace(run_dir / "run.damaged.json")
         print(f"{error}; renamed to run.damaged.json, measured again", flush=True)

@@ -1,4 +1,4 @@
-"""Checkpoints on disk: written in the background, whole or not at all; read as tensors only."""
+"""Checkpoints on disk: written atomically in the background, read as tensors only."""
 
 import os
 import time
@@ -17,16 +17,16 @@ from torch import Tensor
 from lit_video.errors import RunFailed
 
 LAST = "last.ckpt"
-FOLDER = "best"  # folder of a ModelCheckpoint, in the run's
-RUN_KEY = "lit_video_run"  # a checkpoint's record of its run
+FOLDER = "best"  # a ModelCheckpoint's folder in a run's
+RUN_KEY = "lit_video_run"  # key of the run's record in a checkpoint
 
 
 class CheckpointFile(TorchCheckpointIO):
-    """Lightning's reading and writing of checkpoints.
+    """Reading and writing of Lightning's checkpoints.
 
-    Training waits for a copy of the tensors in memory, and for the checkpoint before if that is still being written;
-    :attr:`waited` is the sum, in seconds. (Lightning's own goes through TMPDIR, over the old file, and loads code; its
-    AsyncCheckpointIO replaces what it wraps by that.)
+    Training waits for the copy to memory, and for the previous checkpoint if still being written; :attr:`waited` is the
+    sum in seconds. (Lightning's TorchCheckpointIO writes through TMPDIR over the old file, and loads code;
+    AsyncCheckpointIO replaces the wrapped one by TorchCheckpointIO.)
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class CheckpointFile(TorchCheckpointIO):
         """Copy the checkpoint and begin to write it.
 
         Raises:
-            OSError: the one before could not be written.
+            OSError: the previous checkpoint could not be written.
         """
         start = time.monotonic()
         self.flush()
@@ -47,7 +47,7 @@ class CheckpointFile(TorchCheckpointIO):
         self.waited += time.monotonic() - start
 
     def load_checkpoint(self, path: Any, map_location: Any = "cpu", weights_only: bool | None = True) -> dict[str, Any]:
-        """Read a checkpoint's tensors and plain values; a file with anything else is refused, never run."""
+        """Read a checkpoint's tensors and plain values; refuse a file with anything else."""
         self.flush()
         content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
         return content
@@ -56,19 +56,19 @@ class CheckpointFile(TorchCheckpointIO):
         """Wait until the last checkpoint is on the disk.
 
         Raises:
-            OSError: it could not be written.
+            OSError: the checkpoint could not be written.
         """
         writing, self._writing = self._writing, None
         if writing:
             writing.result()
 
     def teardown(self) -> None:
-        """Wait; Lightning calls it after a fit and a test."""
+        """Wait for the last checkpoint; Lightning calls this after a fit and a test."""
         self.flush()
 
 
 def write_checkpoint(content: dict[str, Any], path: Path) -> None:
-    """Write a file that is either whole or not there; the one that it replaces stays until then."""
+    """Write a checkpoint atomically; an old file stays until the new one is complete."""
     part = path.with_name(f".{path.name}.part")
     path.parent.mkdir(parents=True, exist_ok=True)  # a ModelCheckpoint's folder
     try:
@@ -87,13 +87,13 @@ def write_checkpoint(content: dict[str, Any], path: Path) -> None:
 
 
 def peek(path: Path) -> dict[str, Any]:
-    """Read a checkpoint's tensors and plain values; tensors stay on the disk until they are used."""
+    """Read a checkpoint's tensors, memory-mapped, and plain values."""
     content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     return content
 
 
 def damage(path: Path) -> str:
-    """Explain the damage of a checkpoint in a line; empty for a whole file. Reads all of it."""
+    """Return a checkpoint's damage in a line, empty for an intact file; read the whole file."""
     try:
         with zipfile.ZipFile(path) as archive:
             if member := archive.testzip():
@@ -106,10 +106,7 @@ def damage(path: Path) -> str:
 
 
 def usable_checkpoint(run_dir: Path, owner: bool) -> Path | None:
-    """Return a run's checkpoint if it is whole; the process that owns the folder renames a damaged one.
-
-    The other processes get the same answer, whether they read before or after that.
-    """
+    """Return a run's checkpoint if intact; its owner renames a damaged one, other processes get the same answer."""
     path = run_dir / LAST
     if not path.exists():
         return None
@@ -123,7 +120,7 @@ def usable_checkpoint(run_dir: Path, owner: bool) -> Path | None:
 
 
 def best_checkpoint(trainer: Trainer) -> Path | None:
-    """Return the checkpoint to test, of the first callback that monitors a metric; ``None`` without one.
+    """Return the best checkpoint by the first callback that monitors a metric; ``None`` without one.
 
     Raises:
         RunFailed: nothing was validated, or the file is gone.
@@ -141,7 +138,7 @@ def best_checkpoint(trainer: Trainer) -> Path | None:
 
 
 def copied(content: Any) -> Any:
-    """Copy nested dictionaries, lists and tuples, and every tensor in them to memory."""
+    """Copy nested dictionaries, lists and tuples, with every tensor on the CPU."""
     if isinstance(content, Tensor):
         return content.detach().to("cpu", copy=True)
     if isinstance(content, dict):

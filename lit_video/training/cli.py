@@ -26,7 +26,7 @@ from lit_video.weights.hub import weights_path
 from lit_video.weights.reading import read_weights
 from lit_video.weights.settings import flags, model_settings, pixel_settings
 
-# the data set decides, the model follows
+# settings that the model takes from the data set
 LINKS = model_names("classes", "clip")
 TRAINER_DEFAULTS = {"use_distributed_sampler": False, "enable_model_summary": False, "num_sanity_val_steps": 0}
 
@@ -48,7 +48,7 @@ SETTINGS: tuple[tuple[str, Any, Any, str], ...] = (
 class VideoCLI(LightningCLI):
     """LightningCLI with the data set's frames, image size and classes linked to the model.
 
-    With ``execute`` the first argument is a subcommand to run; else classes are only built.
+    With ``execute`` the first argument is a subcommand to run; otherwise classes are only built.
     """
 
     model: VideoClassifier
@@ -73,7 +73,7 @@ class VideoCLI(LightningCLI):
         )
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
-        """Links, and the settings of an experiment."""
+        """Add the settings of an experiment, and link the model's to the data set's."""
         for name, kind, default, text in SETTINGS:
             parser.add_argument(f"--{name}", type=kind, default=default, help=text)
         for name in LINKS:
@@ -81,7 +81,7 @@ class VideoCLI(LightningCLI):
         parser.link_arguments("seed_everything", "data.init_args.seed", compute_fn=int)
 
     def before_instantiate_classes(self) -> None:
-        """Import a scheme of one's own; with ``weights_settings apply`` take the settings of the weights' release."""
+        """Import a user's scheme; with ``weights_settings apply`` take the settings of the released weights."""
         config = self.config[self.subcommand] if self.subcommand else self.config
         given = config.model.init_args
         if "." in (given.get("attention") or ""):
@@ -106,7 +106,7 @@ class VideoCLI(LightningCLI):
 
 
 def _take(given: Any, settings: Mapping[str, Any], part: Literal["model", "data"]) -> str:
-    """Change what is given, where it has such settings; what was changed, as flags."""
+    """Apply settings to given ones of the same names; return the changed ones as flags."""
     taken = {key: value for key, value in settings.items() if key in given and given[key] != value}
     for key, value in taken.items():
         given[key] = value
@@ -114,22 +114,22 @@ def _take(given: Any, settings: Mapping[str, Any], part: Literal["model", "data"
 
 
 class CheckCLI(VideoCLI):
-    """Builds data set and model without memory, so that mistakes show before anything is trained."""
+    """Data set and model on the meta device, to find mistakes before anything is trained."""
 
     device = "meta"
 
     def _add_instantiators(self) -> None:
-        """Add none: LightningCLI's keep the configuration for checkpoints, a quarter of the time to build."""
+        """Add none: LightningCLI's store the configuration for checkpoints, and take a quarter of the build time."""
 
     def instantiate_classes(self) -> None:
-        """Build data set and model on the device; no trainer."""
+        """Build data set and model on :attr:`device`, without a trainer."""
         with torch.device(self.device):
             built = self.parser.instantiate(self.config)
         self.config_init, self.datamodule, self.model = built, built.data, built.model
 
 
 class ReadCLI(CheckCLI):
-    """Reads settings, for names and types before there is data; builds nothing and imports no scheme."""
+    """Settings alone, to check names and types before there is data: nothing is built, no scheme imported."""
 
     def instantiate_classes(self) -> None:
         """Build nothing; parse settings only."""
@@ -138,7 +138,7 @@ class ReadCLI(CheckCLI):
 
 
 class BuildCLI(CheckCLI):
-    """Builds data set and model in memory, for use without a trainer."""
+    """Data set and model in memory, for use without a trainer."""
 
     device = "cpu"
 
@@ -181,7 +181,7 @@ def refuse_ignored(args: list[str], where: str) -> None:
 
 
 def _settings_in(path: Path, group: str) -> dict[str, Any]:
-    """Return constructor arguments that a file gives to the model or the data, itself or by an included part."""
+    """Return the model's or the data's ``init_args`` in a file, or in the file that it includes for them."""
     given = read_yaml(path).get(group)
     if isinstance(given, str) and given.endswith((".yaml", ".yml")):
         given = read_yaml(path.parent / given)

@@ -13,16 +13,16 @@ from lit_video.training.callbacks.records import join_mistakes
 from lit_video.training.checkpoint_file import peek, write_checkpoint
 from lit_video.weights.reading import CHECKPOINT_KEY
 
-LEAST, MOST = 0.2, 20.0  # bounds of a temperature; if all are right the best is 0
+LEAST, MOST = 0.2, 20.0  # bounds of a temperature; the optimum is 0 if all predictions are right
 
 
 def take_tests(run_dir: Path, folds: Mapping[str, Path]) -> None:
-    """Write what the folds' tests found into the run of the model that trained on all videos.
+    """Write the folds' test results into the finished run that trained on all videos.
 
-    Its record gets their accuracy as its own, marked as ``folds``; its checkpoint the temperature that fits all of
-    their logits. The probabilities that are kept, and judged, are those of each fold at the temperature of the others.
+    ``run.json`` gets the accuracy over all folds, and each fold's as ``folds``; the checkpoint gets the temperature
+    fitted to all logits. Stored probabilities, and their calibration error, use the temperature of the other folds.
 
-    ``run_dir`` is the folder of the finished run of all videos; ``folds`` are those of the folds' runs, by name.
+    ``run_dir`` is the folder of the run on all videos; ``folds`` maps names to the folders of the folds' runs.
     """
     read = {name: read_logits(folder) for name, folder in folds.items()}
     cooled = []

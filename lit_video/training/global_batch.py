@@ -1,4 +1,4 @@
-"""Share the clips of an optimizer step among devices, also when a run goes on with other devices."""
+"""Share the clips of an optimizer step among devices, also when a run resumes on other devices."""
 
 import re
 from typing import Any
@@ -16,10 +16,10 @@ def accumulation(global_batch: int | None, devices: int, batch_size: int, accumu
     """Return the batches of each device per optimizer step.
 
     Args:
-        global_batch: clips per step; ``None`` for whatever the other three make.
+        global_batch: clips per step; ``None`` for the product of the other three.
         devices: number of devices on all nodes.
         batch_size: clips per batch and device.
-        accumulate: Lightning's own setting, 1 where ``global_batch`` is given.
+        accumulate: Lightning's accumulate_grad_batches; 1 if ``global_batch`` is given.
     """
     if global_batch is None:
         return accumulate
@@ -37,32 +37,32 @@ def accumulation(global_batch: int | None, devices: int, batch_size: int, accumu
 
 
 def check_scaling(trainer: Namespace, global_batch: int | None, batch_size: int) -> None:
-    """Refuse, before anything is trained, what a trainer with these settings would refuse, or train wrongly."""
+    """Refuse sharded models and an indivisible batch before anything is trained."""
     strategy = getattr(trainer.strategy, "class_path", trainer.strategy)
     if SHARDED.search(str(strategy)):
         raise UserError(f"trainer.strategy: {strategy} shards the model, and does not resume exactly; use ddp")
-    if str(trainer.devices).isdigit():  # other values are counted by Lightning, when it builds the trainer
+    if str(trainer.devices).isdigit():  # Lightning counts other values when it builds the trainer
         devices = int(trainer.devices) * trainer.num_nodes
         accumulation(global_batch, devices, batch_size, trainer.accumulate_grad_batches)
 
 
 class GlobalBatch(Callback):
-    """Translates a checkpoint's counts of batches, which are each process's, to the devices in use.
+    """Translation of a checkpoint's batch counts per process to the devices in use.
 
-    Optimizer steps are counted as they are. The data set itself counts the clips seen of its epoch.
-    A step that a checkpoint lies inside of, whose gradients it does not have, starts over.
+    Counts of optimizer steps stay. The data set itself counts the clips seen in its epoch.
+    A step interrupted by a checkpoint starts over, because gradients are not saved.
     """
 
     def __init__(self) -> None:
         self.clips = self.batches = 0
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        """Take clips per optimizer step, and batches of each process per step."""
+        """Store clips per optimizer step, and batches per process and step."""
         self.batches = trainer.accumulate_grad_batches
         self.clips = self.batches * trainer.world_size * trainer.datamodule.batch_size  # type: ignore[attr-defined]
 
     def state_dict(self) -> dict[str, int]:
-        """Return the batches per step that the counts of a checkpoint refer to."""
+        """Return the clips and batches per step behind the checkpoint's counts."""
         return {"clips": self.clips, "batches": self.batches}
 
     def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
@@ -81,12 +81,9 @@ class GlobalBatch(Callback):
 
 
 def translate(progress: dict[str, Any], old: int, new: int) -> None:
-    """Change Lightning's counts of batches from ``old`` to ``new`` batches per optimizer step, in place.
-
-    A batch at whose end a callback saves is ``processed``, and not yet ``completed``.
-    """
+    """Change Lightning's counts of batches from ``old`` to ``new`` batches per optimizer step, in place."""
     for counts in (progress["total"], progress["current"]):
-        behind = counts["processed"] - counts["completed"]
+        behind = counts["processed"] - counts["completed"]  # 1 if a callback saved at the end of a batch
         for name in ("ready", "started", "processed"):
             counts[name] = counts[name] // old * new
         counts["completed"] = counts["processed"] - behind

@@ -1,4 +1,4 @@
-"""Identity of a run that is asked for, beside the record of its folder's run, and beside runs of the same training."""
+"""Identity of a requested run, compared with its folder's record and with runs of the same training."""
 
 import shutil
 from contextlib import suppress
@@ -24,7 +24,7 @@ from lit_video.weights.reading import CHECKPOINT_KEY, read_weights, tensors_dige
 
 
 def ask(run: Run, cli: VideoCLI) -> Record:
-    """Return the record of a run as it begins or goes on; refuse another run than its folder's."""
+    """Return the record of a run that begins or resumes; refuse the folder of another run."""
     before, now = read_record(run.folder), run_identity(cli)
     if before is None:
         return Record(now)
@@ -33,39 +33,36 @@ def ask(run: Run, cli: VideoCLI) -> Record:
 
 
 def run_identity(cli: VideoCLI) -> Identity:
-    """Compute the identity of a run with these settings: with digests of its videos, its scheme and starting weights.
-
-    A missing file of weights has no digest; training refuses it.
-    """
+    """Compute a run's identity: its settings, and digests of its videos, scheme and starting weights."""
     settings, data = cli.resolved(), cli.datamodule
     if isinstance(data, TemporalSkills):
-        listing = data.root.name  # the folder's name says how it is made
+        listing = data.root.name  # the folder's name tells how the videos are drawn
     else:
-        data.prepare_data()  # may make what is listed
+        data.prepare_data()  # may write the videos that are listed
         listing = data_digest(data)
     model, files = settings["model"]["init_args"], {}
     if code := source_file(model.get("attention") or ""):
         files["model.init_args.attention"] = blake2b(code.read_bytes(), digest_size=8).hexdigest()
     for name in model_names("files"):
-        with suppress(UserError):
+        with suppress(UserError):  # training refuses missing weights
             if given := model.get(name):
                 files[f"model.init_args.{name}"] = weights_digest(weights_path(given), model.get("weights_ema"))
     return Identity(settings, listing, files, commit(), versions())
 
 
 def read_record(run_dir: Path) -> Record | None:
-    """Read the record of a folder's run from its result, or else its last checkpoint that can be read."""
+    """Read a run's record from its result, or else from its last checkpoint if readable."""
     with suppress(UserError):  # a damaged result is measured again
         if result := read_result(run_dir):
             return Record(Identity(**result["identity"]), result["changes"], finished=True)
-    with suppress(Exception):  # a damaged file can raise anything; training says that it is
+    with suppress(Exception):  # a damaged file can raise anything; training reports it
         content = peek(run_dir / LAST)[RUN_KEY]
         return Record(Identity(**content["identity"]), content["changes"])
     return None
 
 
 def weights_digest(path: Path, average: bool | None = None) -> str:
-    """Return 16 hexadecimal digits of the names and values of the tensors that :func:`read_weights` reads."""
+    """Return a hash of 16 hexadecimal digits: names and values of the tensors that :func:`read_weights` reads."""
     files = sorted(path.iterdir()) if path.is_dir() else [path] if path.exists() else []
     states = tuple((file.name, (found := file.stat()).st_mtime_ns, found.st_size) for file in files)
     return _digest_of(path, average, states)
@@ -77,11 +74,7 @@ def _digest_of(path: Path, average: bool | None, states: tuple[tuple[str, int, i
 
 
 def take_trained(run: Run, now: Identity) -> Record | None:
-    """Take the last checkpoint and curve of a finished run of the same training, which leaves the test: ``--reuse``.
-
-    Returns:
-        The record of the run with that training; ``None`` if there is no such run, or this one has been begun.
-    """
+    """Take checkpoint and curve of a finished run trained alike (``--reuse``); return ``None`` if there is none."""
     if started_together():
         raise UserError("--reuse: not for a run whose processes torchrun or srun starts; leave it out")
     if now.commit == "unknown" or "+" in now.commit:
@@ -103,7 +96,7 @@ def take_trained(run: Run, now: Identity) -> Record | None:
 
 
 def _trained_alike(folder: Path, now: Identity) -> bool:
-    """Return whether a folder has a finished run of the same training, in one piece, with its last weights."""
+    """Return whether a folder has a finished run of the same training, without changes, and its last checkpoint."""
     try:
         result = read_result(folder)
         if not result or result["changes"] or result["skipped_steps"]:

@@ -1,4 +1,4 @@
-"""The settings of a run's record, which can come from anybody."""
+"""Settings from a run's record, which may come from an untrusted source."""
 
 import re
 import sys
@@ -24,10 +24,10 @@ TAKEN = ("seed_everything", "data", "model")
 
 
 def run_flags(record: Path, given: Sequence[str] = ()) -> list[str]:
-    """Return the model and the data of a run, by its ``run.json``, as flags, with its seed and precision.
+    """Return the model, data, seed and precision in a run's ``run.json`` as flags.
 
-    Only classes of this package are taken, and those in the packages that the user's ``given`` flags name. No folder
-    that the record names is written to, and no callback, logger, plugin or other class of a trainer is taken.
+    Classes must be of this package, or of a package that the user's ``given`` flags name. No folder that the record
+    names is written to; callbacks, loggers, plugins and other classes of the trainer are left out.
     """
     words = [word for flag in given for word in flag.split("=", 1)]
     try:
@@ -46,9 +46,9 @@ def run_flags(record: Path, given: Sequence[str] = ()) -> list[str]:
     data, model = read["data"], read["model"]["init_args"]
     data["init_args"]["num_workers"] = min(data["init_args"]["num_workers"], usable_cores())
     module, _, name = data["class_path"].rpartition(".")
-    if getattr(sys.modules[module], name).prepare_data is not VideoDataModule.prepare_data:  # a writer of videos
+    if getattr(sys.modules[module], name).prepare_data is not VideoDataModule.prepare_data:  # this class writes videos
         data["init_args"].pop("root", None)
-    for name in model_names("files"):  # a checkpoint needs the files of its start no more
+    for name in model_names("files"):  # the checkpoint replaces the starting weights
         model.pop(name, None)
     scheme = model.get("attention") or ""
     if {"--model.attention", "--model.init_args.attention"} & {*words}:
@@ -61,10 +61,10 @@ def run_flags(record: Path, given: Sequence[str] = ()) -> list[str]:
 
 @contextmanager
 def _known_classes(words: Sequence[str]) -> Iterator[None]:
-    """Let jsonargparse import classes of this package, and of packages that the words name, and open no file."""
+    """Let jsonargparse import only this package and packages that ``words`` name, and open no file."""
     named = [word.partition(".")[0] for word in words if "." in word and word.replace(".", "").isidentifier()]
     texts = patch.object(SettingsFile, "read_text", _refuse)
-    with texts, patch.dict(parsing_settings):  # nothing takes an entry back
+    with texts, patch.dict(parsing_settings):  # jsonargparse has no way to remove an entry
         set_parsing_settings(import_path_denylist=["*"], import_path_allowlist=["lit_video", *named])
         yield
 

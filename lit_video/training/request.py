@@ -1,4 +1,4 @@
-"""Request to ``fit``: a table, its rows, seeds and settings; its runs."""
+"""Request to ``fit`` (a table's rows, seeds and settings) and its runs."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ from lit_video.runs.files import has_result
 from lit_video.tables.reading import read_table
 from lit_video.tables.table import OF_RUN, Row, Table
 
-WHOLE = "model.size"  # a mapping that is always given whole, and takes no null
+WHOLE = "model.size"  # a mapping that is always given whole; null is refused
 
 
 @dataclass(frozen=True)
@@ -23,20 +23,20 @@ class Request:
     configs: list[Path]
     rows: list[Row]
     seeds: list[int]
-    folder: Path  # where all runs are kept
+    folder: Path  # parent of all runs' folders
     flags: list[str]  # all other settings, as they were given
     single: bool  # one row with one seed
-    recipe: str | None = None  # name of one of the scale's; absent: the first one of each family
-    reuse: bool = False  # a row takes the weights of a finished run, of whatever table, that was trained alike
+    recipe: str | None = None  # name in the scale's recipes; by default the first one of each family
+    reuse: bool = False  # take the weights of a finished run, of any table, that was trained alike
 
     @property
     def runs(self) -> list["Run"]:
-        """Every row with every seed: seed by seed, in the order of the rows."""
+        """Runs of every row with every seed, ordered by seed, then by row."""
         return [Run(self, row, seed) for seed in self.seeds for row in self.rows]
 
     @property
     def files(self) -> list[str]:
-        """The files as flags."""
+        """Flags of the configuration files."""
         return [arg for path in self.configs for arg in ("--config", str(path))]
 
 
@@ -50,12 +50,12 @@ class Run:
 
     @property
     def label(self) -> str:
-        """Row and seed, as messages name a run of one table."""
+        """Row and seed, for messages about one table."""
         return f"{self.row.name} seed {self.seed}"
 
     @property
     def name(self) -> str:
-        """Table, row and seed, as messages of several tables name a run."""
+        """Table, row and seed, for messages about several tables."""
         return f"{self.request.table.name} {self.label}"
 
     @property
@@ -65,12 +65,12 @@ class Run:
 
     @property
     def log(self) -> Path:
-        """The file of all that its processes print."""
+        """File of the output of the run's processes."""
         return self.folder / "log.txt"
 
     @property
     def command(self) -> list[str]:
-        """The command that runs it in a process of its own."""
+        """Command that executes the run in its own process."""
         given = self.request
         recipe = ["--recipe", given.recipe] if given.recipe else []
         reuse = ["--reuse"] if given.reuse else []
@@ -81,7 +81,7 @@ class Run:
     def flags(self) -> list[str]:
         """Flags for the Lightning command line: files, then the row's settings, then the user's flags.
 
-        The row comes after all files, overlays too: what a table varies must hold at every scale.
+        The row comes after all files, overlays too: a table's own settings must hold at every scale.
         """
         given = self.request
         settings = self.row.settings | ({"model.weights": str(self.start)} if self.start else {})
@@ -89,7 +89,7 @@ class Run:
 
     @property
     def start(self) -> Path | None:
-        """Folder of the run that this one starts from (``run:TABLE/SCALE/ROW``), of the same seed; mostly ``None``."""
+        """Folder of the run with the same seed to start from (``run:TABLE/SCALE/ROW``); mostly ``None``."""
         named = str(self.row.settings.get("model.weights"))
         return self.request.folder / named[len(OF_RUN) :] / f"seed{self.seed}" if named.startswith(OF_RUN) else None
 
@@ -119,9 +119,9 @@ def build_request(
     flags: Sequence[str] = (),
     reuse: bool = False,
 ) -> Request:
-    """Read a table from its file and those of a scale, for a :class:`Request`.
+    """Read a table and its scale's files into a :class:`Request`.
 
-    Rows are named, or numbered, also several with commas; ``None`` is all of them. Flags are ``--data.X=Y``, ....
+    Rows are comma-separated names or numbers, ``None`` for all rows; flags are ``--data.X=Y``, ....
     """
     table = read_table(list(configs), recipe)
     named = {(row := table.row(name)).name: row for text in rows or () for name in text.split(",")}
@@ -131,10 +131,10 @@ def build_request(
 
 
 def setting_flags(settings: Mapping[str, Any]) -> list[str]:
-    """Return settings by their names, such as ``model.window``, as flags; a class before the settings that it takes."""
+    """Return settings such as ``model.window`` as flags, a class before its own settings."""
     flags = []
     for key, value in sorted(settings.items(), key=lambda setting: "." in setting[0]):
         if isinstance(value, dict) and key != WHOLE:
-            flags.append(f"--{key}=null")  # without it jsonargparse mixes in the keys of the files' mapping
+            flags.append(f"--{key}=null")  # without null jsonargparse merges in the keys of the files' mapping
         flags.append(f"--{key}={value if isinstance(value, str) else json.dumps(value)}")
     return flags

@@ -36,14 +36,14 @@ from lit_video.video.trained_on import said, seen
 
 
 def is_done(run: Run) -> bool:
-    """Return whether there is a result, and no longer training is asked for."""
+    """Return whether a run has a result of at least the requested training."""
     return ask(run, checked_row(run)).finished
 
 
 def run_row(run: Run, stops: StopSignals) -> int:
-    """Train and test a row with a seed, from its last checkpoint if there is one; returns the exit status."""
+    """Train and test a run, from its last checkpoint if there is one; return the exit status."""
     run_dir, stops.name = run.folder, run.label
-    if not first_process():  # one of several, started by Lightning, torchrun or Slurm
+    if not first_process():  # another rank, started by Lightning, torchrun or Slurm
         return DONE if is_done(run) else _to_the_end(run, stops)
     cli = checked_row(run)
     with owned(run_dir, run.name):
@@ -76,7 +76,7 @@ def checked_row(run: Run) -> CheckCLI:
     """Build data set and model of a row, and check that data and trainer fit too."""
     cli = build_row(run)
     with user_errors(run.origin):
-        if not (run.folder / RUN).exists():  # a run that goes on reads them no more
+        if not (run.folder / RUN).exists():  # a resumed run no longer reads starting weights
             cli.model.check_image_weights()
             run.refuse_unfinished_start(cli.model.weights)
         cli.datamodule.check()
@@ -87,10 +87,7 @@ def checked_row(run: Run) -> CheckCLI:
 
 
 def _to_the_end(run: Run, stops: StopSignals, record: Record | None = None) -> int:
-    """Train and test; whatever ends it early is said in a line, and in ``run.json``.
-
-    ``record`` is the run's, in the process that owns its folder.
-    """
+    """Train and test; report an early end in a line and in ``run.json``, in the folder's owner (with ``record``)."""
     try:
         with failures():
             _train_and_test(run, stops, record)
@@ -99,7 +96,7 @@ def _to_the_end(run: Run, stops: StopSignals, record: Record | None = None) -> i
         if record:
             print(f"{run.label}: {stop}", flush=True)
             leave(run.folder, stop.status, str(stop), stop.step, stop.steps)
-        return DONE if started_by_lightning() else stop.status  # or Lightning kills rank 0
+        return DONE if started_by_lightning() else stop.status  # any other status makes Lightning kill rank 0
     except BaseException as error:
         if record:
             reason = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
@@ -112,13 +109,13 @@ def _to_the_end(run: Run, stops: StopSignals, record: Record | None = None) -> i
 
 @contextmanager
 def _compiled(network: nn.Module, wanted: bool) -> Iterator[None]:
-    """Compile a network in place, which keeps its parameters' names, with the draws of the network as it is."""
+    """Compile a network in place; names of parameters and random draws stay the same."""
     if wanted:
         network.forward = torch.compile(network.forward, options={"fallback_random": True})
     try:
         yield
     finally:
-        vars(network).pop("forward", None)  # compiled code knows nothing of hooks that come later
+        vars(network).pop("forward", None)  # compiled code would ignore hooks added later
 
 
 def _train_and_test(run: Run, stops: StopSignals, record: Record | None) -> None:
@@ -138,7 +135,7 @@ def _train_and_test(run: Run, stops: StopSignals, record: Record | None) -> None
         if cli.config.trainer.fast_dev_run:
             cli.trainer.test(cli.model, cli.datamodule, verbose=False)
             return
-        seconds = cli.timer.time_elapsed("train")  # the test loads the checkpoint's, which are added to these
+        seconds = cli.timer.time_elapsed("train")  # before the test, which adds the checkpoint's time
         last = run_dir / LAST
         if (step := peek(last)["global_step"]) != cli.trainer.global_step:
             raise RunFailed(f"{last} is of step {step}, training ended at {cli.trainer.global_step}: no result")
@@ -149,35 +146,30 @@ def _train_and_test(run: Run, stops: StopSignals, record: Record | None) -> None
 
 
 def _measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
-    """Test the weights of a checkpoint, with the frames in every order that the data set's settings name.
-
-    Raises:
-        RunFailed: a number is not finite.
-    """
+    """Test a checkpoint, then again with the frames in each of ``test_orders``; refuse non-finite metrics."""
     for callback in cli.trainer.callbacks:  # type: ignore[attr-defined]
-        if isinstance(callback, WeightAveraging):  # or it replaces the checkpoint's average by the weights of training
+        if isinstance(callback, WeightAveraging):  # test the checkpoint's averaged weights
             callback.on_load_checkpoint = lambda *args: None  # type: ignore[method-assign]
     metrics = _tested(cli, checkpoint) | cli.predictions.calibration_error
-    cli.trainer.loggers = []  # the run's record keeps the test of videos as they are
+    cli.trainer.loggers = []  # tests in other orders are not logged
     for order in cli.datamodule.test_orders:
         cli.datamodule.order = order
         measured = {key.removeprefix("test/"): value for key, value in _tested(cli, checkpoint).items()}
         metrics |= {f"{order}/{key}": value for key, value in measured.items() if key != "videos"}
-    if cli.model.few_classes:  # top-5 of these says nothing
+    if cli.model.few_classes:  # top-5 says nothing about so few classes
         metrics = {key: value for key, value in metrics.items() if not key.endswith("_top5")}
     refuse_not_finite(metrics, f"test of {checkpoint}")
     return metrics
 
 
 def _tested(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
-    """Test; return the metrics over all videos and over groups of classes."""
     cli.trainer.test(cli.model, cli.datamodule, ckpt_path=checkpoint, verbose=False)
     measured = {key: float(value) for key, value in cli.trainer.callback_metrics.items() if key.startswith("test/")}
     return measured | cli.predictions.group_accuracy(cli.datamodule.class_groups)
 
 
 def _write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], seconds: float) -> None:
-    """Close the W&B run, then write the result of a run into ``run.json``; ``seconds`` of training."""
+    """Close the W&B run and write the result into ``run.json``; ``seconds`` is the training time."""
     steps = cli.trainer.global_step
     write_status(cli.run_dir, Status("writing", steps, steps))
     videos, broken = int(metrics.pop("test/videos", 0)), len(cli.datamodule.found_broken.reasons["test"])
@@ -187,7 +179,7 @@ def _write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], seco
     facts = dict(cli.facts)
     if isinstance(data := cli.datamodule, TemporalSkills):
         sight = reach(cli.model.network, data.frames, data.image_size)
-        # a model that knows which frames are near can tell more than one for which they are a set
+        # a model that sees which frames are near each other can beat one that sees a set of frames
         ceiling = data.reversal_ceiling if sight.near else data.blind_ceiling
         facts |= {"reach": sight.frames, "sees_order": sight.order, "blind_ceiling": ceiling}
     file = str(checkpoint.resolve().relative_to(cli.run_dir.resolve()))

@@ -86,7 +86,7 @@ class RunCLI(VideoCLI):
         return trainer
 
     def _guards(self) -> list[Callback]:
-        """Return callbacks that stop the training; checkpoints come after all that they contain."""
+        """Return the callbacks that can stop training; checkpoints come after all state that they save."""
         self.finite = RequireFinite(int(self.config.nan.partition(":")[2] or 0))  # fail, or skip:N
         limit = Timer(self.config_init.trainer.max_time).time_remaining()
         every = self.config.checkpoint_every
@@ -96,7 +96,7 @@ class RunCLI(VideoCLI):
 
 
 def refuse_searches(callbacks: Any) -> None:
-    """Refuse callbacks that search for a setting: at every start of a run, which records another one."""
+    """Refuse callbacks that search for a setting: the run would record another value, and search at every start."""
     for callback in as_list(callbacks):
         if isinstance(callback, LearningRateFinder | BatchSizeFinder):
             reason = "the run would record another setting than it uses, and search again when it resumes"
@@ -105,5 +105,5 @@ def refuse_searches(callbacks: Any) -> None:
 
 
 def as_list(given: Any) -> list[Any]:
-    """List of a setting that Lightning takes alone, in a list, or not at all."""
+    """Return a setting as a list; Lightning takes one value, a list or none."""
     return list(given) if isinstance(given, list | tuple) else [given] if given else []

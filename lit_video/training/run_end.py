@@ -1,4 +1,4 @@
-"""Ends of a run without a result: a line, the state in ``run.json``, and a Slurm job back in its queue."""
+"""Ends of a run without a result: a line, the state in ``run.json``, the requeuing of a Slurm job."""
 
 import re
 from collections.abc import Iterator
@@ -16,36 +16,36 @@ from lit_video.video.decoding import DecodeError
 
 NO_MEMORY = "out of memory; give a smaller --data.batch_size, or --model.activation_checkpointing=block"
 DIED = f"another process of this run died; {AGAIN}"
-# parts of errors of PyTorch, oneDNN, NCCL, Python and C++, and what they mean
+# patterns in errors of PyTorch, oneDNN, NCCL, Python and C++, with their meanings
 WORKER_DIED = r"DataLoader worker \(pid.*?\) (is killed by signal: \w+|exited unexpectedly)"
 KNOWN = {
     WORKER_DIED: f"{{}}, perhaps out of memory; {AGAIN}, or take fewer --data.num_workers",
     "unable to .*(file </|shared memory).*": "shared memory: {}; make /dev/shm or the limit of file sizes larger",
     "(allocate|out of) memory|MemoryError|could not create a primitive|can't start new thread|bad_alloc": NO_MEMORY,
-    # in the middle of what a killed worker or rank was sending
+    # raised by receivers when a worker or rank is killed while sending
     r"Connection\w*Error|EOFError|closed by peer|got 0 bytes|Connection reset": DIED,
     "Broken ?pipe|NCCL error|Socket closed": DIED,
 }
 
 
 def leave(run_dir: Path, status: int, line: str, step: int = 0, steps: int = 0) -> None:
-    """Write that a run stopped; put a Slurm job that was asked to leave back into the queue."""
+    """Write that a run stopped; requeue a preempted Slurm job."""
     write_end(run_dir, "preempted" if status == PREEMPTED else "stopped", line, step, steps)
     if status == PREEMPTED and (queued := requeue()):
         print(queued, flush=True)
 
 
 def keep_handlers(trainer: Trainer) -> None:
-    """Let a trainer leave signals to ours.
+    """Keep a trainer from replacing our signal handlers.
 
-    Lightning's own handler of SIGTERM starts a collective in whatever the processes are doing, and they hang; that for
-    Slurm saves and requeues by itself.
+    Lightning's SIGTERM handler starts a collective at an arbitrary point, and the processes hang; its Slurm handler
+    saves and requeues by itself.
     """
     trainer._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
 
 
 def write_end(run_dir: Path, state: State, message: str, step: int = 0, steps: int = 0) -> None:
-    """Write how a run ended, with the step that it had reached, by default the one that it last wrote."""
+    """Write how a run ended and at which step, by default the last one written."""
     before = read_status(run_dir)
     if not steps and before and before.state in RUNNING:
         step, steps = before.step, before.steps
@@ -55,7 +55,7 @@ def write_end(run_dir: Path, state: State, message: str, step: int = 0, steps: i
 
 @contextmanager
 def failures() -> Iterator[None]:
-    """Report in one line what can happen to any run: a broken video, a killed process, no memory.
+    """Report a broken video, a killed process or full memory in one line.
 
     Raises:
         UserError: a video cannot be read.
@@ -63,7 +63,7 @@ def failures() -> Iterator[None]:
     """
     try:
         yield
-    except DecodeError as error:  # from a worker it carries the worker's traceback, the reason in its last line
+    except DecodeError as error:  # a worker's error includes its traceback, with the reason in the last line
         reason = str(error).strip().splitlines()[-1].removeprefix(f"{DecodeError.__module__}.DecodeError: ")
         raise UserError(f"{reason}; fix the video or take it out of the data set") from error
     except MisconfigurationException as error:  # for instance, a monitored metric is missing

@@ -1,4 +1,4 @@
-"""Image models pretrained on synthetic stills, in place of ImageNet."""
+"""Image models pretrained on synthetic stills instead of ImageNet."""
 
 import re
 from pathlib import Path
@@ -26,15 +26,15 @@ from lit_video.weights.image_vit import STILLS
 
 SIDE = 32
 OPTIMIZATION = Optimization("muon", lr=4e-3, weight_decay=0.05, warmup=0.1, warmup_start=0.01)
-POSITION_STD = 0.2  # with timm's 0.02 so few steps learn no positions
+POSITION_STD = 0.2  # timm's 0.02 is too small to learn positions in so few steps
 
 
 def start_from_stills(model: VideoClassifier, data: VideoDataModule, run_dir: Path | None = None) -> None:
-    """Put a file in the place of ``stills:N`` in a model's ``image_weights``.
+    """Replace ``stills:N`` in a model's ``image_weights`` by a file, made at its first use.
 
-    It holds an image ViT of the model's size and patches, in timm's names, trained on N pictures at its first use, by
-    whichever process comes first; it is the same for all rows and seeds, and lies beside the embedded data sets. The
-    state in ``run_dir`` says how far that is.
+    The file holds an image ViT of the model's size and patches, in timm's names, trained on N pictures by whichever
+    process comes first. All rows and seeds share the file, in the folder of the embedded data sets. The state in
+    ``run_dir`` shows the progress.
     """
     given = model.image_weights or ""
     if not given.startswith("stills:"):
@@ -49,7 +49,7 @@ def start_from_stills(model: VideoClassifier, data: VideoDataModule, run_dir: Pa
     path = folder / f"{STILLS}{name}.safetensors"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(path.with_suffix(".lock")):  # a row beside this one may be making it
+        with FileLock(path.with_suffix(".lock")):  # another row may be training the file
             if not path.exists():
                 write_bytes(path, save(train_on_stills(size, patch, Stills(count, SIDE), run_dir).state_dict()))
     except OSError as error:
@@ -58,7 +58,7 @@ def start_from_stills(model: VideoClassifier, data: VideoDataModule, run_dir: Pa
 
 
 def train_on_stills(size: ViTSize, patch: int, stills: Stills, run_dir: Path | None = None) -> VisionTransformer:
-    """Train timm's ViT to say what stills show; a function of its arguments."""
+    """Train timm's ViT to classify stills; deterministic."""
     with torch.random.fork_rng():
         torch.manual_seed(VERSION)
         vit = VisionTransformer(
@@ -77,7 +77,7 @@ def train_on_stills(size: ViTSize, patch: int, stills: Stills, run_dir: Path | N
         trainer = Trainer(
             accelerator="auto",
             devices=1,
-            plugins=[LightningEnvironment()],  # whatever the run's own processes are started by
+            plugins=[LightningEnvironment()],  # even if torchrun or Slurm started the run
             max_epochs=1,
             gradient_clip_val=1.0,
             logger=False,

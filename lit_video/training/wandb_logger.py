@@ -38,7 +38,7 @@ class RowLogger(WandbLogger):
         self.run_dir, self.folder = run_dir, run_dir / "wandb"
         os.environ |= LIMITS | os.environ | dict.fromkeys(("WANDB_DATA_DIR", "WANDB_CACHE_DIR"), str(self.folder))
         groups = {name: config.get(name) or {} for name in ("trainer", "data", "model")}
-        facts = plain_settings(groups) | facts | {"label": row.label, "title": title}  # a setting views is not the fact
+        facts = plain_settings(groups) | facts | {"label": row.label, "title": title}  # facts win, as for views
         table, scale, name, seed = (str(facts[key]) for key in ("table", "scale", "row", "seed"))
         lasting = digest(str(sorted(lasting_settings(config).items()))) % 16**6
         own_id = f"{table}-{scale}-{name}-seed{seed}-{lasting:06x}"
@@ -56,11 +56,11 @@ class RowLogger(WandbLogger):
             allow_val_change=True,
             mode="offline" if reason else "online",
         )
-        del self._wandb_init["anonymous"]  # W&B warns of it, even of None
+        del self._wandb_init["anonymous"]  # W&B warns of this key, even if None
         self.paper = {f"paper/{key}": value for key, value in row.paper.items()}
         self.step = 0
         self.ended = os.environ.get("WANDB_MODE") == "disabled"
-        self.folder.mkdir(parents=True, exist_ok=True)  # without it W&B silently takes a temporary folder
+        self.folder.mkdir(parents=True, exist_ok=True)  # without this folder W&B silently takes a temporary one
         if reason and not self.ended:
             upload = f"wandb sync {shlex.quote(str(self.folder.resolve()))}/offline-run-*"
             rank_zero_only(print)(f"W&B: {reason}, recording offline; upload: {upload}", flush=True)
@@ -117,7 +117,7 @@ class RowLogger(WandbLogger):
                 logged.wait(600)  # seconds: the limit to finish is too short for a checkpoint
 
     def _end(self) -> None:
-        """End W&B's process, which keeps the id of a run; it may be dead."""
+        """End W&B's process, which remembers the run's id; ignore a dead process."""
         self.ended = True
         with suppress(Exception, SystemExit):
             import wandb
@@ -126,14 +126,14 @@ class RowLogger(WandbLogger):
 
 
 class TrackRow(Callback):
-    """Chooses how often a training is logged, by default every 50 steps or fewer; ends W&B's record of a failure."""
+    """Interval of logging, by default 50 steps or fewer, and the end of W&B's record at a failure."""
 
     def __init__(self, logger: RowLogger | None, every: int | None) -> None:
         self.logger = logger
         self.every = every
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Choose how often; Lightning's own choice leaves a training of less than 50 steps without a loss."""
+        """Set the interval; with Lightning's default a training of less than 50 steps logs no loss."""
         if self.every is None:
             every = max(1, int(min(50, trainer.estimated_stepping_batches / 50)))
             trainer.log_every_n_steps = every  # type: ignore[attr-defined]
@@ -148,7 +148,7 @@ def wandb_media(run_dir: Path) -> dict[str, Any]:
     """Read the pictures of a run's folder as ``figures/NAME``, and the table ``classes.csv`` as ``test/classes``."""
     import wandb
 
-    pictures = sorted(run_dir.glob("confusion*.png"))  # one of each task
+    pictures = sorted(run_dir.glob("confusion*.png"))  # one per task
     media: dict[str, Any] = {f"figures/{path.stem}": wandb.Image(str(path)) for path in pictures}
     with suppress(FileNotFoundError):
         text = (run_dir / "classes.csv").read_text(encoding="utf-8", errors="replace")

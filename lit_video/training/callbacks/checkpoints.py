@@ -1,4 +1,4 @@
-"""Save a run's checkpoint in time, stop the run there when it is asked to, end it where its loss is not finite."""
+"""Callbacks that save a run's checkpoint, stop the run there on request, and fail it at a non-finite loss."""
 
 import math
 import time
@@ -21,32 +21,32 @@ from lit_video.video.seeding import digest
 
 
 class RequireFinite(Callback):
-    """Looks at every loss and every validation metric; a NaN or an infinity ends the run as failed.
+    """Check of every loss and validation metric; NaN or infinity ends the run as failed.
 
-    On a GPU a loss is looked at one step later, so that no step waits for it. Before the run ends, ``skip`` steps may
-    leave out their update because loss or gradient is not finite.
+    On a GPU a loss is checked one step later, so that no step waits for it. Up to ``skip`` steps with a non-finite loss
+    or gradient leave out their update instead.
     """
 
     def __init__(self, skip: int = 0) -> None:
         self.skip = skip
         self.skipped = 0
-        self.found = ""  # a loss and its step
-        self._may_skip = skip > 0  # the step at hand
+        self.found = ""  # message on a loss and its step
+        self._may_skip = skip > 0  # in the current step
         self._pending: tuple[Tensor, torch.cuda.Event, int] | None = None
 
     def state_dict(self) -> dict[str, Any]:
-        """Return how many steps were left out."""
+        """Return the number of updates left out."""
         return {"skipped": self.skipped}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from a checkpoint."""
+        """Restore the number of updates left out."""
         self.skipped = state_dict["skipped"]
         self._may_skip = self.skipped < self.skip
 
     def on_before_optimizer_step(
         self, trainer: Trainer, pl_module: LightningModule, optimizer: torch.optim.Optimizer
     ) -> None:
-        """Leave out the update of a step whose gradient is not finite on any process, while that is allowed."""
+        """Leave out the update, while allowed, if some process has a non-finite gradient."""
         if not self._may_skip or trainer.scaler is not None:  # float16's scaler leaves out such steps itself
             return
         gradients = [p.grad for p in pl_module.parameters() if p.grad is not None]
@@ -56,7 +56,7 @@ class RequireFinite(Callback):
             dist.all_reduce(bad, dist.ReduceOp.MAX)
         if bad:
             self.skipped += 1
-            optimizer.zero_grad(set_to_none=True)  # without gradients nothing moves, momentum and decay included
+            optimizer.zero_grad(set_to_none=True)  # without gradients momentum and weight decay change nothing either
             if trainer.is_global_zero:
                 left = f"{self.skip - self.skipped} more allowed"
                 print(f"step {trainer.global_step}: gradient is not finite, update left out ({left})", flush=True)
@@ -64,7 +64,7 @@ class RequireFinite(Callback):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Look at the loss: at once on a CPU, at the step before on a GPU."""
+        """Check this step's loss on a CPU, the previous step's on a GPU."""
         step, loss = trainer.global_step, outputs["loss"].detach().to("cpu", non_blocking=True)
         if outputs["loss"].is_cuda:
             done = torch.cuda.Event()  # type: ignore[no-untyped-call]
@@ -79,7 +79,7 @@ class RequireFinite(Callback):
         self._may_skip = self.skipped < self.skip
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Look at the metrics, which all processes share."""
+        """Check the metrics, equal on all processes."""
         values = {key: float(value) for key, value in trainer.callback_metrics.items() if key.startswith("val/")}
         refuse_not_finite(values, f"validation after step {trainer.global_step}")
 
@@ -90,7 +90,7 @@ class RequireFinite(Callback):
 
 
 def refuse_not_finite(values: dict[str, float], where: str) -> None:
-    """Refuse numbers that are no results.
+    """Refuse non-finite numbers.
 
     Raises:
         RunFailed: one is NaN or infinite.
@@ -101,7 +101,7 @@ def refuse_not_finite(values: dict[str, float], where: str) -> None:
 
 
 class Stopped(Exception):
-    """Training stopped at a checkpoint, on all processes, by ``max_time`` or the signal of this name."""
+    """Stop of training at a checkpoint, on all processes; ``reason`` is ``max_time`` or a signal's name."""
 
     def __init__(self, reason: str, step: int, steps: int) -> None:
         super().__init__(f"stopped by {reason} at step {step} of {steps}; {AGAIN}")
@@ -110,16 +110,16 @@ class Stopped(Exception):
         self.status = STATUS[Signals[reason]] if reason in Signals.__members__ else PREEMPTED
 
 
-# a process's wish after a step; all processes do the last of these that any one asks for
+# actions that a process may request after a step, by rising priority; all processes take the highest one requested
 NOTHING, SAVE, TIME_OVER, NOT_FINITE = "", "save", "max_time", "not finite"
 ACTIONS = (NOTHING, SAVE, TIME_OVER, "SIGUSR1", "SIGUSR2", "SIGTERM", "SIGINT", "SIGHUP", NOT_FINITE)
 
 
 @dataclass(eq=False)
 class Checkpoints(Checkpoint):
-    """Saves ``last.ckpt`` between steps: every so often, before a validation, and when a signal or the time says stop.
+    """Writing of ``last.ckpt`` between steps: at intervals, before a validation, and on a signal or time limit.
 
-    After every step all processes agree what to do, on the CPU: the step on the devices is not waited for.
+    After every step all processes agree on an action, on the CPU, without waiting for the devices.
     """
 
     run_dir: Path
@@ -136,11 +136,11 @@ class Checkpoints(Checkpoint):
         self._start = self._saved = time.monotonic()
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        """Add what the run was made with, which must fit when it goes on."""
+        """Add the run's identity and changes, checked when it resumes."""
         checkpoint[RUN_KEY] = self.record
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Let signals wait for the end of a step from here on."""
+        """Defer signals to the end of a step from now on."""
         if trainer.world_size > 1:
             self._group = dist.new_group(backend="gloo")
         self.stops.waits = True
@@ -149,7 +149,7 @@ class Checkpoints(Checkpoint):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Save and stop, if it is time, where an optimizer's step is complete."""
+        """Save or stop, if due, after a complete optimizer step."""
         if (batch_idx + 1) % trainer.accumulate_grad_batches and not trainer.is_last_batch:
             return
         action = self._agree(self._wanted_action(trainer))
@@ -172,7 +172,7 @@ class Checkpoints(Checkpoint):
         batch_idx: int,
         dataloader_idx: int = 0,
     ) -> None:
-        """Stop in a validation; the checkpoint before it is there."""
+        """Stop during a validation; the checkpoint was saved before."""
         if not self.stops.waits:
             return
         action = self._agree(self._wanted_action(trainer))
@@ -180,7 +180,7 @@ class Checkpoints(Checkpoint):
             self._stop(trainer, action)
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Let signals end the process at once from here on: after the final checkpoint nothing is lost."""
+        """Save the final checkpoint; from now on signals end the process at once."""
         if self._agree(self._wanted_action(trainer)) == NOT_FINITE:
             self.finite.fail()
         trainer.save_checkpoint(self.path)
@@ -208,7 +208,7 @@ class Checkpoints(Checkpoint):
             return TIME_OVER
         every = trainer.check_val_every_n_epoch
         due = every is not None and (trainer.current_epoch + 1) % every == 0
-        before_validation = trainer.is_last_batch and due  # no checkpoint can be made within one
+        before_validation = trainer.is_last_batch and due  # no checkpoint can be made within a validation
         return SAVE if now - self._saved >= self.every or before_validation else NOTHING
 
     def _agree(self, action: str) -> str:
@@ -220,9 +220,9 @@ class Checkpoints(Checkpoint):
 
 
 class ExactResumption(Callback):
-    """Makes dropout a function of (seed, step, batch), and the learning rate one of the step.
+    """Dropout as a function of (seed, step, batch), and the learning rate as one of the step.
 
-    A resumed run then draws what an uninterrupted one draws, on any devices.
+    A resumed run then makes the random draws of an uninterrupted one, on any devices.
     """
 
     def __init__(self) -> None:
@@ -233,7 +233,7 @@ class ExactResumption(Callback):
         self._seed = torch.initial_seed()
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Take the rate from the schedule: where training has become longer, the checkpoint's is another."""
+        """Take the rate from the schedule: the checkpoint's is wrong if training has become longer."""
         for schedule in (config.scheduler for config in trainer.lr_scheduler_configs):
             if isinstance(schedule, LambdaLR):
                 groups = zip(schedule.optimizer.param_groups, schedule.base_lrs, schedule.lr_lambdas, strict=True)
@@ -241,7 +241,7 @@ class ExactResumption(Callback):
                     group["lr"] = base * share(schedule.last_epoch)
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
-        """Seed a batch's draws; the batches of a step are counted over accumulation and ranks."""
+        """Seed a batch's draws by its number within the step, counted over accumulation and ranks."""
         accumulated = batch_idx % trainer.accumulate_grad_batches
         batch_of_step = accumulated * trainer.world_size + trainer.global_rank
         torch.manual_seed(digest(self._seed, trainer.global_step, batch_of_step))

@@ -1,4 +1,4 @@
-"""Say how far a training is, how fast, how long it waits for data, and which videos could not be read."""
+"""Report a training's progress, speed, wait for data, and unreadable videos."""
 
 import time
 from pathlib import Path
@@ -19,11 +19,10 @@ SHOWN = {"train/loss": "loss", "train/clip_top1": "% right in training", "val/cl
 
 
 class Progress(Callback):
-    """Prints step, loss, speed, time left and the share that waits for data; keeps the state in ``run.json``.
+    """Printed lines of step, loss, speed, time left and data wait; the state in ``run.json``.
 
-    The share is logged as ``train/data_wait``: percent of the time since the last line in which the first process
-    waited for a batch, in ``next`` of the loader. Left out are a training's first step, in which workers start, and
-    validations.
+    ``train/data_wait`` is the percentage of time since the last line that rank 0 waited in the loader's ``next``,
+    without validations and a training's first step, in which workers start.
     """
 
     line_every = EVERY
@@ -33,10 +32,10 @@ class Progress(Callback):
         self.name = name
         self.run_dir = run_dir
         self.state = state
-        self._since: tuple[float, float] | None = None  # begin of the share's time: seconds waited before, clock
+        self._since: tuple[float, float] | None = None  # start of the interval: seconds waited until then, clock
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Start the clock, of a training that begins or resumes."""
+        """Start the clock when training begins or resumes."""
         self._start = self._printed = self._written = time.monotonic()
         self._first_step = trainer.global_step
         self._write(trainer, Status(self.state, trainer.global_step, int(trainer.estimated_stepping_batches)))
@@ -44,11 +43,11 @@ class Progress(Callback):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Log the share, write and print, if it is time."""
+        """Log the data wait; write and print if due."""
         now, waited = time.monotonic(), float(getattr(trainer.train_dataloader, "waited", 0.0))
         before, begin = self._since or (waited, now)
         share = 100 * (waited - before) / (now - begin) if now > begin else 0.0
-        # a tensor of the CPU: of a number Lightning would make one on the device, which waits
+        # a CPU tensor: Lightning would copy a number to the device, and wait
         pl_module.log("train/data_wait", torch.tensor(share), prog_bar=True, batch_size=1)
         self._since = before, begin
         last = trainer.global_step == trainer.estimated_stepping_batches
@@ -68,15 +67,15 @@ class Progress(Callback):
             print(f"{self.name}: step {status.step} of {status.steps}, {scores}, {speed}, {wait}", flush=True)
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Begin the share's time anew."""
+        """Restart the interval of the data wait."""
         self._since = None
 
     def on_test_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Training is over."""
+        """Write the state ``testing``."""
         self._write(trainer, Status("testing", trainer.global_step, trainer.global_step))
 
     def _status(self, trainer: Trainer, clips: int, data_wait: float) -> Status:
-        """Step, speed and time left; ``clips`` of a batch, of this process."""
+        """Return step, speed and time left; ``clips`` is the size of this process's batch."""
         step, total = trainer.global_step, int(trainer.estimated_stepping_batches)
         rate = (step - self._first_step) / max(time.monotonic() - self._start, 1e-9)
         clips_per_second = rate * clips * trainer.world_size * trainer.accumulate_grad_batches
@@ -88,19 +87,19 @@ class Progress(Callback):
 
 
 class ReportBroken(Callback):
-    """Gathers the broken videos of all processes: a line and, in a folder, ``broken.csv`` (split, path, reason)."""
+    """Report of all processes' broken videos: a line and, in a folder, ``broken.csv`` (split, path, reason)."""
 
     def __init__(self, run_dir: Path | None = None) -> None:
         self.run_dir = run_dir
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Gather those of the epoch, of every split."""
+        """Gather the epoch's broken videos of every split."""
         _broken(trainer).gather()
 
     on_validation_epoch_end = on_test_epoch_end = on_train_epoch_end
 
     def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Report those of training and validation, or of the test."""
+        """Report broken videos of training and validation, or of the test."""
         broken, splits = _broken(trainer), ("test",) if trainer.testing else ("train", "val")
         if not trainer.is_global_zero:
             return

@@ -29,11 +29,11 @@ from lit_video.video.decoding import DecodeError, segment
 
 
 class Curve(Callback):
-    """Writes ``curves.csv`` after every epoch; the checkpoint keeps it for a resumed run.
+    """Learning curve, written to ``curves.csv`` after every epoch and kept in checkpoints.
 
     A run that resumes right after an epoch's last step lacks that epoch's validation: Lightning skips it.
-    The training loss is the mean over the epoch's optimizer steps, each the mean over all processes; without those
-    that are not finite, if ``--nan skip:N`` lets some be. Training accuracy is that of the augmented clips.
+    The training loss is the mean over the epoch's optimizer steps, each the mean over all processes, without
+    non-finite ones that ``--nan skip:N`` allows. Training accuracy is measured on the augmented clips.
     """
 
     def __init__(self, run_dir: Path) -> None:
@@ -42,25 +42,25 @@ class Curve(Callback):
         self._reset()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what a resumed run needs."""
+        """Return the points, and the sums of an unfinished epoch."""
         state = {"points": list(self.points), "steps": int(self.steps), "validation": dict(self.validation)}
         return state | {"total": float(self.total), "hits": self.hits.tolist()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from a checkpoint."""
+        """Restore the points and the sums."""
         self.points, self.validation = list(state_dict["points"]), dict(state_dict["validation"])
         self.total, self.steps = torch.tensor(state_dict["total"]), torch.tensor(state_dict["steps"])
         self.hits = torch.tensor(state_dict["hits"], dtype=torch.float64)
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
-        """End an epoch after whose last step the run was interrupted; Lightning does not end it."""
+        """End the previous epoch if the run was interrupted after its last step: Lightning does not."""
         if batch_idx == 0 and self.steps:
             self._end_epoch(trainer.current_epoch, trainer.global_step)
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Add up the steps' losses where they are computed: fetching one would make the device wait in every step."""
+        """Sum the losses on the device: fetching one would make every step wait."""
         assert isinstance(pl_module, VideoClassifier)
         if (batch_idx + 1) % trainer.accumulate_grad_batches:
             return
@@ -70,12 +70,12 @@ class Curve(Callback):
         self.hits = self.hits.to(loss.device) + pl_module.step_hits
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Take the numbers of a validation; Lightning keeps them in later epochs too."""
+        """Store a validation's metrics; Lightning also keeps them in later epochs."""
         metrics = trainer.callback_metrics.items()
         self.validation = {key: float(value) for key, value in metrics if key.startswith("val/")}
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Add the epoch's point; its validation, if any, is over."""
+        """Add the epoch's point after its validation, if any."""
         self._end_epoch(trainer.current_epoch + 1, trainer.global_step)
         if trainer.is_global_zero:
             write_curves(self.run_dir, self.points)
@@ -92,15 +92,15 @@ class Curve(Callback):
     def _reset(self) -> None:
         self.total, self.steps = torch.tensor(0.0), torch.tensor(0)
         self.validation = dict[str, float]()
-        self.hits = torch.zeros(2, dtype=torch.float64)  # clips that were right, clips
+        self.hits = torch.zeros(2, dtype=torch.float64)  # right clips, all clips
 
 
 class SavePredictions(Callback):
-    """Writes predictions, accuracy by class, mistakes, a confusion matrix of a run's first test into its folder.
+    """Files of a run's first test: predictions, accuracy by class, mistakes, confusion matrix.
 
-    Each of several tasks has its own figures, with its name in the file's. Of further tests of a run, with the frames
-    in other orders, nothing is written. With several labels per video only ``classes.csv``, with each class's average
-    precision, is written: no class is confused with another.
+    Each of several tasks has its own figure, with its name in the file name. Further tests, with the frames in other
+    orders, write nothing. With several labels per video, confusion is undefined and only ``classes.csv`` is written,
+    with each class's average precision.
     """
 
     def __init__(self, run_dir: Path, title: str) -> None:
@@ -110,7 +110,7 @@ class SavePredictions(Callback):
         self.tested = False
 
     def on_test_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Gather every process's share; the first one writes."""
+        """Gather the predictions of all processes; rank 0 writes."""
         data = trainer.datamodule  # type: ignore[attr-defined]
         assert isinstance(pl_module, VideoClassifier)
         assert isinstance(data, VideoDataModule)
@@ -121,7 +121,7 @@ class SavePredictions(Callback):
         if not trainer.is_global_zero or not len(video) or (pl_module.several_labels and not first):
             return
         if not all(logits.isfinite().all() for logits, _ in outputs.values()):
-            return  # the run fails, and draws nothing
+            return  # the run will fail
         if pl_module.several_labels:
             each = precision_rows(data.class_names, *outputs[""])
             return write_table(self.run_dir / "classes.csv", [("class", "videos", "average_precision"), *each])
@@ -141,13 +141,13 @@ class SavePredictions(Callback):
 
     @property
     def calibration_error(self) -> dict[str, float]:
-        """``test/calibration_error`` in percent, of every task."""
+        """Calibration error of every task in percent, as ``test/calibration_error``."""
         tasks = self.predictions.tasks.items() if self.predictions else ()
         errors = {f"{name}_" if name else "": calibration_error(task.confidence, task.hits()) for name, task in tasks}
         return {f"test/{name}calibration_error": error for name, error in errors.items()}
 
     def group_accuracy(self, groups: Mapping[str, list[int]]) -> dict[str, float]:
-        """Return ``test/NAME``, the last test's top-1 in percent over videos of each group of one task's classes."""
+        """Return ``test/NAME`` per group of classes: top-1 of the last test in percent, for a single task."""
         if not self.predictions or not groups:
             return {}
         task = self.predictions.tasks[""]
@@ -155,7 +155,7 @@ class SavePredictions(Callback):
         return {f"test/{name}": 100 * float(found.mean()) for name, found in hits.items() if len(found)}
 
     def _draw(self, predictions: Predictions) -> None:
-        """Draw confusion matrices; print a line if they cannot be drawn, for the result counts."""
+        """Draw confusion matrices; only print a line if that fails."""
         try:
             from lit_video.inference.result_pictures import confusion_figure
             from lit_video.utils.figures import content_of
@@ -171,19 +171,19 @@ class SavePredictions(Callback):
 
 
 def class_rows(name: str, task: TaskPredictions) -> list[tuple[str, str, int, str, str]]:
-    """Task, class, videos, top-1 and top-5 in percent of every class that has videos."""
+    """Return task, class, videos, top-1 and top-5 in percent of every class with videos."""
     each = zip(task.classes, task.videos, task.class_accuracy(), task.class_accuracy(5), strict=True)
     return [(name, label, int(n), f"{top1:.2f}", f"{top5:.2f}") for label, n, top1, top5 in each if n]
 
 
 def precision_rows(names: Any, logits: Tensor, target: Tensor) -> list[tuple[str, int, str]]:
-    """Class, videos and average precision in percent of every class that has videos; several labels per video."""
+    """Return class, videos and average precision in percent of every class with videos (several labels per video)."""
     each = zip(names, target.sum(0).tolist(), average_precision(logits, target).tolist(), strict=True)
     return [(name, count, f"{100 * value:.2f}") for name, count, value in each if count]
 
 
 def write_mistakes(file: Path, predictions: Predictions, data: VideoDataModule) -> None:
-    """Write the mistakes of a test, the surest first, by files as seen from the data set's folder."""
+    """Write the mistakes of a test, surest first, with paths relative to the data set's folder."""
     tasks, records = predictions.tasks.values(), data.records("test")
     probability = np.prod([task.confidence for task in tasks], axis=0)
     wrong = sorted(np.flatnonzero(~predictions.hits()), key=lambda i: -probability[i])
@@ -202,7 +202,7 @@ def write_mistakes(file: Path, predictions: Predictions, data: VideoDataModule) 
 
 
 def join_mistakes(run_dir: Path, folds: Mapping[str, Path]) -> None:
-    """Write the mistakes of all folds' tests, by the folders of their runs, into the run that trained on all videos."""
+    """Write all folds' mistakes into the run that trained on all videos; ``folds`` are run folders by name."""
     joined: list[tuple[list[str], Image.Image | None]] = []
     for fold, folder in folds.items():
         _, *rows = csv.reader(io.StringIO(to_text((folder / MISTAKES).read_bytes()), newline=""))
@@ -214,14 +214,14 @@ def join_mistakes(run_dir: Path, folds: Mapping[str, Path]) -> None:
 
 
 def _name(record: VideoRecord, root: Path) -> str:
-    """Name the file; a part of it as a media fragment (W3C): ``video.mp4#t=1.5,3``."""
+    """Return a video's relative path, a segment as W3C media fragment: ``video.mp4#t=1.5,3``."""
     times = [record.start or 0, *([] if record.end is None else [record.end])]
     part = "" if record.start is None and record.end is None else f"#t={','.join(f'{t:g}' for t in times)}"
     return relative(record.path, root) + part
 
 
 def _thumbnail(record: VideoRecord) -> Image.Image:
-    """Return the frame in the middle."""
+    """Return a thumbnail of the middle frame; grey if unreadable."""
     tile = Image.new("RGB", (WIDTH, HEIGHT), "grey")
     try:
         first, table = segment(record.path, record.table(), record.start, record.end)
