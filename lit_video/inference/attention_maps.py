@@ -39,15 +39,15 @@ BAR = "attention to a patch\n(1 = mean over the clip's patches)"
 class AttentionMaps:
     """Frames of a clip and the relevance of their patches."""
 
-    frames: Frames  # the crop that the model sees, in the video's pixels, (n, height, width, 3)
+    frames: Frames  # the model's crop at the video's resolution, (n, height, width, 3)
     numbers: list[int]  # indices of the frames in the clip
-    seconds: list[float]  # when they are shown in the video
+    seconds: list[float]  # timestamps of the frames in the video
     maps: NDArray[np.float64]  # relevance of every patch of these frames, (n, rows, columns); the clip's mean is 1
-    tubelets: list[int]  # index in the model's grid of every frame; frames of a tubelet have one map
+    tubelets: list[int]  # index of every frame's tubelet; frames of a tubelet share a map
     lines: list[str]  # title and subtitles
 
     def label(self, i: int) -> str:
-        """Name a frame or tubelet, and when it is shown."""
+        """Return the name and timestamp of a frame or tubelet."""
         grouped = len(set(self.tubelets)) < len(self.frames)
         name = f"tubelet {self.tubelets[i]}" if grouped else f"frame {self.numbers[i]}"
         return f"{name}, {self.seconds[i]:.1f} s"
@@ -60,12 +60,12 @@ def attention_maps(
 
     Args:
         ckpt: see :func:`~lit_video.inference.predict.load`.
-        video: its file; its true class is the name of its folder, if there is such a class.
-        device: ``None`` for a GPU where there is one.
+        video: path of one video; its true class is the folder's name, if the model has such a class.
+        device: ``None`` for a GPU if available.
         fps: frames per second of a folder of pictures, given as the video.
 
     Raises:
-        UserError: there is no such video, or there are several; the checkpoint is wrong or its model has no attention.
+        UserError: the path holds no video or several; the checkpoint is wrong, or its model has no attention.
     """
     videos = find_videos(video, fps)
     if len(videos) > 1:
@@ -84,7 +84,7 @@ def attention_maps(
     except ValueError as error:
         raise UserError(str(error)) from error
     (ranked,) = ranked_videos([record.path], result.logits.float().cpu(), names, 1, model.several_labels)
-    first = [*ranked.ranked.values()][-1][0]  # of several tasks their most probable combination
+    first = [*ranked.ranked.values()][-1][0]  # with several tasks: the most probable combination
     true = f"; true class: {folder}" if isinstance(names, list) and folder in names else ""
     share = f"{100 * result.other:.0f} % of it goes to tokens that are no patches, such as the class token"
     lines = [
@@ -106,7 +106,7 @@ def attention_maps(
 
 
 def overlaid(attention: AttentionMaps, top: float) -> Frames:
-    """Draw maps over grey frames; relevance of ``top`` and more is brightest."""
+    """Draw maps over grey frames; a relevance of ``top`` or more is brightest."""
     size, grey = attention.frames.shape[1:3], attention.frames.mean(-1, keepdims=True) / 255
     maps = torch.from_numpy(attention.maps)[:, None]
     smooth = F.interpolate(maps, size=size, mode="bilinear", align_corners=False)[:, 0]

@@ -1,4 +1,4 @@
-"""Checkpoints of runs and exports: read without running code, and built into models."""
+"""Checkpoints of runs and exports: reading without running code, and building the model."""
 
 import json
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ LARGER = "size is larger than that of the weights in the checkpoint"
 
 
 def read_checkpoint(path: Path, option: str = "ckpt") -> dict[str, Any]:
-    """Read a checkpoint, given by ``option``; code in it is not run."""
+    """Read a checkpoint without running its code; errors name the setting ``option``."""
     if not path.is_file():
         raise OptionError(option, f"{path}: no such file; runs keep theirs as last.ckpt")
     if path.suffix == ".safetensors":
@@ -40,7 +40,7 @@ def read_checkpoint(path: Path, option: str = "ckpt") -> dict[str, Any]:
 
 
 def _exported(path: Path, option: str) -> dict[str, Any]:
-    """Read weights of ``export --to safetensors`` with the settings beside them, as a checkpoint."""
+    """Read the weights and settings of ``export --to safetensors`` as a checkpoint."""
     try:
         settings = json.loads(path.with_name(EXPORTED).read_text(encoding="utf-8"))
         weights = {f"network.{name}": value for name, value in load_file(path).items()}
@@ -50,7 +50,7 @@ def _exported(path: Path, option: str) -> dict[str, Any]:
 
 
 def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], path: Path) -> VideoClassifier:
-    """Build a checkpoint's model with its weights, calibrated; nothing that it names is imported."""
+    """Build a checkpoint's model with calibrated weights; import no class that the file names."""
     settings, stored = checkpoint["hyper_parameters"], checkpoint.get(CHECKPOINT_KEY)
     try:
         kind = known_class(family, stored["model"]) if stored else family
@@ -67,7 +67,7 @@ def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], pa
 
 
 def no_larger_than(stored: Mapping[str, Tensor]) -> RemovableHandle:
-    """Refuse a model of more parameters than a file holds (twice: some are replaced) before it is whole."""
+    """Abort building a model once it exceeds twice the file's parameters (some are replaced)."""
     left = 2 * held(stored.values())
 
     def count(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:

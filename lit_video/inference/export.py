@@ -1,4 +1,4 @@
-"""Exports a trained model: safetensors, torch.export, ONNX, transformers, and the Python that opens each."""
+"""Export of trained models: safetensors, torch.export, ONNX, transformers, and the code that loads each."""
 
 import json
 import warnings
@@ -23,7 +23,7 @@ from lit_video.video.sampling import Dense, DenseStride, Segments
 from lit_video.weights.hugging_face import HIDDEN_ACT, export_hf_timesformer, export_hf_vivit, gelus_of
 from lit_video.weights.reading import CHECKPOINT_KEY, EXPORTED, of_our_own
 
-# our family, and its weights under the names of the class of transformers
+# our family, and the function that renames its weights for transformers
 TARGETS: dict[str, tuple[type[VideoClassifier], Callable[[Any], dict[str, Tensor]]]] = {
     "hf-timesformer": (TimeSformer, export_hf_timesformer),
     "hf-vivit": (ViViT, export_hf_vivit),
@@ -31,13 +31,13 @@ TARGETS: dict[str, tuple[type[VideoClassifier], Callable[[Any], dict[str, Tensor
 
 
 def export(ckpt: Path, to: str, folder: Path) -> tuple[str, str]:
-    """Write a model of a run into a folder, which is made; gives what was written, and the lines that load it again.
+    """Write a run's model into a folder, created if missing; return a summary and the code that loads it.
 
-    ``to`` is one of ``TARGETS`` or ``WRITERS``; ``safetensors`` are weights alone, which ``model.weights`` takes.
+    ``to`` is one of ``TARGETS`` or ``WRITERS``; ``safetensors`` writes weights alone, for ``model.weights``.
 
     Raises:
-        UserError: the checkpoint is wrong, a library is missing, the model has something that the target has not, or
-            the program computes something else.
+        UserError: the checkpoint is wrong, a library is missing, the target does not support the model, or the exported
+            program's logits differ.
         OSError: a file cannot be written.
     """
     checkpoint = read_checkpoint(ckpt)
@@ -46,7 +46,6 @@ def export(ckpt: Path, to: str, folder: Path) -> tuple[str, str]:
 
 
 def _for_transformers(checkpoint: Mapping[str, Any], ckpt: Path, to: str, folder: Path) -> str:
-    """Write weights, configuration and preprocessor for one of ``TARGETS``."""
     family, renamed = TARGETS[to]
     vivit = family is ViViT
     model = build_model(checkpoint, family, ckpt)
@@ -77,10 +76,7 @@ def _for_transformers(checkpoint: Mapping[str, Any], ckpt: Path, to: str, folder
 
 
 def _preprocessor(data: Mapping[str, Any], vivit: bool) -> dict[str, Any]:
-    """Describe the centre view; another program's checkpoint says nothing of it.
-
-    ViViT's processor subtracts 1 whatever the file says.
-    """
+    """Return the preprocessor's configuration for the centre view; empty without settings of clips."""
     if not data:
         return {}
     if (channels := data.get("channels", "rgb")) != "rgb":
@@ -97,13 +93,12 @@ def _preprocessor(data: Mapping[str, Any], vivit: bool) -> dict[str, Any]:
         "rescale_factor": 1 / 255,
         "offset": vivit,
         "do_normalize": True,
-        "image_mean": [mean - vivit for mean in of_channels(data["mean"])],
+        "image_mean": [mean - vivit for mean in of_channels(data["mean"])],  # ViViT's processor always subtracts 1
         "image_std": [*of_channels(data["std"])],
     }
 
 
 def _config(hparams: Mapping[str, Any], names: list[str] | None, vivit: bool) -> dict[str, Any]:
-    """Return the configuration of a class of transformers."""
     size, patch = vit_size(hparams["size"]), hparams["patch"]
     labels = names or [f"LABEL_{i}" for i in range(hparams["num_classes"])]
     if vivit:
@@ -135,15 +130,15 @@ def _config(hparams: Mapping[str, Any], names: list[str] | None, vivit: bool) ->
 
 
 Program = Callable[[Tensor], Tensor]
-BATCHES = {0: torch.export.Dim("batch")}  # axes of a clip whose size is left open
+BATCHES = {0: torch.export.Dim("batch")}  # dynamic axes of a clip
 TOLERANCE = 1e-4  # share of the largest logit, in float32
 
 
 def _program(checkpoint: Mapping[str, Any], ckpt: Path, to: str, folder: Path) -> str:
-    """Write a model for batches of any size, try it with one and three clips, and write how its clips are made.
+    """Write a model for any batch size, verify it with one and three clips, and write ``settings.json``.
 
-    ``settings.json`` has the names of the classes, frames, size, sampling, mean and deviation. The input is called
-    ``clip``, normalised, ``(b, 3, frames, height, width)``; the output ``logits``.
+    The settings are class names, frames, size, sampling, mean and standard deviation. The input ``clip`` is normalised,
+    ``(b, 3, frames, height, width)``; the output is ``logits``.
     """
     stored = checkpoint.get(CHECKPOINT_KEY)
     if stored is None:
@@ -157,11 +152,11 @@ def _program(checkpoint: Mapping[str, Any], ckpt: Path, to: str, folder: Path) -
         warnings.simplefilter("ignore")  # exporters warn about themselves
         program = WRITERS[to](network, first, path)
         differences = [_difference(network, program, clip) for clip in others]
-    difference = float(torch.tensor(differences).max())  # NaN where one is, which Python's max would pass over
+    difference = float(torch.tensor(differences).max())  # NaN if any is NaN, unlike Python's max
     if not difference <= TOLERANCE:
         path.unlink()
         raise UserError(f"--to {to}: the program's logits differ by {difference:.1e} of the largest one: not kept")
-    # the temperature is in the weights by now
+    # the weights already include the temperature
     settings = stored | {"hyper_parameters": dict(checkpoint["hyper_parameters"]), "temperature": None}
     (folder / EXPORTED).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
     return f"{path} for batches of any size, and {EXPORTED}; its logits differ by {difference:.0e}"
@@ -178,7 +173,6 @@ def _pt2(network: nn.Module, clip: Tensor, path: Path) -> Program:
 
 
 def _onnx(network: nn.Module, clip: Tensor, path: Path) -> Program:
-    """Write the network as ONNX; return it as run by ONNX Runtime on the CPU."""
     if not (find_spec("onnxscript") and find_spec("onnxruntime")):
         raise OptionError("to onnx", 'onnxscript or onnxruntime is not installed: pip install "lit_video[onnx]"')
     torch.onnx.export(
@@ -206,12 +200,12 @@ def _safetensors(network: nn.Module, clip: Tensor, path: Path) -> Program:
 
 WRITERS = {"pt2": _pt2, "onnx": _onnx, "safetensors": _safetensors}
 
-# samplings whose centre clips the lines choose, of videos with a constant frame rate
+# samplings whose centre clips the generated code chooses, for videos of a constant frame rate
 SAMPLINGS = {class_path(kind): kind for kind in (Dense, DenseStride, Segments)}
 
 
 def _numbers(clips: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the part of the code that chooses frames, and what is filled in; no part for what it does not cover."""
+    """Return the template that chooses frames and its values; empty for a sampling that no template covers."""
     path, arguments = clips["sampling"].values()
     if path not in SAMPLINGS or clips.get("short", "repeat") != "repeat":
         return "", {}
@@ -227,7 +221,7 @@ def _numbers(clips: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def how_to_load(checkpoint: Mapping[str, Any], to: str) -> str:
-    """Return the lines that open an export again, in Markdown, with what its input and output are."""
+    """Return Markdown: the code that loads an export, its input and its output."""
     clips, theirs = of_our_own(checkpoint).clips, to.startswith("hf-")
     size = checkpoint["hyper_parameters"] | clips
     height, width = height_and_width(size["image_size"])

@@ -1,4 +1,4 @@
-"""Trained models, and videos through the evaluation of their data set: logits, features, class names."""
+"""Trained models and their predictions on videos: logits, features, class names."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -43,13 +43,13 @@ class Evaluation:
     """Options of evaluating a model on videos.
 
     Args:
-        clips: views in time of a video; ``None`` for as many as the model was tested on in training.
-        crops: views in space of each, likewise.
-        batch: clips at a time.
-        workers: processes that decode; 0 decodes in this one.
-        device: ``None`` for a GPU where there is one.
-        progress: show a bar, if this is a terminal.
-        fps: frames per second of folders of pictures, which are videos if it is given.
+        clips: temporal views of a video; ``None`` for the number in the run's own test.
+        crops: spatial views of each clip, likewise.
+        batch: clips per batch.
+        workers: decoding processes; 0 decodes in the main process.
+        device: ``None`` for a GPU if available.
+        progress: show a progress bar in a terminal.
+        fps: frame rate of folders of pictures; if given, they count as videos.
 
     Raises:
         UserError: a number is too small, or there is no such device.
@@ -75,11 +75,11 @@ class Evaluation:
             raise OptionError("device", f"is {self.device}, expected cpu or cuda")
 
 
-Output = tuple[Tensor, Tensor, str]  # logits (classes,), features (d,), and why the video cannot be read, or ""
+Output = tuple[Tensor, Tensor, str]  # logits (classes,), features (d,), reason if the video is unreadable, else ""
 
 
 def _outputs(model: VideoClassifier, data: VideoList, on: torch.device) -> Iterator[Output]:
-    """Yield the output of every video, in its order: the mean over its views, without meaning where it is broken."""
+    """Yield every video's output in order: the mean over its views, meaningless for an unreadable video."""
     views: list[Output] = []  # the current video's logits and features of each clip's crops
     videos = iter(data.listed)
     for raw in data.test_dataloader():
@@ -92,7 +92,7 @@ def _outputs(model: VideoClassifier, data: VideoList, on: torch.device) -> Itera
             views.append(view)
             if len(views) == data.test_clips:
                 each, features, reasons = zip(*views, strict=True)
-                # a reason begins with the path, which is known
+                # a reason begins with the path: remove it
                 broken = next(filter(None, reasons), "").removeprefix(f"{next(videos).path}: ")
                 yield video_logits(torch.cat(each).mean(0), model.view_average), torch.cat(features).mean(0), broken
                 views = []
@@ -100,14 +100,14 @@ def _outputs(model: VideoClassifier, data: VideoList, on: torch.device) -> Itera
 
 @dataclass(frozen=True)
 class VideoPredictions:
-    """Predicted classes of videos, with logits and features, the views of each averaged."""
+    """Predicted classes of videos, with logits and features averaged over views."""
 
     paths: list[Path]  # videos that could be read
-    logits: Tensor  # (videos, classes), of several tasks side by side
+    logits: Tensor  # (videos, classes); several tasks are concatenated
     features: Tensor  # (videos, d), the linear head's input
-    class_names: list[str] | dict[str, list[str]]  # by class number, of each task if there are several
-    broken: dict[Path, str]  # why the others could not be read
-    ranked: list[RankedVideo]  # the most probable classes of each of paths, and whether the model was trained on it
+    class_names: list[str] | dict[str, list[str]]  # by class number; a dict for several tasks
+    broken: dict[Path, str]  # unreadable videos and the reasons
+    ranked: list[RankedVideo]  # each path's most probable classes, and whether the model was trained on the video
 
 
 @dataclass(frozen=True)
@@ -115,12 +115,12 @@ class TrainedModel:
     """A trained model, its class names and the settings of its clips."""
 
     model: VideoClassifier  # on the CPU, in eval mode
-    class_names: list[str] | dict[str, list[str]]  # by class number, of each task if there are several
+    class_names: list[str] | dict[str, list[str]]  # by class number; a dict for several tasks
     settings: dict[str, Any]  # arguments of a data set, see stored_settings()
-    trained_on: str = ""  # videos, see lit_video.video.trained_on; empty of published weights, where nobody knows
+    trained_on: str = ""  # videos, see lit_video.video.trained_on; empty if unknown (published weights)
 
     def saw(self, videos: Sequence[VideoRecord]) -> list[bool | None]:
-        """Return whether the model was trained on each video, by path or content; ``None`` where nobody knows."""
+        """Return whether the model was trained on each video, by path or content; ``None`` if unknown."""
         return [*seen(self.trained_on, videos)] if self.trained_on else [None] * len(videos)
 
     def predict(self, videos: Paths, top: int = 5, evaluation: Evaluation | None = None) -> VideoPredictions:
@@ -141,8 +141,8 @@ def load(source: str | Path | TrainedModel) -> TrainedModel:
     """Load a trained model with its classes and the settings of its clips.
 
     Args:
-        source: a run's folder, as ``finetune`` prints it, or its ``last.ckpt``; the name of published weights that have
-            been fetched (unnamed classes are called by their numbers); or a loaded model.
+        source: a run's folder (``finetune`` prints it) or its ``last.ckpt``; the name of fetched published weights
+            (unnamed classes get numbers); or a loaded model.
 
     Raises:
         UserError: there is no such run, its checkpoint is wrong, or the weights have not been fetched or do not fit.
@@ -161,7 +161,7 @@ def load(source: str | Path | TrainedModel) -> TrainedModel:
         settings = restored_settings(stored["data"])
         VideoList([], **settings)
         known = joined(str(stored.get("trained_on") or ""))
-    except Exception as error:  # any content may stand there instead
+    except Exception as error:  # the file may hold any other content
         raise OptionError("ckpt", f"{path} has settings of no data set: {one_line(error)}") from error
     return TrainedModel(model, stored["class_names"], settings, known)
 
@@ -179,8 +179,8 @@ def stream(model: VideoClassifier | VideoTransformer | str | Path) -> Stream:
             :func:`~lit_video.inference.predict.load`.
 
     Returns:
-        A function of the next frames, ``(b, 3, t, height, width)``, float, normalised, to the logits after each of
-        them, ``(b, t, classes)``, see :class:`~lit_video.network.streaming.Stream`; ``reset()`` begins new videos.
+        A callable that maps the next normalised float frames ``(b, 3, t, height, width)`` to logits after each frame
+        ``(b, t, classes)``, see :class:`~lit_video.network.streaming.Stream`. ``reset()`` starts new videos.
 
     Raises:
         ValueError: the model cannot stream.
@@ -227,12 +227,12 @@ def predict(
     Args:
         ckpt: see :func:`load`: a loaded model, a run's folder, ``hub:NAME``.
         videos: files, folders (all videos below them) and patterns.
-        top: classes to name of each video.
+        top: number of classes to return for each video.
         evaluation: views, batches and device; ``None`` for the defaults.
 
     Raises:
-        UserError: an argument or the checkpoint is wrong, or there is no video. One that cannot be read is no error:
-            see ``broken``.
+        UserError: an argument or the checkpoint is wrong, or there is no video. Unreadable videos raise
+            no error: see ``broken``.
     """
     if top < 1:
         raise OptionError("top", f"is {top}, expected a whole number from 1")
@@ -252,14 +252,11 @@ def predict(
 
 
 def video_list(trained: TrainedModel, records: Sequence[VideoRecord], evaluation: Evaluation) -> VideoList:
-    """Build the data set of videos to evaluate, with the views of ``evaluation`` or the model's own.
-
-    Videos are probed anew: in a long process a path may hold another video than before.
-    """
+    """Build the data set of videos to evaluate, with the views of ``evaluation`` or the model's own."""
     views = dict(zip(data_names("counts"), (evaluation.clips, evaluation.crops), strict=True))
     settings = trained.settings | {name: count for name, count in views.items() if count}
     loading: dict[str, Any] = {"batch_size": evaluation.batch, "num_workers": evaluation.workers, "broken": "report"}
-    forget_tables()
+    forget_tables()  # in a long process a path may hold a new video
     try:
         return VideoList(records, **settings, **loading)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Features of videos in the plane, and their picture."""
+"""Projection of video features to two dimensions, and its scatter plot."""
 
 from collections.abc import Sequence
 
@@ -15,14 +15,14 @@ PERPLEXITY = 30.0  # t-SNE's size of a neighbourhood
 
 
 def project(features: NDArray[np.floating], seed: int = 0) -> NDArray[np.float64]:
-    """Project ``features (n, d)`` to points of the plane ``(n, 2)``, neighbours near each other.
+    """Project features ``(n, d)`` to points ``(n, 2)`` that keep neighbours close.
 
     Source: t-SNE, van der Maaten and Hinton, JMLR 9 (2008).
 
     Raises:
         UserError: there are fewer than five videos, or their features are equal.
     """
-    from sklearn.manifold import TSNE  # here, because it sets variables for OpenMP
+    from sklearn.manifold import TSNE  # imported late: it sets variables for OpenMP
 
     if len(features) < FEWEST:
         raise UserError(f"{len(features)} videos could be read, which is too few to show neighbours")
@@ -34,7 +34,7 @@ def project(features: NDArray[np.floating], seed: int = 0) -> NDArray[np.float64
 
 
 def points_figure(points: NDArray[np.float64], classes: Sequence[str], hollow: Sequence[bool], title: str) -> Figure:
-    """Draw points ``(n, 2)`` with a colour and mark for each class; ``hollow`` says which are not filled."""
+    """Draw points ``(n, 2)`` with a colour and marker for each class; ``hollow`` marks unfilled points."""
     of_class, unfilled = np.array(classes), np.array(hollow)
     figure = Figure(figsize=(8.5, 6), layout="constrained")
     axes = figure.subplots()

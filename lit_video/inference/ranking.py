@@ -1,4 +1,4 @@
-"""Predictions ranked, printed and written."""
+"""Ranking of predicted classes, as tables and files."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from lit_video.utils.text import text_table
 
 ClassNames = list[str] | dict[str, list[str]]
 ONLY_TASK = "class"
-YES = {True: "yes", False: "no", None: ""}  # a table's column: was the model trained on the video
+YES = {True: "yes", False: "no", None: ""}  # values of the column trained_on
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """A class, or one of each task, and its probability."""
+    """A class, or a combination of the tasks' classes, and its probability."""
 
     name: str
     probability: float
@@ -33,10 +33,10 @@ class RankedVideo:
     """Predicted classes of one video."""
 
     path: Path  # the video
-    # the most probable first, of each task; a single task is called class. For several tasks their combinations as
-    # well: action, where the tasks are verb and noun, else all
+    # by task, most probable first; a single task is called class. Several tasks also have their combinations: action
+    # for verb and noun, else all
     ranked: dict[str, list[Ranked]]
-    trained_on: bool | None = None  # unknown: None
+    trained_on: bool | None = None  # ``None`` if unknown
 
 
 def ranked_videos(
@@ -47,9 +47,9 @@ def ranked_videos(
     several_labels: bool = False,
     trained_on: Sequence[bool | None] = (),
 ) -> list[RankedVideo]:
-    """Rank the classes of every video: logits ``(videos, classes)``, the tasks' side by side.
+    """Rank every video's classes by logits ``(videos, classes)``; several tasks are concatenated.
 
-    The probabilities of a task's classes add up to one; those of ``several_labels`` are independent.
+    A task's probabilities add up to one; with ``several_labels`` they are independent.
     """
     for path, finite in zip(paths, logits.isfinite().all(1).tolist(), strict=True):
         if not finite:  # softmax and rank would still give a class
@@ -85,7 +85,7 @@ def combined(tasks: Sequence[list[Ranked]], top: int) -> list[Ranked]:
 
 
 def table_of(videos: Sequence[RankedVideo]) -> str:
-    """Return a table of all videos, ranks below each other."""
+    """Return a text table with a line per video and rank."""
     tasks, marked = list(videos[0].ranked), any(video.trained_on for video in videos)
     body = []
     for video in videos:
@@ -97,7 +97,7 @@ def table_of(videos: Sequence[RankedVideo]) -> str:
 
 
 def write_ranking(path: Path, videos: Sequence[RankedVideo], broken: Mapping[Path, str]) -> None:
-    """Write a ``.csv`` with a row per rank; videos that could not be read with the reason.
+    """Write a ``.csv`` with a row per video and rank, and a row with the reason for each unreadable video.
 
     Raises:
         OSError: the file cannot be written.
@@ -109,16 +109,16 @@ def write_ranking(path: Path, videos: Sequence[RankedVideo], broken: Mapping[Pat
 
 
 def rank_rows(ranked: Mapping[str, Sequence[Ranked]]) -> Iterator[tuple[str, int, str, float]]:
-    """Task, rank, name and probability, for a CSV."""
+    """Yield task, rank, name and probability for the rows of a CSV."""
     for task, best in ranked.items():
         for rank, one in enumerate(best, 1):
             yield task, rank, one.name, one.probability
 
 
 def write_features(path: Path, videos: Sequence[Path], features: Tensor, logits: Tensor, names: ClassNames) -> None:
-    """Write arrays: ``features`` (videos, d), ``paths``, ``logits`` (videos, classes), ``class_names``, ``tasks``.
+    """Write an ``.npz``: ``features`` (videos, d), ``paths``, ``logits`` (videos, classes), ``class_names``, ``tasks``.
 
-    The last two name the columns of ``logits``. Nothing is pickled: ``numpy.load`` opens it as it is.
+    ``class_names`` and ``tasks`` name the columns of ``logits``. Nothing is pickled.
     """
     columns = names if isinstance(names, dict) else {ONLY_TASK: names}
     pairs = [(task, name) for task, of_task in columns.items() for name in of_task]

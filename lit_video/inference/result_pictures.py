@@ -1,4 +1,4 @@
-"""Draw a test's confusion matrix, learning curves, and a table's accuracies: of its rows, and by group of classes."""
+"""Figures of results: confusion matrix, learning curves, and a table's accuracies by row and by group of classes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from lit_video.utils.figures import short
 Curve = Sequence[tuple[float, float]]  # epoch, value
 
 INK, QUIET, RULE, FIRST = (LIGHT[name] for name in ("ink", "quiet", "rule", "s0"))
-ON_FIRST = "#fefefe"  # no colour of the page's, which would turn dark with it
+ON_FIRST = "#fefefe"  # not in LIGHT: a dark page would replace it
 STYLE: dict[Any, Any] = {
     "font.size": 9,
     "text.color": INK,
@@ -32,8 +32,8 @@ STYLE: dict[Any, Any] = {
     "ytick.labelcolor": INK,
 }
 DARK_CELL = 0.7  # share above which a cell's number is white
-NAMED, NUMBERED = 7.0, 20.0  # points of a cell from which there is room for names, and for counts
-MANY = 32  # classes above which cells are too small to see faint ones: their opacity is the share's root
+NAMED, NUMBERED = 7.0, 20.0  # smallest cells, in points, with names and with counts
+MANY = 32  # with more classes, opacity is the root of the share: small faint cells are hard to see
 MARKS = "osD^vPX<>"
 
 
@@ -45,7 +45,7 @@ def style_of(number: int) -> dict[str, Any]:
 
 @matplotlib.rc_context(STYLE)
 def confusion_figure(counts: NDArray[np.int64], classes: Sequence[str], title: str = "", side: float = 3.0) -> Figure:
-    """Draw videos by class (rows) and by what they were taken for (columns), the stronger the larger the class's share.
+    """Draw videos by true class (rows) and predicted class (columns), coloured by share of the true class.
 
     ``counts`` are ``(classes, classes)``; a class without a video stays blank. ``side`` is in inches, without names.
     """
@@ -63,9 +63,9 @@ def confusion_figure(counts: NDArray[np.int64], classes: Sequence[str], title: s
 
 @matplotlib.rc_context(STYLE)
 def curves_figure(quantity: str, lines: Mapping[str, tuple[Curve, Sequence[Curve]]], names: Sequence[str]) -> Figure:
-    """Draw a quantity over epochs: each row's mean with marks, and thin lines of its seeds.
+    """Draw a quantity over epochs: each row's mean with markers, its seeds as thin lines.
 
-    ``names`` are all rows in the order of their colours.
+    ``names`` lists all rows in the order of colours.
     """
     figure, axes = _axes(4.6, 2.7, "")
     for name, (mean, seeds) in lines.items():
@@ -83,7 +83,7 @@ def curves_figure(quantity: str, lines: Mapping[str, tuple[Curve, Sequence[Curve
 
 @matplotlib.rc_context(STYLE)
 def rows_figure(names: Sequence[str], sides: Mapping[str, Sequence[tuple[float, float] | None]]) -> Figure:
-    """Draw each row's accuracy and its deviation over seeds, in percent, on an axis of its own for paper and ours."""
+    """Draw each row's accuracy and its deviation over seeds, in percent, on separate axes for paper and ours."""
     height = 0.26 * len(names) + 0.2
     figure = Figure(figsize=(2.4 * len(sides), height))
     for i, (side, values) in enumerate(sides.items()):
@@ -103,7 +103,7 @@ def rows_figure(names: Sequence[str], sides: Mapping[str, Sequence[tuple[float, 
 
 @matplotlib.rc_context(STYLE)
 def heat_map(groups: Groups, title: str = "") -> Figure:
-    """Draw rows by groups, the stronger a cell's colour the higher its accuracy; behind a row's name its reach."""
+    """Draw accuracies of rows by groups as a heat map; row labels include the temporal reach."""
     figure, axes = _axes(0.38 * len(groups.names), 0.26 * len(groups.rows), title)
     names = [" | ".join(filter(None, (row["label"], reach_text(row)))) for row, _ in groups.rows]
     shares = np.array([[(value or 0) / 100 for value in values] for _, values in groups.rows])
@@ -116,7 +116,7 @@ def heat_map(groups: Groups, title: str = "") -> Figure:
 
 
 def _axes(width: float, height: float, title: str) -> tuple[Figure, Axes]:
-    """Return a figure filled by its only axes, in inches; ``bbox_inches="tight"`` keeps text outside of them."""
+    """Return a figure of this size in inches, filled by one axes; ``bbox_inches="tight"`` keeps text outside it."""
     figure = Figure(figsize=(width, height))
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_title(title, loc="left", fontsize=10, pad=10)
@@ -135,7 +135,7 @@ def _numbers(axes: Axes, shares: NDArray[np.floating], texts: NDArray[np.str_]) 
 
 
 def _names(axes: Axes, rows: Sequence[str], size: float, columns: Sequence[str] = (), **style: Any) -> None:
-    """Write names beside the cells; columns have those of the rows unless others are given."""
+    """Label rows and columns; columns take the names of the rows by default."""
     columns = columns or rows
     axes.set_yticks(range(len(rows)), rows, fontsize=size, parse_math=False)
     axes.set_xticks(range(len(columns)), columns, fontsize=size, parse_math=False, **style)

@@ -1,21 +1,18 @@
 """Attention rollout through any network here: each patch's share in a token's output.
 
-The rollout of an attention step with residual is 0.5 (I + A), where A are its weights, averaged over the heads; that of
-a network is the product over its steps (arXiv:2005.00928, section 3). Three passes compute it, the same for every
-scheme:
+An attention step with residual and weights A, averaged over the heads, has the rollout 0.5 (I + A). A network's rollout
+is the product over its steps (arXiv:2005.00928, section 3). Three passes compute it for any scheme:
 
-1. The network takes the clip, and the weights of every attention are recorded (:class:`Recording`).
-2. The *routing network* is run: the same modules, so that tokens are grouped, copied, averaged and shifted exactly as
-   in the original, but linear: norms and activations pass their input on, every linear layer takes the mean of its
-   channels, MLPs add nothing, attention applies the recorded weights. All its tokens are ones, and every sum is divided
-   by its own value. So each token stays one, and each step is a weighted mean of the tokens before it: (I + A) x, with
-   rows that sum to one.
-3. The gradient of an output by the input tokens then is that output's row of the rollout.
+1. Run the network on the clip and record the weights of every attention (:class:`Recording`).
+2. Run the *routing network*: the same modules, so that tokens are grouped, copied, averaged and shifted as before, but
+   linear. Norms and activations are identities, linear layers average their channels, MLPs add nothing, and attention
+   applies the recorded weights. All input tokens are ones, and every sum is divided by its own value. So each token
+   stays one, and each step is a weighted mean of the previous tokens: (I + A) x, with rows that sum to one.
+3. Take the gradient of an output by the input tokens: the output's row of the rollout.
 
-Channels that are read from other frames matter (mixing attention): a head's value consists of channels of several
-frames, so that relevance goes to a frame with its share of them. Zeros beyond the clip's ends are no token,
-and what is left of the step is what sums to one. Keys that come from other frames act on the weights; as in any
-rollout, relevance follows the values.
+In mixing attention a head's value has channels of several frames: each frame gets relevance by its share of channels.
+Zeros beyond the clip's ends are not tokens; the rest of the step sums to one. Keys of other frames only change the
+weights: as in any rollout, relevance follows the values.
 """
 
 import math
@@ -39,7 +36,7 @@ POSITIONS = "pos_embed"
 
 
 class Recording(TorchFunctionMode):
-    """Keeps the weights ``(..., a, m, j)`` of every attention in a computation, in order."""
+    """Recorder of the weights ``(..., a, m, j)`` of every attention in a computation, in order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +58,7 @@ class Recording(TorchFunctionMode):
 
 
 class Routing(TorchFunctionMode):
-    """Makes a computation linear, with recorded attention, and every sum of tokens a weighted mean."""
+    """Mode that makes a computation linear, with recorded attention and sums of tokens as weighted means."""
 
     def __init__(self, weights: Sequence[Tensor]) -> None:
         super().__init__()
@@ -86,10 +83,7 @@ def route(module: nn.Module, weights: Sequence[Tensor], *inputs: Any) -> Any:
 
 
 def routing_parameters(module: nn.Module) -> dict[str, Tensor]:
-    """Return a routing network's parameters: linear layers average, MLPs and positions add 0, learnt tokens are 1.
-
-    The embedding of a clip keeps its parameters, as it takes no part.
-    """
+    """Return a routing network's parameters: linear layers average, MLPs and positions add 0, learnt tokens are 1."""
     silent = {id(inner) for mlp in module.modules() if isinstance(mlp, MLP) for inner in mlp.modules()}
     parameters: dict[str, Tensor] = {}
     for prefix, inner in module.named_modules():
@@ -98,7 +92,7 @@ def routing_parameters(module: nn.Module) -> dict[str, Tensor]:
             last = name.rpartition(".")[2]
             adds = last == POSITIONS or (linear and last == "bias")
             value = 0.0 if adds or id(inner) in silent else 1 / parameter.shape[-1] if linear else 1.0
-            if not name.startswith("embed."):
+            if not name.startswith("embed."):  # :func:`rollout` replaces the embedding's output
                 parameters[name] = parameter.new_full((), value).expand(parameter.shape)
     return parameters
 
@@ -108,15 +102,15 @@ class Rollout:
     """Relevance of every patch, and the logits."""
 
     patches: Tensor  # share of every patch in the output, (t, h, w), at least 0
-    other: float  # share of what is no patch: class tokens and other learnt tokens. With patches it sums to 1
+    other: float  # share of class tokens and other learnt tokens: 1 minus the sum of patches
     logits: Tensor  # (1, classes)
 
 
 def rollout(network: VideoTransformer, clip: Tensor) -> Rollout:
-    """Follow the attention of a network in eval mode from its output back to all patches.
+    """Compute the relevance of every patch for the output of a network in eval mode.
 
-    The output is what is classified: the class token, or the mean over those of the frames or over all tokens, through
-    the temporal layers where the network has some.
+    The output is the classifier's input: the class token, the mean over the frames' class tokens, or the mean over all
+    tokens, after the temporal layers if there are any.
 
     Args:
         network: any video transformer.
@@ -136,7 +130,7 @@ def rollout(network: VideoTransformer, clip: Tensor) -> Rollout:
         try:
             out = route(network, recording.weights, clip)
             (shares,) = torch.autograd.grad(out[0, 0], ones)
-        except Exception as error:  # a scheme of one's own, whose operations are replaced here
+        except Exception as error:  # a user's scheme may need operations that are replaced here
             raise ValueError(f"the rollout cannot follow the scheme: {error}") from error
     if not torch.allclose(out, torch.ones_like(out), atol=1e-3):
         raise ValueError(f"{type(network).__name__} holds layers that the rollout does not know")
@@ -145,7 +139,7 @@ def rollout(network: VideoTransformer, clip: Tensor) -> Rollout:
 
 
 def patch_places(tokens: int, grid: Grid, prefix: int = 1) -> Tensor:
-    """Return each patch's index ``(t, h, w)`` among ``tokens``, after ``prefix`` others of the clip or of its frame."""
+    """Return each patch's token index ``(t, h, w)``; ``prefix`` learnt tokens lead the clip or each frame."""
     patches = grid.t * grid.h * grid.w
     each = torch.arange(tokens)
     each = each.view(grid.t, -1)[:, prefix:] if tokens == patches + prefix * grid.t else each[tokens - patches :]
@@ -153,7 +147,7 @@ def patch_places(tokens: int, grid: Grid, prefix: int = 1) -> Tensor:
 
 
 def tubelet_frames(patches: Patches, frames: int) -> list[list[int]]:
-    """Return the frames of each tubelet of a clip; uniform frame sampling does not use all."""
+    """Return the frames of each tubelet of a clip; uniform frame sampling skips some."""
     sampled = patches.sampled_frames
     used = list(range(frames)) if sampled is None else uniform_frames(frames, sampled)
     return [used[i : i + patches.tubelet] for i in range(0, len(used), patches.tubelet)]

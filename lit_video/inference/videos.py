@@ -1,4 +1,4 @@
-"""Videos that a user names: files and folders."""
+"""Videos given by paths of files and folders."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,11 +7,11 @@ from lit_video.errors import OptionError, UserError
 from lit_video.utils.files import COMMON, PICTURES, files_below, is_video
 from lit_video.video.clips import VideoRecord
 
-Paths = str | Path | Sequence[str | Path | VideoRecord]  # records are taken as they are
+Paths = str | Path | Sequence[str | Path | VideoRecord]  # records are returned unchanged
 
 
 def find_videos(videos: Paths, fps: float | None = None) -> list[VideoRecord]:
-    """Find videos by path and folder (all below it, by their ending), each once; labels mean nothing.
+    """Find videos by file or folder (recursively, by file extension), each once; labels are placeholders.
 
     Folders of pictures count as videos if their frame rate ``fps`` is given.
     """

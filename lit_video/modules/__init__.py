@@ -1,4 +1,4 @@
-"""Model families as LightningModules, whose arguments are the flat YAML names of the papers' knobs."""
+"""Model families as LightningModules."""
 
 from lit_video.modules.classifier import VideoClassifier
 from lit_video.modules.convnet import ConvNet

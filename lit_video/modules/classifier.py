@@ -40,7 +40,7 @@ from lit_video.weights.reading import CHECKPOINT_KEY, COMPILED, MODEL_KEY
 from lit_video.weights.settings import WeightsSettings
 
 START = model_names("files", "start")
-# in a checkpoint beside the hyper-parameters, which ``load_from_checkpoint`` overwrites by what it is given
+# stored apart from the hyper-parameters, which arguments of ``load_from_checkpoint`` overwrite
 CHECKED = ("family", "size", *model_names("function", "shape", "clip", "classes"))
 
 
@@ -49,14 +49,14 @@ class VideoClassifier(LightningModule):
 
     Logs ``train/loss`` of every optimizer step, ``train/clip_top1``; ``val/loss``, ``val/clip_top1`` and
     ``val/clip_top5`` (the centre view); ``test/video_top1``, ``test/video_top5`` (all views of a video averaged, every
-    video once) and ``test/videos``: in percent, over all processes; for each of several loaders.
+    video once) and ``test/videos``. All are over all processes and for each of several loaders, accuracies in percent.
 
-    Several tasks (Epic-Kitchens' verb and noun, as in X-ViT's section 4) share out the columns of one linear layer; the
-    loss is the sum of their cross entropies. These accuracies then count what is right in all tasks,
-    ``val/TASK_top1``, ``test/TASK_top1``, ... one task (see :class:`~lit_video.modules.metrics.VideoAccuracy`).
+    Several tasks (Epic-Kitchens' verb and noun, as in X-ViT's section 4) split the columns of one linear layer. The
+    loss is the sum of their cross entropies. A prediction is then right if it is right in all tasks;
+    ``val/TASK_top1``, ``test/TASK_top1``, ... are of one task (see :class:`~lit_video.modules.metrics.VideoAccuracy`).
 
-    With several labels per video the loss is binary cross entropy, ``val/mean_average_precision`` and
-    ``test/mean_average_precision`` are logged too, and a prediction is right if it is one of the labels.
+    With several labels per video the loss is binary cross entropy, and a prediction is right if it is one of them;
+    ``val/mean_average_precision`` and ``test/mean_average_precision`` are logged too.
 
     Args:
         network: clips ``(b, 3, t, height, width)`` to logits ``(b, classes)``.
@@ -142,7 +142,7 @@ class VideoClassifier(LightningModule):
         if several_labels and view_average == "softmax":
             raise ValueError("view_average is softmax, but a video may have several labels, which have no softmax")
         self.val_accuracy, self.test_accuracy = self._metric(), self._metric()
-        # the last optimizer step: loss; clips that were right and clips that could be read, means over batches
+        # the last optimizer step's means over batches: loss; numbers of right and of readable clips
         self.step_loss = torch.tensor(0.0)
         self.step_hits = torch.zeros(2)
         self._batches: list[Tensor] = []  # this step's loss and hits
@@ -150,11 +150,11 @@ class VideoClassifier(LightningModule):
 
     @property
     def scheme_name(self) -> str:
-        """Name in comparisons of schemes: the family, and the kind of its attention, without sizes and windows."""
+        """Name in comparisons of schemes: the family and its kind of attention, without sizes and windows."""
         return type(self).__name__
 
     def forward(self, clip: Tensor) -> Tensor:
-        """Return logits ``(b, classes)`` of normalised clips ``(b, 3, t, height, width)``, in the type of the weights.
+        """Return logits ``(b, classes)`` of normalised clips ``(b, 3, t, h, w)``, computed in the weights' dtype.
 
         Raises:
             ValueError: a clip has other axes, or another number of frames.
@@ -170,7 +170,7 @@ class VideoClassifier(LightningModule):
         return self.network(clip) if dtype == clip.dtype else self.network(clip.to(dtype)).to(clip.dtype)
 
     def _check_axes(self, clip: Tensor) -> None:
-        """Refuse a clip of another layout, or with another number of frames than a transformer's positions in time."""
+        """Refuse a clip of another layout, or with more or fewer frames than the temporal positions."""
         tokens = isinstance(self._plain_network, VideoTransformer)
         in_time = tokens and self.hparams.get("positions", "space-time") == "space-time"
         frames = self.hparams.get("frames") if in_time else None
@@ -183,7 +183,7 @@ class VideoClassifier(LightningModule):
 
     @property
     def num_features(self) -> int:
-        """Number of features of a clip, which the linear classifier reads."""
+        """Number of inputs of the linear classifier."""
         return linear_head(self._plain_network).in_features
 
     def forward_features(self, clip: Tensor) -> Tensor:
@@ -199,18 +199,18 @@ class VideoClassifier(LightningModule):
         self.val_accuracy, self.test_accuracy = self._metric(), self._metric()
 
     def setup(self, stage: str) -> None:
-        """Load the weights to start from; under a trainer later, when a checkpoint would have been restored."""
+        """Load the starting weights; under a trainer they are loaded later, after a checkpoint is restored."""
         if stage == "fit" and self.frozen is not None and not (self.weights or self.image_weights):
             raise UserError(f"model.freeze: {self.frozen}, of a network that starts at random: give model.weights")
         if self._run is None:
             self._start.load(stage)
 
     def on_fit_start(self) -> None:
-        """Load the weights to start from, where a subclass has other optimizers."""
+        """Load the starting weights even if a subclass overrides ``configure_optimizers``."""
         self._start_training()
 
     def _start_training(self) -> None:
-        """Load the weights to start from, and let a data set with features keep those of this backbone."""
+        """Load the starting weights, and cache the backbone's features in a data set that supports it."""
         self._start.load("fit")
         if data := self._videos if getattr(self._videos, "features", None) else None:
             if self.frozen != "backbone":
@@ -225,17 +225,17 @@ class VideoClassifier(LightningModule):
         return StartingWeights(self._plain_network, self._settings, self._videos, **own)
 
     def check_image_weights(self) -> None:
-        """Refuse image weights that do not fit this model, which is on the meta device, before anything is trained."""
+        """Refuse image weights that do not fit, before any training; the model is on the meta device."""
         self._start.check_image()
 
     @property
     def trained_on(self) -> str:
-        """Videos that the model was trained on, see :mod:`lit_video.video.trained_on`; empty where nobody knows."""
+        """Videos that the model was trained on, see :mod:`lit_video.video.trained_on`; empty if unknown."""
         return noted(self._plain_network)
 
     @property
     def _settings(self) -> dict[str, Any]:
-        """Settings, and the family: the class of this package, which a class of one's own may extend."""
+        """Settings and the family: the class of this package that the model is or extends."""
         ours = (kind.__name__ for kind in type(self).__mro__ if kind.__module__.startswith("lit_video."))
         return {**self.hparams, "family": next(ours)}
 
@@ -245,11 +245,11 @@ class VideoClassifier(LightningModule):
 
     @property
     def _plain_network(self) -> Any:
-        """The network itself, where a subclass has put it into ``torch.compile``."""
+        """Network without the wrapper of ``torch.compile``."""
         return getattr(self.network, "_orig_mod", self.network)
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
-        """Load weights by their names, with or without those parts that ``torch.compile`` adds."""
+        """Load weights by name, with or without the prefix of ``torch.compile``."""
         names = {name.replace(COMPILED, ""): name for name in self.state_dict()}
         named = {names.get(name.replace(COMPILED, ""), name): value for name, value in state_dict.items()}
         return super().load_state_dict(named, strict, assign)
@@ -266,7 +266,7 @@ class VideoClassifier(LightningModule):
 
     @property
     def _run(self) -> Trainer | None:
-        """Lightning's trainer; none under Fabric and in a loop of one's own."""
+        """Lightning's trainer; ``None`` under Fabric or in a loop without Lightning."""
         try:
             return self.trainer if self.fabric is None else None
         except RuntimeError:
@@ -274,17 +274,16 @@ class VideoClassifier(LightningModule):
 
     @property
     def _videos(self) -> Any:
-        """The trainer's data set; none in a user's own program."""
+        """Data module of the trainer; ``None`` for a user's own loaders."""
         data = getattr(self._run, "datamodule", None)
         return data if all(hasattr(data, name) for name in ("class_names", *SETTINGS)) else None
 
     def loss(self, logits: Tensor, target: Tensor) -> Tensor:
-        """Cross entropy, the tasks' sum or mean, or binary of several labels; of any targets of a :class:`Batch`.
+        """Return the cross entropy, summed or averaged over tasks; with several labels the binary one.
 
-        Shape: logits ``(b, classes)``; class numbers ``(b,)``, of tasks ``(b, tasks)``, or probabilities like logits.
-        The mean is over all clips of the batch, of which one that could not be read adds nothing: every clip weighs the
-        same, in any batch and process. (A batch norm, though, sees the grey clip.) Mixup gives a clip beside a broken
-        one the weight that it has in the mixture.
+        Shape: logits ``(b, classes)``; class numbers ``(b,)``, with tasks ``(b, tasks)``, or probabilities like logits.
+        The mean is over all clips of the batch. An unreadable clip adds nothing, so every clip has the same weight in
+        any batch and process. (Batch norm does see the grey clip.) In mixup the readable clip keeps its share.
         """
         if self.several_labels:
             return binary_cross_entropy(logits, target) / len(logits)
@@ -293,9 +292,9 @@ class VideoClassifier(LightningModule):
         return losses.mean() if self.task_loss == "mean" else losses.sum()
 
     def training_step(self, batch: Any, batch_idx: int) -> Tensor:
-        """Cross entropy with class numbers or soft targets; a clip is right when all its tasks are.
+        """Return the loss for class numbers or soft targets; a clip is right if all its tasks are.
 
-        Steps take what :func:`~lit_video.video.batch.as_batch` takes.
+        Steps accept the batches of :func:`~lit_video.video.batch.as_batch`.
         """
         taken = self._batch(batch)
         logits, target = self(taken["clip"]), taken["target"]
@@ -307,8 +306,8 @@ class VideoClassifier(LightningModule):
         count, right = read.sum(), (hits & read).sum().float()
         self._batches.append(torch.stack((loss.detach().float(), right, count.float())))
         accuracy = right / count.clamp(min=1)  # among readable clips; 0 without any
-        # Lightning divides the sum of the ranks' integer weights by their number, and cuts off the rest
-        weight: Any = count * run.world_size  # on the device, which is not waited for
+        # Lightning divides the sum of integer weights by the number of ranks, and rounds down
+        weight: Any = count * run.world_size  # stays on the device: no synchronisation
         self.log("train/clip_top1", 100 * accuracy, batch_size=weight, on_step=False, on_epoch=True, sync_dist=True)
         return loss
 
@@ -318,7 +317,7 @@ class VideoClassifier(LightningModule):
         return type(self).training_step is not VideoClassifier.training_step
 
     def _on_before_batch_transfer(self, batch: Any, dataloader_idx: int = 0) -> Any:
-        """Check the classes where the batch still is on the CPU: a GPU would have to be waited for."""
+        """Check the classes while the batch is on the CPU, to avoid a synchronisation of the GPU."""
         batch = super()._on_before_batch_transfer(batch, dataloader_idx)
         if self.num_classes is not None and not (self._steps_of_its_own or self.trainer.predicting):
             check_classes(batch, self.num_classes, self.several_labels)
@@ -329,13 +328,13 @@ class VideoClassifier(LightningModule):
         return labelled(taken, self.num_classes, self.several_labels, training) if self.num_classes else taken
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
-        """Log the step's loss: the mean over its batches and over all processes, as of one process and one batch."""
+        """Log the step's loss: the mean over its batches and all processes."""
         if not self._batches:  # a training step of the user's own
             return
         step = mean_over_ranks(torch.stack(self._batches).mean(0))
         self.step_loss, self.step_hits = step[0], step[1:]
         self._batches.clear()
-        self.log("train/loss", self.step_loss, batch_size=1)  # prog_bar would fetch it in every step
+        self.log("train/loss", self.step_loss, batch_size=1)  # prog_bar would synchronise the GPU in every step
 
     def validation_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
         """Collect the centre views."""
@@ -357,7 +356,7 @@ class VideoClassifier(LightningModule):
         processes = run.world_size if (run := self._run) else 1
 
         def numbers(index: Tensor) -> Tensor:
-            """Return numbers of clips that have no video, by the loader's order."""
+            """Return numbers by the loader's order for clips without a video's number."""
             number = sum(map(len, accuracy.video)) + index
             return shared_numbers(number, self._loaders[loader], processes) if processes > 1 else number
 
@@ -366,11 +365,11 @@ class VideoClassifier(LightningModule):
 
     @property
     def _loaders(self) -> Any:
-        """Loaders of this validation or test; the Trainer's public ones may be those of another."""
+        """Loaders of this validation or test; the Trainer's public attributes may hold others."""
         return self.trainer._evaluation_loop._combined_loader.flattened  # type: ignore[union-attr]
 
     def _log_accuracy(self, split: str, names: dict[str, str]) -> None:
-        """Log what each loader gave, as Lightning names several; nothing after steps of a user's own."""
+        """Log each loader's metrics, under Lightning's names for several; none after a user's own steps."""
         for loader in range(count := len(self._loaders)):
             if (accuracy := self._accuracy(split, loader)).update_called:
                 result, which = accuracy.compute(), f"/dataloader_idx_{loader}" if count > 1 else ""
@@ -379,7 +378,7 @@ class VideoClassifier(LightningModule):
                     self.log(shown + which, result[name], prog_bar=shown == "val/clip_top1", add_dataloader_idx=False)
 
     def on_validation_epoch_start(self) -> None:
-        """Forget the last validation and test, also one that was interrupted."""
+        """Reset the metrics of the last validation or test, which may have been interrupted."""
         for part in self.children():
             if isinstance(part, VideoAccuracy):
                 part.reset()
@@ -399,13 +398,13 @@ class VideoClassifier(LightningModule):
         self._log_accuracy("test", {"top1": "test/video_top1", "top5": "test/video_top5", "videos": "test/videos"})
 
     def predict_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> Tensor:
-        """Return logits ``(b, classes)`` of clips with classes or without; NaN where a video could not be read."""
+        """Return logits ``(b, classes)`` of labelled or unlabelled clips; NaN for unreadable videos."""
         taken = as_batch(batch, torch.clone, labelled=False, features=self.frozen == "backbone")
         return self(taken["clip"]).masked_fill((taken["video"] < 0)[:, None], torch.nan)
 
     @property
     def few_classes(self) -> bool:
-        """True for at most five classes, whose top-5 is always right."""
+        """True for at most five classes: top-5 is always right."""
         return isinstance(self.num_classes, int) and self.num_classes <= 5
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
@@ -413,7 +412,7 @@ class VideoClassifier(LightningModule):
         self._start.refuse_checkpoint(checkpoint)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Add the model's settings and, if there is a data set, its classes, the settings of clips and the videos."""
+        """Add the model's settings and, if there is a data set, its classes, clip settings and videos."""
         checkpoint[MODEL_KEY] = self._checked
         if data := self._videos:
             own = {"model": class_path(type(self)), "data": stored_settings(data), "class_names": data.class_names}
@@ -421,11 +420,11 @@ class VideoClassifier(LightningModule):
             checkpoint[CHECKPOINT_KEY] = own | {"trained_on": known}
 
     def configure_optimizers(self) -> Any:
-        """Make the optimizer, and a rate that follows the step; Lightning calls this once a checkpoint is restored."""
+        """Make the optimizer and its schedule by step; Lightning calls this after it has restored a checkpoint."""
         self._start_training()
         optimizer = make_optimizer(self.optimization, self._plain_network)
         steps = self.trainer.estimated_stepping_batches
-        if not 0 < steps < math.inf:  # -1 of a loader without a length, 0 of an empty one
+        if not 0 < steps < math.inf:  # -1: a loader without length; 0: an empty one
             ends = "trainer.max_steps, or trainer.max_epochs and a loader of known length that is not empty"
             raise UserError(f"the schedule of the learning rate needs an end: give {ends}")
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate(self.optimization, step / steps))

@@ -67,12 +67,12 @@ class ConvNet(VideoClassifier):
         self.architecture = architecture
 
     def on_fit_start(self) -> None:
-        """Refuse bfloat16 on a CPU: gradients of convolutions over time may have read memory that nobody wrote."""
+        """Refuse bfloat16 on a CPU: gradients of temporal convolutions may read uninitialised memory (PyTorch)."""
         if self.device.type == "cpu" and str(self.trainer.precision).startswith("bf16"):
             wrong = "gradients of convolutions over few frames are wrong in bfloat16 on a CPU (a fault of PyTorch)"
             raise UserError(f"trainer.precision: {wrong}; train in 32-true, or on a GPU")
 
     @property
     def scheme_name(self) -> str:
-        """The architecture as its paper writes it."""
+        """Name of the architecture in its paper."""
         return NAMES[self.architecture]

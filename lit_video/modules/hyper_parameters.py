@@ -1,4 +1,4 @@
-"""Hyper-parameters that ``torch.load`` takes from a checkpoint without trust."""
+"""Hyper-parameters that ``torch.load(weights_only=True)`` reads from a checkpoint."""
 
 from dataclasses import asdict, is_dataclass
 from typing import Any
@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 def keep_storable(model: LightningModule) -> None:
-    """Make a model's hyper-parameters plain values, which constructors take back; leave out others with a warning."""
+    """Convert a model's hyper-parameters to plain values that constructors accept; drop others with a warning."""
     plain = {name: _plain(value) for name, value in model.hparams.items()}
     for name in [name for name, value in plain.items() if not _storable(value)]:
         del plain[name]

@@ -1,4 +1,4 @@
-"""Accuracy over videos, every view of every video counted exactly once; numbers over all processes."""
+"""Video accuracy over all processes, every view of every video counted exactly once."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -23,16 +23,16 @@ ViewAverage = Literal["logits", "softmax"]
 class VideoAccuracy(Metric):
     """Top-1 and top-5 accuracy of videos whose views' logits are averaged (X-ViT's release adds raw logits).
 
-    Views are identified by number, so what a distributed sampler repeats to fill its last batch is counted once, and
-    any number of processes gives the result of one.
+    Views are identified by number: the repeats of a distributed sampler, which fill its last batch, count once, and the
+    result does not depend on the number of processes.
 
-    With several tasks a video is right when all its tasks are. Top-k then is over all combinations of their classes
-    (97 x 300 pairs of verb and noun), also those of no training video, ranked by the product of the probabilities that
-    the mean logits give, as Epic-Kitchens-100 ranks actions; of verb and noun it is ``action_top1``, ... as well.
+    With several tasks a video is right if all its tasks are. Top-k ranks all combinations of their classes (97 x 300
+    pairs of verb and noun, also those of no training video) by the product of the mean logits' probabilities, as
+    Epic-Kitchens-100 ranks actions. For verb and noun the results are also named ``action_top1``, ...
 
     Args:
         classes: number of classes of each task, by the task's name; not needed for one task.
-        average: what is averaged over the views: see :func:`view_scores`.
+        average: scores to average over views, see :func:`view_scores`.
     """
 
     video: list[Tensor]
@@ -50,10 +50,10 @@ class VideoAccuracy(Metric):
             self.add_state(name, default=[], dist_reduce_fx="cat")
 
     def update(self, logits: Tensor, target: Tensor, video: Tensor, view: Tensor) -> None:
-        """Take a batch: logits ``(b, classes)``, the others ``(b,)``; of several tasks, target ``(b, tasks)``.
+        """Add a batch: logits ``(b, classes)``, the others ``(b,)``; target ``(b, tasks)`` for several tasks.
 
-        A negative ``video`` could not be read, and is left out, when all is there: which ones they are, only the device
-        knows, and no step waits for it.
+        An unreadable clip has a negative ``video``. It is dropped after the last batch: dropping it here would
+        synchronise the GPU in every step.
         """
         self.logits.append(logits.detach().float())
         self.target.append(target)
@@ -61,7 +61,7 @@ class VideoAccuracy(Metric):
         self.view.append(view)
 
     def _read(self, of_clips: list[Tensor]) -> Tensor:
-        """Join the batches, without the clips that could not be read."""
+        """Concatenate the batches, without unreadable clips."""
         return dim_zero_cat(of_clips)[dim_zero_cat(self.video) >= 0]
 
     def per_video(self) -> tuple[Tensor, Tensor]:
@@ -82,15 +82,15 @@ class VideoAccuracy(Metric):
         return torch.unique(self._read(self.video))
 
     def per_task(self) -> dict[str, tuple[Tensor, Tensor]]:
-        """Return :meth:`per_video` of every task; a single task has an empty name."""
+        """Return :meth:`per_video` by task; a single task has an empty name."""
         logits, target = (per_task(x, self.tasks or None) for x in self.per_video())
         return dict(zip(self.tasks or [""], zip(logits, target, strict=True), strict=True))
 
     def compute(self) -> dict[str, Tensor]:
-        """Return ``top1``, ``top5``, ... in percent, ``videos`` (their number), ``loss``; ``TASK_top1``, ... of tasks.
+        """Return ``top1``, ``top5``, ... in percent, ``videos`` (their number), ``loss``; ``TASK_top1``, ... by task.
 
-        The loss is the cross entropy of mean logits, summed over tasks. Without any readable video
-        and of logits that are not finite, loss and accuracies are no numbers (NaN).
+        The loss is the cross entropy of mean logits, summed over tasks. Without a readable video, or if logits are not
+        finite, loss and accuracies are NaN.
         """
         tasks, depth = self.per_task(), max(TOP)
         finite = torch.stack([logits.isfinite().all() for logits, _ in tasks.values()]).all()
@@ -107,9 +107,9 @@ class VideoAccuracy(Metric):
 
 
 def view_scores(logits: Tensor, average: ViewAverage, classes: Classes | None) -> Tensor:
-    """Return what is averaged over a video's views: its logits ``(views, classes)``, or their softmax in each task.
+    """Return the scores to average over a video's views: logits ``(views, classes)``, or their softmax in each task.
 
-    X-ViT's and ViViT's releases average logits, as TimeSformer's does; its paper (Appendix A) and PySlowFast average
+    The releases of X-ViT, ViViT and TimeSformer average logits; TimeSformer's paper (Appendix A) and PySlowFast average
     softmax scores.
     """
     if average == "logits":
@@ -118,14 +118,14 @@ def view_scores(logits: Tensor, average: ViewAverage, classes: Classes | None) -
 
 
 def video_logits(scores: Tensor, average: ViewAverage) -> Tensor:
-    """Return logits with the probabilities of a video's mean scores, whatever was averaged."""
+    """Return a video's logits: its mean logits, or the logarithm of its mean softmax scores."""
     return scores if average == "logits" else scores.clamp(min=torch.finfo(scores.dtype).tiny).log()
 
 
 class VideoPrecision(VideoAccuracy):
-    """Mean average precision of videos with several labels each, and whether the best classes are among them.
+    """Mean average precision and top-k accuracy of videos with several labels.
 
-    Averages precision over the videos by rank, then over the classes that have videos, as Charades reports it.
+    Precision is averaged over videos by rank, then over the classes that have videos, as for Charades.
     Targets are ``(b, classes)``, a one or zero for each class.
     """
 
@@ -141,16 +141,16 @@ class VideoPrecision(VideoAccuracy):
 
 
 def average_precision(logits: Tensor, target: Tensor) -> Tensor:
-    """Average precision ``(classes,)``, 0 to 1, of logits and ones and zeros ``(videos, classes)``; NaN of no video."""
+    """Return average precision ``(classes,)``, 0 to 1, for 0/1 targets ``(videos, classes)``; NaN without a video."""
     precision = logits.new_full(logits.shape[1:], torch.nan)
     for number in target.any(0).nonzero()[:, 0].tolist():
-        rank = torch.unique(logits[:, number], return_inverse=True)[1]  # probabilities of large logits are all 1
+        rank = torch.unique(logits[:, number], return_inverse=True)[1]  # sigmoids of large logits are all 1
         precision[number] = binary_average_precision(rank / len(logits), target[:, number].long())
     return precision
 
 
 def binary_cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
-    """Binary cross entropy with several labels ``(b, classes)``: mean over classes, sum over clips without -100."""
+    """Return binary cross entropy for targets ``(b, classes)``: mean over classes, sum over clips without -100."""
     each = F.binary_cross_entropy_with_logits(logits, target.clamp(min=0).to(logits), reduction="none").mean(1)
     return (each * (target >= 0).all(1)).sum()
 
@@ -158,9 +158,9 @@ def binary_cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
 def ranked_hits(tasks: Sequence[tuple[Tensor, Tensor]], depth: int) -> Tensor:
     """Return whether the n-th best combination of the tasks' classes is the target: bool ``(videos, at most depth)``.
 
-    Each task gives logits ``(videos, classes)`` and a target ``(videos,)``. Logits rank combinations as log
-    probabilities do: they differ by a constant per video and task. The best combinations consist of each task's best
-    classes, so that no more than ``depth`` of either are needed.
+    Each task gives logits ``(videos, classes)`` and a target ``(videos,)``. Sums of logits rank
+    combinations like log probabilities: both differ by a constant per video and task. The best combinations consist of
+    each task's best classes, so ``depth`` of each are enough.
     """
     score = tasks[0][0].new_zeros(len(tasks[0][0]), 1)
     hit = torch.ones_like(score, dtype=torch.bool)
@@ -174,7 +174,7 @@ def ranked_hits(tasks: Sequence[tuple[Tensor, Tensor]], depth: int) -> Tensor:
 
 
 def right_clips(logits: Tensor, target: Tensor, classes: Classes | None, several_labels: bool) -> Tensor:
-    """Return whether each clip's prediction is right, in all its tasks, or one of its several labels: bool ``(b,)``."""
+    """Return whether each clip's prediction is right in all tasks, or is one of its labels: bool ``(b,)``."""
     if several_labels:
         return target.gather(1, logits.argmax(1, keepdim=True))[:, 0] >= 0.5
     return (class_numbers(logits, classes) == class_numbers(target, classes)).all(0)
@@ -183,7 +183,7 @@ def right_clips(logits: Tensor, target: Tensor, classes: Classes | None, several
 def mean_over_ranks(value: Tensor) -> Tensor:
     """Return the mean of all processes' values; all of them must call it.
 
-    The host does not wait for the device, as it does in Lightning's own reduction, which sets a barrier.
+    Unlike Lightning's own reduction there is no barrier, so the host does not wait for the device.
     """
     if not dist.is_available() or not dist.is_initialized():
         return value
@@ -193,12 +193,9 @@ def mean_over_ranks(value: Tensor) -> Tensor:
 
 
 def shared_numbers(number: Tensor, loader: Any, processes: int) -> Tensor:
-    """Return the clips' numbers over all processes, which must share them by a sampler whose order is known.
-
-    Lightning's repeats the first clips to fill the last batch.
-    """
+    """Return the clips' numbers over all processes; refuse samplers other than ``DistributedSampler``."""
     sampler = getattr(getattr(loader, "batch_sampler", None), "sampler", loader)
-    if type(sampler) is DistributedSampler:
+    if type(sampler) is DistributedSampler:  # fills the last batch with the first clips again
         return (number * sampler.num_replicas + sampler.rank) % len(sampler.dataset)  # type: ignore[arg-type]
     share = f"{processes} processes share clips by a {type(sampler).__name__}, and might count one twice"
     raise UserError(f"{share}: make a batch a mapping with clip, target and video, the number of a clip's video")

@@ -65,14 +65,14 @@ class Optimization:
 
 
 def optimization_of(given: Optimization | Mapping[str, Any] | None) -> Optimization:
-    """Optimization as it is, by its fields as a checkpoint stores them, or the default one."""
+    """Return an optimization unchanged, built from a checkpoint's fields, or the default."""
     return given if isinstance(given, Optimization) else Optimization(**given or {})
 
 
 def make_optimizer(config: Optimization, module: nn.Module) -> torch.optim.Optimizer:
-    """Make the optimizer over what is trained: decayed weights; norms, biases, tokens and positions without decay.
+    """Make the optimizer of the trained parameters; norms, biases, tokens and positions have no weight decay.
 
-    On a GPU SGD and AdamW are fused: one kernel for many parameters.
+    SGD and AdamW are fused on a GPU: one kernel for many parameters.
     """
     groups = parameter_groups(config, module)
     fused = all(parameter.is_cuda for parameter in module.parameters()) or None  # PyTorch's own choice elsewhere
@@ -88,16 +88,13 @@ def make_optimizer(config: Optimization, module: nn.Module) -> torch.optim.Optim
         optimizer = torch.optim.SGD(
             groups, lr=config.lr, momentum=config.momentum, nesterov=config.nesterov, fused=fused
         )
-    # the gradient scaler unscales: Lightning clips no gradients that a fused optimizer would unscale itself
+    # let the gradient scaler unscale: Lightning refuses to clip gradients that a fused optimizer unscales
     optimizer._step_supports_amp_scaling = False
     return optimizer
 
 
 def parameter_groups(config: Optimization, module: nn.Module) -> list[dict[str, object]]:
-    """Group parameters by decay and by their layer's rate, the highest rates first.
-
-    Parameters of two or more axes decay, but for tokens and positions.
-    """
+    """Group parameters by decay and by their layer's rate, the highest rates first."""
     trained = {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
     layers = {name: _layer(name) for name in trained}
     top = 1 + max((layer for layer in layers.values() if layer is not None), default=0)
@@ -116,7 +113,7 @@ def parameter_groups(config: Optimization, module: nn.Module) -> list[dict[str, 
 
 
 def _layer(name: str) -> int | None:
-    """Layer of a parameter, counted from the patches; ``None`` above the last numbered block."""
+    """Return a parameter's layer, counted from the patches; ``None`` above the last numbered block."""
     block = re.search(r"(?:^|\.)blocks\.(\d+)\.(?:layers\.(\d+)\.)?", name)  # a Perceiver's layers are in one block
     if block:
         return 1 + int(block[1]) + int(block[2] or 0)
@@ -124,7 +121,7 @@ def _layer(name: str) -> int | None:
 
 
 def rate(config: Optimization, progress: float) -> float:
-    """Learning rate over its base at ``progress`` (0 to 1): half a cosine or steps, after a linear warm-up."""
+    """Return the factor of the base rate at ``progress`` (0 to 1): linear warm-up, then half a cosine or steps."""
     if progress < config.warmup:
         return config.warmup_start + (_schedule(config, config.warmup) - config.warmup_start) * progress / config.warmup
     return _schedule(config, progress)

@@ -1,4 +1,4 @@
-"""Weights that a network starts from: an image model's or released ones, compared with the settings and the data."""
+"""Starting weights of a network, from an image model or a release, checked against settings and data."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -41,10 +41,10 @@ LOADED = "loaded"  # attribute of a network that has loaded weights
 
 @dataclass(frozen=True)
 class StartingWeights:
-    """Weights that a network starts from; :class:`~lit_video.modules.VideoClassifier` explains the settings."""
+    """Starting weights of a network; :class:`~lit_video.modules.VideoClassifier` explains the settings."""
 
     network: nn.Module
-    settings: Mapping[str, Any]  # the model's, and its family
+    settings: Mapping[str, Any]  # settings and family of the model
     data: Any = None  # data set of the training; None in a user's own program
     weights: str | None = None
     weights_settings: WeightsSettings | None = None
@@ -55,10 +55,10 @@ class StartingWeights:
     tubelet_init: TubeletInit = "central"
 
     def load(self, stage: str) -> None:
-        """Load image weights in training, or released ones, once: not into a network that has been trained.
+        """Load image weights (only for training) or released ones, unless the network has loaded some before.
 
         Raises:
-            UserError: they do not fit the network, the settings or the data.
+            UserError: weights do not fit the network, the settings or the data.
         """
         if is_loaded(self.network):
             return
@@ -110,7 +110,7 @@ class StartingWeights:
             self.network, tensors, fresh_head, known_grid(self.network, stored), self.weights_source
         )
         fresh = f"no classifier of these classes, it starts from scratch ({left_out})" if left_out else ""
-        known = pixel_settings(stored) and not channel_pixels(stored)  # compared above
+        known = pixel_settings(stored) and not channel_pixels(stored)  # already compared above
         pixels = "" if self.weights_settings == "ignore" or known else self._match_pixels(stored)
         found = (
             f"starts from the run's tested checkpoint, {file.name}" if Path(path).is_dir() and file.is_file() else ""
@@ -120,7 +120,7 @@ class StartingWeights:
             self._check_labels(stored)
 
     def _match_pixels(self, stored: StoredWeights) -> str:
-        """Let the patches see the data's pixels like those that the weights saw; returns a line on it."""
+        """Fold the data's pixel scale into the patches to match the weights' training; return a message."""
         if self.data is None or not isinstance(self.network, VideoTransformer):
             return ""
         if known := channel_pixels(stored):
@@ -139,7 +139,7 @@ class StartingWeights:
 
 
 def backbone_digest(network: VideoTransformer, settings: Mapping[str, Any]) -> int:
-    """Return a number that depends on everything that decides a clip's features."""
+    """Return a hash of all that a clip's features depend on: weights, settings, code of users' classes."""
     weights = {name: value for name, value in network.state_dict().items() if not name.startswith("aggregate.")}
     kinds = {type(part) for part in network.modules()}
     own = [kind for kind in kinds if not kind.__module__.startswith(("torch.", "lit_video.", "timm."))]

@@ -1,4 +1,4 @@
-"""Contract of an attention scheme: checks of a class of one's own before anything is trained with it."""
+"""Contract of an attention scheme: checks of a user's class before training."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,23 +15,23 @@ from lit_video.network.timesformer import build_scheme
 from lit_video.schemes.sight import Sight, randomised, sight, token_layout
 
 WIDTH, HEADS, DEPTH = 8, 2, 4
-GRID = Grid(8, 4, 4)  # on which sight is measured
-# clips of other lengths and sizes; the first that a scheme serves is the one of the other checks
+GRID = Grid(8, 4, 4)  # grid for measuring sight
+# other lengths and sizes; the first grid that a scheme supports is used in the other checks
 GRIDS = (Grid(4, 2, 2), Grid(3, 2, 3), Grid(1, 2, 2), Grid(2, 4, 6), Grid(16, 1, 1), Grid(4, 8, 4))
 SAME = 1e-9  # relative to the tokens' size, in double precision
 
 
 @dataclass(frozen=True)
 class Contract:
-    """Findings by check, grids that are served or refused, and the sight, where it could be measured."""
+    """Findings by check, supported and refused grids, and the sight if it could be measured."""
 
-    findings: dict[str, str]  # the fault in words; empty where the check holds
+    findings: dict[str, str]  # by check: the fault in words; empty if passed
     grids: str = ""
     sight: Sight | None = None
 
     @property
     def faults(self) -> dict[str, str]:
-        """The findings that do not hold."""
+        """Faults of the failed checks."""
         return {check: fault for check, fault in self.findings.items() if fault}
 
 
@@ -45,7 +45,7 @@ def check_contract(kind: Callable[..., Scheme]) -> Contract:
     grids, seen = "", None
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        try:  # code of anybody's
+        try:  # runs a user's code
             scheme = make(0)
             served = {grid: _serves(scheme, grid) for grid in GRIDS}
             grids = "; ".join(f"{_on(grid)}{f' {error}' * bool(error)}" for grid, error in served.items())
@@ -64,7 +64,7 @@ def _tokens(scheme: Scheme, grid: Grid, clips: int = 2) -> Tensor:
 
 
 def _serves(scheme: Scheme, grid: Grid) -> str:
-    """Why a scheme does not serve a grid; empty if it does."""
+    """Return why a scheme does not support a grid; empty if it does."""
     try:
         scheme.check(grid)
     except ValueError as error:
@@ -81,7 +81,7 @@ def _serves(scheme: Scheme, grid: Grid) -> str:
 
 
 def _sizes(served: dict[Grid, str]) -> str:
-    """Return faults of grids (frames x rows x columns); ``check`` may refuse some, but not all of them."""
+    """Return the grids' faults; ``check`` may refuse some grids (frames x rows x columns), but not all."""
     if bad := [f"{_on(grid)} {error}" for grid, error in served.items() if error.startswith("fails")]:
         return f"{'; '.join(bad)}; check(grid), a classmethod, refuses grids that cannot be served by a ValueError"
     return "" if not all(served.values()) else "no grid is served"
@@ -92,7 +92,7 @@ def _on(grid: Grid) -> str:
 
 
 def _checks(make: Callable[[int], Scheme], grid: Grid) -> Iterator[tuple[str, str]]:
-    """Yield checks and their faults, empty where they hold."""
+    """Yield each check and its fault, empty if passed."""
     scheme, before = randomised(make(0), 0.3), len(list(make(0).parameters()))
     x = _tokens(scheme, grid)
     given, out = x.clone(), scheme(x.clone(), grid)

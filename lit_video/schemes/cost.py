@@ -26,7 +26,7 @@ class Cost:
     params: int  # number of parameters
     macs: int  # multiply-adds of a clip
     bytes: int  # bytes kept for the backward pass, per clip
-    # seconds of a training step (forward and backward) per clip; the median of rounds in which schemes take turns
+    # seconds of a training step (forward and backward) per clip: median over rounds in which schemes take turns
     seconds: float
 
 
@@ -59,7 +59,7 @@ def _step(scheme: Scheme, x: Tensor) -> None:
 
 
 def _kept(scheme: Scheme) -> int:
-    """Return the bytes that autograd keeps of a clip, each storage once, parameters left out."""
+    """Return the bytes that autograd keeps for one clip, without parameters."""
     own = {parameter.untyped_storage().data_ptr() for parameter in scheme.parameters()}
     storages: dict[int, int] = {}
 
@@ -70,7 +70,7 @@ def _kept(scheme: Scheme) -> int:
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        out = scheme(_tokens(scheme, 1), CLIP)  # held, so that no address is given twice
+        out = scheme(_tokens(scheme, 1), CLIP)  # kept alive so that no address is reused
     del out
     return sum(storages.values())
 

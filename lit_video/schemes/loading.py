@@ -1,4 +1,4 @@
-"""Attention schemes of one's own: a class in a file outside of this package, by its name."""
+"""Import of users' attention schemes by file or module and class."""
 
 import sys
 from importlib import import_module
@@ -13,7 +13,7 @@ from lit_video.utils.class_paths import class_path
 
 
 def import_scheme(text: str) -> str:
-    """Import the module of a scheme, which runs its code; returns the scheme's name, ``MODULE.CLASS``.
+    """Import a scheme's module, which runs its code; return the scheme's name, ``MODULE.CLASS``.
 
     Args:
         text: ``FILE.py:CLASS``; ``FILE.py`` that holds one scheme; ``MODULE.CLASS`` of a module that Python finds.
@@ -54,7 +54,6 @@ def _defined(kind: object, module: ModuleType) -> bool:
 
 
 def _module_of(path: Path) -> ModuleType:
-    """Import a file as a module of the file's name."""
     if not path.is_file():
         raise ValueError(f"{path}: no such file")
     name = path.stem

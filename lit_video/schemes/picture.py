@@ -1,4 +1,4 @@
-"""Picture of an attention scheme: which patches one patch sees, beside other schemes."""
+"""Picture of an attention scheme: which patches one patch sees, in comparison with other schemes."""
 
 from collections.abc import Mapping
 from textwrap import fill
@@ -17,9 +17,9 @@ NEVER = "#eceff2"
 
 
 def sight_picture(title: str, sights: Mapping[str, Sight], words: Mapping[str, str]) -> bytes:
-    """Draw a PNG: which patches one patch sees after how many layers, by scheme.
+    """Draw a PNG of each scheme: the number of layers after which one patch sees the others.
 
-    ``sights`` are those of schemes by name, on one grid and of equal depth; ``words`` are said of the first.
+    ``sights`` has schemes by name, with equal grid and depth; ``words`` describes the first.
     """
     first = next(iter(sights.values()))
     depth, frames = len(first.layers), first.grid.t
@@ -45,7 +45,7 @@ def sight_picture(title: str, sights: Mapping[str, Sight], words: Mapping[str, s
 
 
 def _strip(row: Any, seen: Sight, colours: Any) -> None:
-    """Draw a clip's frames, each patch coloured by the layers after which the middle one depends on it."""
+    """Draw a clip's frames, patches coloured by the number of layers until the middle patch sees them."""
     t, h, w = seen.grid.t // 2, seen.grid.h // 2 - 1, seen.grid.w // 2 - 1
     middle = seen.patches.view(seen.grid)[t, h, w]
     maps = seen.depths[middle, seen.patches].view(seen.grid).numpy()

@@ -10,29 +10,28 @@ from lit_video.schemes.sight import randomised
 from lit_video.utils.clip_shape import ImageSize, height_and_width
 
 NOTHING = 1e-11  # share of the scores' size, above rounding in double precision
-# spread of random weights: small ones let little through many layers, large ones make attention choose one token
+# standard deviations of random weights: small ones vanish over layers, large ones let attention pick one token
 SPREADS = (0.1, 0.3, 1.0)
 
 
 @dataclass(frozen=True)
 class Reach:
-    """Temporal reach: how far apart the frames are that a network can compare, and whether it sees their order."""
+    """Temporal reach: the distance of frames that a network can compare, and whether it sees their order."""
 
-    # largest distance of two frames that have part in the scores together; 0 if each frame counts for itself
+    # largest distance of two frames that interact in the scores; 0 if each frame contributes independently
     frames: int
-    order: bool  # True if a clip played backwards has other scores
-    # True if it has the same scores played backwards, but not with its frames in any order: scores show which frames
-    # are near each other, and not which come first
+    order: bool  # True if reversing a clip changes its scores
+    # True if reversing a clip keeps its scores, but other orders change them: scores show which frames are near each
+    # other, not which come first
     near: bool = False
 
 
 def reach(network: nn.Module, frames: int, image_size: ImageSize) -> Reach:
-    """Measure the temporal reach: the largest distance of the first frame and another that interact in the scores.
+    """Measure the temporal reach: the largest distance of the first used frame to one it interacts with.
 
-    With f the scores of a clip and a, b changes of two frames, f(a, b) - f(a) - f(b) + f() is zero where nothing
-    brings the two frames together, as in averaging over frames that attend themselves. Weights do not matter: a copy
-    of the network, which takes clips ``(b, 3, t, height, width)``, has random ones. Uniform frame sampling (ViViT)
-    leaves frames out, often the first.
+    With f the scores of a clip and a, b changes of two frames, f(a, b) - f(a) - f(b) + f() is zero if the frames do not
+    interact, for example if attention within frames is averaged. The network takes clips ``(b, 3, t, height, width)``;
+    a copy with random weights is measured. Uniform frame sampling (ViViT) leaves frames out, often the first.
     """
     furthest, order, near = 0, False, False
     with torch.random.fork_rng(), torch.no_grad():

@@ -14,7 +14,7 @@ Order = Literal["seen", "near", "blind"]
 Make = Callable[[int], Scheme]  # the scheme of a layer, by its number from 0
 M = TypeVar("M", bound=nn.Module)
 NOTHING = 1e-12  # share of the largest derivative, above rounding in double precision
-SPREADS = (0.1, 0.4)  # random weights: with large ones attention chooses a single token
+SPREADS = (0.1, 0.4)  # standard deviations of random weights: large ones let attention pick one token
 
 
 def token_layout(class_tokens: Literal["clip", "frame", "none"], grid: Grid) -> tuple[Tensor, Tensor]:
@@ -36,23 +36,22 @@ class Sight:
     frames: Tensor  # (n,): the frame of every token, see token_layout()
     is_patch: Tensor  # (n,), bool
     layers: Sequence[Tensor]  # (n, n), bool, for each layer: the output of token i depends on the input of token j
-    # seen: the order of frames changes more than the order of outputs; near: any order but the reverse does; blind: no
-    # order does
+    # seen: reversing frames does more than reverse the outputs; near: only other reorderings do; blind: none does
     order: Order
 
     @cached_property
     def patches(self) -> Tensor:
-        """Numbers of the tokens that are patches, frame by frame and row by row."""
+        """Indices of the patch tokens, frame by frame and row by row."""
         return self.is_patch.nonzero()[:, 0]
 
     @cached_property
     def class_tokens(self) -> Tensor:
-        """Numbers of the other tokens."""
+        """Indices of the class tokens."""
         return (~self.is_patch).nonzero()[:, 0]
 
     @cached_property
     def depths(self) -> Tensor:
-        """Layers after which token i depends on token j, ``(n, n)``; 0 for never."""
+        """Number of layers after which token i depends on token j, ``(n, n)``; 0 for never."""
         known = torch.eye(len(self.frames), dtype=torch.bool)
         depths = torch.zeros(known.shape, dtype=torch.long)
         for number, layer in enumerate(self.layers, 1):
@@ -62,13 +61,13 @@ class Sight:
         return depths
 
     def reach(self, layers: int) -> int:
-        """Return the largest distance in frames of two patches, one of which sees the other within so many layers."""
+        """Return the largest distance in frames at which a patch sees another within this number of layers."""
         seen = (self.depths > 0) & (self.depths <= layers)
         apart = (self.frames[:, None] - self.frames).abs()
         return int(apart[seen & self.is_patch[:, None] & self.is_patch].max())
 
     def later_frames(self, layers: int) -> list[list[int]]:
-        """Frames, and later ones that their tokens depend on within so many layers."""
+        """Return pairs of a frame and a later frame that its tokens see within this number of layers."""
         seen = (self.depths > 0) & (self.depths <= layers)
         later = seen & (self.frames >= 0)[:, None] & (self.frames > self.frames[:, None])
         return self.frames[later.nonzero()].tolist()
@@ -81,8 +80,8 @@ def sight(make: Make, grid: Grid, depth: int, width: int = 8) -> Sight:
         schemes = [make(i) for i in range(depth)]
         frames, is_patch = token_layout(schemes[0].class_tokens, grid)
         x = torch.randn(1, len(frames), width, dtype=torch.float64)
-        found: dict[str, tuple[Tensor, Order]] = {}  # key: a layer's configuration without its parameters
-        kinds = [repr([{k: v for k, v in vars(m).items() if k[0] != "_"} for m in one.modules()]) for one in schemes]
+        found: dict[str, tuple[Tensor, Order]] = {}
+        kinds = list(map(_configuration, schemes))
         for kind, one in zip(kinds, schemes, strict=True):
             if kind not in found:
                 seen = torch.stack([_depends(randomised(one, std), x, grid) for std in SPREADS]).any(0)
@@ -92,8 +91,14 @@ def sight(make: Make, grid: Grid, depth: int, width: int = 8) -> Sight:
     return Sight(grid, frames, is_patch, [found[kind][0] for kind in kinds], order)
 
 
+def _configuration(scheme: Scheme) -> str:
+    """Return the attributes of a scheme's modules, without parameters."""
+    attributes = [vars(module) for module in scheme.modules()]
+    return repr([{name: value for name, value in each.items() if name[0] != "_"} for each in attributes])
+
+
 def randomised(scheme: M, std: float) -> M:
-    """Draw the parameters of a scheme or network, in double precision and evaluation; none is zero or one."""
+    """Draw all parameters of a scheme or network at random, and set double precision and eval mode."""
     for parameter in scheme.double().eval().parameters():
         nn.init.normal_(parameter, std=std)
     return scheme
@@ -114,14 +119,14 @@ def _order(scheme: Scheme, x: Tensor, grid: Grid, frames: Tensor) -> Order:
     close = 1e-10 * float(out.abs().max())
     token, first = torch.arange(len(frames)), int((frames < 0).sum())
     number = list(range(grid.t))
-    for order in (number[::-1], [*number[1:], 0], [1, 0, *number[2:]]):  # reversed, turned, two swapped
+    for order in (number[::-1], [*number[1:], 0], [1, 0, *number[2:]]):  # reversed, rotated, two swapped
         moved = torch.cat((token[:first], token[first:].view(grid.t, -1)[order].flatten()))
         same.append(torch.allclose(scheme(x[:, moved].clone(), grid), out[:, moved], rtol=0, atol=close))
     return "blind" if all(same) else "near" if same[0] else "seen"
 
 
 def in_words(seen: Sight) -> dict[str, str]:
-    """Describe sight in words, by topic."""
+    """Return a description of the sight by topic."""
     depth = len(seen.layers)
     later = bool(seen.later_frames(depth))
     order = {

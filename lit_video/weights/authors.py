@@ -1,4 +1,4 @@
-"""X-ViT, TimeSformer, ViViT and VideoMAE from their authors' names and layouts to ours."""
+"""Conversion of X-ViT, TimeSformer, ViViT and VideoMAE from their authors' names and layouts to ours."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from lit_video.weights.mapping import TIMM, fuse, hugging_face_layer, join_tubelets, rename, rename_by, take
 
-# X-ViT's names (https://arxiv.org/abs/2106.05968) -> ours, those of its temporal attention apart
+# X-ViT's temporal attention (https://arxiv.org/abs/2106.05968) -> ours
 CONSENSUS = {
     "consensus.cls_token": "aggregate.cls_token",
     "consensus.temporal_encoder.{}.norm1": "aggregate.layers.{}.attn.norm",
@@ -91,7 +91,7 @@ def scenic_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def refuse_other_heads(state_dict: Mapping[str, Tensor], heads: int) -> None:
-    """Refuse weights of another number of heads, which flax's layouts show and ours do not."""
+    """Refuse weights with another number of heads: flax's layouts show it, ours do not."""
     for key, value in state_dict.items():
         kernel = re.search("/(query|key|value)/(kernel|bias)$", key)
         if kernel and value.shape[:-1] != ((value.shape[0], heads) if kernel[2] == "kernel" else (heads,)):
@@ -99,7 +99,7 @@ def refuse_other_heads(state_dict: Mapping[str, Tensor], heads: int) -> None:
 
 
 def _name(key: str) -> str | None:
-    """Our name of a parameter, its query, key and value still apart."""
+    """Return our name of a flax parameter, with query, key and value still separate; ``None`` if unknown."""
     stem, _, leaf = key.rpartition("/")
     if key in _ALONE:
         return _ALONE[key]
@@ -113,7 +113,7 @@ def _name(key: str) -> str | None:
 
 
 def _layout(name: str, value: Tensor) -> Tensor:
-    """Turn flax's layout into torch's: (in, out) to (out, in), heads merged, a tubelet's frames among channels."""
+    """Convert flax's layout to torch's: (in, out) to (out, in), merged heads, a tubelet's frames in the channels."""
     if name == "embed.patches.proj.weight":
         value = value[None] if value.ndim == 4 else value
         if value.ndim != 5:
@@ -146,17 +146,17 @@ _AUTHORS = TIMM | {
     "fc_norm": "norm",
 }
 MARK = r"videomae\.|(encoder\.)?blocks\.\d+\.attn\.q_bias"
-# pre-training only; fine-tuning leaves out its last norm, by the authors too (run_class_finetuning.py)
+# pre-training only; fine-tuning drops the last norm too, as in the authors' run_class_finetuning.py
 _PRETRAINING = r"decoder\.|encoder_to_decoder\.|mask_token$|(encoder|videomae)\.(layer)?norm\."
 
 
 def is_pretraining(state_dict: Mapping[str, Tensor]) -> bool:
-    """Return whether the weights are of the masked autoencoder: without a classifier and a norm of the mean."""
+    """Return whether the weights are a masked autoencoder's, which has no classifier and no ``fc_norm``."""
     return any(re.match(_PRETRAINING, key) for key in state_dict)
 
 
 def videomae_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Classifier or pre-trained encoder under our names; its keys have no bias, which here is zero.
+    """Rename a classifier or pre-trained encoder to our names; the missing bias of the keys becomes zero.
 
     Source: VideoMAE, arXiv:2203.12602, and VideoMAE V2, arXiv:2303.16727; names as in their released code, and in
     ``VideoMAEForVideoClassification``.

@@ -1,4 +1,4 @@
-"""Weights that authors have published: where they are, the settings of their evaluation, and fetching them."""
+"""Published weights: addresses, settings of their evaluation, and download."""
 
 import os
 import re
@@ -26,10 +26,10 @@ class Release:
     """One published model."""
 
     name: str  # after hub:
-    settings: Mapping[str, Any]  # the published evaluation's, by flag
-    address: str | None  # the file's; None for a repository of Hugging Face
+    settings: Mapping[str, Any]  # settings of the published evaluation, by flag
+    address: str | None  # URL of the file; None for a Hugging Face repository
     repository: str | None  # OWNER/NAME at Hugging Face; None for a file
-    published: Mapping[str, float]  # top1 and top5 in percent, as far as they were printed
+    published: Mapping[str, float]  # top1 and top5 in percent, as far as published
 
     @property
     def origin(self) -> str:
@@ -44,7 +44,7 @@ class Release:
 
     @property
     def here(self) -> Path | None:
-        """File or folder of the release, also in the hub's own cache; ``None`` if it has not been fetched."""
+        """Path of the fetched file or folder, also in the hub's own cache; ``None`` if not fetched."""
         return self.place if self.place.exists() else cached(self.repository) if self.repository else None
 
 
@@ -63,7 +63,7 @@ def releases() -> dict[str, Release]:
 
 
 def find(setting: str) -> Release:
-    """Return a release by ``hub:NAME``, or timm's by ``timm:NAME``; refuse a name that is none."""
+    """Return a release by ``hub:NAME``, or timm's by ``timm:NAME``; refuse an unknown name."""
     name = setting.removeprefix(PREFIX)
     if name.startswith(IMAGES):
         return Release(name, {}, None, name.replace(":", "/"), {})
@@ -87,10 +87,10 @@ def find_start(weights: str, option: str = "weights") -> str | Path:
 
 
 def weights_path(setting: str) -> Path:
-    """Return the file or folder of a setting of weights: a path, a run's tested checkpoint by its folder, ``hub:NAME``.
+    """Return the file or folder of ``weights``: a path, a run's folder (its tested checkpoint) or ``hub:NAME``.
 
     Raises:
-        UserError: ``hub:NAME`` has not been fetched; says how.
+        UserError: ``hub:NAME`` has not been fetched; the message says how to.
     """
     if not setting.startswith(PREFIX):
         given = Path(setting)
@@ -104,21 +104,21 @@ def weights_path(setting: str) -> Path:
     )
 
 
-# files of a folder of Hugging Face: the configuration, and weights in one of their containers
+# files of a Hugging Face repository: the configuration, and weights in one of several formats
 FILES = re.compile(r"config\.json|(model|pytorch_model).*\.(safetensors|bin|json)")
 WAIT = 4.0  # seconds for the hub to answer
 
 
 def cached(repository: str) -> Path | None:
     """Return a repository's folder in the hub's own cache; ``None`` if its weights are not there."""
-    from huggingface_hub import try_to_load_from_cache  # takes a second
+    from huggingface_hub import try_to_load_from_cache  # imported late: takes a second
 
     found = (try_to_load_from_cache(repository, name) for name in ("model.safetensors", "pytorch_model.bin"))
     return next((Path(path).parent for path in found if isinstance(path, str)), None)
 
 
 def download(repository: str, folder: Path) -> None:
-    """Download a repository's weights into a folder; a line before says what it is.
+    """Print size and licence of a repository's weights, then download them into a folder.
 
     Raises:
         OSError: the hub does not answer in :data:`WAIT` seconds, or refuses.
@@ -130,7 +130,7 @@ def download(repository: str, folder: Path) -> None:
 
     hub = HfApi(os.environ.get("HF_ENDPOINT"))
     try:
-        # a name server may take longer than any limit of the client
+        # DNS may take longer than the client's timeout
         ask = partial(hub.model_info, repository, files_metadata=True, timeout=WAIT)
         info = ThreadPool(1).apply_async(ask).get(WAIT)
     except Exception as error:  # the client's own errors
@@ -146,17 +146,17 @@ def download(repository: str, folder: Path) -> None:
 
 
 def fetch(release: Release) -> Path:
-    """Download a release, unless it is there.
+    """Download a release unless it has been fetched; return its path.
 
     Raises:
-        UserError: there is no network, the server refuses, or the file is not what it should be.
+        UserError: there is no network, the server refuses, or the file is incomplete or a web page.
     """
     if path := release.here:
         return path
     if os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0"):
         raise UserError(f"{release.name}: HF_HUB_OFFLINE is set; {_by_hand(release)}")
     release.place.parent.mkdir(parents=True, exist_ok=True)
-    from http.client import HTTPException  # here, because it takes a tenth of a help's time
+    from http.client import HTTPException  # imported late: a tenth of the time of --help
 
     part = release.place.with_name(f"{release.place.name}.part")
     try:

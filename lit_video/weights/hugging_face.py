@@ -1,4 +1,4 @@
-"""TimeSformer and ViViT of Hugging Face's transformers: names, both ways, configurations and classes."""
+"""TimeSformer and ViViT of Hugging Face's transformers: names in both directions, configurations and classes."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -41,7 +41,7 @@ HF_VIVIT = {
     "vivit.layernorm": "norm",
     "classifier": "aggregate.head",
 }
-# names of files on the hub, which transformers 5 renames when it loads them
+# older names in files on the hub; transformers 5 renames them on loading
 _OLDER = "vivit.encoder.layer.{}"
 OLDER_VIVIT = hugging_face_layer(_OLDER) | {
     f"{_OLDER}.attention.attention.{name}": f"blocks.{{}}.scheme.attn.{name[0]}" for name in ("query", "key", "value")
@@ -56,10 +56,7 @@ def hf_timesformer_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def hf_vivit_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Rename ``VivitForVideoClassification`` (model 1 with a class token), or ``VivitModel``, to our names.
-
-    Both names of transformers 5 and of older files are known.
-    """
+    """Rename ``VivitForVideoClassification`` (model 1 with a class token), or ``VivitModel``, to our names."""
     if "embeddings.cls_token" in state_dict:
         bare = {key: value for key, value in state_dict.items() if not key.startswith("pooler.")}
         state_dict = {f"vivit.{key}": value for key, value in bare.items()}
@@ -70,7 +67,7 @@ def hf_vivit_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def export_hf_timesformer(network: VideoTransformer) -> dict[str, Tensor]:
-    """Our TimeSformer (space, joint, divided) under the names of ``TimesformerForVideoClassification``."""
+    """Return our TimeSformer (space, joint, divided) under the names of ``TimesformerForVideoClassification``."""
     target = "TimesformerForVideoClassification"
     exported = _exported(network.state_dict(), HF_TIMESFORMER, target)
     if any(isinstance(module, Divided) and module.cls_in_time for module in network.modules()):
@@ -82,7 +79,7 @@ def export_hf_timesformer(network: VideoTransformer) -> dict[str, Tensor]:
 
 
 def export_hf_vivit(network: VideoTransformer) -> dict[str, Tensor]:
-    """Our ViViT model 1 with a class token under the names of ``VivitForVideoClassification``."""
+    """Return our ViViT model 1 with a class token under the names of ``VivitForVideoClassification``."""
     target = "VivitForVideoClassification"
     ours = network.state_dict()
     for key in [key for key in ours if ".attn.qkv." in key]:
@@ -115,19 +112,19 @@ _GELUS |= dict.fromkeys(("gelu_fast", "gelu_new", "gelu_pytorch_tanh"), "tanh")
 
 
 def gelus_of(network: nn.Module) -> set[str]:
-    """Return the GELUs of a network's MLPs, see ``HIDDEN_ACT``."""
+    """Return the kinds of GELU in a network's MLPs, keys of ``HIDDEN_ACT``."""
     return {getattr(module.act, "approximate", "quick") for module in network.modules() if isinstance(module, MLP)}
 
 
 def check_config(config: Mapping[str, Any], network: nn.Module) -> None:
-    """Refuse a network that computes something else than the model that the configuration describes."""
+    """Refuse a network whose GELU, epsilon or number of heads differs from the configuration."""
     theirs = config.get("hidden_act")
     gelus = gelus_of(network)
     if theirs is not None and gelus and gelus != {_GELUS.get(theirs)}:
         raise ValueError(f"config.json: hidden_act is {theirs}, this network computes {HIDDEN_ACT[gelus.pop()]}")
     epsilon = config.get("layer_norm_eps")
     norms = {module.eps for module in network.modules() if isinstance(module, nn.LayerNorm)}
-    slack = 1e-6 if config.get("model_type") == "videomae" else 0.0  # 1e-12 there, 1e-6 in its authors' code
+    slack = 1e-6 if config.get("model_type") == "videomae" else 0.0  # 1e-12 in the file, 1e-6 in its authors' code
     if epsilon is not None and not all(math.isclose(epsilon, eps, rel_tol=1e-3, abs_tol=slack) for eps in norms):
         raise ValueError(f"config.json: layer_norm_eps is {epsilon:g}, this network has {max(norms):g}")
     heads, number = {m.heads for m in network.modules() if isinstance(m, Heads)}, config.get("num_attention_heads")
@@ -138,7 +135,7 @@ def check_config(config: Mapping[str, Any], network: nn.Module) -> None:
 def check_labels(labels: Mapping[str, int], class_names: Sequence[str]) -> None:
     """Refuse weights whose classifier has the data's classes in another order.
 
-    Names are compared without case and what stands between words; of names that only one of both has, nothing is known.
+    Names are compared by their lower-case letters and digits; a name that only one side has is ignored.
     """
     known = {_letters(name): number for name, number in labels.items()}
     for number, name in enumerate(class_names):

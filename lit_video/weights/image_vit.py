@@ -1,4 +1,4 @@
-"""Image ViTs into a video transformer's backbone: timm builds and reads them, one mapping takes timm's names."""
+"""Image ViTs as starting weights of a backbone: timm builds and reads them, one mapping renames timm's parameters."""
 
 import re
 from collections.abc import Mapping
@@ -23,10 +23,10 @@ from lit_video.weights.hub import IMAGES, find, weights_path
 from lit_video.weights.mapping import TIMM, new_name, refuse_other_names, refuse_other_shapes, stored_grid
 from lit_video.weights.reading import StoredWeights, read_weights
 
-# the classifier, MAE's decoder and the token that DINOv2 masks with: no part of the features
+# not part of the features: the classifier, MAE's decoder and DINOv2's mask token
 HEADS = ("head", "attn_pool", "pre_logits", "fc_norm", "decoder_", "mask_token")
 _GELUS = ("GELU", "GELUTanh", "QuickGELU")
-_INERT = ("Identity", "Dropout", "DropPath", "PatchDropout")  # outside of training
+_INERT = ("Identity", "Dropout", "DropPath", "PatchDropout")  # no effect outside of training
 STILLS = "stills-"
 OPTIONAL = ("embed.cls_token", "embed.pos_embed")  # a network may have neither
 TubeletInit = Literal["central", "average"]
@@ -36,7 +36,7 @@ def read_image_vit(given: str, network: VideoTransformer, average: bool | None =
     """Read an image ViT's parameters under timm's names; for a network on the meta device timm downloads nothing.
 
     ``given`` is ``timm:NAME``, a model that timm builds with its published weights; or a file or folder that
-    :func:`~lit_video.weights.reading.read_weights` reads. ``preprocessor`` has mean and deviation of its pixels.
+    :func:`~lit_video.weights.reading.read_weights` reads. ``preprocessor`` has the pixels' mean and deviation.
     """
     if not given.startswith(IMAGES):
         stored = read_weights(weights_path(given), average)
@@ -50,14 +50,14 @@ def read_image_vit(given: str, network: VideoTransformer, average: bool | None =
     if not timm.is_model_pretrained(name):
         raise ValueError(f"timm {timm.__version__} has no weights of this name")
     if network.norm.weight.device.type != "meta":
-        fetched = find(given).here  # timm would ask the network first
+        fetched = find(given).here  # timm would access the network first
         kept = {"state_dict": read_weights(fetched).tensors} if fetched else None
         try:
             vit = timm.create_model(name, pretrained=True, pretrained_cfg_overlay=kept)
         except Exception as error:  # no network, a damaged cache, or a name without weights
             raise ValueError(f"timm could not load its weights: {one_line(error)}") from error
     tensors, config = vit.state_dict(), vit.pretrained_cfg
-    if vit.no_embed_class and "pos_embed" in tensors:  # zero where a token has no position
+    if vit.no_embed_class and "pos_embed" in tensors:  # prefix tokens have no position: zeros
         tensors["pos_embed"] = F.pad(tensors["pos_embed"], (0, 0, vit.num_prefix_tokens, 0))
     preprocessor = {"image_mean": config["mean"], "image_std": config["std"]}
     return StoredWeights(tensors, {"image_size": [*vit.patch_embed.img_size]}, preprocessor=preprocessor)
@@ -71,10 +71,10 @@ def load_image_vit(
 ) -> str:
     """Initialise the backbone from an image ViT, so that training starts from the image model.
 
-    The classifier, the temporal positions and the layers over frames stay as they are. Spatial positions of another
-    grid are resized bicubically, and repeated along time in a table over space and time (ViViT, section 3.4); class
-    token and positions are left out where the network has none. Additional attention steps copy the image's attention;
-    the zero-initialised layer that they end in stays (TimeSformer's release). :func:`folded` comes first.
+    Classifier, temporal positions and layers over frames are unchanged. Spatial positions of another grid are resized
+    bicubically, and repeated over time in a joint table (ViViT, section 3.4). Class token and positions are left out if
+    the network has none. Additional attention steps copy the image's attention, but keep their last, zero-initialised
+    layer (TimeSformer's release). The weights are :func:`folded` first.
 
     Args:
         network: the video transformer, changed in place.
@@ -83,7 +83,7 @@ def load_image_vit(
         grid: grid of the positions; ``None`` for the network's if it has as many patches, else for a square.
 
     Returns:
-        A line: how many tensors were taken, and what is new.
+        A summary: the number of tensors taken, and the new parameters.
     """
     image = {new_name(key, TIMM) or key: value for key, value in folded(state_dict).items()}
     if "cls_token" not in state_dict and network.embed.cls_token is not None:
@@ -116,10 +116,10 @@ def _summary(network: VideoTransformer, sources: Mapping[str, str]) -> str:
 
 
 def folded(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Features' parameters of an image ViT, what these networks lack folded into what they have, exactly.
+    """Return an image ViT's backbone parameters; fold parts that these networks lack, exactly.
 
-    LayerScale is a factor of the rows of the layer before it (DINOv2); a bias that is absent in all blocks is zero
-    (CLIP's patches); positions of register tokens are added to them.
+    LayerScale multiplies the rows of the previous layer (DINOv2). A bias that is absent in all blocks is zero (CLIP's
+    patches). Positions of register tokens are added to the tokens.
     """
     image = {key: value for key, value in state_dict.items() if not key.startswith(HEADS)}
     for key in [key for key in image if re.fullmatch(r"blocks\.\d+\.ls[12]\.gamma", key)]:
@@ -157,7 +157,7 @@ def inflate(kernel: Tensor, tubelet: int, how: TubeletInit) -> Tensor:
 
 
 def _from_image(network: VideoTransformer, key: str) -> bool:
-    """Return whether a parameter has a counterpart in the image model: a scheme's are those of its :class:`Heads`."""
+    """Return whether the image model has a counterpart of a parameter; in a scheme, only those of :class:`Heads` do."""
     if key.startswith("aggregate.") or key == "embed.temp_embed":
         return False
     owner = key.rpartition(".")[0]
@@ -167,7 +167,7 @@ def _from_image(network: VideoTransformer, key: str) -> bool:
 
 
 def _positions(embed: Embedding, table: Tensor, slots: int, known: Grid | None) -> Tensor:
-    """Return an image's positions, led by the class token's if it has one, as a network's table."""
+    """Convert an image model's position table, led by ``slots`` class tokens (0 or 1), to a network's."""
     grid, cells = embed.grid, table.shape[1] - slots
     stored = known[1:] if known and known.h * known.w == cells else stored_grid(cells, grid)
     space = resize_space(table[:, slots:], stored, (grid.h, grid.w))
@@ -185,10 +185,7 @@ def on_meta(name: str) -> Any:
 
 
 def structure(vit: Any) -> ViTSize:
-    """Return the size of our network whose blocks compute the same as a model of timm.
-
-    Every part of the model is looked at; a part that is neither the same nor folded exactly is refused.
-    """
+    """Return the size of our network that computes the same as a timm model; refuse parts without a counterpart."""
     if type(vit).__name__ != "VisionTransformer":
         raise ValueError(f"timm's {type(vit).__name__} of this name is no plain ViT, which these networks are")
     with torch.device("meta"):
@@ -218,12 +215,11 @@ def structure(vit: Any) -> ViTSize:
 
 
 def _features(vit: nn.Module) -> dict[str, nn.Module]:
-    """Return a model's parts before its head."""
     return {name: part for name, part in vit.named_modules() if name and not name.startswith(HEADS)}
 
 
 def _parts(vit: nn.Module) -> set[tuple[str, str]]:
-    """Return names and classes of the features' parts, all layers as one, the kinds of GELU too."""
+    """Return names and classes of the parts before the head; layers count as one, kinds of GELU too."""
     found = set()
     for name, part in _features(vit).items():
         kind = type(part).__name__
@@ -234,10 +230,10 @@ def _parts(vit: nn.Module) -> set[tuple[str, str]]:
 
 
 def refuse_other_structure(vit: Any, network: VideoTransformer) -> None:
-    """Refuse a model of timm for a network that computes something else, with the flags that correct it.
+    """Refuse a model of timm that the network does not match; the message has the flags that correct it.
 
-    The GELU and its approximation by tanh count as one: they differ by less than 5e-4, and timm itself takes one for
-    the other in weights that were trained in JAX.
+    GELU and its tanh approximation count as equal: they differ by less than 5e-4, and timm itself exchanges them for
+    weights trained in JAX.
     """
     size, patch, ours = structure(vit), vit.patch_embed.patch_size[0], network.size
     theirs = size.parts() | {"patch": patch}

@@ -1,4 +1,4 @@
-"""Released state dicts into networks that a configuration has built."""
+"""Loading of released state dicts into networks built from a configuration."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ from lit_video.weights.reading import StoredWeights, without_prefixes
 class Source:
     """Program that wrote a state dict."""
 
-    mark: str  # a pattern of a key that only this one has
+    mark: str  # regex of a key that only this program's files have
     names: Callable[[Mapping[str, Tensor]], dict[str, Tensor]]  # from its names and layouts to ours
     family: str  # name of the class in lit_video.modules
 
@@ -43,7 +43,7 @@ SOURCES: dict[str, Source] = {
 
 
 def source_of(stored: StoredWeights | Mapping[str, Tensor]) -> str | None:
-    """Return the source that the user names, or whose names the tensors have; ``None`` if it is none of them."""
+    """Return the source given by the user or recognised by parameter names; ``None`` if unknown."""
     if isinstance(stored, StoredWeights) and stored.named:
         return stored.named
     names = without_prefixes(stored.tensors if isinstance(stored, StoredWeights) else stored)
@@ -57,31 +57,31 @@ def load_pretrained(
     grid: Grid | None = None,
     source: str | None = None,
 ) -> str:
-    """Load a checkpoint, strictly; positions of another grid or length are resized by the rule of the family's authors.
+    """Load a checkpoint strictly; resize positions of another grid or length as the family's authors do.
 
     Args:
-        network: changed in place; one that is no :class:`VideoTransformer` takes its own names only.
+        network: changed in place; unless it is a :class:`VideoTransformer`, only its own names are accepted.
         state_dict: the weights, under the names of one of ``SOURCES``, or the network's own.
-        fresh_head: leave out a classifier of another number of classes instead of refusing it, and do without one.
-        grid: the grid of patches that the positions are of; ``None`` where nothing says it: the network's own if it has
-            as many patches, but a square for the sources whose authors' code knows squares only.
-        source: one of ``SOURCES``; ``None`` for the one whose names these are.
+        fresh_head: keep the network's classifier if the checkpoint has none, or one of another number of classes.
+        grid: patch grid of the stored positions; ``None`` if unknown: the network's if it has as many patches, but a
+            square for sources whose authors' code supports squares only.
+        source: one of ``SOURCES``; ``None`` to recognise it by the names.
 
     Returns:
-        The parameters that were left out, with commas.
+        The names of the parameters left out, separated by commas.
 
     Raises:
-        ValueError: names or shapes do not fit; nothing has been changed then.
+        ValueError: names or shapes do not fit; the network is unchanged.
     """
     ours = network.state_dict()
     theirs = {key.removeprefix("network."): value for key, value in state_dict.items()}
     if isinstance(network, VideoTransformer) and "embed.patches.proj.weight" not in theirs:
         theirs, source = _translated(network, without_prefixes(state_dict), source)
-        if source == "videomae" and "embed.pos_embed" not in theirs:  # no parameter, unless it is learned
+        if source == "videomae" and "embed.pos_embed" not in theirs:  # fixed positions are not stored
             grid = network.embed.grid
             theirs["embed.pos_embed"] = sinusoids(prod(grid), network.embed.width)
     probe = isinstance(getattr(network, "aggregate", None), AttentiveProbe) and "aggregate.query_token" not in theirs
-    if fresh_head and probe:  # the replaced classifier has nothing to take
+    if fresh_head and probe:  # the checkpoint's classifier does not fit the probe
         theirs = {key: value for key, value in theirs.items() if not key.startswith("aggregate.")}
     fresh = {key for key in ours if re.fullmatch(CLASSIFIER, key) or (probe and key.startswith("aggregate."))}
     fresh |= {key for key in ours if key.startswith("norm.") and authors.is_pretraining(state_dict)}
@@ -123,7 +123,7 @@ def _translated(
 def _positions(
     network: VideoTransformer, theirs: Mapping[str, Tensor], grid: Grid | None, square: bool
 ) -> dict[str, Tensor]:
-    """Return tables of positions as the network of their own grid would use them in clips of this one."""
+    """Return the stored tables of positions, resized to the network's grid."""
     embed, found = network.embed, {}
     joint = isinstance(embed, JointEmbedding)
     if embed.pos_embed is not None:
@@ -134,7 +134,7 @@ def _positions(
             grid = _joint_grid(cells, here, square) if joint else Grid(here.t, *stored_grid(cells, here, square))
         found["embed.pos_embed"] = embed.resized(table, grid, embed.grid, embed.stored)
         fixed = sinusoids(table.shape[1], table.shape[2]).to(table)
-        if grid != embed.grid and torch.allclose(table, fixed, atol=1e-2):  # VideoMAE's, which no training changes
+        if grid != embed.grid and torch.allclose(table, fixed, atol=1e-2):  # VideoMAE's fixed positions
             found["embed.pos_embed"] = sinusoids(prod(embed.grid), embed.width)
     if embed.temp_embed is not None:
         table, t = take(theirs, "embed.temp_embed", 3).to(embed.temp_embed.dtype), embed.temp_embed.shape[1]
@@ -147,7 +147,7 @@ def _positions(
 
 
 def _joint_grid(cells: int, here: Grid, square: bool) -> Grid:
-    """Guess the grid of stored positions from their number: as many tubelets as here, else as large an image."""
+    """Guess the grid of stored positions from their number: with the network's tubelets, else with its image size."""
     space = here.h * here.w
     for t in (here.t, 0 if cells % space else cells // space):
         with suppress(ValueError):

@@ -1,4 +1,4 @@
-"""Renaming of parameters, and strictness: the parts that all sources of weights share."""
+"""Renaming of parameters and strict checks, shared by all sources of weights."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ TIMM = {
 
 
 def hugging_face_layer(name: str) -> dict[str, str]:
-    """Return our names for parts of Hugging Face's layers, but for query, key and value; ``{}`` is the number."""
+    """Return our names for parts of Hugging Face's layers, except query, key and value; ``{}`` is the number."""
     attention = {"layernorm_before": "norm", "attention.output.dense": "proj"}
     mlp = {"layernorm_after": "norm", "intermediate.dense": "fc1", "output.dense": "fc2"}
     names = {f"{name}.{theirs}": f"blocks.{{}}.scheme.attn.{ours}" for theirs, ours in attention.items()}
@@ -36,7 +36,7 @@ def hugging_face_layer(name: str) -> dict[str, str]:
 
 
 def new_name(key: str, names: Mapping[str, str]) -> str | None:
-    """Return a parameter's other name, or ``None``; ``names`` maps layers and single parameters."""
+    """Return a parameter's new name, ``None`` if unknown; ``names`` maps layers and single parameters."""
     stem, _, leaf = key.rpartition(".")
     number = re.search(r"\.(\d+)\.", key)
     for name, suffix in ((key, ""), (stem, f".{leaf}")):
@@ -58,7 +58,7 @@ def rename_by(
     name_of: Callable[[str], str | None],
     refusal: str = "unknown keys in the state dict:",
 ) -> dict[str, Tensor]:
-    """Return the state dict under other names, each made of the old one."""
+    """Return the state dict renamed by ``name_of``; refuse keys that have no new name."""
     names = {key: name_of(key) for key in state_dict}
     if unknown := sorted(key for key, name in names.items() if name is None):
         raise ValueError(f"{refusal} {', '.join(unknown)}")
@@ -66,7 +66,7 @@ def rename_by(
 
 
 def take(renamed: Mapping[str, Tensor], key: str, axes: int) -> Tensor:
-    """Return a tensor of a known number of axes."""
+    """Return a tensor; refuse another number of axes."""
     if key not in renamed:
         raise ValueError(f"the state dict lacks what becomes {key}")
     if renamed[key].ndim != axes:
@@ -75,13 +75,13 @@ def take(renamed: Mapping[str, Tensor], key: str, axes: int) -> Tensor:
 
 
 def join_tubelets(renamed: dict[str, Tensor]) -> None:
-    """Put the frames of the tubelets' kernel ``(d, c, k, height, width)`` among its channels, in place."""
+    """Merge frames and channels of the tubelets' kernel ``(d, c, k, height, width)``, in place."""
     kernel = take(renamed, "embed.patches.proj.weight", 5)
     renamed["embed.patches.proj.weight"] = rearrange(kernel, "d c k height width -> d (c k) height width").contiguous()
 
 
 def fuse(renamed: dict[str, Tensor], names: tuple[str, str, str]) -> None:
-    """Join the projections to query, key and value, called ``names``, to ``qkv``, in place."""
+    """Concatenate the query, key and value projections called ``names`` as ``qkv``, in place."""
     for first in [key for key in renamed if f".{names[0]}." in key]:
         keys = [first.replace(f".{names[0]}.", f".{name}.") for name in names]
         parts = [take(renamed, key, renamed[first].ndim) for key in keys]
@@ -93,10 +93,10 @@ def fuse(renamed: dict[str, Tensor], names: tuple[str, str, str]) -> None:
 
 
 def stored_grid(cells: int, here: Grid, square: bool = False) -> tuple[int, int]:
-    """Return rows and columns of a table of spatial positions of which only the number of ``cells`` is known.
+    """Guess rows and columns of a table of spatial positions from its number of ``cells``.
 
-    A network of as many patches has the same ones; else the table is square. The square comes first for releases of
-    ``square`` images: an image of another shape may have as many patches.
+    The network's grid is tried first, then a square. With ``square`` (releases of square images) the square is first:
+    an image of another shape may have as many patches.
     """
     side = round(cells**0.5)
     if side**2 == cells > 0 and (square or cells != here.h * here.w):
@@ -107,7 +107,7 @@ def stored_grid(cells: int, here: Grid, square: bool = False) -> tuple[int, int]
 
 
 def refuse_other_names(ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> None:
-    """Refuse weights that lack a parameter of a network, or have one more."""
+    """Refuse weights with missing or additional parameters."""
     missing, extra = sorted(ours.keys() - theirs.keys()), sorted(theirs.keys() - ours.keys())
     faults = {"lacks": missing, "has no place for": extra}
     if missing or extra:
@@ -115,7 +115,7 @@ def refuse_other_names(ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor])
 
 
 def refuse_other_shapes(ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> None:
-    """Refuse weights of other shapes than those of a network's parameters."""
+    """Refuse weights whose shapes differ from the network's."""
     wrong = [key for key in theirs if theirs[key].shape != ours[key].shape]
     if wrong:
         shapes = [f"{key} is {tuple(ours[key].shape)} here, {tuple(theirs[key].shape)} in the file" for key in wrong]

@@ -1,4 +1,4 @@
-"""One reader for all files of weights: torch's, safetensors, Flax's; nothing in a file is ever run."""
+"""One reader for all files of weights: torch's, safetensors, Flax's; code in a file is never run."""
 
 import json
 import re
@@ -17,20 +17,19 @@ from torch import Tensor
 
 from lit_video.errors import UserError, one_line
 
-# files of a folder of Hugging Face's transformers, or of a run of ours; the first that exists
+# weights in a folder of transformers or of one of our runs; the first that exists is read
 IN_A_FOLDER = ("model.safetensors", "pytorch_model.bin", "checkpoint", "last.ckpt")
 
-# key of our own checkpoints for clips' settings and class names; and a file of the same beside weights
+# key of our checkpoints for clip settings and class names; file with the same content next to exported weights
 CHECKPOINT_KEY, EXPORTED = "lit_video", "settings.json"
-MODEL_KEY = "lit_video_model"  # our own checkpoints' family and settings of the model
-
+MODEL_KEY = "lit_video_model"  # key of our checkpoints for the model's family and settings
 
 # keys of the weights in training checkpoints: PySlowFast, Lightning, timm, Flax
 PLACES = ("model_state", "state_dict", "model", "module", "network", "params", "target", "optimizer", "opt")
-# and their moving average
+# keys of the moving average
 AVERAGES = ("state_dict_ema", "model_ema", "ema_state_dict", "ema")
 PREFIXES = ("module.", "model.", "network.")
-# torch.compile's, anywhere in a name
+# torch.compile adds it anywhere in a name
 COMPILED = "_orig_mod."
 
 Tensors = dict[str, Tensor]
@@ -38,33 +37,33 @@ Tensors = dict[str, Tensor]
 
 @dataclass(frozen=True)
 class StoredWeights:
-    """A model's weights, as a file or a folder holds them."""
+    """Weights of a model, with settings found in their file or folder."""
 
     tensors: dict[str, Tensor]  # by name
     # content of the folder's config.json; empty without one, and for a file
     config: dict[str, Any] = field(default_factory=dict)
-    choice: str = ""  # a line, where the file holds two sets of weights
+    choice: str = ""  # message on which set was taken, if the file holds two
     preprocessor: dict[str, Any] = field(default_factory=dict)  # content of preprocessor_config.json, likewise
-    model: dict[str, Any] = field(default_factory=dict)  # the model's settings, of a checkpoint of our own; else empty
+    model: dict[str, Any] = field(default_factory=dict)  # settings of the model in a checkpoint of ours; else empty
     clips: dict[str, Any] = field(default_factory=dict)  # settings of its clips, likewise
-    named: str | None = None  # the source that the user names, where names do not show it
-    class_names: Any = None  # likewise, by class number, of each task if there are several
-    trained_on: str = ""  # videos, see lit_video.video.trained_on; empty where nothing is known
+    named: str | None = None  # source given by the user, if parameter names do not show it
+    class_names: Any = None  # from a checkpoint of ours: by class number; a dict for several tasks
+    trained_on: str = ""  # videos, see lit_video.video.trained_on; empty if unknown
 
     @property
     def labels(self) -> dict[str, int]:
-        """Numbers of the classes by name; empty with several tasks, or if nothing is known."""
+        """Class numbers by name; empty if unknown or for several tasks."""
         ours = enumerate(self.class_names) if isinstance(self.class_names, list) else ()
         theirs = (self.config.get("id2label") or {}).items()
         return {str(name): int(number) for number, name in (*ours, *theirs)}
 
 
 def read_weights(path: Path, average: bool | None = None, named: str | None = None) -> StoredWeights:
-    """Read the tensors of a file, or of a folder of Hugging Face's; code in a file is never run.
+    """Read the tensors of a file or a Hugging Face folder; never run code in a file.
 
-    Files: torch's (zip or legacy), safetensors, Flax's msgpack. From a training checkpoint, the model's part; wrappers'
-    prefixes are taken off the names. ``average`` chooses a checkpoint's moving average of the weights, or the weights;
-    ``None`` the average where there is one. ``named`` is the source, see :func:`~lit_video.weights.loading.source_of`.
+    Formats: torch (zip or legacy), safetensors, Flax's msgpack. Training checkpoints give the model's part; prefixes of
+    wrappers are removed. ``average`` is true for the moving average of the weights, false for the weights, ``None`` for
+    the average if there is one. ``named`` is the source, see :func:`~lit_video.weights.loading.source_of`.
 
     Raises:
         UserError: the file does not exist, cannot be read, or holds no tensors by name.
@@ -91,7 +90,7 @@ def read_weights(path: Path, average: bool | None = None, named: str | None = No
 
 
 def tensors_digest(tensors: Mapping[str, Tensor]) -> str:
-    """Return 16 hexadecimal digits of the names and values of tensors."""
+    """Return a hash of the tensors' names and values, 16 hexadecimal digits."""
     digest = blake2b(digest_size=8)
     for name, value in sorted(tensors.items()):
         value = value.detach().cpu().contiguous()
@@ -101,14 +100,14 @@ def tensors_digest(tensors: Mapping[str, Tensor]) -> str:
 
 
 def held(tensors: Iterable[Tensor]) -> int:
-    """Count the values that tensors hold in memory: several can share them, by a stride of 0 or as views."""
+    """Count the values in the tensors' memory, which views and strides of 0 share."""
     dense = [tensor for tensor in tensors if tensor.layout == torch.strided and not tensor.is_meta]
     memory = {tensor.untyped_storage().data_ptr(): tensor for tensor in dense}
     return sum(tensor.untyped_storage().nbytes() // tensor.itemsize for tensor in memory.values())
 
 
 def of_our_own(content: Any) -> StoredWeights:
-    """Return settings and class names in a checkpoint of ours, or in ``export``'s file; else nothing."""
+    """Return settings and class names of our checkpoint or of the file of ``export``; empty for other content."""
     content = content if isinstance(content, Mapping) else {}
     ours, theirs = _mapping(content, CHECKPOINT_KEY) or content, _mapping(content, "hyper_parameters")
     clips = _mapping(ours, "data")
@@ -119,16 +118,16 @@ def of_our_own(content: Any) -> StoredWeights:
 
 
 def _mapping(content: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return a nested mapping; an empty one where there is something else."""
+    """Return a nested mapping; empty if the value is no mapping."""
     return dict(content[key]) if isinstance(content.get(key), Mapping) else {}
 
 
 def _read(path: Path) -> Any:
     if path.suffix == ".safetensors":
         return load_file(path)
-    if path.suffix == ".msgpack" or (not path.suffix and not is_zipfile(path)):  # scenic's is called checkpoint
+    if path.suffix == ".msgpack" or (not path.suffix and not is_zipfile(path)):  # scenic's file is called checkpoint
         return _load_flax(path)
-    # beside tensors: the command line in checkpoints of timm, DeiT, MAE and DINO
+    # checkpoints of timm, DeiT, MAE and DINO also hold the command line
     with torch.serialization.safe_globals([(SimpleNamespace, "argparse.Namespace")]):
         return torch.load(path, map_location="cpu", weights_only=True)
 
@@ -147,7 +146,7 @@ def _json(folder: Path | None, name: str) -> dict[str, Any]:
 
 
 def _reason(error: Exception) -> str:
-    """In one line, and whole; without the advice of torch's reader to run what the file asks for."""
+    """Return an error in one line, without torch's advice to run the file's code."""
     text = one_line(error)
     if asked := re.search(r"GLOBAL (\S+)", text):
         return f"it holds {asked[1]}, not tensors alone, and nothing of it was run; save the model's state_dict()"
@@ -155,9 +154,9 @@ def _reason(error: Exception) -> str:
 
 
 def model_of(content: Any, average: bool | None = None) -> tuple[Tensors, str]:
-    """Return the model's tensors in a file's content, and a line on what was chosen, empty without a choice.
+    """Return the model's tensors in a file's content, and a message if there were two sets, else empty.
 
-    ``average`` is as in :func:`read_weights`; timm too takes the average where there is one.
+    ``average`` is as in :func:`read_weights`; timm prefers the average too.
     """
     averaged, place = _first(content, AVERAGES)
     others = [key for key in content if key not in AVERAGES] if isinstance(content, Mapping) else []
@@ -177,7 +176,7 @@ def model_of(content: Any, average: bool | None = None) -> tuple[Tensors, str]:
 
 
 def without_prefixes(tensors: Mapping[str, Tensor]) -> Tensors:
-    """Return tensors by names without the prefixes that compiling and wrapping put before all of them."""
+    """Return the tensors without prefixes that ``torch.compile`` and wrappers add to all names."""
     names = {name: name.replace(COMPILED, "") for name in tensors}
     while prefix := next((one for one in PREFIXES if names and all(n.startswith(one) for n in names.values())), ""):
         names = {key: name.removeprefix(prefix) for key, name in names.items()}
@@ -185,7 +184,7 @@ def without_prefixes(tensors: Mapping[str, Tensor]) -> Tensors:
 
 
 def _weights(content: Any) -> Tensors:
-    """Return the tensors under the first of ``PLACES`` that holds some, else the content's own."""
+    """Return the tensors under the first key of ``PLACES`` that has some, else the content's own."""
     if not isinstance(content, Mapping) or not content:
         return {}
     return _first(content, PLACES)[0] or _tensors(content)
@@ -199,7 +198,7 @@ def _first(content: Any, places: tuple[str, ...]) -> tuple[Tensors, str]:
 
 
 def _tensors(content: Any) -> Tensors:
-    """Names and tensors, those of nested mappings (Flax) joined by slashes; empty if anything else is among them."""
+    """Return tensors by name, nested names (Flax) joined by slashes; empty if any value is something else."""
     if not isinstance(content, Mapping):
         return {}
     flat: Tensors = {}
@@ -218,7 +217,6 @@ _ARRAY, _SCALAR = 1, 3
 
 
 def _load_flax(path: Path) -> Any:
-    """Read the nested content of a file that ``flax.serialization`` has written."""
     try:
         import msgpack
     except ImportError:

@@ -25,18 +25,18 @@ WeightsSettings = Literal["apply", "ignore"]
 IGNORE = "or --model.weights_settings ignore, to use the weights as they are"
 OTHERWISE = "or --model.weights_settings apply (ignore, to use the weights as they are)"
 
-BASE = "VideoClassifier"  # in place of a family: a network of the user's own
+BASE = "VideoClassifier"  # family of a user's own network
 XVIT_HEADS = ("mlp_head.4.bias", "new_fc.bias")
 BIASES = ("head.bias", "classifier.bias", "output_projection/bias")  # classifiers of other releases
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
-# in this order in scenic's classifier
+# order in scenic's classifier
 SCENIC_EPIC = {"noun": 300, "verb": 97}
 
 
 @cache
 def sources() -> dict[str, dict[str, dict[Any, Any]]]:
-    """Return what the files of each program were trained with, as far as neither names nor shapes show it."""
+    """Return the training settings of each program's releases that neither names nor shapes show."""
     return read_yaml(TABLE)["sources"]
 
 
@@ -49,7 +49,7 @@ def _known(stored: StoredWeights, part: Literal["model", "data"]) -> dict[str, A
 
 
 def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
-    """Return settings of the data set that weights depend on, by flag, as far as they are known.
+    """Return the known settings of the data set that weights depend on, by flag.
 
     Our own checkpoints store them; X-ViT's, TimeSformer's and scenic's releases follow their recipes; others have
     :func:`channel_pixels`, unless channels differ (see :func:`fold_pixels`).
@@ -64,11 +64,10 @@ def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
 
 
 def channel_pixels(stored: StoredWeights) -> tuple[Sequence[float], Sequence[float]] | None:
-    """Return mean and deviation of red, green and blue that weights saw, if they are known.
+    """Return mean and deviation of red, green and blue in the weights' training; ``None`` if unknown.
 
-    An image model of timm has those of its configuration, a folder of Hugging Face those of its
-    ``preprocessor_config.json``, less the 1 that ``offset`` subtracts. With a factor of 1/127.5, as in ViViT's there,
-    the file contradicts the recipe of its weights: not known.
+    Sources are timm's configuration and Hugging Face's ``preprocessor_config.json``, plus the 1 that ``offset``
+    subtracts. With ``offset`` and a factor of 1/127.5 (ViViT) the file contradicts the recipe of its weights: unknown.
     """
     given = stored.preprocessor
     if source_of(stored) == "videomae" and "image_mean" not in given:
@@ -82,15 +81,15 @@ def channel_pixels(stored: StoredWeights) -> tuple[Sequence[float], Sequence[flo
 
 @torch.no_grad()
 def fold_pixels(embed: Embedding, mean: Sequence[float], std: Sequence[float], data: Mapping[str, Any]) -> str:
-    """Change the projection of the patches, in place, so that it sees a data set's pixels as those of its weights.
+    """Fold the scale of a data set's pixels into the patch projection, in place.
 
-    A pixel p is x = (p - m) / s here and x' = (p - m') / s' there, so that x' = x s / s' + (m - m') / s': factors of
-    the kernel's channels and an addition to its bias, exactly.
+    A pixel p is x = (p - m) / s here and x' = (p - m') / s' in the weights' training, so x' = x s / s' + (m - m') / s'.
+    This is exactly a factor for each channel of the kernel and an addition to its bias.
 
-    m' and s' are given for red, green and blue; ``data`` are settings of the data set: m, s, order of the channels.
+    ``mean`` and ``std`` are m' and s' of red, green and blue; ``data`` has m, s and the order of the channels.
 
     Returns:
-        A line on it; empty where the pixels are the same.
+        A message; empty if the pixels are the same.
     """
     own, rgb = [[*of_channels(data[name])] for name in ("mean", "std")], data["channels"] == "rgb"
     if rgb and own == [[*mean], [*std]]:
@@ -108,14 +107,14 @@ def fold_pixels(embed: Embedding, mean: Sequence[float], std: Sequence[float], d
 
 
 def refuse_other_pixels(data: Mapping[str, Any], stored: StoredWeights, otherwise: str = OTHERWISE) -> None:
-    """Refuse weights for the settings of a data set whose pixels are not scaled as those that the weights saw."""
+    """Refuse weights if the data set's pixel settings differ from those in training."""
     settings = pixel_settings(stored).items()
     if other := {name: value for name, value in settings if data[name] != value}:
         raise ValueError(f"it was trained on other pixels: set {flags(other, 'data')}, {otherwise}")
 
 
 def number_of_classes(state_dict: Mapping[str, Tensor]) -> int | None:
-    """Return the outputs of a release's classifier; ``None`` without one."""
+    """Return the number of outputs of a release's classifier; ``None`` without one."""
     for ends in (XVIT_HEADS, BIASES):
         if heads := [value for key, value in state_dict.items() if key.endswith(ends)]:
             return heads[-1].shape[0]
@@ -123,7 +122,7 @@ def number_of_classes(state_dict: Mapping[str, Tensor]) -> int | None:
 
 
 def tasks_in_order(state_dict: Mapping[str, Tensor], tasks: Mapping[str, int]) -> dict[str, Tensor]:
-    """Reorder the classifier's columns to a model's tasks, names and numbers of classes.
+    """Reorder the classifier's columns to the order of ``tasks`` (numbers of classes by name).
 
     Scenic's ViViT for Epic-Kitchens has the 300 nouns before the 97 verbs (``class_splits`` of its recipe).
     """
@@ -149,11 +148,10 @@ def _value(value: Any) -> str:
 
 
 def model_settings(stored: StoredWeights, *effects: Effect) -> dict[str, Any]:
-    """Return the model's settings that weights were trained with, by flag; none if names and shapes say all.
+    """Return the model settings of the weights' training, by flag; empty if names and shapes show all.
 
-    Checkpoints of our own store them: those with these ``effects``, by default the function of the network. Of X-ViT's
-    release ratio and segments differ by data set, which the number of classes shows; they are left out for other
-    numbers.
+    Our checkpoints store them; ``effects`` selects some, by default the function of the network. X-ViT's releases have
+    a ratio and segments for each data set, known by its number of classes; for other numbers they are left out.
     """
     if stored.model:
         model = _parts_of_size(stored.model) | stored.model
@@ -166,10 +164,10 @@ def model_settings(stored: StoredWeights, *effects: Effect) -> dict[str, Any]:
 def refuse_other_settings(
     ours: Mapping[str, Any], stored: StoredWeights, otherwise: str = OTHERWISE, *effects: Effect
 ) -> None:
-    """Refuse weights for a model of another family or of other settings than theirs, or of as many other classes.
+    """Refuse weights of another family, of other settings, or of as many but other classes.
 
-    ``ours`` are the model's settings and family, ``otherwise`` is advice, for the message, ``effects`` are those of
-    :func:`model_settings`; where they are given, the classes must be the same, too.
+    ``ours`` has the model's settings and family; ``otherwise`` is advice for the message; ``effects`` is as in
+    :func:`model_settings`, and if given, the classes must be the same too.
     """
     source, family = source_of(stored), ours.get("family", BASE)
     kind = stored.model.get("family", SOURCES[source].family if source else BASE)
@@ -193,12 +191,12 @@ def refuse_other_settings(
 
 
 def _tasks(classes: object) -> OrderedDict[str, int]:
-    """Return numbers of classes by task; two are equal only if the tasks have the same order."""
+    """Return numbers of classes by task; results are equal only if the tasks have the same order."""
     return OrderedDict(classes if isinstance(classes, Mapping) else {"": classes} if isinstance(classes, int) else {})
 
 
 def known_grid(network: nn.Module, stored: StoredWeights) -> Grid | None:
-    """Return the grid of patches that a file's settings, or the configuration beside it, say; ``None`` without."""
+    """Return the patch grid by a file's settings or ``config.json``; ``None`` if unknown."""
     if not isinstance(network, VideoTransformer):
         return None
     patches, config = network.embed.patches, stored.config
@@ -210,22 +208,22 @@ def known_grid(network: nn.Module, stored: StoredWeights) -> Grid | None:
         frames = min(clip.get("segments") or clip["frames"], clip["frames"])
         return Grid(*patches.grid(frames, *height_and_width(clip["image_size"])))
     except (LookupError, TypeError, ValueError):
-        return None  # nothing is said, or it is of other patches, which shapes show
+        return None  # unknown, or of other patches, which shapes will show
 
 
 def other_grid(network: nn.Module, stored: StoredWeights, image: bool = False) -> str:
-    """Describe the grid that positions are of, where it is known not to be this network's; empty otherwise."""
+    """Describe the grid of stored positions if it is known to differ from the network's; else empty."""
     known = known_grid(network, stored)
     if known is None or not isinstance(network, VideoTransformer) or network.embed.pos_embed is None:
         return ""
     in_time = isinstance(network.embed, JointEmbedding) or isinstance(network.aggregate, TemporalEncoder)
-    first = 0 if not image and (in_time or network.embed.temp_embed is not None) else 1  # without, any length is right
+    first = 0 if not image and (in_time or network.embed.temp_embed is not None) else 1  # otherwise any length fits
     there, here = (" x ".join(map(str, grid[first:])) for grid in (known, network.embed.grid))
     return "" if there == here else f"its positions are of {there} patches, here they are of {here}"
 
 
 def refuse_another_grid(network: nn.Module, stored: StoredWeights, otherwise: str = OTHERWISE) -> None:
-    """Refuse a checkpoint of our own whose positions are of another grid, which may have as many patches."""
+    """Refuse one of our checkpoints if its positions have another grid, even one of as many patches."""
     if said := other_grid(network, stored):
         clip = stored.model | stored.clips
         clip = {"frames": clip["frames"], "image_size": as_setting(clip["image_size"])}
@@ -233,7 +231,7 @@ def refuse_another_grid(network: nn.Module, stored: StoredWeights, otherwise: st
 
 
 def line_on_grid(network: nn.Module, stored: StoredWeights, image: bool = False) -> str:
-    """Return a line on positions that are resized, or whose grid nothing says; empty for others."""
+    """Return a message if positions are resized or their grid is unknown; else empty."""
     if said := other_grid(network, stored, image):
         return f"{said}: resized"
     sided = source_of(stored) not in (None, "hf-vivit") or known_grid(network, stored)
@@ -245,7 +243,7 @@ def line_on_grid(network: nn.Module, stored: StoredWeights, image: bool = False)
 
 
 def _parts_of_size(model: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parts of a model's size; ConvNets, and networks of others, have none."""
+    """Return the parts of a model's size; empty for ConvNets and users' networks."""
     try:
         return {f"size.{name}": value for name, value in vit_size(model["size"]).parts().items()}
     except (LookupError, TypeError, ValueError, AttributeError):
