@@ -1,7 +1,4 @@
-"""lit_video: train, compare and reproduce video transformers in PyTorch Lightning.
-
-The names below are loaded when they are first used: ``import lit_video`` alone takes no time.
-"""
+"""Train, compare and reproduce video transformers in PyTorch Lightning; names below are imported at first use."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING

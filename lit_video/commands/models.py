@@ -117,7 +117,6 @@ def predict(arguments: Namespace) -> int:
     Only the checkpoint of a run is needed: it holds the class names and the clip settings. A video that
     cannot be read is listed with the reason, the others are predicted, and the exit status is 1.
     """
-    # here, because importing torch takes seconds
     from lit_video.inference.ranking import table_of, write_features, write_ranking
     from lit_video.video.trained_on import said
 
@@ -159,7 +158,6 @@ def attention(arguments: Namespace) -> int:
 
     Attention rollout from the classified features back to the patches of every frame, in the video's centre view.
     """
-    # here, because importing torch takes seconds
     from lit_video.inference.attention_maps import attention_maps, picture
 
     maps = attention_maps(arguments.ckpt, arguments.video, arguments.device, arguments.fps)
@@ -182,7 +180,6 @@ def embed(arguments: Namespace) -> int:
     The features are the input of the classifier's last layer; a video's class is the name of its folder. Videos that
     the model was trained on are hollow. Exit status 1: a video could not be read.
     """
-    # here, because importing torch takes seconds
     from lit_video.inference.projection import points_figure, project
     from lit_video.utils.figures import content_of
     from lit_video.video.trained_on import said

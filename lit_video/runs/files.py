@@ -1,7 +1,6 @@
 """Files of runs, in a folder each or packed: ``RUNS/TABLE.tar.xz`` holds the folders of a table's runs.
 
-Readers name a run by its folder ``RUNS/TABLE/SCALE/ROW/seedK``, packed or not. A folder with a result is preferred to
-the pack.
+Readers name a run by its folder ``RUNS/TABLE/SCALE/ROW/seedK``, packed or not; a folder with a result wins.
 
 ``run.json`` is a run's record: ``state`` until it is finished, ``identity`` with ``changes``, then ``result``.
 """
@@ -83,12 +82,7 @@ def has_result(run_dir: Path) -> bool:
 
 
 def run_file(run_dir: Path, name: str) -> bytes:
-    """Return the content of a run's file.
-
-    Raises:
-        UserError: the run's pack is damaged.
-        FileNotFoundError: the run has no such file.
-    """
+    """Return a run's file; raise :class:`FileNotFoundError` without one, :class:`UserError` for a damaged pack."""
     files = packed_files(run_dir)
     return files[name] if name in files else (run_dir / name).read_bytes()
 

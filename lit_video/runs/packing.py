@@ -16,13 +16,10 @@ from lit_video.utils.settings import data_names
 
 
 def pack_runs(places: Sequence[Path], output: Path) -> dict[Path, int]:
-    """Add finished runs to the packs of their tables, replacing packed runs of the same names.
+    """Add finished runs to their tables' packs, replacing runs of the same names; return the runs in each pack.
 
     Equal runs make bit-identical packs. Logits, pictures and checkpoints are left out; absolute folders of videos
     become DIR, as in recorded commands.
-
-    Returns:
-        The packs that were written, with the number of runs in each.
     """
     folders = [folder.absolute() for place in places for folder in run_folders(place)]
     if not folders:

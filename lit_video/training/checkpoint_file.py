@@ -35,11 +35,7 @@ class CheckpointFile(TorchCheckpointIO):
         self._writing: Future[None] | None = None
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
-        """Copy the checkpoint and begin to write it.
-
-        Raises:
-            OSError: the previous checkpoint could not be written.
-        """
+        """Copy the checkpoint and begin to write it; raise :class:`OSError` if the previous one was not written."""
         start = time.monotonic()
         self.flush()
         copy = copied(checkpoint)
@@ -53,11 +49,7 @@ class CheckpointFile(TorchCheckpointIO):
         return content
 
     def flush(self) -> None:
-        """Wait until the last checkpoint is on the disk.
-
-        Raises:
-            OSError: the checkpoint could not be written.
-        """
+        """Wait until the last checkpoint is on the disk; raise :class:`OSError` if it could not be written."""
         writing, self._writing = self._writing, None
         if writing:
             writing.result()
@@ -120,11 +112,7 @@ def usable_checkpoint(run_dir: Path, owner: bool) -> Path | None:
 
 
 def best_checkpoint(trainer: Trainer) -> Path | None:
-    """Return the best checkpoint by the first callback that monitors a metric; ``None`` without one.
-
-    Raises:
-        RunFailed: nothing was validated, or the file is gone.
-    """
+    """Return the checkpoint with the best monitored metric, if any; raise :class:`RunFailed` if its file is gone."""
     monitors = [callback for callback in trainer.checkpoint_callbacks if isinstance(callback, ModelCheckpoint)]
     chosen = next((callback for callback in monitors if callback.monitor), None)
     if chosen is None:

@@ -17,12 +17,10 @@ LEAST, MOST = 0.2, 20.0  # bounds of a temperature; the optimum is 0 if all pred
 
 
 def take_tests(run_dir: Path, folds: Mapping[str, Path]) -> None:
-    """Write the folds' test results into the finished run that trained on all videos.
+    """Write the tests of the folds' runs (by name) into the finished run that trained on all videos.
 
     ``run.json`` gets the accuracy over all folds, and each fold's as ``folds``; the checkpoint gets the temperature
     fitted to all logits. Stored probabilities, and their calibration error, use the temperature of the other folds.
-
-    ``run_dir`` is the folder of the run on all videos; ``folds`` maps names to the folders of the folds' runs.
     """
     read = {name: read_logits(folder) for name, folder in folds.items()}
     cooled = []

@@ -49,7 +49,7 @@ def check_scaling(trainer: Namespace, global_batch: int | None, batch_size: int)
 class GlobalBatch(Callback):
     """Translation of a checkpoint's batch counts per process to the devices in use.
 
-    Counts of optimizer steps stay. The data set itself counts the clips seen in its epoch.
+    Counts of optimizer steps need no translation. The data set itself counts the clips seen in its epoch.
     A step interrupted by a checkpoint starts over, because gradients are not saved.
     """
 

@@ -79,10 +79,7 @@ class Run:
 
     @property
     def flags(self) -> list[str]:
-        """Flags for the Lightning command line: files, then the row's settings, then the user's flags.
-
-        The row comes after all files, overlays too: a table's own settings must hold at every scale.
-        """
+        """Lightning's flags: files, then the row's settings (which must hold at every scale), then the user's flags."""
         given = self.request
         settings = self.row.settings | ({"model.weights": str(self.start)} if self.start else {})
         return [*given.files, *setting_flags(settings), *given.flags, f"--seed_everything={self.seed}"]

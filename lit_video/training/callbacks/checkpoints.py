@@ -90,11 +90,7 @@ class RequireFinite(Callback):
 
 
 def refuse_not_finite(values: dict[str, float], where: str) -> None:
-    """Refuse non-finite numbers.
-
-    Raises:
-        RunFailed: one is NaN or infinite.
-    """
+    """Raise :class:`RunFailed` if a number is NaN or infinite."""
     for key, value in values.items():
         if not math.isfinite(value):
             raise RunFailed(f"{key} is {value} in the {where}: no result")

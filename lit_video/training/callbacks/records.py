@@ -99,8 +99,7 @@ class SavePredictions(Callback):
     """Files of a run's first test: predictions, accuracy by class, mistakes, confusion matrix.
 
     Each of several tasks has its own figure, with its name in the file name. Further tests, with the frames in other
-    orders, write nothing. With several labels per video, confusion is undefined and only ``classes.csv`` is written,
-    with each class's average precision.
+    orders, write nothing. With several labels per video only ``classes.csv`` is written, with average precisions.
     """
 
     def __init__(self, run_dir: Path, title: str) -> None:
