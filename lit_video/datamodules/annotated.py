@@ -1,4 +1,4 @@
-"""Data sets whose videos annotation files list, checked against the release and the disk."""
+"""Data sets listed by annotation files, checked against the release and the disk."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -13,26 +13,26 @@ from lit_video.utils.classes import Classes
 from lit_video.utils.files import COMMON, data_root, is_video
 from lit_video.video.clips import VideoRecord
 
-_SHOWN = 3  # paths that a message names
+_SHOWN = 3  # paths named in a message
 _ENDINGS = sorted([*COMMON, *map(str.upper, COMMON)])
 
 
 class AnnotatedVideos(VideoDataModule):
-    """Base of data sets that annotation files list; a data set gives its classes and the files' records.
+    """Base of data sets listed by annotation files; a subclass gives its classes and the files' records.
 
     Args:
-        root: the folder that holds annotations and videos; ``$LIT_VIDEO_DATA/NAME`` is one in the package's own.
-        missing: effect of videos that are not on the disk, or of annotation files that list fewer than the release:
-            ``fail`` stops before the training, ``skip`` goes on with the others. The counts are printed, and are
-            ``video_counts`` in ``run.json``.
+        root: folder of annotations and videos; ``$LIT_VIDEO_DATA/NAME`` lies in the package's data folder.
+        missing: handling of videos that are not on disk, or annotation files shorter than the release: ``fail``
+            stops before training, ``skip`` uses the rest. Counts are printed, and saved as ``video_counts`` in
+            ``run.json``.
         **kwargs: see :class:`VideoDataModule`.
     """
 
-    #: number of classes, of each task if there are several, where it is known without the data
+    #: number of classes (a mapping with several tasks), if known without the data
     classes: Classes | None = None
-    #: least and most videos that released annotation files list, by split
+    #: smallest and largest number of videos in released annotation files, by split
     released: Mapping[Split, tuple[int, int]] = {}
-    #: splits with annotations of their own; papers test on the validation videos where there is no third
+    #: splits with their own annotations; without a test split papers test on the validation videos
     splits: tuple[Split, ...] = ("train", "val")
 
     def __init__(self, root: str, missing: Literal["fail", "skip"] = "fail", **kwargs: Any) -> None:
@@ -49,18 +49,18 @@ class AnnotatedVideos(VideoDataModule):
 
     @property
     def num_classes(self) -> Classes:
-        """Number of classes, of each task if there are several."""
+        """Number of classes; with several tasks a mapping by task."""
         return self.classes or super().num_classes
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """Class number by name, of a data set with one task."""
+        """Class number by name (single-task data sets)."""
         names = self.class_names
         assert isinstance(names, list)
         return {name: number for number, name in enumerate(names)}
 
     def records(self, split: Split) -> Records:
-        """Return a split's videos; none for an absent split, and no missing videos if these are to be skipped."""
+        """Return a split's videos, without missing ones under ``missing: skip``; empty for an absent split."""
         split = "val" if split == "test" and split not in self.splits else split
         if split not in self.splits:
             return Records.of(())
@@ -69,7 +69,7 @@ class AnnotatedVideos(VideoDataModule):
         return self._records[split]
 
     def check(self) -> None:
-        """Check that annotations and videos are complete; print what is missing, or refuse it."""
+        """Check that annotations and videos are complete; print the missing counts, or refuse them."""
         for split in self.splits:
             self.records(split)
             if self.missing == "fail" and (absent := self._absent(self._listed[split])):
@@ -104,10 +104,10 @@ class AnnotatedVideos(VideoDataModule):
 
 
 class Folders:
-    """Listings of folders, each read once: a check per video takes minutes for 240,000 of them on a network disk."""
+    """Cached folder listings: a check per file takes minutes for 240,000 videos on a network disk."""
 
     def __init__(self) -> None:
-        # texts: a Path takes longer to hash than to look up
+        # str keys: hashing a Path takes longer than the lookup
         self._names: dict[str, set[str]] = {}
 
     def names(self, folder: str | Path) -> set[str]:
@@ -128,7 +128,7 @@ class Folders:
         return name in self.names(folder)
 
     def there(self, path: str) -> str:
-        """Return a video's path with the ending of the file that is there: downloads and ``data prepare`` differ."""
+        """Return a video's path with the extension found on disk; downloads and ``data prepare`` differ in it."""
         folder, name = os.path.split(path)
         names = self.names(folder)
         if name in names:

@@ -52,51 +52,51 @@ LEAST_STD = 1e-3  # a quarter of a grey value
 
 
 class VideoDataModule(LightningDataModule):
-    """Base of all video data sets: a data set lists its classes and its records.
+    """Base of all video data sets; a subclass lists its classes and records.
 
     Training draws one random clip per video and epoch. Validation takes the centre clip and crop. Test takes
     ``test_clips`` x ``test_crops`` views of every video; :class:`~lit_video.modules.metrics.VideoAccuracy` combines
-    them. A sample is a function of (seed, epoch, index), for any number of workers, processes and restarts.
+    them. A sample depends on (seed, epoch, index) alone, with any number of workers, processes and restarts.
 
     Args:
         frames: frames of a clip.
         image_size: side of a clip in pixels, or its height and width; crops have its shape.
         batch_size: videos per batch and process.
-        num_workers: processes that decode; one per core is right.
-        sampling: how clips are cut from a video; ``None`` for ``Dense`` ones of 2 seconds.
+        num_workers: decoding processes; use one per core.
+        sampling: sampling of clips; ``None`` for ``Dense`` clips of 2 seconds.
         augmentation: recipe of training clips by its name (:mod:`~lit_video.video.recipes`), or all its settings;
             ``None`` for random crops only.
         test_clips: temporal views of a test video.
-        test_crops: spatial views of each of them.
-        views: crops: ``even`` along the longer side; ``released``, those of the papers' code, which differ by
-            rounding; or ``whole``, the frame squeezed into the clip's shape.
+        test_crops: spatial views of each temporal view.
+        views: ``even`` crops along the longer side; ``released``, the crops of the papers' code, with its rounding;
+            or ``whole``, the frame squeezed into the clip's shape.
         mean: mean of the pixels, 0 to 1: one number (0.5 for the ImageNet-21k ViTs), or red, green and blue.
         std: standard deviation of the pixels, likewise.
         channels: order of the channels; ``bgr`` for TimeSformer's released weights of Something-Something.
         seed: seed of the order of videos and of all augmentation.
         order: order of a clip's frames in validation and test; ``static`` repeats the middle frame.
-        test_orders: orders in which a run is tested too; ``run.json`` then has ``reversed/video_top1``, ...
-        broken: effect of a video that cannot be read, or a clip that needs a damaged frame: ``fail`` stops there;
-            ``skip`` leaves them out, up to ``broken_percent`` of a split; ``report`` leaves out any number. They do
-            not count in losses and metrics; the run's folder lists them in ``broken.csv``.
+        test_orders: further orders in which a run is tested; ``run.json`` then has ``reversed/video_top1``, ...
+        broken: effect of a video that cannot be read, or a clip that needs a damaged frame: ``fail`` stops;
+            ``skip`` leaves out up to ``broken_percent`` of a split; ``report`` leaves out any number. Videos left out
+            do not count in losses and metrics; the run's folder lists them in ``broken.csv``.
         broken_percent: percentage of broken videos that ``skip`` accepts.
         keep_gb: gigabytes of decoded videos that each process keeps in memory, for small data sets of short videos.
-        manifest: file of ``data check``, whose frame tables save the scan of every video; broken and damaged videos
-            are refused, or left out with a line, before the first is read.
-        train_share: share of every class's training videos that is used, above 0 and at most 1.
+        manifest: file written by ``data check``; its frame tables replace the scan of every video. Broken and damaged
+            videos are refused, or left out with a message, before any video is read.
+        train_share: share of each class's training videos to use, above 0 and at most 1.
         short: filling of a video shorter than a clip: ``repeat`` its last frame, or ``loop`` (MMAction2, Scenic).
-        short_side: short side in pixels to which frames of validation and test are scaled before their crops;
-            ``None`` for the crop's own.
+        short_side: short side in pixels to which validation and test frames are scaled before cropping; ``None``
+            for the crop's short side.
         test_image_size: side of a clip in validation and test; ``None`` for ``image_size``.
         features: folder for features of a frozen backbone (``model.freeze: backbone``), loaded instead of
             clips, see :mod:`~lit_video.datamodules.features`.
 
     Raises:
-        ValueError: settings do not fit each other.
+        ValueError: settings contradict each other.
         UserError: in :meth:`check`, :meth:`records` and loaders: files are missing or wrong, or a split is too small.
     """
 
-    #: True if a record's label is a one or zero for each class
+    #: True if labels are multi-hot: a one or zero for each class
     several_labels = False
 
     def __init__(
@@ -150,7 +150,7 @@ class VideoDataModule(LightningDataModule):
         self.short_side = short_side
         self.test_image_size = as_setting(test_image_size or image_size)
         self._training_view()  # refuses a short side below the clip's
-        self.view(test_crops)  # refuses a number of crops that it does not have
+        self.view(test_crops)  # refuses an unsupported number of crops
         self.mean = per_channel("mean", mean)
         self.std = per_channel("std", std, LEAST_STD)
         self.channels: Channels = channels
@@ -168,18 +168,18 @@ class VideoDataModule(LightningDataModule):
         self._features: Features | None = None
         self.short: Short = short
         self.found_broken = BrokenVideos(broken, broken_percent)
-        self.video_counts: dict[str, dict[str, int]] = {}  # listed and used videos by split, of annotated data sets
+        self.video_counts: dict[str, dict[str, int]] = {}  # listed and used videos by split (annotated data)
         self._trained_on: AsyncResult[str] | None = None
         self._resume = (0, 0)
 
     @property
     def class_names(self) -> list[str] | dict[str, list[str]]:
-        """Names of the classes, by class number; of several tasks by task, in the order of a record's labels."""
+        """Class names by class number; with several tasks a mapping by task, in the order of the labels."""
         raise NotImplementedError
 
     @property
     def trained_on(self) -> str:
-        """Digests of the training videos for a checkpoint, once a Trainer's first process has begun with them."""
+        """Digests of the training videos for a checkpoint; empty until rank 0 has begun to compute them."""
         return self._trained_on.get() if self._trained_on else ""
 
     def records(self, split: Split) -> Sequence[VideoRecord]:
@@ -195,7 +195,7 @@ class VideoDataModule(LightningDataModule):
         """Check that the data is there, before anything is trained."""
 
     def refuse_choice(self, callbacks: Iterable[object]) -> None:
-        """Refuse a test on the videos that choose its checkpoint or the end of training."""
+        """Refuse to test on videos that also select the checkpoint or stop the training."""
         metrics = {type(one).__name__: getattr(one, "monitor", None) or "train" for one in callbacks}
         chosen = [f"{name} chooses by {key}" for name, key in metrics.items() if not key.startswith("train")]
         both = Records.of(self.records("test")).shared(Records.of(self.records("val")), links=True) if chosen else []
@@ -210,7 +210,7 @@ class VideoDataModule(LightningDataModule):
 
     @property
     def num_classes(self) -> Classes:
-        """Number of classes, of each task if there are several."""
+        """Number of classes; with several tasks a mapping by task."""
         names = self.class_names
         return {task: len(names[task]) for task in names} if isinstance(names, dict) else len(names)
 
@@ -219,7 +219,7 @@ class VideoDataModule(LightningDataModule):
         return VIEWS[self.views](crops, self.test_image_size, self.short_side)
 
     def train_dataloader(self) -> DataLoader[Sample]:
-        """Load one random clip of every video, shuffled; the last, smaller step is left out."""
+        """Load one random clip of every video, shuffled; drop the last, incomplete step."""
         dataset = self._dataset(self._expected("train"), self._training_view())
         if self.trainer and self.trainer.is_global_zero and not self._trained_on:
             known = getattr(self.trainer.lightning_module, "trained_on", "")
@@ -231,7 +231,7 @@ class VideoDataModule(LightningDataModule):
             clips = f"a step takes {sampler.step_size} clips ({parts}), there are {len(dataset)} videos"
             raise UserError(f"data.batch_size: {clips}")
         sampler.resume = self._resume
-        sampler.set_epoch(self._resume[0])  # workers fetch ahead before Lightning sets it
+        sampler.set_epoch(self._resume[0])  # workers prefetch before Lightning sets it
         return self._loader(dataset, sampler)
 
     def val_dataloader(self) -> Any:
@@ -251,9 +251,9 @@ class VideoDataModule(LightningDataModule):
         return self._views("test", clips=1, crops=1)
 
     def keep_features(self, compute: Callable[[Tensor], Tensor], device: torch.device, backbone: int) -> None:
-        """Let loaders give features instead of clips; compute those that :attr:`features` lacks.
+        """Let loaders return features instead of clips; compute those missing from :attr:`features`.
 
-        ``compute`` takes normalised clips on ``device`` to features; ``backbone`` is a digest of the network.
+        ``compute`` maps normalised clips on ``device`` to features; ``backbone`` is a digest of the network.
         """
         counts = dict.fromkeys([(1, 1), (self.test_clips, self.test_crops)])
         evaluation = [self._dataset([], self.view(crops), clips) for clips, crops in counts]
@@ -267,13 +267,13 @@ class VideoDataModule(LightningDataModule):
         return TrainingView(self.augmentation, self.image_size)
 
     def centre_view(self, record: VideoRecord) -> tuple[RawBatch, list[int]]:
-        """Return a video's centre view as a batch of one, and its frame numbers; a broken video has none."""
+        """Return a video's centre view as a batch of one, and its frame numbers (none if it is broken)."""
         dataset = self._dataset([record], self.view(1), clips=1)
         batch: RawBatch = default_collate([dataset[0, 0]])
         return batch, [] if batch["broken"][0] else dataset.numbers(record, 0)
 
     def on_before_batch_transfer(self, batch: Any, dataloader_idx: int) -> RawBatch | Any:
-        """Keep count of broken videos, and draw for a training batch, on the CPU."""
+        """Count broken videos, and make a training batch's random draws, on the CPU."""
         if self.trainer is None:
             return batch
         if any(batch["broken"]):
@@ -285,21 +285,21 @@ class VideoDataModule(LightningDataModule):
         return batch
 
     def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Batch | Any:
-        """Augment a training batch, or normalise another, on the device."""
+        """Augment a training batch, or normalise an evaluation batch, on the device."""
         return self.augment(batch) if batch.get("draws") else self.normalise(batch)
 
     def augment(self, batch: RawBatch) -> Batch:
         """Erase, mix, smooth and normalise a batch of the training loader, on any device.
 
         Shape: clips uint8 ``(b, 1, t, 3, height, width)`` -> ``(b, 3, t, height, width)``; targets ``(b, classes)``.
-        Under Fabric and in a loop of one's own call it for every batch; Lightning's hooks do.
+        Call it for every batch under Fabric or in a custom loop; under Lightning a hook calls it.
         """
         draws = batch.get("draws") or self._draws(batch)
         smoothing = self.augmentation.smoothing
         return training_batch(batch, self.mean, self.std, self.num_classes, smoothing, draws, self.channels)
 
     def normalise(self, batch: RawBatch) -> Batch:
-        """Turn every view of a batch of the other loaders into a clip, normalised.
+        """Turn every view of an evaluation batch into a normalised clip.
 
         Shape: clips uint8 ``(b, views, t, 3, height, width)`` -> ``(b * views, 3, t, height, width)``.
         """
@@ -312,10 +312,10 @@ class VideoDataModule(LightningDataModule):
         return moved
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the position in the epoch and the videos that could not be read, for the checkpoint."""
+        """Return the position in the epoch and the unreadable videos for the checkpoint."""
         assert self.trainer is not None
         loop = self.trainer.fit_loop
-        # the epoch last begun, also after its end, when trainer.current_epoch is one more
+        # the epoch begun last; after its end trainer.current_epoch is one higher
         epoch, batches = loop.epoch_progress.current.ready - 1, loop.epoch_loop.batch_progress.current.ready
         if batches == self.trainer.num_training_batches:
             epoch, batches = epoch + 1, 0
@@ -323,7 +323,7 @@ class VideoDataModule(LightningDataModule):
         return {"epoch": epoch, "seen": seen, "broken": dict(self.found_broken.reasons["train"])}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Let the next training loader leave out the videos that the checkpoint has seen of its epoch."""
+        """Make the next training loader skip the videos already seen in the checkpoint's epoch."""
         self._resume = (state_dict["epoch"], state_dict["seen"])
         if broken := state_dict["broken"]:
             count = len(self._expected("train"))
@@ -332,8 +332,8 @@ class VideoDataModule(LightningDataModule):
     def _views(self, split: Split, clips: int, crops: int) -> Any:
         dataset = self._dataset(self._expected(split), self.view(crops), clips, self.order)
         if not len(dataset):
-            return []  # Lightning leaves out what has no loader
-        # a clip that two ranks get counts once: metrics count by video and view
+            return []  # Lightning skips a stage without loaders
+        # a clip given to two ranks counts once: metrics are keyed by video and view
         return self._loader(dataset, EvaluationSampler(len(dataset), self._ranks()))
 
     def _dataset(
@@ -371,7 +371,7 @@ class VideoDataModule(LightningDataModule):
         )
 
     def data_root(self) -> Path:
-        """Return the folder that paths are written relative to: the root, or the common one of all videos."""
+        """Return the base of relative paths: the root, or the common parent folder of all videos."""
         root: Path | None = getattr(self, "root", None)
         return Path(root or os.path.commonpath([p for split in SPLITS for p in Records.of(self.records(split)).paths]))
 
@@ -383,7 +383,7 @@ class VideoDataModule(LightningDataModule):
 
 
 def _start_worker(tables: Manifest | None, number: int) -> None:
-    """Leave signals to the process that trains: Slurm sends them to all. Take tables from the manifest."""
+    """Ignore stop signals, which Slurm sends to every process; use the manifest's frame tables."""
     ignore_stops()
     if tables:
         add_source(tables)

@@ -13,10 +13,10 @@ OnBroken = Literal["fail", "skip", "report"]
 
 
 class BrokenVideos:
-    """The broken videos of every split: each counts once, over all epochs, clips and reasons.
+    """Broken videos of every split; each counts once, over all epochs, clips and reasons.
 
-    A process has those that it met itself; :meth:`gather` gives every process those of all. With ``skip`` ``percent``
-    of a split may be broken.
+    A process records the videos that it meets; :meth:`gather` merges the records of all processes. With ``skip``, up to
+    ``percent`` of a split may be broken.
     """
 
     def __init__(self, on_broken: OnBroken, percent: float) -> None:
@@ -26,11 +26,11 @@ class BrokenVideos:
         self._records: dict[str, Records] = {}
 
     def expect(self, split: str, records: Records) -> None:
-        """Keep the records that a split's numbers refer to."""
+        """Keep a split's records, to which video numbers refer."""
         self._records[split] = records
 
     def apply_manifest(self, split: str, tables: Manifest) -> None:
-        """Refuse what a manifest calls broken or damaged, or say what is done, before anything is read."""
+        """Refuse videos that a manifest calls broken or damaged, or print that they are left out."""
         paths = self._records[split].paths
         rows = tables.faults(paths)
         if not rows:
@@ -45,7 +45,7 @@ class BrokenVideos:
         self.add(split, broken, [f"{paths[i]}: {rows[paths[i]].reason}" for i in broken])
 
     def add(self, split: str, videos: Sequence[int], reasons: Sequence[str]) -> None:
-        """Add a batch's numbers of videos, with the reason why each could not be read: empty for one that could."""
+        """Add a batch's video numbers, each with the reason why it could not be read; empty if it could."""
         new = {video: reason for video, reason in zip(videos, reasons, strict=True) if reason}
         self.reasons[split] = new | self.reasons[split]
         if new:
@@ -62,7 +62,7 @@ class BrokenVideos:
             self._check(split)
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Return split, path and reason of each, without repeats; segments of one video may have one reason."""
+        """Return split, path and reason of each broken video; segments with the same reason share a row."""
         rows = []
         for split, reasons in self.reasons.items():
             for video, reason in sorted(reasons.items()):

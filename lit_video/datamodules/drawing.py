@@ -1,4 +1,4 @@
-"""Draws the temporal skills, and encodes them as H.264 so that a file shows no order."""
+"""Drawing of the temporal skills, and H.264 encoding that leaves no trace of frame order."""
 
 import re
 from collections.abc import Callable
@@ -22,11 +22,11 @@ class Figure:
     y: float
     radius: float
     angle: float = 0.0
-    bright: bool = True  # brighter than the background; others are darker by as much
+    bright: bool = True  # brighter than the background, or darker by as much
 
 
 Film = list[list[Figure]]  # the figures of each frame
-LARGE = (0.24, 0.3)  # radii of figures that are seen in few frames, or in detail
+LARGE = (0.24, 0.3)  # radii of figures shown in few frames, or whose details matter
 
 
 def drift(rng: Rng, frames: int) -> Film:
@@ -36,7 +36,7 @@ def drift(rng: Rng, frames: int) -> Film:
 
 
 def zoom(rng: Rng, frames: int) -> Film:
-    """Let a shape grow at a fixed point, by a third to a half of its radius on either side of the middle."""
+    """Grow a shape at a fixed point, from 1 - g to 1 + g times its radius, with g from 0.33 to 0.5."""
     figure, growth = _figure(rng), rng.uniform(0.33, 0.5)
     return [[replace(figure, radius=figure.radius * (1 + g))] for g in growth * np.linspace(-1, 1, frames)]
 
@@ -73,7 +73,7 @@ def duration(rng: Rng, frames: int) -> Film:
 
 
 def count(rng: Rng, frames: int) -> Film:
-    """Flash two or three times in the first half, once more in the second, for as many frames in both."""
+    """Flash two or three times in the first half, once more in the second; both have equally many bright frames."""
     figure, half = _figure(rng), frames // 2
     few = int(rng.integers(2, 4))
     shown = [bright for times in (few, few + 1) for bright in _flashes(rng, times, half)]
@@ -81,7 +81,7 @@ def count(rng: Rng, frames: int) -> Film:
 
 
 def _flashes(rng: Rng, times: int, frames: int) -> list[bool]:
-    """Return frames, half of them bright, in so many flashes of random lengths."""
+    """Return whether each frame is bright: half of them are, in ``times`` flashes of random lengths."""
     bright = frames // 2
     lengths = np.diff(np.sort(rng.choice(np.arange(1, bright), times - 1, replace=False)), prepend=0, append=bright)
     gaps = np.diff(np.sort(rng.choice(np.arange(1, frames - bright + 2), times, replace=False)), prepend=0)
@@ -118,13 +118,13 @@ def occlusion(rng: Rng, frames: int) -> Film:
 
 @dataclass(frozen=True)
 class Skill:
-    """Something that takes time to see."""
+    """A temporal skill: how to draw it, and the class names of its two directions."""
 
     name: str
     film: Callable[[Rng, int], Film]
     backward: str  # class of the video played backwards
     forward: str  # class of the video as drawn
-    shortest: int  # frames that show it
+    shortest: int  # fewest frames that show it
 
 
 _SKILLS = (
@@ -156,7 +156,7 @@ def render(
     """Draw the frames of a video, forwards: ``(frames, side, side, 3)``.
 
     ``side`` is in pixels; each step lasts ``frames_per_step`` frames, a divisor of ``frames``. Each video draws its own
-    difficulty, at most ``difficulty`` (0 to 1), which raises noise and texture and lowers the contrast, to a tenth.
+    difficulty up to ``difficulty`` (0 to 1): more noise and texture, and less contrast, down to a tenth.
     """
     rng = np.random.default_rng(seed)
     film = [figures for figures in what.film(rng, frames // frames_per_step) for _ in range(frames_per_step)]
@@ -165,7 +165,7 @@ def render(
 
 
 def paint(rng: Rng, film: Film, shape: str, side: int, difficulty: float) -> NDArray[np.uint8]:
-    """Paint figures of one shape before a background, in other colours: ``(frames, side, side, 3)``."""
+    """Paint figures of one shape on a background of other colours: ``(frames, side, side, 3)``."""
     hard = rng.uniform(0, difficulty)
     contrast = 0.4 * 10**-hard
     background = rng.uniform(contrast + 0.05, 0.95 - contrast, 3)
@@ -209,14 +209,14 @@ def distance(shape: str, dx: Floats, dy: Floats, radius: Floats) -> Floats:
         return np.asarray(far - radius)
     if shape == "ring":
         return np.asarray(np.abs(far - 0.8 * radius) - 0.25 * radius)
-    if shape == "bars":  # two, one above the other
+    if shape == "bars":  # two bars, one above the other
         return np.asarray(np.maximum(np.abs(dx) - radius, np.abs(np.abs(dy) - 0.6 * radius) - 0.25 * radius))
     bars = [np.maximum(np.abs(a) - radius, np.abs(b) - 0.3 * radius) for a, b in ((dx, dy), (dy, dx))]
     return np.asarray(np.minimum(*bars))
 
 
 def encode(path: Path, frames: NDArray[np.uint8], fps: int, comment: str = "") -> None:
-    """Write H.264: every frame on its own (intra only), constant quantiser, so that order leaves no trace."""
+    """Write H.264 with intra frames only and a constant quantiser, so that frame order leaves no trace."""
     with av.open(f"file:{path}", "w", format="mp4") as container:
         container.metadata["comment"] = comment
         stream = container.add_stream("libx264", rate=fps)

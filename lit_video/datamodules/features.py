@@ -1,4 +1,4 @@
-"""Features of a frozen backbone instead of clips: a few views of every video go through it once, and are kept."""
+"""Cached features of a frozen backbone: a few views of each video pass through it once."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -21,17 +21,17 @@ from lit_video.video.clips import ClipDataset, Key, Sample, VideoRecord
 from lit_video.video.decoding import KeptVideos, decode
 from lit_video.video.seeding import digest, seeded
 
-RANDOM = 3  # random views of training, beside the centre one
+RANDOM = 3  # random training views, besides the centre view
 TOGETHER = 8  # views that go through the backbone at once
-GIGABYTES = 0.5  # room for a decoded video, kept for its other views
+GIGABYTES = 0.5  # memory for a decoded video, shared by its views
 
 
 class Features:
-    """Features in a folder of one backbone and one kind of clips: float16, a file for each video, ``(views, ...)``.
+    """Folder of features of one backbone and one kind of clips: a float16 file ``(views, ...)`` for each video.
 
-    A file is named by the digest of its video. The views are, in this order, the centre one, random ones, and those of
-    a larger test: the first and the random ones train, the first validates. ``random`` and ``evaluation`` are data sets
-    without records, which cut the clips of training, of validation, and of a larger test.
+    A file is named by the digest of its video. Views in order: the centre view (training, validation), random views
+    (training), and the views of a multi-view test. ``random`` and ``evaluation`` are data sets without records; they
+    cut the clips of training, and those of validation and the multi-view test.
     """
 
     def __init__(self, folder: Path, random: ClipDataset, evaluation: Sequence[ClipDataset]) -> None:
@@ -44,7 +44,7 @@ class Features:
         return self.folder / f"{digest(self._digest(record.path), record.start, record.end, record.fps):016x}.npy"
 
     def complete(self, records: Sequence[VideoRecord], compute: Callable[[Tensor], Tensor]) -> None:
-        """Compute missing files, ``compute`` taking ``(b, t, 3, height, width)`` in uint8; other processes wait."""
+        """Compute missing files while other processes wait; ``compute`` takes uint8 ``(b, t, 3, height, width)``."""
         files = {self.file(record): record for record in records}
         self.folder.mkdir(parents=True, exist_ok=True)
         with FileLock(self.folder / "lock"), torch.no_grad():
@@ -55,7 +55,7 @@ class Features:
                 self._write(file, files[file], compute)
 
     def _write(self, file: Path, record: VideoRecord, compute: Callable[[Tensor], Tensor]) -> None:
-        kept = KeptVideos(decode, GIGABYTES)  # all views are of one video
+        kept = KeptVideos(decode, GIGABYTES)  # decodes once for all views
         seed = int(file.stem, 16)  # for the random views
         given = (replace(each, records=[record], seed=seed, decode=kept) for each in self._views)
         random, centre, *test = given
@@ -70,13 +70,13 @@ class Features:
         write_bytes(file, content.getvalue())
 
     def of(self, clips: ClipDataset) -> "FeatureDataset":
-        """Return the features of the same videos and views as these clips."""
+        """Return the features of these clips' videos and views."""
         return FeatureDataset(**vars(clips), files=[self.file(record) for record in Records.of(clips.records)])
 
 
 @dataclass(eq=False, repr=False)
 class FeatureDataset(ClipDataset):
-    """Clips that are features, ``(views, ...)``; a training clip is one of its views at random."""
+    """Features ``(views, ...)`` in place of clips; training takes one view at random."""
 
     files: Sequence[Path] = ()
 

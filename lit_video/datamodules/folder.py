@@ -1,4 +1,4 @@
-"""Your own videos: one folder per split, in it one folder per class."""
+"""Your own videos: a folder per split, with a folder per class."""
 
 import os
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from lit_video.utils.files import data_root, is_video
 from lit_video.utils.text import natural
 from lit_video.video.clips import VideoRecord
 
-_NAMED = 3  # files that the line about those left out names
+_NAMED = 3  # files named in the line about files left out
 
 
 def folder_records(root: Path, split: Split, class_names: list[str]) -> Records:
-    """Return the videos of ``root/split/CLASS/``, by class, then by name; count other files, and name the first."""
+    """Return the videos of ``root/split/CLASS/``, by class, then by name; print a line about other files."""
     folder, found, others = root / split, dict[str, list[str]](), list[str]()
     for entry in _shown(folder):
         if not entry.is_dir():
@@ -42,7 +42,7 @@ def folder_records(root: Path, split: Split, class_names: list[str]) -> Records:
 
 
 def _shown(folder: str | Path) -> list[os.DirEntry[str]]:
-    """List a folder without hidden files, sorted; entries know their type without another system call."""
+    """Return a folder's entries without hidden files, sorted; ``DirEntry`` knows its type without a system call."""
     try:
         with os.scandir(folder) as entries:
             return sorted((entry for entry in entries if entry.name[0] != "."), key=lambda entry: entry.name)
@@ -65,7 +65,7 @@ class VideoFolder(VideoDataModule):
         self._records: dict[Split, Records] = {}
         self.root = data_root(root)
 
-    @cached_property  # listed once: the number of classes is needed with every batch
+    @cached_property  # cached: every batch needs the number of classes
     def class_names(self) -> list[str]:
         """Names of the class folders, sorted."""
         train, splits = self.root / "train", "train/, val/ and test/"
@@ -85,7 +85,7 @@ class VideoFolder(VideoDataModule):
 
     @property
     def present(self) -> tuple[Split, ...]:
-        """Splits that have a folder; the training videos count as one in any case."""
+        """Splits that have a folder, and always ``train``."""
         return tuple(split for split in SPLITS if split == "train" or (self.root / split).is_dir())
 
     def check(self) -> None:
@@ -95,7 +95,7 @@ class VideoFolder(VideoDataModule):
 
 
 class VideoList(VideoDataModule):
-    """Given videos, the same in every split; one without a label has the label 0."""
+    """Given videos, the same in every split; videos without a label have label 0."""
 
     def __init__(self, listed: Sequence[VideoRecord], **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -15,7 +15,7 @@ from lit_video.errors import UserError
 from lit_video.utils.command_line import explain
 from lit_video.utils.text import printable, text_table, to_bytes
 
-SHOWN = 10  # videos of a fault
+SHOWN = 10  # videos listed per fault
 VERDICTS = ["missing", "broken", "damaged"]
 
 
@@ -36,7 +36,7 @@ class SplitSummary:
     """Counts of one split; a segment of a long video counts as a video."""
 
     videos: int
-    faults: dict[str, list[tuple[str, str]]]  # path and reason of the videos, by verdict
+    faults: dict[str, list[tuple[str, str]]]  # (path, reason) of faulty videos, by verdict
 
     @property
     def is_complete(self) -> bool:
@@ -45,7 +45,7 @@ class SplitSummary:
 
 
 def summarise(data: VideoDataModule, file: Path, every_frame: bool = False) -> dict[str, SplitSummary]:
-    """Probe every video of every split; the manifest goes to ``file``."""
+    """Probe every video of every split, and write the manifest to ``file``."""
     root, records = data.data_root(), {split: Records.of(data.records(split)) for split in data.present}
     videos: dict[str, Video] = {}
     for each in records.values():
@@ -68,7 +68,7 @@ def _summary(records: Records, rows: Mapping[str, VideoInfo], root: Path) -> Spl
 
 
 def check_report(data: VideoDataModule, splits: Mapping[str, SplitSummary], manifest: Path) -> str:
-    """Report counts per split, the first videos that are not sound, and the digest in a run's identity."""
+    """Report counts per split, the first faulty videos, and the data digest of a run's identity."""
     classes = data.num_classes
     tasks = {f"{task}s": n for task, n in classes.items()} if isinstance(classes, dict) else {"classes": classes}
     counts = ", ".join(f"{n} {name}" for name, n in tasks.items())
@@ -83,9 +83,9 @@ def check_report(data: VideoDataModule, splits: Mapping[str, SplitSummary], mani
 
 
 def data_digest(data: VideoDataModule) -> str:
-    """Return the digest of class names and of every split's paths, labels and segments, without opening a file.
+    """Return a digest of class names and every split's paths, labels and segments, without opening a file.
 
-    Paths count relative to the data set's root, so that it is the same on every machine; their order does not count.
+    Paths are sorted and relative to the data set's root, so the digest is the same on every machine.
     """
     root = data.data_root()
     lines = []

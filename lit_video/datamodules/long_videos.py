@@ -14,16 +14,16 @@ from lit_video.video.clips import VideoRecord
 from lit_video.video.seeding import digest
 
 EPIC_CLASSES = {"verb": 97, "noun": 300}
-TRAIN_SHARE = 85 / 120  # videos of HowTo100M
+TRAIN_SHARE = 85 / 120  # training share of HowTo100M's videos
 
 
 class Charades(AnnotatedVideos):
     """Charades (arXiv:1604.01753): videos of half a minute, each with several of 157 actions.
 
     Reads ``root/Charades/Charades_v1_{train,test}.csv`` (``actions``: ``c092 11.90 21.20;c147 0.00 12.60``) and
-    ``Charades_v1_classes.txt`` beside them, and ``root/Charades_v1_480/ID.mp4`` or else ``root/Charades_v1/ID.mp4``
-    (prior.allenai.org/projects/charades). 7,985 videos are for training; results are those of the 1,863 test videos,
-    by mean average precision. A video's labels are its actions at any time; some have none.
+    ``Charades_v1_classes.txt`` in that folder, and ``root/Charades_v1_480/ID.mp4`` or else ``root/Charades_v1/ID.mp4``
+    (prior.allenai.org/projects/charades). Training has 7,985 videos; results are the mean average precision on the
+    1,863 test videos. A video's labels are all its actions, whatever their times; some videos have none.
     """
 
     classes = 157
@@ -56,7 +56,7 @@ class EpicKitchens100(AnnotatedVideos):
     Reads ``EPIC_100_{train,validation}.csv`` and ``EPIC_100_{verb,noun}_classes.csv``
     (github.com/epic-kitchens/epic-kitchens-100-annotations) in ``root/annotations``, and either the extracted frames in
     ``root/rgb_frames/P01/P01_01/`` or ``root/P01/rgb_frames/P01_01/``, with ``EPIC_100_video_info.csv`` for their rate,
-    or the videos ``root/P01/videos/P01_01.MP4``. 67,217 segments train; results are those of 9,668 for validation.
+    or the videos ``root/P01/videos/P01_01.MP4``. Training: 67,217 segments; results: 9,668 validation segments.
     """
 
     classes = EPIC_CLASSES
@@ -107,11 +107,11 @@ class HowTo100MTasks(AnnotatedVideos):
 
     Reads ``root/HowTo100M_v1.csv`` (``video_id,category_1,category_2,rank,task_id``) and ``root/task_ids.csv`` (task
     number and name, separated by a tab), both of www.di.ens.fr/willow/research/howto100m, and ``root/videos/ID.mp4`` or
-    another format. Classes are tasks with at least 100 videos (``least_videos``), by number; a video of several is of
-    the one that ranks it first. The paper divides videos at random, 85,000 and 35,000; here by name, so parts stay.
+    another format. Classes are tasks with at least 100 videos (``least_videos``), by number; a video of several
+    tasks belongs to the one that ranks it first. The paper splits at random (85,000 and 35,000), this class by name.
 
     Args:
-        classes: number of tasks; another than the paper's 1,059 has to be said.
+        classes: number of tasks; set it if it is not the paper's 1,059.
         least_videos: least number of videos of a task.
         **kwargs: see :class:`AnnotatedVideos`.
     """
@@ -162,5 +162,5 @@ class HowTo100MTasks(AnnotatedVideos):
 
 
 def in_training(video: str) -> bool:
-    """Return whether a video's name puts it into the training part, 85 of 120."""
+    """Return whether the hash of a video's name puts it into the training split (85 of 120)."""
     return digest(video) % 10_000 < 10_000 * TRAIN_SHARE

@@ -21,10 +21,10 @@ from lit_video.utils.text import to_bytes, to_text
 from lit_video.video.decoding import DecodeError, FrameTable
 from lit_video.video.decoding.frame_table import add_source
 
-VERSION = 10  # raised with the columns, and where a video may get another verdict, or another frame table, than before
+VERSION = 10  # increment whenever columns, verdicts or frame tables change
 MANIFEST = "manifest.sqlite"
-LOOKS = 16  # files whose size and time are asked for at once: on a network's disk each waits for its answer
-KEPT = 16  # rows that are written together, which a killed check loses
+LOOKS = 16  # parallel stat calls: on a network disk each waits for its answer
+KEPT = 16  # rows per commit: the most that a killed check loses
 Video = tuple[str | Path, float | None]  # path, and the rate of a folder of images
 
 _COLUMNS = [field.name for field in fields(VideoInfo)]
@@ -42,7 +42,7 @@ PRAGMA user_version = {VERSION};
 
 @dataclass(frozen=True)
 class Manifest:
-    """Rows of a manifest by the videos' names from ``root``; frame tables by path, while files are as they were."""
+    """Rows of a manifest by path relative to ``root``, and frame tables of unchanged files."""
 
     file: Path
     root: Path = Path()
@@ -57,7 +57,7 @@ class Manifest:
         return VideoInfo(*rows[0]) if rows else None
 
     def facts(self, faulty: bool = False) -> dict[str, VideoInfo]:
-        """Return all rows, or those of the broken and damaged videos alone, without their frame tables."""
+        """Return all rows, or only those of broken and damaged videos, without frame tables."""
         of = f"WHERE status IN {_FAULTS}" if faulty else ""
         rows = self._rows(f"SELECT {_FACTS} FROM videos {of} ORDER BY path")
         return {row[0]: VideoInfo(*row) for row in rows}
@@ -102,7 +102,7 @@ def _refused(file: Path, why: object) -> UserError:
 
 
 def write_rows(file: Path, rows: Iterable[VideoInfo]) -> None:
-    """Add rows to a manifest as they come, instead of those of the same name; make it if need be."""
+    """Insert rows as they arrive, replacing rows of the same path; create the manifest if needed."""
     with closing(_connect(file)) as manifest:
         manifest.executescript(_CREATE)
         try:
@@ -115,17 +115,17 @@ def write_rows(file: Path, rows: Iterable[VideoInfo]) -> None:
 
 
 def scan(videos: Mapping[str, Video], file: Path, every_frame: bool = False) -> Manifest:
-    """Probe videos, given by name, that an earlier manifest ``file`` does not have as they are now, and write it.
+    """Probe new, changed and faulty videos, given by name, and update the manifest ``file``.
 
-    Rows go to a part file at once, so that a killed scan goes on where it was. A video that was intact is not read
-    again while its size and time of change are the same. Only the first frame is decoded, or ``every_frame``.
+    Rows go to a part file at once, so that a killed scan can resume. An intact video is not read again while its size
+    and modification time stay the same. ``every_frame`` decodes all frames instead of the first.
     """
     part = file.with_name(f".{file.name}.part{VERSION}")
     try:
         part.touch()  # raises a clearer error than the lock
         with FileLock(file.with_name(f".{file.name}.lock"), timeout=0):
             if file.exists() and not part.stat().st_size:
-                Manifest(file)  # refuse another file
+                Manifest(file)  # refuses a file that is no manifest
                 copyfile(file, part)
             _scan(videos, part, every_frame)
             part.replace(file)
@@ -168,7 +168,7 @@ def _row(every_frame: bool, named: tuple[str, Video]) -> VideoInfo:
 
 
 def load_tables(file: Path, root: Path) -> Manifest:
-    """Take verdicts and frame tables from a manifest of the videos under ``root``, without scanning them."""
+    """Use a manifest's verdicts and frame tables for the videos under ``root`` instead of scanning them."""
     if not file.is_file():
         raise UserError(f"data.manifest: {file} does not exist; data check writes it")
     add_source(source := Manifest(file, root))

@@ -1,4 +1,4 @@
-"""A folder of videos encoded again for training: small pictures, key frames close together, no sound."""
+"""Re-encoding of a folder of videos for training: small pictures, key frames close together, no sound."""
 
 import errno
 import json
@@ -36,7 +36,7 @@ class Encoding:
     short_side: int = 256  # pixels of the shorter side; a smaller video keeps its size, made even
     gop: int = 12  # frames from one key frame to the next: few make random access fast, many make files small
     crf: int = 22  # x264's quality, 0 to 51; 0 is lossless
-    fast_decode: bool = False  # larger files: no arithmetic coding, no deblocking, no B frame that another refers to
+    fast_decode: bool = False  # larger files: no arithmetic coding, no deblocking, no B frames as references
 
 
 PRESETS: dict[str, Encoding] = {
@@ -48,10 +48,9 @@ _FAST = {"tune": "fastdecode", "x264-params": "b-pyramid=none"}
 
 
 def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
-    """Encode every video under ``src`` to the same path under ``dst``, copy annotations; list them in ``videos.csv``.
+    """Encode every video under ``src`` to the same path under ``dst``, copy annotations, write ``videos.csv``.
 
-    Return the exit status: 1 where videos are unreadable, which are named. Finished videos that are not older than
-    their source are left as they are.
+    Return the exit status: 1 if videos are unreadable; these are printed. Targets not older than their source are kept.
     """
     if src.resolve() in (dst.resolve(), *dst.resolve().parents):
         raise UserError(f"DST: {dst} is SRC or lies inside it; give a folder outside {src}")
@@ -81,7 +80,6 @@ def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
 
 
 def _copy_annotations(src: Path, dst: Path) -> list[Path]:
-    """Copy files that may list the videos to the same paths; return the copies."""
     files = {file: dst / file.relative_to(src) for file in files_below(src) if file.suffix.lower() in ANNOTATIONS}
     for file, copy in files.items():
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -90,7 +88,7 @@ def _copy_annotations(src: Path, dst: Path) -> list[Path]:
 
 
 def _prepare(encoding: Encoding, job: tuple[Path, Path]) -> str:
-    """Encode one video unless that is done; return the reason where it cannot be, else an empty string."""
+    """Encode one video unless it is up to date; return the reason of a failure, else an empty string."""
     source, target = job
     try:
         if target.exists() and target.stat().st_mtime_ns >= source.stat().st_mtime_ns:
@@ -104,7 +102,6 @@ def _prepare(encoding: Encoding, job: tuple[Path, Path]) -> str:
 
 
 def _jobs(src: Path, dst: Path) -> list[tuple[Path, Path]]:
-    """Return every video of the source, links to folders followed, with its target."""
     jobs: dict[Path, Path] = {}
     for source in filter(is_video, files_below(src)):
         target = (dst / source.relative_to(src)).with_suffix(".mp4")
@@ -117,7 +114,7 @@ def _jobs(src: Path, dst: Path) -> list[tuple[Path, Path]]:
 
 
 def _same_encoding(file: Path, encoding: Encoding) -> None:
-    """Refuse to fill a folder with videos of two kinds."""
+    """Refuse to mix two encodings in one folder; record the first."""
     made = json.loads(file.read_text(encoding="utf-8")) if file.exists() else asdict(encoding)
     if made != asdict(encoding):
         raise UserError(f"DST: {file.parent} was made with {json.dumps(made)}; give another folder, or delete it")
@@ -125,7 +122,7 @@ def _same_encoding(file: Path, encoding: Encoding) -> None:
 
 
 def encode(source: Path, target: Path, encoding: Encoding) -> None:
-    """Encode one video: the same frames at the same times from 0, without jumps, upright, without sound.
+    """Encode one video upright and without sound: the same frames, at times from 0 without jumps.
 
     Raises a :class:`DecodeError` if the source cannot be read to its end, or has damaged frames.
     """
@@ -141,7 +138,7 @@ def encode(source: Path, target: Path, encoding: Encoding) -> None:
             new.mux(out.encode())
         part.replace(target)
     except av.FFmpegError as error:
-        if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EROFS}:  # the target's fault
+        if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EROFS}:  # the target's disk
             raise OSError(error.errno, error.strerror) from error
         raise DecodeError(f"{source}: {error.strerror or error}") from error
     finally:
@@ -177,13 +174,12 @@ def resized(source: Path, short_side: int) -> Iterator[VideoFrame]:
 
 
 def scaled(width: int, height: int, short_side: int) -> tuple[int, int]:
-    """Return the size with the shorter side at most ``short_side``, the shape kept, both sides even."""
+    """Return an even size of the same shape whose shorter side is at most ``short_side``."""
     share = min(1.0, short_side / min(width, height))
     return max(2, 2 * round(width * share / 2)), max(2, 2 * round(height * share / 2))
 
 
 def _stream(container: av.container.OutputContainer, first: VideoFrame, encoding: Encoding) -> VideoStream:
-    """Open an encoder for pictures like the first one, their colours included."""
     stream = container.add_stream("libx264")
     assert isinstance(stream, VideoStream) and first.time_base is not None
     context = stream.codec_context

@@ -1,4 +1,4 @@
-"""Facts about one video: its row of a manifest, from its packets and its first frame, or from all its frames."""
+"""Facts about one video for its manifest row, from its packets and its first frame or all frames."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ class VideoInfo:
     path: str  # relative to the root
     size: int | None = None  # bytes of the file, or of all files of a folder of frames
     mtime: int | None = None  # last change, in nanoseconds since 1970
-    status: Status = "ok"  # damaged: in some frames, which are never decoded; broken: cannot be read, or ends early
-    reason: str = ""  # why it is not ok
+    status: Status = "ok"  # damaged: has bad frames, never decoded; broken: cannot be read, or ends early
+    reason: str = ""  # reason of a status other than ok
     frames: int | None = None  # number of frames
     seconds: float | None = None  # duration, last frame included
-    width: int | None = None  # of the picture as it is shown, rotation applied
+    width: int | None = None  # pixels, after rotation
     height: int | None = None
     fps: float | None = None  # frames per second, on average
-    damaged: int = 0  # number of damaged frames; the table says which
+    damaged: int = 0  # number of damaged frames, listed in the table
     decoded: bool = False  # True if all frames were decoded
     table: str | None = None  # the frame table, see pack()
 
     def same_file(self, other: VideoInfo) -> bool:
-        """Return whether both describe one state of a file."""
+        """Return whether both rows describe the same state of a file."""
         return (self.size, self.mtime) == (other.size, other.mtime)
 
 
 def stamp(path: Path, name: str) -> VideoInfo:
-    """Return size and last change of a file or of a folder of frames; ``missing`` where there is none."""
+    """Return size and last change of a file or of a folder of frames; status ``missing`` if absent."""
     try:
         stat = path.stat()
         if not path.is_dir():
@@ -60,10 +60,10 @@ def stamp(path: Path, name: str) -> VideoInfo:
 
 
 def probe(path: Path, name: str, every_frame: bool, fps: float | None = None) -> VideoInfo:
-    """Scan the packets of a video, or list a folder of images of this rate, and decode the first frame or all.
+    """Scan a video's packets, or list a folder of images at ``fps``, and decode the first frame or all.
 
-    All frames are decoded too where the packets leave doubts. Faults are in ``status`` and ``reason``; the loaders
-    refuse the same.
+    All frames are also decoded if the packets leave doubts. ``status`` and ``reason`` hold faults; loaders refuse the
+    same faults.
     """
     record, info = VideoRecord(path, 0, fps=fps), stamp(path, name)
     if info.status != "ok":
@@ -91,7 +91,7 @@ def probe(path: Path, name: str, every_frame: bool, fps: float | None = None) ->
 
 
 def _first(record: VideoRecord, table: FrameTable) -> Frames:
-    """Decode the first frame that is not known to be damaged; where a part begins it may refer to missing ones."""
+    """Decode the first frame not known to be damaged; earlier ones may refer to missing frames."""
     first = next((i for i in range(table.count) if i not in table.damaged), None)
     if first is None:
         raise DecodeError(f"{record.path}: all frames damaged: {table.damage}")
@@ -99,7 +99,7 @@ def _first(record: VideoRecord, table: FrameTable) -> Frames:
 
 
 def _decode_all(record: VideoRecord, table: FrameTable) -> FrameTable:
-    """Decode from start to end: a frame that is missing or bad spoils its group of pictures."""
+    """Decode all frames, and return the table with the groups of pictures that missing or bad frames spoil."""
     path = record.path
     if record.fps is not None:
         for number in range(table.count):
@@ -107,12 +107,12 @@ def _decode_all(record: VideoRecord, table: FrameTable) -> FrameTable:
         return table
     sound: list[int | None] = []  # times of frames
     bad: list[int | None] = []
-    partial: set[int | None] = set()  # times of key frames that only begin to refresh the picture
+    partial: set[int | None] = set()  # times of key frames that refresh the picture only gradually
     sizes: set[tuple[int, int]] = set()
     with reading(path), open_video(path) as container:
         for frame, is_spoiled in judged(container, bool(table.pts)):
             sizes.add((frame.width, frame.height))
-            # a sound key frame of a spoiled group spoils none before
+            # a sound key frame of a spoiled group is not bad: it would spoil the group before it too
             is_bad = frame.is_corrupt or (is_spoiled and not frame.key_frame)
             (bad if is_bad else sound).append(frame.pts)
             partial |= {frame.pts} if frame.key_frame and frame.pict_type in PREDICTED else set()
@@ -133,7 +133,7 @@ def pack(table: FrameTable) -> str:
 
 
 def unpack(packed: str) -> FrameTable:
-    """Return the table that :func:`pack` made JSON of."""
+    """Return the frame table from the JSON of :func:`pack`."""
     row = json.loads(packed, object_hook=lambda found: range(*found["range"]) if "range" in found else found)
     fractions = {key: Fraction(row[key]) for key in ("time_base", "seconds")}
     lists = {key: compact(value) for key, value in row.items() if isinstance(value, list)}
@@ -141,6 +141,6 @@ def unpack(packed: str) -> FrameTable:
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, range):  # even times, as nearly all are
+    if isinstance(value, range):  # evenly spaced times, the usual case
         return {"range": [value.start, value.stop, value.step]}
     return list(value) if isinstance(value, array) else str(value)

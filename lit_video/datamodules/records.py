@@ -1,4 +1,4 @@
-"""Videos of a split in a few arrays, and a line about a data set for the user."""
+"""Compact records of a split's videos, and lines printed once for the user."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from lit_video.video.clips import VideoRecord
 
 
 class Records(Sequence[VideoRecord]):
-    """Records of videos in arrays, equal to any sequence of the same records; one is made when it is taken out.
+    """Records of videos in arrays, each made on access; equal to any sequence of the same records.
 
-    240,000 take 30 MB instead of 200, and forked workers share them, as no count of references is written to them.
-    ``labels`` are ``(n,)``, or of several tasks ``(n, tasks)``; ``times`` start, end and rate of each record.
+    240,000 records take 30 MB instead of 200. Forked workers share the memory: no reference counts are written to it.
+    ``labels``: ``(n,)``, or ``(n, tasks)`` with several tasks. ``times``: start, end and frame rate of each record.
     """
 
     def __init__(
@@ -34,11 +34,11 @@ class Records(Sequence[VideoRecord]):
         timed = any(value is not None for each in times for value in each)
         self._paths: NDArray[np.bytes_] = np.array([to_bytes(path) for path in paths], np.bytes_)
         self.labels = np.array(labels, np.int32)
-        self._times = np.array(times, np.float64) if timed else None  # NaN for no time
+        self._times = np.array(times, np.float64) if timed else None  # NaN where a record has no time
 
     @classmethod
     def of(cls, records: Iterable[VideoRecord], path: Callable[[str], str] = str) -> Records:
-        """Convert records to arrays, ``path`` mapping their paths to other ones; arrays stay as they are."""
+        """Convert records to arrays, with ``path`` applied to their paths; return arrays unchanged."""
         if isinstance(records, cls):
             return records
         listed = [*records]
@@ -67,13 +67,13 @@ class Records(Sequence[VideoRecord]):
         return [None if value != value else value for value in self._times[index].tolist()]
 
     def identities(self) -> Iterator[tuple[str, float | None, float | None]]:
-        """Yield path, start and end of each record, which no two of a data set share."""
+        """Yield path, start and end of each record; no two records of a data set share all three."""
         for index, path in enumerate(self.paths):
             start, end, _ = self._times_of(index)
             yield path, start, end
 
     def shared(self, other: Records, links: bool = False) -> list[str]:
-        """Return the paths of videos that overlap one in ``other``; with ``links`` by their real files."""
+        """Return the paths of videos that overlap one in ``other``; ``links`` resolves symbolic links first."""
         real = os.path.realpath if links else str
         parts = defaultdict(list)
         for path, start, end in other.identities():
@@ -90,12 +90,12 @@ def relative(path: str | Path, root: str | Path) -> str:
     text, start = str(path), os.path.join(str(root), "")
     rest = text.removeprefix(start)
     if os.sep == "/" and len(rest) < len(text) and "/../" not in f"/{rest}/":
-        return rest  # the next line takes 20 times as long
+        return rest  # relpath takes 20 times as long
     return Path(os.path.relpath(text, root)).as_posix()
 
 
 @rank_zero_only
 @cache
 def print_once(line: str) -> None:
-    """Print a line about a data set on the error stream, once per process: settings may be checked several times."""
+    """Print a line to stderr once per process, even if settings are checked several times."""
     print(printable(line), file=sys.stderr, flush=True)

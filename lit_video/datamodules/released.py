@@ -21,9 +21,9 @@ from lit_video.video.clips import VideoRecord
 
 KINETICS_COLUMNS = ("label", "youtube_id", "time_start", "time_end", "split")
 KINETICS_SPLITS = {"train": {"train"}, "val": {"val", "validate", "validation"}}
-UCF101_SIZES = {1: (9_537, 3_783), 2: (9_586, 3_734), 3: (9_624, 3_696)}  # together 13,320 videos, by split
-HMDB51_USE = {"train": 1, "val": 2}  # 0: in neither
-PLAIN = str.maketrans("", "", "[]")  # templates have their placeholders in brackets, labels.json has not
+UCF101_SIZES = {1: (9_537, 3_783), 2: (9_586, 3_734), 3: (9_624, 3_696)}  # training, test; 13,320 in all
+HMDB51_USE = {"train": 1, "val": 2}  # 0: unused
+PLAIN = str.maketrans("", "", "[]")  # templates put placeholders in brackets, labels.json does not
 
 
 class Kinetics(AnnotatedVideos):
@@ -31,9 +31,9 @@ class Kinetics(AnnotatedVideos):
 
     Reads ``root/annotations/{train,val}.csv`` (or ``validate.csv``; ``label,youtube_id,time_start,time_end,split``,
     github.com/cvdfoundation/kinetics-dataset) and ``root/{train,val}/[LABEL/]ID_SSSSSS_EEEEEE.mp4``, start and end in
-    seconds, six digits. Classes are numbered by the alphabet; results are reported on the validation split. Many videos
-    are gone from YouTube: ``missing: skip`` goes on without them. Lists differ by their date, so their length is
-    checked for the range that users report.
+    seconds, six digits. Classes are in alphabetical order; results are reported on the validation split. Many videos
+    are gone from YouTube: ``missing: skip`` goes on without them. Lists differ by date, so their length is checked
+    against the range that users report.
     """
 
     classes: int
@@ -97,7 +97,7 @@ class UCF101(AnnotatedVideos):
     """UCF-101 (arXiv:1212.0402): 101 classes, 13,320 videos, three splits.
 
     Reads ``root/ucfTrainTestlist/{classInd,trainlist01,testlist01}.txt`` (the action recognition splits of
-    www.crcv.ucf.edu/data/UCF101.php) and ``root/UCF-101/CLASS/VIDEO.avi``. Validation is on the test list.
+    www.crcv.ucf.edu/data/UCF101.php) and ``root/UCF-101/CLASS/VIDEO.avi``. Validation uses the test list.
 
     Args:
         split: 1, 2 or 3.
@@ -119,7 +119,7 @@ class UCF101(AnnotatedVideos):
         return numbered(read_table("data.root", path, columns, columns, " "), columns, 101, path, first=1)
 
     def annotated(self, split: Split) -> list[VideoRecord]:
-        """Return the videos of a list; their folder is their class."""
+        """Return the videos of a split's list; the parent folder is the class."""
         part = "train" if split == "train" else "test"
         path = self.root / "ucfTrainTestlist" / f"{part}list{self.split:02d}.txt"
         rows = read_table("data.root", path, ("path",), ("path", "number"), " ", unique="path")
@@ -129,11 +129,11 @@ class UCF101(AnnotatedVideos):
 
 
 class HMDB51(AnnotatedVideos):
-    """HMDB-51 (Kuehne et al., ICCV 2011): 51 classes, three splits with 70 training and 30 test videos of each.
+    """HMDB-51 (Kuehne et al., ICCV 2011): 51 classes, three splits with 70 training and 30 test videos per class.
 
     Reads ``root/testTrainMulti_7030_splits/CLASS_test_splitN.txt`` and ``root/hmdb51_org/CLASS/VIDEO.avi``
-    (serre-lab.clps.brown.edu/resource/hmdb-a-large-human-motion-database). Validation is on the test videos. Classes
-    are numbered by the alphabet.
+    (serre-lab.clps.brown.edu/resource/hmdb-a-large-human-motion-database). Validation uses the test videos. Classes
+    are in alphabetical order.
 
     Args:
         split: 1, 2 or 3.
@@ -155,7 +155,7 @@ class HMDB51(AnnotatedVideos):
         return exactly(51, names, folder)
 
     def annotated(self, split: Split) -> list[VideoRecord]:
-        """Return the videos that a split's files mark for this use."""
+        """Return the videos that the split files mark for training or test."""
         records, columns = [], ("video", "use")
         for label, name in enumerate(self.class_names):
             path = self.root / "testTrainMulti_7030_splits" / f"{name}_test_split{self.split}.txt"
@@ -170,8 +170,8 @@ class Diving48(AnnotatedVideos):
     """Diving-48, labels V2 of October 2020: 48 classes, 15,027 training and 1,970 test videos.
 
     Reads ``root/Diving48_V2_{train,test}.json``, ``root/Diving48_vocab.json`` and ``root/rgb/VID_NAME.mp4``
-    (www.svcl.ucsd.edu/projects/resound/dataset.html). The videos are cut: ``start_frame`` and ``end_frame`` span all of
-    each. There are no validation videos: validation is on the test split.
+    (www.svcl.ucsd.edu/projects/resound/dataset.html). Videos are already cut: ``start_frame`` and ``end_frame`` span
+    the whole video. There are no validation videos: validation uses the test split.
     """
 
     classes = 48
@@ -202,7 +202,7 @@ class MomentsInTime(AnnotatedVideos):
     (moments.csail.mit.edu). The second release has 305 classes, 727,305 and 30,500 videos.
 
     Args:
-        classes: number of classes; another than the paper's 339 has to be said.
+        classes: number of classes; set it if it is not the paper's 339.
         **kwargs: see :class:`AnnotatedVideos`.
     """
 

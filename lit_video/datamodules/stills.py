@@ -13,18 +13,18 @@ from lit_video.datamodules.drawing import SHAPES, Figure, paint
 from lit_video.utils.classes import soft_labels
 from lit_video.video.batch import Batch, normalise
 
-VERSION = 2  # raised with every change of pictures or labels
+VERSION = 2  # increment whenever pictures or labels change
 EPOCHS = 4
 PLACES, SIZES, TURNS = 8, 4, 6
-# labels of a picture; shapes other than bars have the last turn
+# classes of each label; shapes other than bars have the last class of turn
 TASKS = {"shape": len(SHAPES), "column": PLACES, "row": PLACES, "size": SIZES, "turn": TURNS + 1, "tone": 2}
 
 
 class Stills(LightningDataModule):
-    """Single frames with one shape each, as batches of clips of one frame, for training an image model.
+    """Single frames with one shape each, in batches of one-frame clips, for training an image model.
 
-    Labels (``TASKS``) are shape, position on a grid of 8 x 8, size, turn of bars, and tone. There are ``count``
-    pictures of ``side`` pixels; ``steps`` of training, ``None`` for four times all pictures; ``difficulty`` is that of
+    Labels (``TASKS``) are shape, position on a grid of 8 x 8, size, turn of bars, and tone. ``count``:
+    number of pictures; ``side``: in pixels; ``steps``: training steps, ``None`` for four passes; ``difficulty``: see
     :class:`~lit_video.datamodules.temporal_skills.TemporalSkills`.
     """
 
@@ -39,7 +39,7 @@ class Stills(LightningDataModule):
         self.difficulty = difficulty
 
     def train_dataloader(self) -> DataLoader[Batch]:
-        """Load all steps, as one epoch to Lightning."""
+        """Load all steps as one epoch of Lightning."""
         drawn = [draw_still(np.random.default_rng((VERSION, i)), self.side, self.difficulty) for i in range(self.count)]
         pictures, labels = (torch.from_numpy(np.stack(column)) for column in zip(*drawn, strict=True))
         stills: Any = TensorDataset(pictures, labels, torch.arange(self.count))

@@ -1,4 +1,4 @@
-"""Embedded data set of temporal skills, which no single frame shows."""
+"""Embedded data set of temporal skills that no single frame shows."""
 
 import os
 from collections import defaultdict
@@ -22,7 +22,7 @@ from lit_video.video.decoding import FrameTable
 from lit_video.video.sampling import Dense, Sampling, Segments
 from lit_video.video.seeding import digest
 
-VERSION = 2  # raised with every change of the pictures of a seed
+VERSION = 2  # increment whenever the pictures of a seed change
 FPS = 8
 SKILLS = ("drift", "zoom", "rotation", "order1", "order3", "order5", "meeting", "duration")
 
@@ -31,52 +31,52 @@ class TemporalSkills(VideoDataModule):
     """Small square videos of one skill each: class = skill x direction, by default 8 x 2 = 16 classes.
 
     ========  ==================================================  ======================================
-    skill     shown                                               what it takes to tell the direction
+    skill     shown                                               needed to tell the direction
     ========  ==================================================  ======================================
-    drift     a shape moves left or right over a torus            where, in neighbouring frames
-    zoom      a shape grows or shrinks                            how large, in neighbouring frames
-    rotation  two bars turn one way or the other                  at what angle, in neighbouring frames
+    drift     a shape moves left or right over a torus            position in neighbouring frames
+    zoom      a shape grows or shrinks                            size in neighbouring frames
+    rotation  two bars turn one way or the other                  angle in neighbouring frames
     orderN    a point is bright in one frame, and dark N frames   two events at a distance in time; nothing
               later; or the other way round                       between them helps
-    meeting   two shapes move together or apart                   two motions, of which neither says enough
-    duration  a shape is there for three frames, gone, and        how long something lasted, and when
-              there for one frame; or the other way round
+    meeting   two shapes move together or apart                   two motions; neither is enough alone
+    duration  a shape is shown for three frames, gone, and        how long it was shown, and when
+              shown for one frame; or the other way round
     count     a point flashes 2 to 4 times in each half, once     how often, not how long: both halves are bright for
               more in one of them                                 as many frames
-    speed     a shape speeds up or slows down                     three frames: a change of what two show
+    speed     a shape speeds up or slows down                     three frames: a change of speed
     occlusion a bright and a dark shape pass behind a wall, one   when each was hidden
               before the other
     ========  ==================================================  ======================================
 
     **Why no single frame and no sum over frames can show the direction.** Videos come in pairs: the second is the first
-    played backwards, with the other direction as its label. Every frame is coded on its own (intra only, constant
+    played backwards, labelled with the other direction. Every frame is coded on its own (intra only, constant
     quantiser), so both files of a pair decode to the same pictures in opposite order. Clips are cut symmetrically in
-    time: the evenly spaced clips of one member, of an even number of frames, show the frames of the other's in reverse,
-    and random clips do so in distribution. Hence a sum over frames of anything computed from single frames, or any
-    other function of the set of frames, has the same value for both members of a pair: on the test split it gets at
-    most one of two right. The ceiling of such models is 50 %, and in the N orders of one data set 50 / N %, where clips
-    show every step: the set of frames is the same at any distance. Clips that leave steps out tell distances in part
-    (:func:`share_decided`). Models with temporal positions see more than the set of frames: experiments on blind models
-    have none. ``tests/datamodules/test_reversed_pairs.py`` checks every link of this argument.
+    time: with an even number of frames, evenly spaced clips of one video show the frames of the other's in reverse;
+    random clips do so in distribution. Any function of the set of frames, such as a sum over frames, therefore has the
+    same value for both videos of a pair, and gets at most one of the two right on the test split: its ceiling is 50 %.
+    For N orderN skills in one data set the ceiling is 50 / N % if clips show every step, because the set of frames is
+    the same at any distance. Clips that skip steps reveal some distances (:func:`share_decided`). Models with temporal
+    positions see more than the set of frames; experiments on blind models use none.
+    ``tests/datamodules/test_reversed_pairs.py`` checks every step of this argument.
 
-    Chance is one of all classes. ``test/skill/NAME`` is the accuracy over a skill's videos, and ``test/video_top1`` the
-    mean of all skills'. Shape, position, size, speed, tone, colours, gradient, texture and noise are drawn per pair.
+    Chance is 1 / number of classes. ``test/skill/NAME`` is the accuracy over a skill's videos, ``test/video_top1`` the
+    mean over all skills. Shape, position, size, speed, tone, colours, gradient, texture and noise are drawn per pair.
     The files are written on first use, each complete or absent.
 
     Args:
-        root: folder of the data sets; ``None`` for ``$LIT_VIDEO_DATA``, else ``~/.cache/lit_video``. In it a folder is
-            named after everything that the pictures depend on.
+        root: folder of the data sets; ``None`` for ``$LIT_VIDEO_DATA``, else ``~/.cache/lit_video``. The name of the
+            folder inside holds all settings that the pictures depend on.
         skills: names from the table above; orderN for any N below the number of steps.
-        length: frames of a video; ``None`` for those of a clip, which then shows all of it.
-        frames_per_step: frames that each step lasts, with noise of their own: a video of 16 with 2 is one of 8 at twice
-            the frame rate.
+        length: frames of a video; ``None`` for as many as a clip has, so that a clip shows the whole video.
+        frames_per_step: frames per step, each with its own noise: 16 frames with 2 per step show 8 steps at twice the
+            frame rate.
         side: side of the pictures in pixels, an even number.
-        difficulty: difficulty of the hardest training videos, 0 to 1: noise, texture, and less contrast.
+        difficulty: difficulty of the hardest training videos, 0 to 1: more noise and texture, less contrast.
         test_difficulty: difficulty of the hardest validation and test videos; higher, so that no model passes all.
         pairs: pairs of videos per skill in train, val and test.
-        sampling: how clips are cut: ``Dense``, or ``Segments`` (``None``), over all of the video.
+        sampling: sampling of clips: ``Dense``, or ``Segments`` over the whole video (``None``).
         frames: frames of a clip.
-        test_crops: spatial views; one shows all of a square video.
+        test_crops: spatial views; one shows a square video completely.
         **kwargs: see :class:`VideoDataModule`. Flips must stay off: they swap directions.
     """
 
@@ -152,13 +152,13 @@ class TemporalSkills(VideoDataModule):
         return {f"skill/{name}": [2 * i, 2 * i + 1] for i, name in enumerate(self.skills)}
 
     reversal_ceiling = 50.0
-    """Accuracy in percent that models which score a clip and its reverse alike cannot beat."""
+    """Highest possible accuracy in percent of models that score a clip and its reverse alike."""
 
     @property
     def blind_ceiling(self) -> float:
-        """Accuracy in percent that a model blind to the order of frames cannot beat.
+        """Highest possible accuracy in percent of a model blind to the order of frames.
 
-        Half of each skill's videos, and of the orders half of those whose distance the test's clips tell.
+        Half of each skill's videos; for orderN skills, half of the videos whose distance the test clips reveal.
         """
         distances = [one.shortest - 1 for name, one in self.skills.items() if name.startswith("order")]
         others = len(self.skills) - len(distances)
@@ -166,14 +166,13 @@ class TemporalSkills(VideoDataModule):
         told = share_decided(distances, steps, self._steps_shown()) * len(distances) if distances else 0.0
         return self.reversal_ceiling * (others + told) / len(self.skills)
 
-    def _steps_shown(self) -> list[list[int]]:
-        """Return the step that each frame of each test clip shows."""
+    def _steps_shown(self) -> list[list[int]]:  # by test clip and frame
         video = FrameTable((), Fraction(1, FPS), (), self.length, Fraction(self.length, FPS), self.side, self.side)
         clips = [self.sampling.numbers(video, self.frames, clip, self.test_clips) for clip in range(self.test_clips)]
         return [[number // self.frames_per_step for number in numbers] for numbers in clips]
 
     def records(self, split: Split) -> Records:
-        """Return a split's videos, read from the folder like all others."""
+        """Return a split's videos from the folder."""
         return folder_records(self.root, split, self.class_names)
 
     def check(self) -> None:
@@ -182,7 +181,7 @@ class TemporalSkills(VideoDataModule):
             self.root.mkdir(parents=True, exist_ok=True)
 
     def prepare_data(self) -> None:
-        """Write the videos that are not there yet."""
+        """Write the missing videos."""
         self.check()
         if (self.root / "complete").exists():
             return
@@ -221,12 +220,12 @@ class TemporalSkills(VideoDataModule):
 
 
 def share_decided(distances: Sequence[int], steps: int, clips: Sequence[Sequence[int]]) -> float:
-    """Return the share of videos of two events whose distance the sets of frames of their clips tell, 0 to 1.
+    """Return the share of two-event videos whose distance can be told from the sets of frames of their clips, 0 to 1.
 
-    Where clips show every step equally often, all distances look alike, and one of N can be guessed: 1 / N. Otherwise
-    clips show one event, both, or an event twice, which depends on the distance. The share is that of the best guess,
-    which knows how often each clip shows either event (Bayes). Distances are in steps, equally frequent, the first
-    event in any step that leaves room; ``clips`` are the steps that the frames of each test clip show.
+    If clips show every step equally often, all N distances look alike, and a guess is right for 1 / N of the videos.
+    Otherwise the distance determines whether clips show one event, both, or an event twice. The share is that of the
+    best guess from how often each clip shows either event (Bayes). Distances are in steps and equally frequent; the
+    first event is in any step that leaves room. ``clips``: the steps shown by the frames of each test clip.
     """
     shares: dict[object, dict[int, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
     for distance in distances:

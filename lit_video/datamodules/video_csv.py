@@ -1,4 +1,4 @@
-"""Your own videos, listed by tables of path and label."""
+"""Your own videos, listed in tables of path and label."""
 
 from functools import cached_property
 from pathlib import Path
@@ -27,14 +27,14 @@ _RENAME = "start and end hold times, in seconds: rename it, or name all columns 
 
 
 class VideoCSV(AnnotatedVideos):
-    """Videos and segments of videos as tables list them, with the columns path, label and, if need be, start and end.
+    """Videos and video segments listed in tables with columns path, label and, optionally, start and end.
 
-    Columns are separated by commas, tabs, semicolons or spaces; a first line that holds the names of the path and the
-    label column, in any case, is a header. A table without one has these two columns, or those that ``columns`` names.
+    Columns are separated by commas, tabs, semicolons or spaces. A first line with the names of the path and label
+    columns, in upper or lower case, is a header. A table without header has these two columns, or those in ``columns``.
     Start and end are seconds from the video's first frame, or ``HH:MM:SS``; without them the whole video is taken.
-    Other columns are named once; those that look like times are refused. A path is relative to ``root``, may lack the
-    video's ending, and may be a folder of frames taken at the rate ``fps``. A label is a name or a number; classes are
-    the labels of the training table, sorted, numbers by size.
+    Other columns are reported once, and refused if they look like times. A path is relative to ``root``, may lack the
+    file extension, and may be a folder of frames taken at the rate ``fps``. A label is a name or a number; classes are
+    the labels of the training table, names sorted alphabetically, numbers by value.
 
     Each split has a table of its own, or one table holds all, divided by a column::
 
@@ -46,19 +46,19 @@ class VideoCSV(AnnotatedVideos):
     Args:
         train: table of the training videos, from ``root``.
         val: table of the validation videos; ``val.csv`` if not given, or the training table under ``split_column``.
-        test: table of the test videos; without it and ``test_values`` the validation videos, which then choose nothing.
+        test: table of the test videos; without it and ``test_values`` the validation videos, which then select nothing.
         path_column: name of the column that holds the path.
         label_column: name of the column that holds the label.
-        columns: names of all columns where a table has no header, such as MMAction2's ``[path, frames, label]``;
-            of others than path and label ``start`` and ``end`` are used.
-        split_column: name of the column that divides a table, by the values that follow.
+        columns: names of all columns of a table without a header, such as MMAction2's ``[path, frames, label]``;
+            besides path and label, only ``start`` and ``end`` are used.
+        split_column: name of the column that divides a table into splits, by the values below.
         train_values: values of the training videos in this column.
         val_values: values of the validation videos; ``[]`` where no video validates.
         test_values: values of the test videos.
         label_separator: separator of several labels of a video, such as ``|``; ``None`` if each has one.
         fps: frames per second of videos that are folders of frames.
-        groups: names of groups and their classes: ``test/group/NAME`` is the top-1 over a group's test videos,
-            ``test/group/others`` over those of no group.
+        groups: classes by group name: ``test/group/NAME`` is the top-1 over a group's test videos,
+            ``test/group/others`` over videos in no group.
         source: origin of the videos, named when ``root`` is absent.
         **kwargs: see :class:`AnnotatedVideos`.
     """
@@ -126,7 +126,7 @@ class VideoCSV(AnnotatedVideos):
 
     @property
     def class_groups(self) -> dict[str, list[int]]:
-        """Classes of ``groups``, and the others."""
+        """Class numbers of each group, and of ``others``."""
         grouped = {name for names in self.groups.values() for name in names}
         if unknown := sorted(grouped - {*self.numbers}):
             raise UserError(f"data.groups: {unknown[0]!r} is no class of {self.tables['train']}; correct it")
@@ -147,7 +147,7 @@ class VideoCSV(AnnotatedVideos):
         return Records(paths, labels, times)
 
     def check(self) -> None:
-        """Check also that no video is both trained and tested on."""
+        """Also check that no training video is used for validation or test."""
         super().check()
         _ = self.class_groups  # refuses unknown classes
         for split in self.splits[1:]:
@@ -156,7 +156,7 @@ class VideoCSV(AnnotatedVideos):
                 raise UserError(f"data.{split}: {what}; divide them")
 
     def _class(self, row: Row) -> int | tuple[int, ...]:
-        """Return the number of a row's class, or a one or zero for each class if a row may have several."""
+        """Return a row's class number, or a multi-hot label if rows may have several."""
         numbers = [row.member(self.columns[1], self.numbers, label) for label in self._labels(row)]
         return multi_hot(numbers, len(self.class_names)) if self.several_labels else numbers[0]
 
@@ -186,7 +186,7 @@ class VideoCSV(AnnotatedVideos):
         return [row for row in rows if row.cells[self.split_column] in values]
 
     def _table(self, key: str, table: Path) -> list[Row]:
-        """Read a table's rows; columns are named by its header or the setting, or there are only two."""
+        """Read a table's rows; column names come from its header or ``columns``, else are path and label."""
         headless = self.given_columns or (None if self.split_column else self.columns)
         rows = read_table(key, table, self.required, headless, optional=_TIMES, files=self.columns[0])
         others = [name for name in rows[0].cells if name not in {*self.required, *_TIMES, ""}]

@@ -37,7 +37,7 @@ VIVIT_OPS += ["Sharpness", "SolarizeAdd"]
 VIVIT_LAYERS = 2
 VIVIT_MAGNITUDES = {"vivit-rand-15": 15, "vivit-rand-20": 20}  # Epic-Kitchens, Something-Something v2 (Table 7)
 XVIT_SHORT_SIDE = (0.9 * 256 / 224, 1.3 * 256 / 224)  # X-ViT, section 4.1
-# short sides over that of the clip, by kind of crop, where none are given
+# default ranges of the short side over the clip's, by kind of crop
 SHORT_SIDES = {"scale": XVIT_SHORT_SIDE, "stretch": XVIT_SHORT_SIDE, "most": (1, 8 / 7), "whole": (1, 1.2 * 8 / 7)}
 
 
@@ -50,15 +50,15 @@ def timm_v0() -> ImageOp:
 
 
 def posterize(image: Image.Image, bits: int, **_: object) -> Image.Image:
-    """Keep the upper bits of every colour, or none (black), which newer versions of Pillow refuse."""
+    """Keep the upper ``bits`` of every colour; 0 gives black, which newer versions of Pillow refuse."""
     return image.point([value >> (8 - bits) << (8 - bits) for value in range(256)] * 3)
 
 
 def vivit_rand(magnitude: int) -> ClipOp:
-    """Return ViViT's RandAugment: two of ten operations, cutout and nothing, all equally likely.
+    """Return ViViT's RandAugment: two draws from ten operations, cutout and identity, all equally likely.
 
-    An operation takes the clip as one picture, its frames below each other, so that statistics are the clip's. The
-    operations are timm's, of the same origin; its SolarizeAdd adds at most 128, that of the release up to 220.
+    An operation sees all frames stacked in one picture, so statistics are the clip's. The operations are timm's, with
+    the same origin; timm's SolarizeAdd adds at most 128, the release's up to 220.
     """
     hparams = {"magnitude_max": magnitude, "img_mean": (GREY,) * 3}
     ops: list[ClipOp] = [
@@ -76,7 +76,7 @@ def vivit_rand(magnitude: int) -> ClipOp:
 
 
 def _as_one_picture(op: ImageOp, frames: Frames) -> Frames:
-    """Change all frames, ``(t, height, width, 3)``, by one operation on the picture of them below each other."""
+    """Apply an operation once to all frames, ``(t, height, width, 3)``, stacked vertically in one picture."""
     picture = Image.fromarray(np.ascontiguousarray(frames).reshape(-1, *frames.shape[2:]))
     return np.asarray(op(picture)).reshape(frames.shape)
 
@@ -92,7 +92,7 @@ def for_clip(op: ImageOp, frames: Frames) -> Frames:
 
 
 def clip_policy(policy: Policy) -> Callable[[Tensor], Tensor]:
-    """Return a policy on a cropped clip, uint8 ``(t, 3, height, width)`` -> same; ``timm-v0`` comes before a crop."""
+    """Return a policy on a cropped clip, uint8 ``(t, 3, height, width)`` -> same; identity for ``timm-v0``."""
     if policy == "auto":
         return v2.AutoAugment(interpolation=InterpolationMode.BILINEAR, fill=GREY)
     if policy == "rand":
@@ -106,7 +106,7 @@ def clip_policy(policy: Policy) -> Callable[[Tensor], Tensor]:
 def cutout(frames: Frames, half: float) -> Frames:
     """Blacken a square around a random pixel, cut off at the edges, the same in all frames (arXiv:1708.04552).
 
-    ``half`` is half the side of the square over the short side of a frame; frames are ``(t, height, width, 3)``.
+    ``half``: half the square's side over the frame's short side. ``frames``: ``(t, height, width, 3)``.
     """
     height, width = frames.shape[1:3]
     reach = round(half * min(height, width))
@@ -119,7 +119,7 @@ def cutout(frames: Frames, half: float) -> Frames:
 def change_colours(clip: Tensor) -> Tensor:
     """Change brightness, saturation, contrast and hue alike in all frames: uint8 ``(t, 3, height, width)`` -> same.
 
-    Strengths are those of DMVR, ViViT's loader (``color_default_augm``), whose saturation is a factor on HSV's.
+    Strengths are those of DMVR, ViViT's loader (``color_default_augm``); DMVR scales the saturation in HSV.
     """
     pixels = clip / 255 + random.uniform(-32, 32) / 255
     pixels = F.adjust_saturation(pixels.clamp(0, 1), random.uniform(0.6, 1.4))
@@ -135,20 +135,20 @@ class Augmentation:
 
     Args:
         short_side: range of the short side, in pixels, to which frames are scaled before the crop of the clip's size,
-            [256, 320] in most papers; ``None`` for a range in proportion to the clip, by the kind of ``crop``.
+            [256, 320] in most papers; ``None`` for a range relative to the clip's size that depends on ``crop``.
         flip: probability of a horizontal flip; 0 where classes differ by direction.
-        policy: ``auto`` (AutoAugment, torchvision's ImageNet policy), ``rand`` (RandAugment 2, 9), ``timm-v0`` (of
+        policy: ``auto`` (AutoAugment, torchvision's ImageNet policy), ``rand`` (RandAugment 2, 9), ``timm-v0`` (in
             X-ViT's release, on whole frames before the crop), ``vivit-rand-15`` and ``-20`` (ViViT's RandAugment, two
             layers of this magnitude) or ``none``. One draw for all frames of a clip.
         erasing: probability of erasing a box, the same in all frames; area 0.02-1/3, aspect 0.3-1/0.3.
         mixup: alpha of the Beta distribution of a batch's mixing weight; 0 for no mixup.
         smoothing: label smoothing.
-        crop: ``scale``, a random box of the clip's shape, of a size given by ``short_side``; ``stretch``, with a draw
-            for its height and another for its width (ViViT's release); ``multiscale``, one of the boxes of X-ViT's
+        crop: ``scale``, a random box of the clip's shape, sized by ``short_side``; ``stretch``, with separate draws
+            for its height and width (ViViT's release); ``multiscale``, one of the boxes of X-ViT's
             release (:func:`~lit_video.video.crops.multiscale_boxes`); ``most``, between 7/8 and all of the largest box;
             ``whole``, between 73 and 100 % of both sides of the frame, squeezed into that shape.
-        cutmix: alpha of the Beta distribution of the kept share; 0 for no cutmix. With both, a batch has one of them.
-        inverse: draw the reciprocal of the short side evenly (PySlowFast's ``INV_UNIFORM_SAMPLE``), not the side.
+        cutmix: alpha of the Beta distribution of the kept share; 0 for no cutmix. With mixup too, each batch uses one.
+        inverse: draw the short side's reciprocal uniformly, not the side (PySlowFast's ``INV_UNIFORM_SAMPLE``).
         colour: probability of a change of colours (:func:`change_colours`).
         grey: probability of a clip without colours.
     """
@@ -192,7 +192,7 @@ class TrainingView:
         self.shares = (low / side, high / side)
 
     def __call__(self, frames: Frames) -> Tensor:
-        """Draw from ``random`` and ``torch``'s global streams."""
+        """Augment a clip with draws from the global streams of ``random`` and ``torch``."""
         if self.before is not None:
             frames = for_clip(self.before, frames)
         clip = resized_crop(frames, self.box(*frames.shape[1:3]), self.size)
@@ -222,12 +222,12 @@ class TrainingView:
 
 
 class EvaluationViews:
-    """Crops of the clip's shape, as large as possible, evenly along the longer side: a single one is the centre.
+    """Largest possible crops of the clip's shape, evenly spaced along the longer side; a single crop is central.
 
     Shape: ``(t, height, width, 3)`` -> ``(crops, t, 3, height, width)``.
 
-    ``size`` is the side of a crop in pixels, or its height and width; ``short_side`` (``None``: that of the crop) is
-    the side to which frames are scaled first.
+    ``size``: side of a crop in pixels, or its height and width. ``short_side``: short side to which frames are scaled
+    first; ``None`` for the crop's.
     """
 
     def __init__(self, crops: int, size: ImageSize, short_side: int | None = None) -> None:
@@ -247,7 +247,7 @@ class EvaluationViews:
 
 
 class WholeViews(EvaluationViews):
-    """The whole frame in the clip's shape, for videos in which the subject fills the width, such as a mouth."""
+    """The whole frame in the clip's shape, for videos whose subject, such as a mouth, fills the width."""
 
     def __init__(self, crops: int, size: ImageSize, short_side: int | None = None) -> None:
         if crops != 1 or short_side:
@@ -260,7 +260,7 @@ class WholeViews(EvaluationViews):
 
 
 class ReleasedViews(EvaluationViews):
-    """The crops of PySlowFast and of X-ViT's and ViViT's releases: a resize, antialiased here, then whole pixels."""
+    """Crops as in PySlowFast and X-ViT's and ViViT's releases: resize (antialiased here), then cut at whole pixels."""
 
     def __init__(self, crops: int, size: ImageSize, short_side: int | None = None) -> None:
         if crops not in (1, 3):
@@ -271,7 +271,7 @@ class ReleasedViews(EvaluationViews):
             raise ValueError(f"views is released, whose crops are squares; image_size is {list(self.size)}: use even")
 
     def boxes(self, height: int, width: int) -> list[Box]:
-        """Return the crops in the frame's own pixels, rounded: the release crops after resizing."""
+        """Return the crops in pixels of the original frame, rounded; the release crops after resizing."""
         share = min(height, width) / self.short_side
         corners = self._corners(*short_side_size(height, width, self.short_side))
         return [Box(round(y * share), round(x * share), *[round(self.side * share)] * 2) for y, x in corners]
@@ -291,7 +291,7 @@ VIEWS = {"even": EvaluationViews, "released": ReleasedViews, "whole": WholeViews
 
 
 def resized_crop(frames: Frames, box: Box, size: tuple[int, int]) -> Tensor:
-    """Crop in source pixels, then one antialiased uint8 resize: ``(t, 3, *size)``.
+    """Crop in source pixels, then resize once, antialiased, in uint8: ``(t, 3, *size)``.
 
     The tensor keeps the decoder's channels-last memory, for which the uint8 resize is fastest.
     """

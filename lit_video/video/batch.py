@@ -1,4 +1,4 @@
-"""Preparation of a batch: random draws on the CPU, then on its device to float, erased, mixed, labels made soft."""
+"""Preparation of a batch: random draws on the CPU; normalising, erasing, mixing and soft labels on its device."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -20,11 +20,10 @@ class Batch(TypedDict):
     """A batch as models see it.
 
     ``clip``: float, normalised, ``(b, 3, t, height, width)``; ``target``: ``(b,)`` class numbers, or ``(b, classes)``
-    probabilities in training; ``video`` and ``view``: ``(b,)``, numbers of the video and of its view.
-    With several tasks ``target`` is ``(b, tasks)``, in training ``(b, sum of classes)``; with several labels per video
-    ``(b, classes)``, ones and zeros.
-    Losses and metrics ignore a video that could not be read: its clip is grey, ``video`` is -1, ``target`` is -100
-    (``IGNORED``), in training all zero.
+    probabilities in training; with several tasks ``(b, tasks)``, in training ``(b, sum of classes)``; with several
+    labels per video multi-hot ``(b, classes)``. ``video`` and ``view``: ``(b,)``, numbers of the video and its view.
+    Losses and metrics ignore an unreadable video: its clip is grey, ``video`` is -1, ``target`` is -100 (``IGNORED``),
+    in training all zero.
     """
 
     clip: Tensor
@@ -34,11 +33,11 @@ class Batch(TypedDict):
 
 
 def as_batch(given: Any, numbers: Callable[[Tensor], Tensor], labelled: bool = True, features: bool = False) -> Batch:
-    """Return the batch of any loader: ``(clip, class)``, or a mapping with ``clip`` and ``target``.
+    """Convert the batch of any loader: ``(clip, class)``, or a mapping with ``clip`` and ``target``.
 
-    Clips are float and normalised, or ``features`` of any axes. Without ``video`` each is a video, without ``view``
-    another view. ``numbers`` gives a clip's number among all clips from its index in the batch. Unless ``labelled``
-    clips may come alone, and ``target`` is -100.
+    Clips are normalised floats; with ``features``, of any shape. Without ``video``, every clip counts as a video of its
+    own; without ``view``, as a new view. ``numbers`` maps indices in the batch to numbers among all clips. Unless
+    ``labelled``, clips may come alone, and ``target`` is -100.
     """
     found = _named(given)
     needed = {"clip", "target"} if labelled else {"clip"}
@@ -68,14 +67,14 @@ def _kind(x: Tensor) -> str:
 
 
 def _axes(target: Tensor, classes: Classes, several_labels: bool) -> tuple[int, ...]:
-    """Return a target's axes after the batch: none, one for tasks, or one for a share of each class."""
+    """Return a target's shape after the batch axis: ``()``, ``(tasks,)`` or ``(classes,)``."""
     if several_labels or target.is_floating_point():
         return (outputs(classes),)
     return (len(classes),) if isinstance(classes, dict) else ()
 
 
 def labelled(batch: Batch, classes: Classes, several_labels: bool, training: bool) -> Batch:
-    """Return class numbers of any integer type as int64; a clip of class -100 counts as one that could not be read."""
+    """Check targets, and convert class numbers to int64; a clip of class -100 counts as unreadable."""
     target, soft = batch["target"], batch["target"].is_floating_point()
     if target.shape[1:] != _axes(target, classes, several_labels) or soft > (training or several_labels):
         axes = "".join(f" {size}" for size in _axes(target.long(), classes, several_labels))
@@ -88,12 +87,12 @@ def labelled(batch: Batch, classes: Classes, several_labels: bool, training: boo
 
 
 def check_classes(given: Any, classes: Classes, several_labels: bool) -> None:
-    """Refuse a batch, while it is on the CPU, with a class that the model does not have, or no share of 0 to 1."""
+    """Refuse a batch on the CPU with a class that the model does not have, or a class share outside 0 to 1."""
     target = _named(given).get("target")
     if not isinstance(target, Tensor) or target.device.type != "cpu" or not target.ndim:
         return
     if target.shape[1:] != _axes(target, classes, several_labels):
-        return  # the step refuses it
+        return  # refused later, in the step
     counts = [*classes.values()] if isinstance(classes, dict) else classes
     highest = torch.tensor(2 if several_labels or target.is_floating_point() else counts) - 1
     rounding = 1e-3  # mixed probabilities add up to 1 within rounding
@@ -104,16 +103,16 @@ def check_classes(given: Any, classes: Classes, several_labels: bool) -> None:
 
 
 class Mixture(NamedTuple):
-    """Parts that each clip of a batch takes from its neighbour, and labels likewise."""
+    """Part that each clip of a batch, and its label, takes from its neighbour."""
 
-    share: float  # the neighbour's part, 0 to 1
+    share: float  # the neighbour's share, 0 to 1
     box: Box | None = None  # filled by the neighbour; None: all pixels are blended
 
 
 class BatchDraws(NamedTuple):
     """Random draws for the augmentation of a batch."""
 
-    boxes: Tensor | None  # (b, 4), the Box that is erased of each clip, or zeros; None if no clip is erased
+    boxes: Tensor | None  # (b, 4), the Box to erase in each clip, zeros for none; None if no clip is erased
     mixture: Mixture | None
 
 
@@ -133,7 +132,7 @@ Channels = Literal["rgb", "bgr"]
 
 
 def evaluation_batch(raw: RawBatch, mean: PerChannel, std: PerChannel, channels: Channels = "rgb") -> Batch:
-    """Turn every view into a clip."""
+    """Turn every view into a normalised clip."""
     views, device = raw["clip"].shape[1], raw["clip"].device
     view = raw["first_view"][:, None] + torch.arange(views, device=device)
     clip, label, video = normalise(raw["clip"], mean, std, channels), raw["label"], raw["video"]
@@ -171,8 +170,7 @@ def training_batch(
 
 
 def _beside(of_clips: Tensor, x: Tensor) -> Tensor:
-    """Give ``(b,)`` the further axes of ``x (b, ...)``, of size 1."""
-    return of_clips.reshape(-1, *[1] * (x.ndim - 1))
+    return of_clips.reshape(-1, *[1] * (x.ndim - 1))  # axes of size 1, to broadcast with x
 
 
 def normalise(clip: Tensor, mean: PerChannel, std: PerChannel, channels: Channels = "rgb") -> Tensor:
@@ -189,7 +187,7 @@ def normalise(clip: Tensor, mean: PerChannel, std: PerChannel, channels: Channel
 
 
 def mix(clip: Tensor, target: Tensor, mixture: Mixture) -> tuple[Tensor, Tensor]:
-    """Mix each clip ``(b, 3, t, height, width)`` with its neighbour in the batch, labels ``(b, classes)`` by its share.
+    """Mix each clip ``(b, 3, t, height, width)`` with its neighbour in the batch, labels ``(b, classes)`` by ``share``.
 
     Mixup blends all pixels (arXiv:1710.09412); cutmix takes a box of them, the same in all frames (arXiv:1905.04899).
     """
@@ -215,9 +213,9 @@ def erase(clip: Tensor, boxes: Tensor) -> Tensor:
 
 
 def draw(keys: Tensor, size: tuple[int, int], augmentation: Augmentation, seed: int) -> BatchDraws:
-    """Draw for a batch on the CPU, as a function of the seed and of its samples' ``keys (b, 2)``, epoch and index.
+    """Draw a batch's augmentation on the CPU from the seed and the samples' ``keys (b, 2)``: epoch and index.
 
-    ``size`` is that of the clips, (height, width) in pixels.
+    ``size``: height and width of the clips in pixels.
     """
     generator = torch.Generator().manual_seed(digest(seed, keys.tolist()))
     boxes = [_erased(size, augmentation.erasing, generator) for _ in range(len(keys))]
@@ -225,9 +223,9 @@ def draw(keys: Tensor, size: tuple[int, int], augmentation: Augmentation, seed: 
 
 
 def _erased(size: tuple[int, int], probability: float, generator: torch.Generator) -> Box:
-    """Draw a box to erase with the given probability, else an empty one.
+    """Draw a box to erase with the given probability, else return an empty box.
 
-    A box that does not fit is drawn again, ten times; the aspect is log-uniform.
+    A box that does not fit is drawn again, up to ten draws; the aspect is log-uniform.
     Source: arXiv:1708.04896, with X-ViT's numbers (arXiv:2106.05968, section 4.1).
     """
     height, width = size
@@ -244,7 +242,7 @@ def _erased(size: tuple[int, int], probability: float, generator: torch.Generato
 
 
 def _mixture(size: tuple[int, int], augmentation: Augmentation, generator: torch.Generator) -> Mixture | None:
-    """Draw mixup or cutmix; if both are on, one of them evenly."""
+    """Draw mixup or cutmix; if both are on, each with probability 0.5."""
     both = augmentation.mixup and augmentation.cutmix
     if augmentation.cutmix and not (both and torch.rand((), generator=generator) < 0.5):
         return _cutmix(size, augmentation.cutmix, generator)
@@ -256,7 +254,7 @@ def _mixture(size: tuple[int, int], augmentation: Augmentation, generator: torch
 def _cutmix(size: tuple[int, int], alpha: float, generator: torch.Generator) -> Mixture:
     """Draw a box of the image's aspect, 1 - Beta(alpha, alpha) of its area and a uniform centre.
 
-    Parts outside the image are cut off, which the share takes into account.
+    Parts outside the image are cut off; the share counts the rest.
     Source: arXiv:1905.04899, section 3.1.
     """
     cut = math.sqrt(1 - _beta(alpha, generator))

@@ -1,4 +1,4 @@
-"""A map-style data set of clips, every sample a function of (seed, epoch, index) alone."""
+"""Map-style data set of clips; a sample is a function of (seed, epoch, index) alone."""
 
 import math
 import random
@@ -32,7 +32,7 @@ from lit_video.video.seeding import digest, seeded
 Key = tuple[int, int]  # (epoch, index): the epoch travels with the index, so persistent workers cannot go stale
 Order = Literal["forward", "reversed", "shuffled", "static"]
 Short = Literal["repeat", "loop"]
-TOGETHER = 2**28  # bytes of pixels that clips of a video are decoded into at once
+TOGETHER = 2**28  # most bytes of pixels decoded at once for the clips of a video
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class VideoRecord:
     """One labelled video, or a segment of one."""
 
     path: Path
-    label: int | tuple[int, ...]  # class number, one for each task; or a one or zero for each class (several labels)
+    label: int | tuple[int, ...]  # class number, or one per task; multi-hot with several labels
     start: float | None = None  # start of the segment, in seconds from the video's first frame; None for the beginning
     end: float | None = None  # end of the segment; None for the end
     fps: float | None = None  # rate of a folder of images; None for a video file
@@ -50,15 +50,15 @@ class VideoRecord:
         return frame_table(self.path) if self.fps is None else image_table(self.path, self.fps)
 
     def decode(self, numbers: Sequence[int], decode: Decode = decode) -> Frames:
-        """Return RGB frames by their number, ``(len(numbers), height, width, 3)``; those of a file by ``decode``."""
+        """Return RGB frames by their number, ``(len(numbers), height, width, 3)``; ``decode`` reads video files."""
         return (decode if self.fps is None else decode_images)(self.path, numbers)
 
 
 def share_of(records: Sequence[VideoRecord], share: float) -> list[VideoRecord]:
     """Return a share of every class's videos (TimeSformer, Fig. 4), rounded up, in the order of the records.
 
-    A larger share holds a smaller one. The choice depends on a video's rank within its class alone, so that
-    classes listed in pairs keep pairs.
+    A larger share contains a smaller one. The choice depends only on a video's rank within its class, so classes
+    listed in pairs keep whole pairs.
     """
     classes: dict[object, list[int]] = defaultdict(list)
     for index, record in enumerate(records):
@@ -73,8 +73,8 @@ def share_of(records: Sequence[VideoRecord], share: float) -> list[VideoRecord]:
 class Sample(TypedDict):
     """One clip.
 
-    ``clip``: uint8 ``(views, t, 3, height, width)``, a view being a spatial crop; ``label``: ``()``, or ``(tasks,)``;
-    ``broken``: path and reason where the video could not be read, else empty; the clip then is black and not counted.
+    ``clip``: uint8 ``(views, t, 3, height, width)``, a view per spatial crop; ``label``: ``()``, or ``(tasks,)``;
+    ``broken``: path and reason if the video could not be read (its clip is black and not counted), else empty.
     """
 
     clip: Tensor
@@ -89,9 +89,8 @@ class Sample(TypedDict):
 class ClipDataset(Dataset[Sample]):
     """Clips of labelled videos.
 
-    In training (``clips`` is None) one random clip per video. In evaluation ``clips`` even ones, each of which is an
-    item of its own: item ``i`` is clip ``i % clips`` of video ``i // clips``. With ``fail`` a video that cannot be read
-    raises its error.
+    Training (``clips`` is None) has one random clip per video. Evaluation has ``clips`` evenly spaced clips per video:
+    item ``i`` is clip ``i % clips`` of video ``i // clips``. With ``fail`` an unreadable video raises its error.
     """
 
     records: Sequence[VideoRecord]
@@ -109,16 +108,16 @@ class ClipDataset(Dataset[Sample]):
         return len(self.records) * (self.clips or 1)
 
     def __getitem__(self, item: Key | int) -> Sample:
-        """Decode one clip; a number alone, as other samplers give it, is of epoch 0."""
+        """Decode one clip; a plain index, as from other samplers, belongs to epoch 0."""
         return self._samples([_key(item)])[0]
 
     def __getitems__(self, items: list[Key] | list[int]) -> list[Sample]:
-        """Return a batch for PyTorch's loader; a video's clips in it are decoded at once."""
+        """Return a batch for PyTorch's loader; decode a video's clips together."""
         by_video = groupby(map(_key, items), lambda key: (key[0], key[1] // (self.clips or 1)))
         return [sample for _, group in by_video for sample in self._samples(list(group))]
 
     def _samples(self, keys: list[Key]) -> list[Sample]:
-        """Return clips of one video; one by one if together they exceed memory, or some frames are damaged."""
+        """Return clips of one video, decoded together unless they are too large or some frames are damaged."""
         record = self.records[keys[0][1] // (self.clips or 1)]
         if len(keys) > 1:
             try:

@@ -19,7 +19,7 @@ class Box(NamedTuple):
 
 
 def largest(height: int, width: int, shape: tuple[int, int]) -> tuple[float, float]:
-    """Return height and width of the largest box, in proportion to ``shape``, that frames of this size hold."""
+    """Return height and width of the largest box of ``shape``'s proportions inside the frame."""
     rows, columns = shape
     if height * columns <= width * rows:
         return height, height * columns / rows
@@ -27,9 +27,9 @@ def largest(height: int, width: int, shape: tuple[int, int]) -> tuple[float, flo
 
 
 def random_box(height: int, width: int, shares: tuple[float, float], shape: tuple[int, int]) -> Box:
-    """Draw the position of a box that keeps these shares of the height and width of the largest box of a shape.
+    """Draw the position of a box with ``shares`` of the height and width of the largest box of ``shape``.
 
-    Frames scaled to a short side of 256 and cropped to 224 keep 224 / 256 of the short side: scaling and crop in one.
+    Scaling the short side to 256 and cropping 224 pixels is a crop with the share 224 / 256.
     """
     down, right = (round(side * share) for side, share in zip(largest(height, width, shape), shares, strict=True))
     return Box(random.randint(0, height - down), random.randint(0, width - right), down, right)
@@ -38,8 +38,8 @@ def random_box(height: int, width: int, shares: tuple[float, float], shape: tupl
 def multiscale_boxes(height: int, width: int, size: tuple[int, int] = (224, 224)) -> list[Box]:
     """Return the boxes of X-ViT's release on Kinetics, drawn uniformly in training: 10 shapes at 13 positions each.
 
-    A box's sides are those of the largest box of the shape ``size`` times 1, 0.875, 0.75 or 0.66, at most one step
-    apart; a side within 2 pixels of that of ``size`` becomes it. Some of the positions are equal.
+    A box's sides are the largest box's times 1, 0.875, 0.75 or 0.66, at most one step apart. A side within 2 pixels of
+    the side in ``size`` is set to it. Some positions coincide.
     """
     exact = [[int(most * share) for share in MULTISCALE_SIZES] for most in largest(height, width, size)]
     rows, columns = (
@@ -47,13 +47,13 @@ def multiscale_boxes(height: int, width: int, size: tuple[int, int] = (224, 224)
     )
     steps = range(len(MULTISCALE_SIZES))
     shapes = [(rows[i], columns[j]) for i in steps for j in steps if abs(i - j) <= 1]
-    # quarters of the room: corners, middles of the edges and the centre, then the middles between these
+    # quarters of the free space: corners, middles of edges and the centre, then the points between them
     quarters = [*product((0, 2, 4), repeat=2), *product((1, 3), repeat=2)]
     return [Box((height - h) // 4 * i, (width - w) // 4 * j, h, w) for h, w in shapes for i, j in quarters]
 
 
 def even_boxes(height: int, width: int, crops: int, shape: tuple[int, int], share: float = 1.0) -> list[Box]:
-    """Return boxes that keep a share of the largest one of a shape, evenly along the longer side, else central."""
+    """Return boxes with a share of the largest box's sides, evenly along the longer side, central on the other."""
     most = largest(height, width, shape)
     down, right = (round(side * share) for side in most)
     steps = [i / (crops - 1) for i in range(crops)] if crops > 1 else [0.5]
@@ -65,7 +65,7 @@ def even_boxes(height: int, width: int, crops: int, shape: tuple[int, int], shar
 def uniform_crop(height: int, width: int, size: int, spatial: int) -> tuple[int, int]:
     """Return top and left of a test crop of X-ViT's release, in frames whose short side has been resized to ``size``.
 
-    ``spatial`` is 0 for the left (of tall frames the top) crop, 1 for the centre, rounded up, 2 for the right (bottom).
+    ``spatial``: 0 for the left crop (top in tall frames), 1 for the centre, rounded up, 2 for the right (bottom).
     """
     room = height - size, width - size
     centre = ceil(room[0] / 2), ceil(room[1] / 2)

@@ -1,4 +1,4 @@
-"""Samplers: a process's clips in order, a function of (seed, epoch); the same set per step on any devices."""
+"""Samplers: each process's clips by (seed, epoch); a step has the same clips on any number of devices."""
 
 import atexit
 import time
@@ -12,13 +12,13 @@ from lit_video.video.clips import Key, Sample
 
 
 class TrainingSampler(DistributedSampler[Sample]):
-    """Yields ``(epoch, index)`` of training, shuffled.
+    """Sampler of shuffled ``(epoch, index)`` for training.
 
-    An optimizer step takes the order's next ``batch_size * ranks * accumulate`` items, batch by batch: the first of
-    every rank, then the second of every rank, up to ``accumulate``. So a step's items, and with one ``batch_size`` each
-    of its batches, are the same on any number of processes. Clips that do not fill a step are left out of the epoch.
-    For a ``DistributedSampler`` Lightning calls ``set_epoch``, and injects none of its own. ``ranks`` are the number of
-    processes and the rank of this one.
+    An optimizer step takes the next ``batch_size * ranks * accumulate`` items: the first batch of every rank, then the
+    second of every rank, up to ``accumulate``. A step thus has the same items on any number of processes, and the same
+    batches if ``batch_size`` is equal. Clips that do not fill a step are left out of the epoch. Lightning calls
+    ``set_epoch`` of a ``DistributedSampler``, and injects no sampler of its own. ``ranks``: number of processes, and
+    the rank of this process.
     """
 
     def __init__(
@@ -29,13 +29,13 @@ class TrainingSampler(DistributedSampler[Sample]):
         self.ranks = ranks
         self.step_size = batch_size * ranks[0] * accumulate
         self.steps = items // self.step_size
-        self.resume: tuple[int, int] = (0, 0)  # an epoch, and how many of its items all ranks have seen
+        self.resume: tuple[int, int] = (0, 0)  # epoch, and number of its items seen by all ranks
 
     def __iter__(self) -> Iterator[Key]:  # type: ignore[override]
-        """Yield this rank's part of the epoch; steps that the checkpoint of ``resume`` has seen are left out."""
+        """Yield this rank's part of the epoch, without the steps that ``resume`` counts as seen."""
         epoch, seen = self.resume
         order = list(super().__iter__())
-        whole = seen // self.step_size * self.step_size  # a step that was interrupted starts over
+        whole = seen // self.step_size * self.step_size  # an interrupted step starts over
         start = (whole if epoch == self.epoch else 0) + self.ranks[1] * self.batch_size
         for first in range(start, self.steps * self.step_size, self.ranks[0] * self.batch_size):
             yield from ((self.epoch, int(i)) for i in order[first : first + self.batch_size])  # type: ignore[call-overload]
@@ -45,7 +45,7 @@ class TrainingSampler(DistributedSampler[Sample]):
 
 
 class EvaluationSampler(DistributedSampler[Sample]):
-    """Yields ``(epoch, index)`` in the given order; ranks get equal numbers of items, the last ones some twice."""
+    """Sampler of ``(epoch, index)`` in the given order; ranks get equal numbers of items, padded with repeats."""
 
     def __init__(self, items: int, ranks: tuple[int, int] = (1, 0)) -> None:
         super().__init__(range(items), num_replicas=ranks[0], rank=ranks[1], shuffle=False)  # type: ignore[arg-type]
@@ -55,14 +55,14 @@ class EvaluationSampler(DistributedSampler[Sample]):
 
 
 def _end_workers(batches: Any) -> None:
-    """End a loader's workers; one that is busy ignores PyTorch's SIGTERM, and the interpreter would wait for it."""
+    """End a loader's workers: a busy worker ignores PyTorch's SIGTERM, and would block the interpreter's exit."""
     batches._shutdown_workers()
     for worker in batches._workers:
         worker.kill()
 
 
 class TimedLoader(DataLoader[Sample]):
-    """A loader that adds up in ``waited`` the seconds that the host has waited for batches."""
+    """Loader whose ``waited`` is the total of seconds that the host has waited for batches."""
 
     waited = 0.0
     _ends: "weakref.finalize[..., Any] | None" = None
@@ -71,9 +71,9 @@ class TimedLoader(DataLoader[Sample]):
         """Yield batches; workers begin at once."""
         batches = super().__iter__()
         if self.num_workers and not self._ends:
-            # a garbage collector may close the workers' queues first: PyTorch then waits 10 seconds for each worker
+            # garbage collection may close the workers' queues first: PyTorch then waits 10 seconds for each worker
             self._ends = weakref.finalize(self, _end_workers, batches)
-            atexit.register(self._ends)  # runs before PyTorch's own function, after which no worker can be told to end
+            atexit.register(self._ends)  # runs before PyTorch's own function, after which workers cannot be ended
         return self._timed(batches)
 
     def _timed(self, batches: Iterable[Sample]) -> Iterator[Sample]:

@@ -3,12 +3,12 @@
 Short sides are for clips of 224 pixels; at another size write the settings as a mapping, with a ``short_side``.
 
 X-ViT (arXiv:2106.05968): section 4.1 and the released code disagree. The paper's "autoaugment" names no policy: its
-recipes take the ImageNet one. The release draws bilinear or bicubic again for every frame, here it is one draw a clip.
+recipes use ImageNet's. The release draws bilinear or bicubic for every frame, this code once per clip.
 
-TimeSformer (arXiv:2102.05095): the released configurations flip on Kinetics only, which a recipe cannot know: write it
-as a mapping there, with ``flip: 0.5``.
+TimeSformer (arXiv:2102.05095): the released configurations flip on Kinetics only; for Kinetics write the recipe as a
+mapping, with ``flip: 0.5``.
 
-ViViT (arXiv:2103.15691): Table 7. Its loader, DMVR, scales height and width each by a factor of its own.
+ViViT (arXiv:2103.15691): Table 7. Its loader, DMVR, scales height and width independently.
 """
 
 from typing import Literal
@@ -27,7 +27,7 @@ Recipe = Literal[
     "none",
 ]
 
-SIZE = 224  # side of the clips that the recipes' short sides are for
+SIZE = 224  # side of the clips for which the recipes' short sides are made
 _SHORT = (256, 320)
 _XVIT = (0.9 * 256, 1.3 * 256)
 _VIVIT = (0.9 * 256, 1.33 * 256)
@@ -39,7 +39,7 @@ RECIPES: dict[Recipe, Augmentation] = {
     "xvit-paper-k400": Augmentation(_XVIT, flip=0.5, policy="auto", erasing=0.0, mixup=0.4, smoothing=0.0),
     # X-ViT's release, SSv2/xvit_B16_16x16.yaml and its loader
     "xvit-released-ssv2": Augmentation(_SHORT, flip=0.0, policy="timm-v0", erasing=0.5, mixup=0.0, smoothing=0.0),
-    # X-ViT's release, Kinetics/xvit_B16_16x16_k400.yaml (that for K600 is the same)
+    # X-ViT's release, Kinetics/xvit_B16_16x16_k400.yaml (the file for K600 is the same)
     "xvit-released-k400": Augmentation(
         crop="multiscale", flip=0.5, policy="timm-v0", erasing=0.0, mixup=0.4, smoothing=0.3
     ),
@@ -59,7 +59,7 @@ RECIPES: dict[Recipe, Augmentation] = {
 
 
 def recipe(augmentation: Recipe | Augmentation | None, size: ImageSize = SIZE) -> Augmentation:
-    """Return an augmentation by its name, as it is, or ``none``, for clips of a size."""
+    """Return an augmentation by its name (default ``none``) for clips of a size; return settings unchanged."""
     if isinstance(augmentation, Augmentation):
         return augmentation
     name = augmentation or "none"

@@ -1,8 +1,8 @@
-"""The samplings of X-ViT's and TimeSformer's releases and of PySlowFast, index by index, for their checkpoints.
+"""Samplings of X-ViT's and TimeSformer's releases and of PySlowFast, index by index, for their checkpoints.
 
-Differences from the papers move accuracy: segments overlap in their borders, "frames x rate" steps
-``(frames * rate - 1) / (frames - 1)`` frames, a single dense test clip is the first and not the centre one, and the
-last window of a video is never tested.
+Differences from the papers change accuracy: segments share their border frames, "frames x rate" steps by
+``(frames * rate - 1) / (frames - 1)`` frames, a single dense test clip is the first instead of the centre clip, and
+the last window of a video is never tested.
 """
 
 import random
@@ -17,10 +17,10 @@ from lit_video.video.sampling import DenseStride, Sampling
 
 @dataclass(frozen=True)
 class ReleasedSegments(Sampling):
-    """X-ViT's and TimeSformer's releases on Something-Something v2: X-ViT's test takes 2 clips, its paper's 1.
+    """Sampling of X-ViT's and TimeSformer's releases on Something-Something v2; X-ViT tests 2 clips, in its paper 1.
 
-    Training takes a random frame of each segment, clip 0 the middle ones, rounded down, clip 1 the first frames,
-    clip 2 the last ones. Neighbours share their border, ``round(i * (length - 1) / frames)``, halves to the even frame.
+    Training takes a random frame of each segment; test clip 0 takes the middle frames, rounded down, clip 1 the first,
+    clip 2 the last. Segments share the border ``round(i * (length - 1) / frames)``, halves rounded to even.
     """
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
@@ -39,10 +39,10 @@ class ReleasedSegments(Sampling):
 
 @dataclass(frozen=True)
 class ReleasedDense(DenseStride):
-    """PySlowFast and these releases on Kinetics. X-ViT's validation draws random clips; here it takes the first one.
+    """Sampling of PySlowFast and these releases on Kinetics; validation takes the first clip (X-ViT: a random one).
 
-    ``stride`` is the "rate" of frames x rate. ``fps`` lets a clip of any video last as long as at this rate (30 in
-    PySlowFast and TimeSformer's release); ``None`` counts the video's own frames.
+    ``stride`` is the "rate" of frames x rate. ``fps`` makes clips last as long as at this rate (30 in
+    PySlowFast and TimeSformer's release), whatever the video's; ``None`` counts the video's own frames.
     """
 
     stride: int = 16
@@ -51,11 +51,11 @@ class ReleasedDense(DenseStride):
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
         """Return the frame numbers of one clip, see :class:`Sampling`."""
-        # the release has 30 only; another one is another rate of the video
+        # the release has 30 only; another fps rescales the video's rate
         rate = 1.0 if self.fps is None else float(table.count / table.seconds) * 30 / self.fps / 30
         window = frames * self.stride * rate
         slack = max(table.count - window, 0)
         start = random.uniform(0, slack) if clips is None else slack * clip / clips
-        # float32, as there: which side of a whole number a value falls on is part of the result
+        # float32 as in the release: rounding next to whole numbers decides indices
         index = torch.linspace(start, start + window - 1, frames).clamp(0, table.count - 1)
         return [int(i) for i in index]

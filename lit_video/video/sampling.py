@@ -16,21 +16,21 @@ Span = tuple[Fraction, Fraction]  # start and end, in seconds from the first fra
 
 
 class Sampling(ABC):
-    """Base class of samplings: the frames of a clip of a video."""
+    """Base class of samplings, which choose the frames of a clip."""
 
-    #: True if a clip lasts a number of frames, at any times
+    #: True if a clip spans a number of frames, whatever their times
     counts_frames = False
 
     @abstractmethod
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
-        """Return the ``frames`` numbers of one clip, ascending; a video that is too short repeats its last frame.
+        """Return the ``frames`` frame numbers of one clip, ascending; a video that is too short repeats its last frame.
 
-        An evaluated video is cut into ``clips``, and ``clip`` is the number of one of them, from 0. In training
-        ``clips`` is ``None``: the clip is drawn from ``random``'s global stream.
+        In evaluation ``clip`` is the clip's number, from 0 to ``clips - 1``. In training ``clips`` is ``None``: the
+        clip is drawn from ``random``'s global stream.
         """
 
     def clip_seconds(self, table: FrameTable, frames: int) -> Fraction | None:
-        """Return the seconds of a clip of this video; ``None`` if its frames are spread over the whole video."""
+        """Return a clip's length in seconds; ``None`` if its frames are spread over the whole video."""
         return None
 
     def long_enough(self, table: FrameTable, frames: int) -> FrameTable:
@@ -41,15 +41,15 @@ class Sampling(ABC):
         return table if seconds is None else looped(table, seconds)
 
     def check(self, frames: int, clips: int) -> None:  # noqa: B027  # most samplings cut any clip
-        """Check that clips of so many frames, and so many clips, can be cut."""
+        """Check that ``clips`` clips of ``frames`` frames can be cut."""
 
 
 @dataclass(frozen=True)
 class Dense(Sampling):
-    """A clip of ``seconds``: a random one in training, evenly spaced ones that reach both ends in evaluation.
+    """Clips of ``seconds``: random in training; in evaluation evenly spaced from end to end of the video.
 
-    A frame lies in the middle of each of ``frames`` equal parts. So clips mirror: the evenly spaced clips of a video
-    played backwards show the frames backwards. A single clip is the centre one.
+    The clip's ``frames`` equal parts each give their middle frame. Hence clips mirror: evenly spaced clips of a video
+    played backwards show the frames backwards. A single clip is the centre clip.
     """
 
     seconds: float = 2.0
@@ -71,8 +71,8 @@ class Dense(Sampling):
 class DenseStride(Sampling):
     """The papers' "frames x rate" (8x8, 16x4, 96x4): every ``stride``-th frame of a clip of ``frames * stride`` frames.
 
-    A clip begins with half a ``stride``; random and evenly spaced clips are those of :class:`Dense`. ``fps`` is the
-    rate at which frames are counted, in time; ``None`` counts the video's own frames.
+    The first frame is half a ``stride`` into the clip. Clips are placed as in :class:`Dense`. ``fps`` counts frames in
+    time, at this rate; ``None`` counts the video's own frames.
     """
 
     stride: int
@@ -83,7 +83,7 @@ class DenseStride(Sampling):
 
     @property
     def counts_frames(self) -> bool:  # type: ignore[override]
-        """True if there is no rate."""
+        """True if ``fps`` is ``None``."""
         return self.fps is None
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
@@ -91,7 +91,7 @@ class DenseStride(Sampling):
         if self.fps is not None:
             span = clip_span(self.clip_seconds(table, frames), table.seconds, clip, clips)
             return frame_numbers(table, span, [0.5] * frames)
-        # counts frames for seconds
+        # the span in frames instead of seconds
         start, _ = clip_span(Fraction(frames * self.stride), Fraction(table.count), clip, clips)
         first = floor(start) + self.stride // 2
         return [min(first + i * self.stride, table.count - 1) for i in range(frames)]
@@ -106,7 +106,7 @@ class DenseStride(Sampling):
 class Segments(Sampling):
     """One frame of each of ``frames`` equal segments of the whole video: a random one in training, else the middle one.
 
-    Several clips of an evaluated video share each segment evenly. Source: TSN, arXiv:1608.00859, section 3.1.
+    Several test clips take evenly spaced frames of each segment. Source: TSN, arXiv:1608.00859, section 3.1.
     """
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
@@ -117,18 +117,17 @@ class Segments(Sampling):
 
 @dataclass(frozen=True)
 class WholeVideo(Dense):
-    """Clips of ``seconds`` that follow each other from the start of a long video to its end, as on HowTo100M.
+    """Consecutive clips of ``seconds`` from start to end of a long video, as on HowTo100M; in training a random clip.
 
-    The last one is moved back into the video. Where a video has fewer of them than ``clips``, each comes (nearly)
-    equally often; where it has more, the choice is even: set as many as cover the longest video (:meth:`covering`).
-    In training one random clip.
+    The last clip is moved back into the video. If a video has fewer clips than ``clips``, each is used (nearly) equally
+    often; if it has more, evenly spaced ones are used. Set ``clips`` to cover the longest video (:meth:`covering`).
     """
 
     seconds: float = 8.0
 
     def covering(self, seconds: Fraction) -> list[Span]:
         """Return the clips that cover a video of this length, start and end in seconds."""
-        length, shorter = exact(self.seconds), Fraction(1, 10**6)  # a shorter rest is no clip
+        length, shorter = exact(self.seconds), Fraction(1, 10**6)  # a shorter remainder is no clip
         count, latest = max(ceil((seconds - shorter) / length), 1), max(seconds - length, Fraction(0))
         return [(start, start + length) for start in (min(i * length, latest) for i in range(count))]
 
@@ -148,9 +147,9 @@ def positive(**values: float | None) -> None:
 
 
 def clip_span(length: Fraction, seconds: Fraction, clip: int, clips: int | None) -> Span:
-    """Return a random clip of this length, or one of ``clips`` evenly spaced ones, from a video of ``seconds``.
+    """Return a random clip of this length, or one of ``clips`` evenly spaced clips, from a video of ``seconds``.
 
-    Evenly spaced clips reach both ends, unlike those of PyTorchVideo 0.1.5; a single one is the centre one.
+    Evenly spaced clips reach both ends, unlike those of PyTorchVideo 0.1.5; a single clip is the centre clip.
     """
     if clips is None:
         start = Fraction(RandomClipSampler(length)(0, seconds, {}).clip_start_sec)
@@ -160,20 +159,20 @@ def clip_span(length: Fraction, seconds: Fraction, clip: int, clips: int | None)
 
 
 def frame_numbers(table: FrameTable, span: Span, shifts: Sequence[float]) -> list[int]:
-    """Return the frame shown at one moment of each of equal bins of the span, in seconds from the first frame.
+    """Return the frame shown at one moment in each equal bin of the span (seconds from the first frame).
 
     ``shifts`` are the moments' positions in their bins, 0 to 1. At 0.5 the choice mirrors: the mirrored span of the
     video played backwards has the same frames in reverse. Beyond the end the last frame repeats.
     """
     step = (span[1] - span[0]) / len(shifts)
     moments = [span[0] + (i + Fraction(shift)) * step for i, shift in enumerate(shifts)]
-    # between two frames the one nearer to the middle of the video, then of the span: so the choice mirrors
+    # a moment between two frames takes the one nearer the video's middle, then the span's, so the choice mirrors
     half, middle = table.seconds / 2, (span[0] + span[1]) / 2
     return [_on_show(table, m, (m - half, m - middle) <= (Fraction(0), Fraction(0))) for m in moments]
 
 
 def _on_show(table: FrameTable, moment: Fraction, later: bool) -> int:
-    """Return the frame number at a moment in seconds; the last one beyond the end; between two the later or earlier."""
+    """Return the frame number at a moment in seconds, at most the last; between two frames ``later`` decides."""
     if not table.times:
         position = moment * table.count / table.seconds
         return min(floor(position) if later else ceil(position) - 1, table.count - 1)

@@ -15,7 +15,7 @@ def digest(*key: object) -> int:
 
 @contextmanager
 def seeded(*key: object) -> Iterator[None]:
-    """Draw from ``random`` and ``torch`` as a function of the key alone, leaving their streams as they were.
+    """Draw from ``random`` and ``torch`` as a function of the key alone, then restore their streams.
 
     PyTorchVideo's samplers and torchvision's transforms draw from these global streams only.
     """

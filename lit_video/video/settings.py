@@ -1,4 +1,4 @@
-"""Settings of a data set that travel in a checkpoint."""
+"""Settings of a data set stored in a checkpoint."""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -9,12 +9,12 @@ from lit_video.utils.settings import data_names
 from lit_video.video import released_sampling  # noqa: F401  # a checkpoint may name its samplings
 from lit_video.video.sampling import Sampling
 
-# the arguments of a data set that decide what a model sees of a video in the test
+# arguments of a data set that determine a model's input in the test
 SETTINGS = data_names("clip", "views", "counts", "pixels")
 
 
 def check_storable(sampling: object) -> None:
-    """Refuse a sampling whose arguments :func:`stored_settings` cannot tell."""
+    """Refuse a sampling whose arguments :func:`stored_settings` cannot read."""
     if not is_dataclass(sampling):
         name = type(sampling).__name__
         raise ValueError(f"sampling: {name} is no dataclass, so a checkpoint cannot keep its settings; make it one")

@@ -1,4 +1,4 @@
-"""Videos that a model was trained on, as its checkpoint keeps them: digests of their paths and contents, and spans."""
+"""Training videos as stored in a checkpoint: digests of paths and contents, and time spans."""
 
 import os
 from base64 import b64decode, b64encode
@@ -17,33 +17,33 @@ from lit_video.utils.parallel import with_progress
 from lit_video.utils.text import to_bytes
 from lit_video.video.clips import VideoRecord
 
-PART, PARTS = 2**12, 4  # bytes of a part, and parts of a file, that its digest reads
-READERS = 16  # on a network disk each file waits for its answer
+PART, PARTS = 2**12, 4  # bytes per part, and parts per file, that a digest reads
+READERS = 16  # on a network disk each reader waits for its answer
 NO_END = 2**62
 
 
 def trained_on(records: Sequence[VideoRecord], known: str = "") -> str:
-    """Return the videos as text for a checkpoint, 43 characters a video; a path that is ``known`` is not read again."""
+    """Encode videos as text for a checkpoint, 43 characters per video; paths in ``known`` are not read again."""
     contents = {path: content for path, content, *_ in _array(known).tolist()}
     return _text(np.unique(_rows(records, contents), axis=0))
 
 
 def joined(*texts: str) -> str:
-    """Return all videos of several such texts, each once."""
+    """Merge several texts of :func:`trained_on` without repeats."""
     given = [text for text in texts if text]
     return _text(np.unique(np.concatenate([*map(_array, given)]), axis=0)) if given else ""
 
 
 def noted(network: Any, text: str = "") -> str:
-    """Add videos to those that a network was trained on, an attribute of it; returns all."""
+    """Add videos to a network's attribute ``trained_on``, and return all."""
     known = str(getattr(network, "trained_on", ""))
-    if text not in ("", known):  # each checkpoint asks, mostly for known videos
+    if text not in ("", known):  # called for every checkpoint, mostly with known videos
         network.trained_on = known = joined(known, text)
     return known
 
 
 def seen(text: str, records: Sequence[VideoRecord]) -> list[bool]:
-    """Return whether some time of each video was trained on: its path or its content is that of a training video."""
+    """Return for each video whether any part of it was trained on, by its path or its content."""
     known, asked = _array(text), _rows(records, {}, progress=True)
     spans: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for path, content, start, end in known[np.isin(known[:, :2], asked[:, :2]).any(1)].tolist():
@@ -57,12 +57,12 @@ def seen(text: str, records: Sequence[VideoRecord]) -> list[bool]:
 
 
 def said(flags: Sequence[bool | None]) -> str:
-    """Return how many videos were trained on, for the line of a number; empty where none is known to be."""
+    """Return how many videos were trained on, as a note to a metric; empty if none is known."""
     return f"{flags.count(True)} of {len(flags)} trained on" if True in flags else ""
 
 
 def _rows(records: Sequence[VideoRecord], known: Mapping[int, int], progress: bool = False) -> NDArray[np.int64]:
-    """Return ``(videos, 4)``: digests of path and content (``known`` has some), start and end in milliseconds."""
+    """Return ``(videos, 4)``: digests of path and content, start and end in ms; ``known``: contents by path."""
     listed = [*records]
     paths = list(dict.fromkeys(record.path for record in listed))
     with ThreadPool(READERS) as pool:
@@ -82,7 +82,7 @@ def _digests(known: Mapping[int, int], path: Path) -> tuple[int, int]:
 
 
 def _content(path: Path) -> int:
-    """Digest a file by its size and parts of it, all of a small one, a folder by some pictures; 0 without a file."""
+    """Digest a file's size and parts (all of a small file), or some pictures of a folder; 0 if unreadable."""
     try:
         if path.is_dir():
             names = sorted(entry.name for entry in os.scandir(path) if entry.is_file())

@@ -1,7 +1,7 @@
 """Frame-exact decoding of the frames that a clip needs, and no others.
 
-A :class:`FrameTable`, read from a file's packets by PyAV, says which frames a video has.
-:func:`decode` maps ``(path, frame numbers)`` to frames, with the pixels of decoding the whole video and picking.
+A :class:`FrameTable`, read from a file's packets by PyAV, lists a video's frames.
+:func:`decode` maps ``(path, frame numbers)`` to frames, with the same pixels as decoding the whole video.
 """
 
 from lit_video.video.decoding.container import DecodeError as DecodeError

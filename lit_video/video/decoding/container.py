@@ -1,4 +1,4 @@
-"""Opening a video. FFmpeg also opens lists of other files, texts, and files that are cut short."""
+"""Opening of videos; playlists, texts and truncated files are refused, though FFmpeg opens them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from av.packet import Packet
 from av.stream import Disposition
 from av.video.stream import VideoStream
 
-# formats that play other files, or draw their text: text.txt is a video of its letters
+# formats that play other files, or draw text: FFmpeg reads text.txt as a video of its letters
 _NO_VIDEOS = dict.fromkeys(("concat", "hls", "dash"), "a list of files")
 _NO_VIDEOS |= dict.fromkeys(("tty", "bin", "xbin", "adf", "idf"), "a text")
-# codecs of which tests show that decoding from a key frame gives the pixels of decoding from the start
+# codecs tested to give the same pixels from a key frame as from the start
 _SEEKING = {"h264", "hevc", "vp8", "vp9", "av1", "mpeg1video", "mpeg2video", "mpeg4", "mjpeg", "ffv1", "png"}
 _SEEKING |= {"h263", "flv1", "msmpeg4v2", "msmpeg4v3", "wmv1", "wmv2"}
-_KEPT = {"palette", "new_extradata", "param_change"}  # data of a packet that later ones need too
-SHORT = 0.9  # share of the announced duration; a shorter video ends early
+_KEPT = {"palette", "new_extradata", "param_change"}  # side data of a packet that later packets need too
+SHORT = 0.9  # share of the announced duration; a shorter video is truncated
 
 
 class DecodeError(RuntimeError):
@@ -29,7 +29,7 @@ class DecodeError(RuntimeError):
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Raise a :class:`DecodeError` with the path for an error of FFmpeg, in its words, or of the system."""
+    """Turn errors of FFmpeg and the system into a :class:`DecodeError` with the path and their message."""
     try:
         yield
     except (av.FFmpegError, OSError) as error:
@@ -37,12 +37,12 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def open_video(path: Path) -> InputContainer:
-    """Open a file, whatever its name: without its protocol FFmpeg takes ``http:/a.mp4`` for an address."""
+    """Open a file of any name: without ``file:`` FFmpeg takes ``http:/a.mp4`` for a URL."""
     return av.open(f"file:{path}")
 
 
 def video_stream(container: InputContainer) -> VideoStream:
-    """Return FFmpeg's best video stream with a decoder, no cover picture, to be decoded in this thread alone."""
+    """Return FFmpeg's best video stream, single-threaded, among those with a decoder that are no cover picture."""
     best, usual = container.streams.best("video"), Disposition.default
     every = container.streams.video
     videos = [each for each in every if each.codec_context and not each.disposition & Disposition.attached_pic]
@@ -50,7 +50,7 @@ def video_stream(container: InputContainer) -> VideoStream:
         unknown = any(each.codec_context is None for each in every)
         raise av.InvalidDataError(0, "no video stream" + " that FFmpeg has a decoder for" * unknown)
     stream = max(videos, key=lambda each: (each is best, each.disposition & usual, each.width * each.height))
-    # threads gain nothing with one worker per core, and leaving early from frame threads can hang PyAV
+    # threads gain nothing with one worker per core, and stopping frame threads early can hang PyAV
     stream.codec_context.thread_type = "NONE"
     stream.codec_context.thread_count = 1
     return stream
@@ -69,7 +69,7 @@ class Seen(NamedTuple):
 
 
 def seen(packet: Packet[VideoStream]) -> Seen:
-    """Read the numbers of a packet."""
+    """Return a packet's times and flags."""
     times = packet.pts, packet.dts, packet.duration
     kept = any(data.data_type in _KEPT for data in packet.iter_sidedata())
     return Seen(*times, packet.is_keyframe, packet.is_corrupt, packet.is_discard, kept)
@@ -82,7 +82,7 @@ def seeks(stream: VideoStream, packets: Sequence[Seen]) -> bool:
 
 
 def check_file(container: InputContainer, stream: VideoStream, path: Path) -> None:
-    """Raise an ``av.InvalidDataError`` for a list, a text, or a file that is cut short, which would decode too."""
+    """Raise an ``av.InvalidDataError`` for a playlist, a text or a truncated file, which FFmpeg would decode."""
     if what := _NO_VIDEOS.get(container.format.name):
         raise av.InvalidDataError(0, f"{what}, no video")
     size = path.stat().st_size
@@ -93,19 +93,19 @@ def check_file(container: InputContainer, stream: VideoStream, path: Path) -> No
 def check_end(container: InputContainer, stream: VideoStream, first: float, end: float, step: float) -> None:
     """Raise an ``av.InvalidDataError`` for a video whose header shows that the last frames are missing.
 
-    ``first`` is the time of the first frame in seconds, ``end`` the end of the last, ``step`` from one to the next.
+    ``first`` is the time of the first frame in seconds, ``end`` the end of the last, ``step`` the time between two.
     """
     formats, least = set(container.format.name.split(",")), SHORT
     here = end - first
-    if tag := stream.metadata.get("DURATION") if "matroska" in formats else None:  # an end, despite its name
+    if tag := stream.metadata.get("DURATION") if "matroska" in formats else None:  # an end time, despite its name
         hours, minutes, seconds = tag.split(":")
         announced, here, least = int(hours) * 3600 + int(minutes) * 60 + float(seconds), end, 1.0
-    elif formats & {"matroska", "flv"}:  # an end too
+    elif formats & {"matroska", "flv"}:  # an end time too
         announced, here = (container.duration or 0) / 1e6 if len(container.streams) == 1 else 0.0, end
         least = 1.0 if "matroska" in formats else SHORT
     elif formats & {"mp4", "asf"}:
         announced = float((stream.duration or 0) * (stream.time_base or 0))
-    else:  # others announce nothing: FFmpeg takes their duration from the packets
+    else:  # other formats announce nothing: FFmpeg computes the duration from the packets
         return
     if here < least * announced and announced - here > 3 * step:
         why = f"the file ends early: {announced:.2f} s are announced, the frames end at {here:.2f} s"

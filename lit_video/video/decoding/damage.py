@@ -1,7 +1,7 @@
-"""Damage of a video that its packets show, without decoding: the unit of damage is a group of pictures.
+"""Damage of a video found in its packets, without decoding. The unit of damage is a group of pictures.
 
-A packet that is marked as corrupt, cannot be decoded or is missing spoils every frame from the key frame before it to
-the next one. Frames behind the next one and shown before it belong to both groups.
+A corrupt, undecodable or missing packet spoils every frame from the key frame before it to the next key frame. Frames
+decoded after a key frame but shown before it belong to both groups.
 """
 
 from bisect import bisect_left, bisect_right
@@ -15,19 +15,19 @@ from av.video.stream import VideoStream
 
 from lit_video.video.decoding.container import Seen
 
-JUMP = 10  # seconds without a frame, and as many usual steps: longer than a pause
-DOUBTFUL = 4  # usual steps without a frame after which a video is decoded to be sure
-SEVERAL = 1 / 8  # share of gaps in an even rate; more are a variable rate
-JOINT = 4  # packets before a joint that are whole, though marked as corrupt
+JUMP = 10  # least seconds, and usual steps, between frames of a jump: longer than a pause
+DOUBTFUL = 4  # gap in usual steps from which a video is decoded to be sure
+SEVERAL = 1 / 8  # largest share of gaps in a constant rate; with more the rate is variable
+JOINT = 4  # packets before a joint that are intact, though marked as corrupt
 _FREE = {"gif", "apng", "webp"}  # codecs of animations, whose rate varies and whose files lose no packets
-_PAUSING = {"h264", "hevc"}  # codecs of recorders, which leave out frames in mp4
+_PAUSING = {"h264", "hevc"}  # codecs of recorders, which skip frames in mp4
 
 
 def spoiled(pts: Sequence[int], keys: Sequence[int], damaged: Collection[int]) -> list[int]:
-    """Return the numbers of frames that are unusable if those at the times ``damaged`` are; all times are ascending.
+    """Return the numbers of frames that damage at the times ``damaged`` makes unusable; all times are ascending.
 
-    A damaged key frame spoils the group before it too, in which its damage may have begun without a sign. Frames
-    before the first key frame are unusable, unless there is none.
+    A damaged key frame also spoils the group before it, where the damage may have begun unnoticed. Frames before the
+    first key frame are unusable, unless there is no key frame.
     """
     if not damaged and (not keys or pts[0] >= keys[0]):
         return []
@@ -37,15 +37,15 @@ def spoiled(pts: Sequence[int], keys: Sequence[int], damaged: Collection[int]) -
 
 
 class Gaps(NamedTuple):
-    """Gaps in times."""
+    """Gaps in the times of frames."""
 
-    usual: int = 1  # step
-    after: Sequence[int] = ()  # frames before gaps in a rate that is even but for them
+    usual: int = 1  # usual step
+    after: Sequence[int] = ()  # frames before gaps in an otherwise constant rate
     jumps: Collection[int] = ()  # frames before jumps
 
 
 def gaps(times: Sequence[int], base: Fraction, codec: str) -> Gaps:
-    """Find gaps in ascending times; an even sequence, a range, has none."""
+    """Find gaps in ascending times; a range is even and has none."""
     if isinstance(times, range) or len(times) < 3 or codec in _FREE:
         return Gaps()
     steps = np.diff(np.asarray(times))
@@ -59,7 +59,7 @@ def gaps(times: Sequence[int], base: Fraction, codec: str) -> Gaps:
 
 
 def without_jumps(times: Sequence[int], found: Gaps) -> list[int]:
-    """Return the times with a usual step instead of each jump; empty if there is none."""
+    """Return the times with the usual step for each jump; empty if there is no jump."""
     if not found.jumps:
         return []
     steps = (found.usual if i in found.jumps else b - a for i, (a, b) in enumerate(pairwise(times)))
@@ -67,7 +67,7 @@ def without_jumps(times: Sequence[int], found: Gaps) -> list[int]:
 
 
 def joints(packets: Sequence[Seen], base: Fraction) -> dict[int, bool]:
-    """Find packets where a stream begins anew: time falls by over a second or to the start (true), or jumps ahead."""
+    """Find packets where a stream restarts: True if time falls by over a second or to the start, False if it jumps."""
     timed = [(i, packet) for i, packet in enumerate(packets) if packet.dts is not None]
     found, least, most = dict[int, bool](), int(-1 / base), int(JUMP / base)
     for (_, one), (i, other) in pairwise(timed):
@@ -81,23 +81,23 @@ def joints(packets: Sequence[Seen], base: Fraction) -> dict[int, bool]:
 def verdict(
     packets: Sequence[Seen], pts: Sequence[int], times: Sequence[int], found: Gaps, stream: VideoStream
 ) -> tuple[list[int], str, bool]:
-    """Judge a video by its packets in the order of decoding.
+    """Judge a video's damage by its packets in decoding order.
 
-    A gap in an even rate is a missing packet, but for a jump to a key frame, and for H.264, whose decoder tells it from
-    a pause. ``pts`` are the times at which frames are shown, if they are known, ``times`` these or those of decoding.
-    Returns the numbers of damaged frames, or -1 where no time tells them; the reason; whether only decoding would tell.
+    A gap in a constant rate is a missing packet, except for a jump to a key frame, and in H.264, whose decoder can tell
+    a loss from a pause. ``pts``: presentation times, if known; ``times``: the same, or decoding times.
+    Returns the numbers of damaged frames (-1 if times are unknown), the reason, and whether only decoding can tell.
     """
     codec, base = stream.codec_context.codec.canonical_name, Fraction(stream.time_base or 1)
     marked = [i for i, packet in enumerate(packets) if packet.is_corrupt]
     starts = joints(packets, base) if marked else {}
     marked = [i for i in marked if not starts.keys() & range(i + 1, i + JOINT)]
-    hurt = {i for j in marked for i in (j, j + 1) if i < len(packets)}  # a parser marks the picture before
+    hurt = {i for j in marked for i in (j, j + 1) if i < len(packets)}  # a parser marks the previous packet
     why = "the container marks packets as corrupt" if hurt else "the stream begins inside a group of pictures"
     if not pts and (hurt or not packets[0].is_keyframe):
         return [-1], why, False
     damaged = {time for i in hurt if (time := packets[i].pts) is not None}
     keys = sorted(packet.pts for packet in packets if packet.is_keyframe and packet.pts is not None)
-    leading, key = set[int](), None  # times of frames that are decoded after a key frame and shown before it
+    leading, key = set[int](), None  # times of frames decoded after a key frame but shown before it
     for packet in packets:
         key = packet.pts if packet.is_keyframe else key
         leading |= {packet.pts} if packet.pts is not None and key is not None and packet.pts < key else set()

@@ -1,4 +1,4 @@
-"""The frames of a video, their times, and where decoding can start: read from its packets, nothing is decoded."""
+"""Table of a video's frames, their times and key frames, read from its packets without decoding."""
 
 from array import array
 from bisect import bisect_left
@@ -32,10 +32,10 @@ from lit_video.video.decoding.damage import gaps, joints, verdict, without_jumps
 
 Frames = NDArray[np.uint8]
 
-KEPT = 2**14  # tables in memory; one of an even rate takes about 2 kB, others 8 bytes a frame more
-TAIL = 32  # packets among which the last frame's is
-NO_TIMESTAMPS = 0x80  # AVFMT_NOTIMESTAMPS: FFmpeg makes times up
-FIRST = 64  # frames that would show a wrong order
+KEPT = 2**14  # tables in memory; each takes about 2 kB, and 8 bytes per frame if its rate varies
+TAIL = 32  # last packets in decoding order; one of them holds the last frame
+NO_TIMESTAMPS = 0x80  # AVFMT_NOTIMESTAMPS: FFmpeg invents the times
+FIRST = 64  # frames decoded to detect a wrong order
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,16 @@ class FrameTable:
     keyframes: Sequence[int]  # presentation times at which decoding can start; empty: at the first frame only
     count: int  # number of frames
     seconds: Fraction  # duration, last frame included
-    height: int  # rows of a decoded frame before it is turned
+    height: int  # rows of a decoded frame, before rotation
     width: int
-    shown: Sequence[int] = ()  # times for sampling where pts are not: without jumps, or of frames that are counted
+    shown: Sequence[int] = ()  # times for sampling, if not pts: without jumps, or decoding times
     damaged: Sequence[int] = ()  # numbers of the frames that are known to be damaged
     damage: str = ""  # the reason
-    doubtful: bool = False  # times with a gap or a jump: only decoding tells whether frames are missing
+    doubtful: bool = False  # gaps or jumps in times: only decoding can tell whether frames are missing
 
     @property
     def times(self) -> Sequence[int]:
-        """Times at which frames are shown, in units of ``time_base``; empty if the packets do not say."""
+        """Display times of the frames, in units of ``time_base``; empty if unknown."""
         return self.shown or self.pts
 
     def seconds_at(self, number: int) -> float:
@@ -72,7 +72,7 @@ class FrameTable:
 
 @lru_cache(KEPT)
 def frame_table(path: Path) -> FrameTable:
-    """Scan a video's packets (1-3 ms for ten seconds), or raise a :class:`DecodeError`; the last tables are kept."""
+    """Scan a video's packets (1-3 ms for ten seconds), cached; raises a :class:`DecodeError`."""
     return next(filter(None, (source(path) for source in _sources)), None) or _scan(path)
 
 
@@ -80,7 +80,7 @@ _sources: list[Callable[[Path], FrameTable | None]] = []
 
 
 def add_source(source: Callable[[Path], FrameTable | None]) -> None:
-    """Try a function for a video's table before its packets are scanned, in this process; added once only."""
+    """Add a function that is asked for a video's table before its packets are scanned, in this process."""
     if source not in _sources:
         _sources.append(source)
 
@@ -106,7 +106,7 @@ def check_sound(path: Path, table: FrameTable, numbers: Sequence[int]) -> None:
 
 def _scan(path: Path) -> FrameTable:
     with reading(path):
-        if path.exists() and not (path.is_file() or path.is_dir()):  # reading a pipe could wait for its writer for ever
+        if path.exists() and not (path.is_file() or path.is_dir()):  # a pipe could block for ever
             raise OSError(0, "neither a file nor a folder")
         with open_video(path) as container:
             stream = video_stream(container)
@@ -117,20 +117,20 @@ def _scan(path: Path) -> FrameTable:
 
 def _table(path: Path, container: InputContainer, stream: VideoStream, packets: Sequence[Seen]) -> FrameTable:
     shown = [p for p in packets if not p.is_discard]  # an edit list hides frames that others refer to
-    # Matroska has no time below 0 for pictures that are shown before the first key frame
+    # Matroska has no negative times for frames shown before the first key frame
     late = next((i for i, p in enumerate(shown) if i and p.pts is not None), 1)
     shown = shown[:1] + shown[late:] if shown and shown[0].pts is not None else shown
     if not shown:
         raise av.InvalidDataError(0, "the video stream is empty")
     base, rate = Fraction(stream.time_base or 1), Fraction(stream.average_rate or 25)
-    back = any(joints(packets, base).values())  # frames are counted
+    back = any(joints(packets, base).values())  # time falls: identify frames by counting
     pts = compact({p.pts for p in shown if p.pts is not None})
     if back or len(pts) < len(shown) or not _identify(path, container, stream, shown):
         pts = ()
     times = pts if pts or back else compact(_clock(container, shown))
     found = gaps(times, base, stream.codec_context.codec.canonical_name)
     sampled = without_jumps(times, found) or times
-    step = (sampled[-1] - sampled[-2]) * base if len(sampled) > 1 else 1 / rate  # the last frame lasts as long
+    step = (sampled[-1] - sampled[-2]) * base if len(sampled) > 1 else 1 / rate  # duration of the last frame too
     seconds = (sampled[-1] - sampled[0]) * base + step if sampled else len(shown) / rate
     if times:
         last = max((p.duration or 0 for p in shown[-TAIL:] if p.pts == times[-1]), default=0)
@@ -156,10 +156,10 @@ def _table(path: Path, container: InputContainer, stream: VideoStream, packets: 
 
 
 def _identify(path: Path, container: InputContainer, stream: VideoStream, shown: Sequence[Seen]) -> bool:
-    """Return whether the times of packets, all different, are those at which their frames are shown.
+    """Return whether the packets' times, all different, are presentation times.
 
-    AVI and streams without a container have no such times. Where frames come out of the decoder in another order than
-    they go in, ascending times are those of decoding, under a wrong name (ASF, bad copies).
+    AVI and streams without a container have none. If the decoder reorders frames, ascending times are decoding times
+    under a wrong name (ASF, bad copies).
     """
     if container.format.name == "avi" or container.format.flags & NO_TIMESTAMPS or stream.time_base is None:
         return False
@@ -173,19 +173,19 @@ def _identify(path: Path, container: InputContainer, stream: VideoStream, shown:
 
 
 def _clock(container: InputContainer, shown: Sequence[Seen]) -> list[int]:
-    """Return the times of decoding, in the steps in which frames are shown; empty if unknown or equal."""
+    """Return decoding times, whose steps equal those of display; empty if unknown or not ascending."""
     times = [p.dts for p in shown if p.dts is not None]
     even = len(times) == len(shown) and all(a < b for a, b in pairwise(times))
     return times if even and not container.format.flags & NO_TIMESTAMPS else []
 
 
 def exact(number: float) -> Fraction:
-    """Return the exact time or rate: 0.1 as a float is a little later than the frame shown at 0.1 s."""
+    """Return a time or rate as an exact fraction: the float 0.1 is slightly later than a frame at 0.1 s."""
     return Fraction(number).limit_denominator(10**6)
 
 
 def compact(times: Iterable[int]) -> Sequence[int]:
-    """Return ascending times: a range where they are even, as nearly always; a worker holds many tables."""
+    """Return ascending times, as a range if evenly spaced (the usual case), to save memory."""
     ordered = sorted(times)
     if not ordered:
         return ()
@@ -218,7 +218,7 @@ def segment(path: Path, table: FrameTable, start: float | None, end: float | Non
 
 
 def looped(table: FrameTable, seconds: Fraction) -> FrameTable:
-    """Repeat a video until it is at least this long, for sampling: frame ``i`` is ``i % table.count``."""
+    """Repeat a video until it is at least this long, for sampling: frame ``i`` is frame ``i % table.count``."""
     if table.seconds >= seconds:
         return table
     rounds = ceil(seconds / table.seconds)

@@ -21,7 +21,7 @@ from lit_video.video.decoding.frame_table import (
 
 
 def image_table(folder: Path, fps: float) -> FrameTable:
-    """Return the table of a folder's images as frames of a constant rate; errors are those of a video."""
+    """Return the frame table of a folder of images at a constant rate; raises the errors of a video."""
     files = image_files(folder)
     height, width = _read(files[0]).shape[:2]
     step = 1 / exact(fps)
@@ -42,13 +42,13 @@ def image_files(folder: Path) -> list[Path]:
 
 
 def forget_tables() -> None:
-    """Look at all videos again, at folders of images too: files may have changed."""
+    """Clear the cached tables of videos and folders of images: files may have changed."""
     frame_table.cache_clear()
     image_files.cache_clear()
 
 
 def decode_images(folder: Path, numbers: Sequence[int]) -> Frames:
-    """Read images of a folder by number, RGB, ``(len(numbers), height, width, 3)``; errors are those of a video."""
+    """Read images of a folder by number, RGB, ``(len(numbers), height, width, 3)``; raises the errors of a video."""
     files = image_files(folder)
     check_numbers(folder, numbers, len(files))
     images = {i: _read(files[i]) for i in set(numbers)}
@@ -56,7 +56,7 @@ def decode_images(folder: Path, numbers: Sequence[int]) -> Frames:
 
 
 def _read(path: Path) -> Frames:
-    """RGB, ``(height, width, 3)``, turned as the camera was held (EXIF)."""
+    """Read an image as RGB, ``(height, width, 3)``, turned upright (EXIF)."""
     try:
         with Image.open(path) as image:
             return np.asarray(ImageOps.exif_transpose(image).convert("RGB"))

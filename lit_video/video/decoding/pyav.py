@@ -1,4 +1,4 @@
-"""Decoding with PyAV, whose wheel includes FFmpeg: group of pictures by group of pictures."""
+"""Decoding with PyAV, whose wheel includes FFmpeg, one group of pictures at a time."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ KINDS = 64  # kinds of side data, with room for later versions of FFmpeg
 def decode(path: Path, numbers: Sequence[int]) -> Frames:
     """Decode frames of a video by their number in display order: RGB, ``(len(numbers), height, width, 3)``.
 
-    Groups of pictures without a wanted frame are jumped over; frames that no other frame refers to are skipped unless
-    wanted. Both are exact: the pixels are those of decoding the whole video and picking. A display matrix is applied.
+    Groups of pictures without a wanted frame are skipped, and unwanted frames to which no other refers. The pixels
+    are exactly those of decoding the whole video. A display matrix is applied.
 
     Raises:
         DecodeError: the file cannot be read, or a wanted frame cannot be decoded or is damaged.
@@ -58,7 +58,7 @@ def decode(path: Path, numbers: Sequence[int]) -> Frames:
     images: dict[int, Frames] = {}
     with reading(path):
         if table.keyframes:
-            with suppress(av.FFmpegError), open_video(path) as container:  # one that cannot seek is read from its start
+            with suppress(av.FFmpegError), open_video(path) as container:  # if seeking fails, read from the start
                 images = _by_time(container, table, wanted)
     if len(images) < len(wanted):
         images = dict(zip(wanted, decode_in_order(path, wanted), strict=True))
@@ -90,12 +90,12 @@ def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) ->
         for frame, lost in _frames(container, stream, set(number_of)):
             if frame.pts is None:
                 continue
-            # a first frame after the key frame: the seek landed late, or the key frame is no full picture
+            # a first frame after the key frame shows a late seek, or a key frame that is no full picture
             exact = exact or frame.pts <= max(start, table.pts[0])
-            # a container may call any picture a key; damaged ones shown before it belong to the group before
+            # containers may mark any frame as key; damaged frames shown before it belong to the previous group
             predicted = frame.pts == start and frame.pict_type in PREDICTED
             if not exact or predicted or lost or (frame.is_corrupt and frame.pts >= start):
-                found = {}  # frames shown before may refer to the damaged one
+                found = {}  # earlier frames may refer to the damaged one
                 break
             if frame.pts in number_of:
                 found[number_of[frame.pts]] = _rgb(frame, converter)
@@ -104,31 +104,31 @@ def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) ->
 
 
 def _frames(container: InputContainer, stream: VideoStream, wanted: set[int]) -> Iterator[tuple[VideoFrame, bool]]:
-    """Yield frames from here on, in display order, until the wanted times have come out of the decoder.
+    """Yield frames from the current position, in display order, until the wanted times are decoded.
 
-    Each comes with whether a picture is lost behind the first packet.
+    Each comes with a flag: True if a picture after the first packet is lost.
     """
     context, packets, behind = stream.codec_context, container.demux(stream), _behind(stream)
     lost, first = False, True
     for packet in packets:
-        # a non-reference frame is used by no other frame, so leaving it undecoded changes none
+        # no frame depends on a non-reference frame, so skipping it changes no pixels
         context.skip_frame = "DEFAULT" if behind > 1 or packet.pts in wanted else "NONREF"
         frames, told = _decode_packet(context, packet)
         lost, first = lost or (told and not first), False
         yield from ((frame, lost) for frame in frames)
         wanted.discard(packet.pts)
         if not wanted:
-            # damage is often noticed with the packet behind, of which the others only read the headers
+            # damage often shows only in the next packet; decoders other than AV1's need only its header
             context.skip_frame = "DEFAULT" if behind > 1 else "ALL"
             for packet in islice(packets, behind):
                 yield from ((frame, lost) for frame in context.decode(packet if packet.size else None))
-            # all are decoded: the last ones come out in the order of display
+            # flush the decoder: the last frames come out in display order
             yield from ((frame, lost) for frame in context.decode(None))
             return
 
 
 def _decode_packet(context: VideoCodecContext, packet: Packet[VideoStream]) -> tuple[list[VideoFrame], bool]:
-    """Decode a packet, and return whether pictures before it are lost, which FFmpeg's H.264 only logs."""
+    """Decode a packet; also return whether pictures before it are lost, as FFmpeg's H.264 decoder logs."""
     if context.name != "h264":
         return context.decode(packet if packet.size else None), False
     level = av.logging.get_level()
@@ -142,12 +142,12 @@ def _decode_packet(context: VideoCodecContext, packet: Packet[VideoStream]) -> t
 
 
 def _behind(stream: VideoStream) -> int:
-    """Return how many packets after a frame show whether it is whole; AV1's decoder reports late."""
+    """Return how many packets after a frame its damage can show; AV1's decoder reports late."""
     return 3 if stream.codec_context.codec.canonical_name == "av1" else 1
 
 
 def frames_in_order(path: Path, table: FrameTable, wanted: Sequence[int]) -> Iterator[tuple[int, VideoFrame]]:
-    """Yield wanted frames by number, decoded from the start, for streams without times, or that cannot seek exactly."""
+    """Yield wanted frames by number, decoded from the start: for streams without times or exact seeking."""
     number_of = {pts: i for i, pts in enumerate(table.pts)}
     last, keep = max(wanted), set(wanted)
     with open_video(path) as container:
@@ -163,10 +163,10 @@ def frames_in_order(path: Path, table: FrameTable, wanted: Sequence[int]) -> Ite
 
 
 def judged(container: InputContainer, timed: bool) -> Iterator[tuple[VideoFrame, bool]]:
-    """Yield frames in display order, each with whether damage or a loss in its group of pictures spoils it.
+    """Yield frames in display order, each with True if damage or a loss in its group of pictures spoils it.
 
-    B frames are held until the next reference frame, and every frame until those behind it could show its damage.
-    Where frames are counted all that follow are spoiled, as some may be missing.
+    B frames are held until the next reference frame, and every frame until later packets could show its damage.
+    Unless ``timed``, a spoiled frame spoils all later ones, as their count may be wrong.
     """
     stream = video_stream(container)
     held: deque[VideoFrame] = deque()
@@ -195,7 +195,7 @@ def judged(container: InputContainer, timed: bool) -> Iterator[tuple[VideoFrame,
 
 
 def _decoded(context: VideoCodecContext, packet: Packet[VideoStream]) -> tuple[list[VideoFrame], bool]:
-    """Decode a packet; a decoder that an error has left full is emptied first."""
+    """Decode a packet; flush a decoder that an error has left full."""
     with suppress(av.BlockingIOError):
         return _decode_packet(context, packet)
     context.flush_buffers()
@@ -203,7 +203,7 @@ def _decoded(context: VideoCodecContext, packet: Packet[VideoStream]) -> tuple[l
 
 
 def _rgb(frame: VideoFrame, converter: VideoReformatter) -> Frames:
-    # one converter for all frames of a clip, and no threads: making either costs more than converting a small frame
+    # one converter per clip, without threads: creating either costs more than converting a small frame
     image: Frames = converter.reformat(frame, format="rgb24", threads=1).to_ndarray().astype(np.uint8, copy=False)
     transposed, upside_down, mirrored = orientation(frame)
     image = image.swapaxes(0, 1) if transposed else image
@@ -211,15 +211,15 @@ def _rgb(frame: VideoFrame, converter: VideoReformatter) -> Frames:
 
 
 def orientation(frame: VideoFrame) -> tuple[bool, bool, bool]:
-    """Return whether a frame is shown transposed, whether its rows then are upside down, and its columns mirrored.
+    """Return whether a frame is shown transposed, then upside down, then mirrored.
 
     Raises:
-        av.FFmpegError: it is turned by another angle than a multiple of 90 degrees.
+        av.FFmpegError: the rotation is no multiple of 90 degrees.
     """
     matrix = _side_data(frame).get("DISPLAYMATRIX")
     a, b, _, c, d = np.frombuffer(matrix, np.int32)[:5].tolist() if matrix else (0, 0, 0, 0, 0)
     across, down = hypot(a, c), hypot(b, d)
-    if not across or not down:  # no matrix, or one that leaves no picture: FFmpeg shows the stored one
+    if not across or not down:  # no matrix, or a degenerate one: FFmpeg shows the stored picture
         return False, False, False
     quarters, rest = divmod(round(degrees(atan2(b / down, a / across))), 90)
     if rest:
@@ -229,7 +229,7 @@ def orientation(frame: VideoFrame) -> tuple[bool, bool, bool]:
 
 
 def _side_data(frame: VideoFrame) -> Mapping[str, bytes]:
-    """Return the decoder's side data of a frame; PyAV raises where it has no name for a kind, such as EXIF."""
+    """Return a frame's side data; PyAV raises for kinds that it cannot name, such as EXIF, so drop them."""
     with suppress(ValueError):
         return cast("Mapping[str, bytes]", frame.side_data)  # PyAV's type is too narrow
     graph = Graph()
@@ -241,9 +241,9 @@ def _side_data(frame: VideoFrame) -> Mapping[str, bytes]:
 
 
 class KeptVideos:
-    """Decoding that reads a video as a whole at its first use, and keeps the pixels while there is room.
+    """Cache that decodes a whole video at its first use, and keeps the pixels while there is room.
 
-    Every process that decodes keeps so many gigabytes of its own; other videos are decoded every time.
+    Each process has its own cache of ``gigabytes``; videos without room are decoded every time.
     """
 
     def __init__(self, decode: Decode, gigabytes: float) -> None:
