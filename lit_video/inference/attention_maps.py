@@ -27,10 +27,10 @@ from lit_video.utils.figures import content_of
 from lit_video.video.decoding import Frames
 
 Device = Literal["cpu", "cuda"]
-COLOURS = "inferno"  # perceptually uniform, also in grey and to the colour-blind
+COLOURS = "inferno"  # perceptually uniform, also in greyscale and for the colour-blind
 OPACITY = 0.65
-ACROSS = 4  # frames in a row
-PANEL = 2.6  # inches that a frame is wide
+ACROSS = 4  # frames per row
+PANEL = 2.6  # width of a frame, inches
 BAR_WIDTH = 1.7  # inches
 BAR = "attention to a patch\n(1 = mean over the clip's patches)"
 

@@ -149,7 +149,7 @@ def _program(checkpoint: Mapping[str, Any], ckpt: Path, to: str, folder: Path) -
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"model.{to}"
     with warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore")  # exporters warn about themselves
+        warnings.simplefilter("ignore")  # exporters emit warnings about their own code
         program = WRITERS[to](network, first, path)
         differences = [_difference(network, program, clip) for clip in others]
     difference = float(torch.tensor(differences).max())  # NaN if any is NaN, unlike Python's max

@@ -80,7 +80,7 @@ Output = tuple[Tensor, Tensor, str]  # logits (classes,), features (d,), reason 
 
 def _outputs(model: VideoClassifier, data: VideoList, on: torch.device) -> Iterator[Output]:
     """Yield every video's output in order: the mean over its views, meaningless for an unreadable video."""
-    views: list[Output] = []  # the current video's logits and features of each clip's crops
+    views: list[Output] = []  # logits and features of the current video's crops, by clip
     videos = iter(data.listed)
     for raw in data.test_dataloader():
         batch = data.normalise(move_data_to_device(raw, on))

@@ -1,4 +1,4 @@
-"""Attention rollout through any network here: each patch's share in a token's output.
+"""Attention rollout for any network of this package: each patch's share in a token's output.
 
 An attention step with residual and weights A, averaged over the heads, has the rollout 0.5 (I + A). A network's rollout
 is the product over its steps (arXiv:2005.00928, section 3). Three passes compute it for any scheme:
@@ -45,7 +45,7 @@ class Recording(TorchFunctionMode):
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Write out softmax(q k / sqrt(c)) where the fused attention is called."""
+        """Compute and record softmax(q k / sqrt(c)) in place of the fused attention."""
         if func is not F.scaled_dot_product_attention:
             return func(*args, **(kwargs or {}))
         q, k, v, seen = (*args, None)[:4]

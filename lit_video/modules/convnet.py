@@ -74,5 +74,5 @@ class ConvNet(VideoClassifier):
 
     @property
     def scheme_name(self) -> str:
-        """Name of the architecture in its paper."""
+        """Name in comparisons: the architecture as its paper writes it."""
         return NAMES[self.architecture]

@@ -158,9 +158,9 @@ def binary_cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
 def ranked_hits(tasks: Sequence[tuple[Tensor, Tensor]], depth: int) -> Tensor:
     """Return whether the n-th best combination of the tasks' classes is the target: bool ``(videos, at most depth)``.
 
-    Each task gives logits ``(videos, classes)`` and a target ``(videos,)``. Sums of logits rank
-    combinations like log probabilities: both differ by a constant per video and task. The best combinations consist of
-    each task's best classes, so ``depth`` of each are enough.
+    Each task gives logits ``(videos, classes)`` and a target ``(videos,)``. Sums of logits rank combinations
+    like log probabilities: the two differ by a constant per video and task. The best combinations consist of each
+    task's best classes, so ``depth`` of each are enough.
     """
     score = tasks[0][0].new_zeros(len(tasks[0][0]), 1)
     hit = torch.ones_like(score, dtype=torch.bool)

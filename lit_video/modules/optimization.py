@@ -70,7 +70,7 @@ def optimization_of(given: Optimization | Mapping[str, Any] | None) -> Optimizat
 
 
 def make_optimizer(config: Optimization, module: nn.Module) -> torch.optim.Optimizer:
-    """Make the optimizer of the trained parameters; norms, biases, tokens and positions have no weight decay.
+    """Make the optimizer; only with ``decay_all`` do norms, biases, tokens and positions have weight decay.
 
     SGD and AdamW are fused on a GPU: one kernel for many parameters.
     """

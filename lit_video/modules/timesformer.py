@@ -68,5 +68,5 @@ class TimeSformer(VideoClassifier):
 
     @property
     def scheme_name(self) -> str:
-        """``TimeSformer divided``, ``TimeSformer local-global``, ..."""
+        """Name in comparisons: ``TimeSformer divided``, ``TimeSformer local-global``, ..."""
         return f"TimeSformer {self.attention.replace('_', '-')}"

@@ -79,6 +79,6 @@ class ViViT(VideoClassifier):
 
     @property
     def scheme_name(self) -> str:
-        """``ViViT-1`` to ``ViViT-4``; ``ViViT-2 mean`` without a temporal encoder."""
+        """Name in comparisons: ``ViViT-1`` to ``ViViT-4``; ``ViViT-2 mean`` without a temporal encoder."""
         mean = self.variant == 2 and self.temporal == "mean"
         return f"ViViT-{self.variant}" + (" mean" if mean else "")

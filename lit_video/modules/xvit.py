@@ -106,5 +106,5 @@ class XViT(VideoClassifier):
 
     @property
     def scheme_name(self) -> str:
-        """``X-ViT``, ``X-ViT exact``, ``X-ViT causal``, ``X-ViT exact causal``."""
+        """Name in comparisons: ``X-ViT``, ``X-ViT exact``, ``X-ViT causal``, ``X-ViT exact causal``."""
         return "X-ViT" + " exact" * self.exact + " causal" * self.causal
