@@ -49,7 +49,7 @@ def _activation() -> str:
 
 
 def run() -> None:
-    """Entry point of the installed command."""
+    """Run the installed command."""
     prepare()
     if isinstance(out := sys.stdout, TextIOWrapper):
         # file names are printed unchanged; an encoding without ± shows a question mark

@@ -152,7 +152,7 @@ def built_in() -> dict[str, Callable[..., Scheme]]:
 
 
 def _scheme(text: str) -> tuple[str, Callable[..., Scheme]]:
-    """Return a scheme's name, also its folder's, and the scheme."""
+    """Return the name (also for the folder) and the class of a scheme."""
     from lit_video.network.timesformer import scheme_class
     from lit_video.schemes.loading import import_scheme
 

@@ -65,7 +65,7 @@ def test(arguments: Namespace) -> int:
 
 
 def _lightning_arguments(arguments: Namespace) -> tuple[list[str], Path | None]:
-    """Return LightningCLI's arguments and the checkpoint; the user's settings follow the checkpoint's or weights'."""
+    """Return LightningCLI's arguments (settings of the run or hub weights, then the user's) and the checkpoint."""
     flags = [f"--config={path}" for path in arguments.config] + arguments.settings
     if arguments.weights:
         flags = [*setting_flags(find(arguments.weights).settings), f"--model.weights={arguments.weights}", *flags]

@@ -26,7 +26,7 @@ def refuse_unknown_class(setting: str, name: str) -> None:
 
 
 def refuse_wrong_number(setting: str, text: str) -> None:
-    """Refuse a text that is no number for a setting that is one in every class, such as ``model.optimization.lr``."""
+    """Refuse text for a setting that every class declares as a number, such as ``model.optimization.lr``."""
     try:
         float(text)
     except ValueError:
@@ -37,7 +37,7 @@ def refuse_wrong_number(setting: str, text: str) -> None:
 
 @cache
 def _numbers() -> set[str]:
-    """Return the settings whose annotation is a number, or a number or ``None``, in every class that has them."""
+    """Return the settings that every class declares as a number, optional or not."""
     numbers: set[str] = set()
     others: set[str] = set()
     for setting, annotation in _annotated():

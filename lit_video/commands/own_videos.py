@@ -77,7 +77,7 @@ def finetune(arguments: Namespace) -> int:
 
 
 def print_result(run_dir: Path) -> None:
-    """Print the accuracy of a finished run, its baseline, and the next command."""
+    """Print a finished run's accuracy, that of the most frequent class, and the next command."""
     from lit_video.reports.card import headline
 
     next_command = f"{PROGRAM} predict --ckpt {shlex.quote(str(run_dir))} VIDEO"

@@ -44,7 +44,7 @@ MEANT = {
 
 
 class Parser(argparse.ArgumentParser):
-    """A command's parser, or that of a group of commands.
+    """Parser of a command or of a group of commands.
 
     Attributes:
         commands: the parsers below this one.
@@ -109,7 +109,7 @@ class Parser(argparse.ArgumentParser):
         return near.replace("mean ", "mean --") or (settings and f"; settings are {settings}")
 
     def _divided(self, words: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Split the words into this parser's and settings; ``--data.root DIR`` becomes ``--data.root=DIR``.
+        """Split the words into own arguments and settings; ``--data.root DIR`` becomes ``--data.root=DIR``.
 
         A path that begins with a dash becomes ``./-NAME`` if it exists or follows ``--``.
         """

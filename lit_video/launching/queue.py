@@ -34,7 +34,7 @@ POLL = 0.2  # seconds between looks at the processes
 
 
 def slots(jobs: int | None, gpus_per_run: int | None) -> list[Slot]:
-    """Return a slot per ``gpus_per_run`` (1) GPUs, at most ``jobs``; without a GPU ``jobs`` (1) slots."""
+    """Return one slot per ``gpus_per_run`` (default 1) GPUs, at most ``jobs``; on a CPU ``jobs`` (default 1) slots."""
     found, each = gpus(), gpus_per_run or 1
     if gpus_per_run and len(found) < gpus_per_run:
         raise UserError(f"--gpus-per-run {gpus_per_run}: this machine has {len(found)} GPUs; give --jobs N on a CPU")
@@ -56,7 +56,7 @@ def gpus() -> list[str]:
 
 
 class Attempt(NamedTuple):
-    """A run, its slot and its process (rank 0 of several)."""
+    """A run with its slot and its first process (rank 0)."""
 
     run: Run
     slot: Slot
@@ -82,7 +82,7 @@ def reason(attempt: Attempt) -> str:
 
 @dataclass
 class Queue:
-    """Waiting and running runs."""
+    """Queue of waiting and running runs."""
 
     slots: Sequence[Slot]
     say: Callable[[str], None]
@@ -168,7 +168,7 @@ class Queue:
 
 
 def run_here(command: str, runs: Sequence[Run], slots: Sequence[Slot], reuse: bool) -> int:
-    """Run the unfinished ones of ``runs`` here; return 0 if all have a result. Messages begin with ``command``."""
+    """Run the unfinished ``runs`` on this machine; return the exit status. Messages begin with ``command``."""
     if reuse and len(slots) > 1:
         raise UserError("--reuse: a row takes what a finished row has trained, so one runs at a time; give --jobs 1")
     left = unfinished(runs)

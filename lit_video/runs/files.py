@@ -101,7 +101,7 @@ def pack_of(table_dir: Path) -> Path:
 
 
 def packed_runs(pack: Path) -> Mapping[Path, Files]:
-    """Return the runs of a pack by the folders they would have beside it."""
+    """Return the files of a pack's runs by folder, as if unpacked beside the pack."""
     found = pack.stat()
     read = partial(_unpacked, pack, found.st_mtime_ns, found.st_size)
     return read_whole(pack, read, "pack its runs again; its name is TABLE.tar.xz") or {}

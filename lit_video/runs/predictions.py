@@ -120,7 +120,7 @@ def packed_predictions(predictions: Predictions) -> bytes:
 
 
 def read_predictions(run_dir: Path, videos: int | None = None) -> Predictions | None:
-    """Read a run's predictions, of ``videos`` test videos, sorted by video; ``None`` if the run kept none."""
+    """Read a run's predictions, sorted by video, if there are any; refuse another number than ``videos``."""
     then = f"delete {RUN} beside it, the run measures again"
     return read_whole(run_dir / FILE, lambda: _predictions(run_file(run_dir, FILE), videos), then)
 

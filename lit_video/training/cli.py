@@ -181,7 +181,7 @@ def refuse_ignored(args: list[str], where: str) -> None:
 
 
 def _settings_in(path: Path, group: str) -> dict[str, Any]:
-    """Return the model's or the data's ``init_args`` in a file, or in the file that it includes for them."""
+    """Return the model's or the data's ``init_args`` from a YAML file, or from the file that it includes."""
     given = read_yaml(path).get(group)
     if isinstance(given, str) and given.endswith((".yaml", ".yml")):
         given = read_yaml(path.parent / given)

@@ -62,7 +62,7 @@ class GlobalBatch(Callback):
         self.clips = self.batches * trainer.world_size * trainer.datamodule.batch_size  # type: ignore[attr-defined]
 
     def state_dict(self) -> dict[str, int]:
-        """Return the clips and batches per step behind the checkpoint's counts."""
+        """Return the clips and batches per step that the checkpoint's counts assume."""
         return {"clips": self.clips, "batches": self.batches}
 
     def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:

@@ -62,7 +62,7 @@ def read_record(run_dir: Path) -> Record | None:
 
 
 def weights_digest(path: Path, average: bool | None = None) -> str:
-    """Return a hash of 16 hexadecimal digits: names and values of the tensors that :func:`read_weights` reads."""
+    """Return a 16-digit hexadecimal hash of the tensor names and values that :func:`read_weights` reads."""
     files = sorted(path.iterdir()) if path.is_dir() else [path] if path.exists() else []
     states = tuple((file.name, (found := file.stat()).st_mtime_ns, found.st_size) for file in files)
     return _digest_of(path, average, states)
@@ -74,7 +74,7 @@ def _digest_of(path: Path, average: bool | None, states: tuple[tuple[str, int, i
 
 
 def take_trained(run: Run, now: Identity) -> Record | None:
-    """Take checkpoint and curve of a finished run trained alike (``--reuse``); return ``None`` if there is none."""
+    """Copy the checkpoint and curve of a finished run trained alike (``--reuse``), if any; return the new record."""
     if started_together():
         raise UserError("--reuse: not for a run whose processes torchrun or srun starts; leave it out")
     if now.commit == "unknown" or "+" in now.commit:

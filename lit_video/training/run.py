@@ -87,7 +87,7 @@ def checked_row(run: Run) -> CheckCLI:
 
 
 def _to_the_end(run: Run, stops: StopSignals, record: Record | None = None) -> int:
-    """Train and test; report an early end in a line and in ``run.json``, in the folder's owner (with ``record``)."""
+    """Train and test; report an early end, which the folder's owner (with ``record``) also writes to ``run.json``."""
     try:
         with failures():
             _train_and_test(run, stops, record)

@@ -105,5 +105,5 @@ def refuse_searches(callbacks: Any) -> None:
 
 
 def as_list(given: Any) -> list[Any]:
-    """Return a setting as a list; Lightning takes one value, a list or none."""
+    """Return a list from a Lightning setting that may be one value, several or none."""
     return list(given) if isinstance(given, list | tuple) else [given] if given else []

@@ -58,7 +58,7 @@ def start_from_stills(model: VideoClassifier, data: VideoDataModule, run_dir: Pa
 
 
 def train_on_stills(size: ViTSize, patch: int, stills: Stills, run_dir: Path | None = None) -> VisionTransformer:
-    """Train timm's ViT to classify stills; deterministic."""
+    """Train timm's ViT to classify stills; the result depends on the arguments alone."""
     with torch.random.fork_rng():
         torch.manual_seed(VERSION)
         vit = VisionTransformer(

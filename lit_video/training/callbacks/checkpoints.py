@@ -97,7 +97,7 @@ def refuse_not_finite(values: dict[str, float], where: str) -> None:
 
 
 class Stopped(Exception):
-    """Stop of training at a checkpoint, on all processes; ``reason`` is ``max_time`` or a signal's name."""
+    """End of training at a checkpoint, on all processes; ``reason`` is ``max_time`` or a signal's name."""
 
     def __init__(self, reason: str, step: int, steps: int) -> None:
         super().__init__(f"stopped by {reason} at step {step} of {steps}; {AGAIN}")

@@ -19,7 +19,7 @@ SHOWN = {"train/loss": "loss", "train/clip_top1": "% right in training", "val/cl
 
 
 class Progress(Callback):
-    """Printed lines of step, loss, speed, time left and data wait; the state in ``run.json``.
+    """Progress lines (step, loss, speed, time left, data wait), and the state in ``run.json``.
 
     ``train/data_wait`` is the percentage of time since the last line that rank 0 waited in the loader's ``next``,
     without validations and a training's first step, in which workers start.
