@@ -7,7 +7,7 @@ from lit_video.attention.heads import Grid, Heads, Scheme, ZeroLinear, split_cls
 
 
 class Axial(Scheme):
-    """Time, then width, then height: every patch attends its own line along one axis after the other.
+    """Attention along one axis at a time: time, then the row, then the column of a frame.
 
         z'   = z   + W MSA(LN(z))      over the t patches of one location
         z''  = z'  + W' MSA(LN(z'))    over the w patches of one row of a frame
@@ -15,9 +15,9 @@ class Axial(Scheme):
 
     Shape: ``(b, 1 + t * h * w, d)`` -> same.
     Source: TimeSformer, arXiv:2102.05095, scheme T+W+H, section 3.
-    No code was released. Our reading: each added step has its own norm and a zero-initialised linear layer, which the
-    paper's 156.8M parameters need; the class token takes part in the last step only, every column gets a copy and
-    the branch is averaged over the copies, as over frames in :class:`~lit_video.attention.Divided`.
+    No code was released. Our reading: each added step has its own norm and a zero-initialised linear layer, as the
+    paper's 156.8M parameters imply. Only the last step includes the class token: every column gets a copy, and the
+    copies' branches are averaged, like those of frames in :class:`~lit_video.attention.Divided`.
     """
 
     prefix = 1

@@ -6,13 +6,13 @@ from torch import Tensor, nn
 
 
 class Bottleneck(nn.Module):
-    """A few latents attend all tokens of the clip, at a cost linear in the tokens.
+    """Cross-attention from a few latents to all tokens of the clip, at a cost linear in the tokens.
 
         u' = u + MCA(LN(u), LN(z))   queries from the latents u, keys and values from the tokens z
 
     Shape: latents ``(b, l, d)`` and tokens ``(b, n, d)`` -> latents ``(b, l, d)``.
     Source: Perceiver, arXiv:2103.03206, section 3.1; survey of video transformers, arXiv:2201.05991, section 5.2.4.
-    Unlike the Perceiver: latents are as wide as the tokens, and have as many heads here as in self-attention.
+    Unlike the Perceiver: latents are as wide as the tokens, and cross-attention has as many heads as self-attention.
     """
 
     def __init__(self, width: int, heads: int) -> None:

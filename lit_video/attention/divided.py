@@ -7,7 +7,7 @@ from lit_video.attention.heads import Grid, Heads, Scheme, ZeroLinear, split_cls
 
 
 class Divided(Scheme):
-    """Time, then space: every patch attends its own location in all frames, then the patches of its own frame.
+    """Attention over time, then space: to the patch's location in all frames, then to all patches of its frame.
 
         z'  = z  + W MSA(LN(z))    over the t tokens of one location, patches only
         z'' = z' + MSA(LN(z'))     over the h w tokens of one frame and the class token
@@ -17,9 +17,9 @@ class Divided(Scheme):
 
     Shape: ``(b, 1 + t * h * w, d)`` -> same.
     Source: TimeSformer, arXiv:2102.05095, scheme T+S, section 3.
-    As in the released code: the class token is no key in time, which it is in the paper's Eq. 11 and with
-    ``cls_in_time``; stochastic depth drops locations in time and frames in space, each for itself. Unlike the released
-    code: the time axis of the tokens is the slowest.
+    Like the released code: the class token is not a key in time (with ``cls_in_time`` it is, as in the paper's Eq. 11);
+    stochastic depth drops single locations in time and single frames in space. Unlike the released code: time is the
+    slowest axis of the tokens.
     """
 
     prefix = 1
@@ -32,7 +32,7 @@ class Divided(Scheme):
         self.attn = Heads(width, heads)
 
     def drop_branches(self, drop: nn.Module) -> bool:
-        """Drop the branch in time of a location before W, and that in space of a frame."""
+        """Drop the time branch per location, before W, and the space branch per frame."""
         self.time_attn.drop = self.attn.drop = drop
         return True
 

@@ -10,7 +10,7 @@ Order = Literal["space_time", "time_space"]
 
 
 class Factorised(Scheme):
-    """Space and time in turn, each with its own weights and residual.
+    """Attention over space, then time, each with its own weights and residual.
 
         y  = z + MSA_s(LN(z))   over the h w tokens of one frame      (Eq. 4)
         z' = y + MSA_t(LN(y))   over the t tokens of one location     (Eq. 5)
@@ -19,7 +19,7 @@ class Factorised(Scheme):
 
     Shape: ``(b, t * h * w, d)`` -> same; no class token.
     Source: ViViT, arXiv:2103.15691, model 3.
-    Unlike the paper, which starts *all* temporal weights at zero: no gradient would ever reach them.
+    Unlike the paper: *all* of its temporal weights start at zero, where no gradient would ever reach them.
     """
 
     class_tokens = "none"

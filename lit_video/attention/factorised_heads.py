@@ -9,7 +9,7 @@ from lit_video.attention.heads import Grid, Heads, Scheme
 
 
 class FactorisedHeads(Scheme):
-    """Half of the heads attend over time, the other half over space, at the parameters of joint attention.
+    """Attention over time in half of the heads and over space in the others, with joint attention's parameters.
 
         y_t = Attention(Q, K_t, V_t)   over the t tokens of one location    first half of the heads
         y_s = Attention(Q, K_s, V_s)   over the h w tokens of one frame     second half
@@ -17,7 +17,7 @@ class FactorisedHeads(Scheme):
 
     Shape: ``(b, t * h * w, d)`` -> same; no class token.
     Source: ViViT, arXiv:2103.15691, model 4.
-    Unlike the paper, which concatenates space first, as in the released code: time is the first half.
+    Like the released code: time is the first half; the paper concatenates space first.
     """
 
     class_tokens = "none"

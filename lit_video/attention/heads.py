@@ -17,12 +17,12 @@ class Grid(NamedTuple):
 
 
 class Scheme(nn.Module):
-    """Base of all attention schemes, made as ``(width, heads)``, or ``(width, heads, layer)`` with the number from 0.
+    """Base of all attention schemes, built as ``(width, heads)`` or ``(width, heads, layer)``, layers counted from 0.
 
     Attributes:
         class_tokens: layout of the class tokens: one per ``clip``, one per ``frame``, or ``none``.
         causal: whether the scheme claims that no token sees a later frame.
-        prefix: class and register tokens that lead the clip, or every frame; 0 in schemes that take no register tokens.
+        prefix: number of class and register tokens before the patches; 0 in schemes that take no register tokens.
     """
 
     class_tokens: ClassVar[Literal["clip", "frame", "none"]] = "clip"
@@ -34,7 +34,7 @@ class Scheme(nn.Module):
         """Refuse a grid that the scheme cannot serve."""
 
     def drop_branches(self, drop: nn.Module) -> bool:
-        """Apply ``drop``, which zeroes rows of a branch in training, and return True; False drops whole clips."""
+        """Use ``drop`` as stochastic depth of single branches and return True; False: whole clips are dropped."""
         return False
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
@@ -43,7 +43,7 @@ class Scheme(nn.Module):
 
 
 class ZeroLinear(nn.Linear):
-    """A linear layer that starts at zero: the branch that ends in it adds nothing until it has learned."""
+    """Linear layer that starts at zero, so that a branch ending in it adds nothing before training."""
 
     def reset_parameters(self) -> None:
         """Zero weight and bias."""
@@ -84,30 +84,30 @@ class Heads(nn.Module):
     def attend(
         self, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None = None, then: nn.Linear | None = None
     ) -> Tensor:
-        """Softmax attention of ``q (b, m, a, c)`` over ``k, v (b, j, a, c)``, merged and projected to ``(b, m, d)``.
+        """Attend from ``q (b, m, a, c)`` to ``k, v (b, j, a, c)``, merge the heads and project to ``(b, m, d)``.
 
-        ``seen (m, j)``, booleans, says which keys a query sees; ``None``: all. ``then`` is a layer after that.
+        ``seen (m, j)`` is True where a query sees a key, ``None`` for all. ``then`` is a layer after the projection.
         """
         q, k, v = (rearrange(y, "b m a c -> b a m c") for y in (q, k, v))
         y = rearrange(F.scaled_dot_product_attention(q, k, v, seen), "b a m c -> b m (a c)")
         return self.proj(y) if then is None else self._project_twice(y, then)
 
     def _project_twice(self, y: Tensor, then: nn.Linear) -> Tensor:
-        """W (W_o y + b_o) + b; in training of many tokens as (W W_o) y + (W b_o + b), which is less to compute."""
+        """Return W (W_o y + b_o) + b; in training with many tokens as (W W_o) y + (W b_o + b), which costs less."""
         if not self.training or y.shape[0] * y.shape[1] <= y.shape[2]:
             return then(self.proj(y))
         return F.linear(y, then.weight @ self.proj.weight, F.linear(self.proj.bias, then.weight, then.bias))
 
     def forward(self, x: Tensor, then: nn.Linear | None = None) -> Tensor:
-        """Self-attention branch without residual: ``(b, m, d) -> (b, m, d)``; ``then`` is a layer after it."""
+        """Return the self-attention branch without residual, ``(b, m, d)``; ``then`` is a layer after it."""
         q, k, v = self.project(self.norm(x)).unbind(-3)
         return self.attend(q, k, v, then=then)
 
     def over(self, x: Tensor, groups: str, then: nn.Linear | None = None, **axes: int) -> Tensor:
         """Attend within each group of tokens alone: ``(b, n, d) -> (b, n, d)``.
 
-        ``groups`` is an einops pattern such as ``"b (t s) d -> (b s) t d"``; ``axes`` are the sizes that undo it. Where
-        ``then`` is a layer after the branch, stochastic depth is applied before it.
+        ``groups`` is an einops pattern such as ``"b (t s) d -> (b s) t d"``; ``axes`` are the sizes that undo it.
+        Stochastic depth is applied before ``then``, a layer after the branch.
         """
         before, after = groups.split("->")
         grouped, back = rearrange(x, groups, **axes), f"{after} -> {before}"
@@ -116,9 +116,9 @@ class Heads(nn.Module):
         return then(rearrange(self.drop(self(grouped)), back, **axes))
 
     def over_with_cls(self, cls: Tensor, x: Tensor, groups: str, **axes: int) -> tuple[Tensor, Tensor]:
-        """Apply :meth:`over` to patches, and to class and register tokens ``(b, r, d)``, copied to every group.
+        """Attend within groups of patches, each with a copy of the class and register tokens ``(b, r, d)``.
 
-        Their branch, which comes first, is the mean over the groups.
+        Return the branch of the copied tokens, averaged over groups, and the branch of the patches.
         """
         before, after = groups.split("->")
         grouped = rearrange(x, groups, **axes)
@@ -132,5 +132,5 @@ class Heads(nn.Module):
 def split_cls(x: Tensor, prefix: int = 1) -> tuple[Tensor, Tensor]:
     """Split ``(b, prefix + n, d)`` into the clip's class and register tokens ``(b, prefix, d)`` and its patches."""
     sizes = [prefix, x.shape[1] - prefix]
-    cls, patches = torch.split(x, sizes, dim=1)  # gradients are joined; those of slices padded with zeros
+    cls, patches = torch.split(x, sizes, dim=1)  # backward concatenates; slices would pad with zeros twice
     return cls, patches

@@ -1,4 +1,4 @@
-"""The shift of space-time mixing in place: autograd keeps no second copy of queries, keys and values."""
+"""In-place shift of space-time mixing, so that autograd keeps no second copy of queries, keys and values."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,10 +11,10 @@ from torch.autograd.forward_ad import unpack_dual
 def shifted_in_place(
     x: Tensor, shape: Sequence[int], mixed: Sequence[bool], offsets: Sequence[int], fold: int
 ) -> Sequence[Tensor] | None:
-    """Overwrite ``x`` by its shift and return its parts; ``None`` where autograd could not follow.
+    """Shift channels of ``x`` in place and return its parts; ``None`` where autograd does not support it.
 
-    ``x`` is a layer's output ``(b, n, parts * d)``, ``shape`` its shape as ``(b, t, m, parts, a, c)``; ``mixed`` says
-    of each part whether its channels move by :func:`lit_video.attention.mixing.shift_channels`.
+    ``x`` is a layer's output ``(b, n, parts * d)``, viewed as ``shape (b, t, m, parts, a, c)``. ``mixed`` is True for
+    parts whose channels move, see :func:`lit_video.attention.mixing.shift_channels`.
     """
     moving = [i for i, moves in enumerate(mixed) if moves]
     together = slice(moving[0], moving[-1] + 1, 2 if moving == [0, 2] else 1)
@@ -29,15 +29,12 @@ def shifted_in_place(
 
 
 def shift_in_place(x: Tensor, offsets: Sequence[int], fold: int) -> Tensor:
-    """Do in place what :func:`lit_video.attention.mixing.shift_channels` does.
-
-    On a CPU frame by frame: a copy of the range costs more than the calls.
-    """
+    """Apply :func:`lit_video.attention.mixing.shift_channels` in place."""
     t = x.shape[1]
     for i, k in enumerate(offsets):
         moved = x[..., i * fold : (i + 1) * fold]
         start, stop = min(max(-k, 0), t), max(t - max(k, 0), 0)
-        if x.is_cpu:  # in this order nothing is overwritten before it is read
+        if x.is_cpu:  # faster than a copy; in this order no frame is overwritten before it is read
             for frame in range(start, stop)[:: 1 if k > 0 else -1]:
                 moved[:, frame] = moved[:, frame + k]
         elif start < stop:
@@ -48,10 +45,9 @@ def shift_in_place(x: Tensor, offsets: Sequence[int], fold: int) -> Tensor:
 
 
 class _Shifted(torch.autograd.Function):
-    """Parts of a tensor ``(..., parts * d)`` after ``move(tensor, 1)`` in place.
+    """Parts of ``x (..., parts * d)`` after ``move(x, 1)`` in place; the transpose is ``move(gradient, -1)``.
 
-    The shift is linear and ``move(gradient, -1)`` its transpose. Autograd wants the overwritten tensor among the
-    outputs; nothing reads it there.
+    Autograd requires the overwritten tensor among the outputs, where no caller reads it.
     """
 
     @staticmethod
@@ -71,10 +67,10 @@ class _Shifted(torch.autograd.Function):
 
 
 def _owned(x: Tensor) -> Tensor | None:
-    """Return the tensor that may be overwritten in place of ``x``; ``None`` where autograd could not follow.
+    """Return the tensor to overwrite for ``x``; ``None`` where autograd does not support it.
 
-    Linear layers of PyTorch 2.11 return a view ``(b, n, d)`` of a product ``(b * n, d)``, which is taken then: a
-    function that overwrites a view may have no more than one output.
+    Linear layers of PyTorch 2.11 return a view ``(b, n, d)`` of a product ``(b * n, d)``. The product is overwritten,
+    because an autograd function that overwrites a view may have only one output.
     """
     traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
     if traced or torch._C._are_functorch_transforms_active():

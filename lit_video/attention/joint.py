@@ -6,11 +6,11 @@ from lit_video.attention.heads import Grid, Heads, Scheme
 
 
 class Joint(Scheme):
-    """Every token attends every token of the clip.
+    """Attention among all tokens of the clip.
 
         z' = z + MSA(LN(z))
 
-    Shape: ``(b, n, d) -> (b, n, d)``, with a class token, with one per frame, or without.
+    Shape: ``(b, n, d) -> (b, n, d)``, with any layout of class tokens.
     Source: TimeSformer, arXiv:2102.05095, scheme ST; ViViT, arXiv:2103.15691, model 1.
     """
 

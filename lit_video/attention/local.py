@@ -9,12 +9,12 @@ from lit_video.attention.heads import Grid, Heads, Scheme
 
 
 class LocalWindow(Scheme):
-    """Every token attends all tokens of the frames up to ``window`` away.
+    """Exact attention to all tokens of the frames up to ``window`` away.
 
         y_{s,t} = sum_{t' = t - w .. t + w} sum_{s'} softmax(q_{s,t} . k_{s',t'} / sqrt(c)) v_{s',t'}       (Eq. 7)
 
-    with one softmax over all keys of the window, which ends at the clip's ends. It costs 2 w + 1 times the attention
-    products of :class:`~lit_video.attention.Mixing`. Causal, the window ends with the token's own frame, t' = t.
+    with one softmax over all keys of the window, cut at the clip's ends. Attention products cost 2 w + 1 times those of
+    :class:`~lit_video.attention.Mixing`. With ``causal`` the window ends at the token's own frame, t' = t.
 
     Shape: ``(b, t * m, d) -> (b, t * m, d)``; each frame carries its own class token, or none does.
     Source: X-ViT, arXiv:2106.05968, section 3 (the lower limit of the sum in Eq. 7 is a misprint).
@@ -32,7 +32,7 @@ class LocalWindow(Scheme):
         self.causal = causal
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
-        """Attend each frame's window; a loop over frames, so that no key is masked or copied."""
+        """Attend each frame's window, looping over frames so that no key is masked or copied."""
         q, kv = self.project(x, grid)
         return x + self.attend(q, kv)
 

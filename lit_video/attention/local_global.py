@@ -8,7 +8,7 @@ from lit_video.attention.heads import Grid, Heads, Scheme, ZeroLinear, split_cls
 
 
 class LocalGlobal(Scheme):
-    """Every patch attends a quarter of the image in all frames, then every second patch of the clip along each axis.
+    """Attention to a quarter of the image in all frames, then to every second patch of the clip along each axis.
 
         z'  = z  + W MSA(LN(z))    over the t h/2 w/2 patches of its quadrant
         z'' = z' + MSA(LN(z'))     over the t/2 h/2 w/2 patches an even distance away on every axis, and the class token
@@ -16,9 +16,9 @@ class LocalGlobal(Scheme):
     Shape: ``(b, 1 + t * h * w, d)`` -> same; t, h and w even.
     Source: TimeSformer, arXiv:2102.05095, scheme L+G, section 3.
     No code was released, and the text leaves open whether the neighbourhood slides with the patch. Our reading: fixed
-    quadrants, and the eight interleaved sub-grids that a stride of 2 makes (the authors say that they used einops);
-    :class:`SlidingGlobal` is the other. The added step has its own norm and a zero-initialised W, which the paper's
-    121.4M parameters need. The class token is treated as in :class:`~lit_video.attention.Divided`.
+    quadrants, and eight interleaved sub-grids of stride 2 (the authors say that they used einops). The sliding reading
+    is :class:`SlidingGlobal`. The added step has its own norm and a zero-initialised W, implied by the paper's 121.4M
+    parameters. The class token is treated like that of :class:`~lit_video.attention.Divided`.
     """
 
     prefix = 1
@@ -55,8 +55,8 @@ class LocalGlobal(Scheme):
 class SlidingGlobal(LocalGlobal):
     """Local-global attention with a sliding neighbourhood: the h/2 x w/2 patches around each patch, in all frames.
 
-    At an edge the neighbourhood stays inside the picture, so that every patch attends as many. Keys outside are masked,
-    at the cost of joint attention.
+    At an edge the neighbourhood stays inside the image, so that every patch attends equally many. Keys outside it are
+    masked, so the cost is that of joint attention.
     """
 
     def local(self, z: Tensor, grid: Grid) -> Tensor:

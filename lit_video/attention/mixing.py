@@ -24,19 +24,17 @@ class MixingPlan:
     """Plan of the mixing: which channels of which tensors are read from which frames."""
 
     window: int = 1  # t_w: channels are read from frames up to this distance; 0 is spatial-only attention
-    boundary: bool = False  # only from the two frames at distance ``window`` ("Bo." in Table 1)
+    boundary: bool = False  # read only the two frames at distance ``window`` ("Bo." in Table 1)
     ratio: float = 0.5  # rho in [0, 1], the share of channels that comes from other frames
     mixed: tuple[Target, ...] = field(default=("key", "value"))  # tensors whose channels move; x is the normed input
     # per_head splits the channels of each head (Eq. 9), full the concatenated heads: whole heads move (released code)
     scope: Scope = "per_head"
-    # keys and values also hold the summary tokens of all frames (section 3), or with own that of the frame itself
-    # only: the text says all, the complexity that it gives fits one
+    # True: append the summary tokens of all frames (section 3's text); own: of the frame itself (its complexity)
     summary: Summary = False
-    summary_tokens: int = 1  # R per frame: a square number, the means over as many equal cells of its patches
-    summary_before_norm: bool = False  # take the means of the tokens and norm them, as the text has it
-    segment: int | None = None  # frames of a group; channels move inside a group only. None: the whole clip
-    # only from the ``window`` frames before, of which there are half as many: each gets twice the channels
-    causal: bool = False
+    summary_tokens: int = 1  # R per frame, a square number: means over R equal cells of the patches
+    summary_before_norm: bool = False  # average the tokens before the norm, like the text
+    segment: int | None = None  # frames per group; channels move within a group only. None: the whole clip
+    causal: bool = False  # read earlier frames only: half as many, each with twice the channels
 
     def __post_init__(self) -> None:
         r, unknown = self.summary_tokens, ", ".join(sorted({*self.mixed} - {"x", *PARTS}))
@@ -59,10 +57,7 @@ class MixingPlan:
 
     @property
     def offsets(self) -> tuple[int, ...]:
-        """Frame distances in the order of their channels: +1, -1, +2, -2, ... (the release's order, continued).
-
-        Causal: -1, -2, ..., what is left of these.
-        """
+        """Frame distances in channel order: +1, -1, +2, -2, ... (the release's, continued); causal: -1, -2, ..."""
         if self.window == 0 or self.ratio == 0 or not self.mixed:
             return ()
         first = self.window if self.boundary else 1
@@ -102,16 +97,16 @@ class Mixing(Scheme):
     y_{s,t}  = sum_{s'} softmax(q_{s,t} . k~_{s',t} / sqrt(c)) v~_{s',t}             (Eq. 10)
 
     where the channel ranges c_k partition the channels of a head. Frames beyond the clip's ends are zeros.
-    Causal, which is not in the paper, the window is one-sided:
+    With ``causal`` (not in the paper) the window is one-sided:
 
     k~_{s,t} = [k_{s,t-1}(c_{-1}), ..., k_{s,t-w}(c_{-w}), k_{s,t}(c_0)],  v~ likewise.
 
-    With ``summary`` the keys and values of all frames' summary tokens, means over each frame's patch tokens before
-    anything is mixed, are appended to those of every frame.
+    With ``summary``, every frame also attends the summary tokens of all frames: means over each frame's patch tokens,
+    taken before mixing.
 
     Shape: ``(b, t * m, d) -> (b, t * m, d)``; each frame carries its own class token, mixed like any other.
     Source: X-ViT, arXiv:2106.05968, section 3.
-    Unlike the released code: ``window`` above 1, ``boundary``, ``per_head``, ``summary`` and ``causal`` exist.
+    Not in the released code: ``window`` above 1, ``boundary``, ``per_head``, ``summary`` and ``causal``.
     """
 
     class_tokens = "frame"
@@ -126,9 +121,9 @@ class Mixing(Scheme):
         self.fold = plan.fold(width // self.groups)
 
     def shift(self, names: tuple[Target, ...], x: Tensor, t: int) -> Sequence[Tensor]:
-        """Return the parts of ``x (b, t * m, parts * d)``: channels of those that are mixed move within each segment.
+        """Split ``x (b, t * m, parts * d)`` into its parts, moving channels of mixed parts within each segment.
 
-        ``x`` is overwritten where autograd can follow: see :mod:`lit_video.attention.in_place`.
+        ``x`` may be overwritten: see :mod:`lit_video.attention.in_place`.
         """
         mixed = [name in self.plan.mixed for name in names]
         if not (self.offsets and any(mixed)):
@@ -149,13 +144,9 @@ class Mixing(Scheme):
         return self.attend(x, grid, lambda names, y: self.shift(names, y, grid.t))
 
     def attend(self, x: Tensor, grid: Grid, shift: Shift) -> Tensor:
-        """Apply the layer with its channels moved by ``shift``.
-
-        ``shift`` gets names, and a tensor of as many equal parts ``(b, t * m, parts * d)``; it returns the parts, moved
-        where they are mixed.
-        """
+        """Apply the layer; ``shift(names, y)`` splits ``y (b, t * m, parts * d)`` and moves channels of mixed parts."""
         z = self.attn.norm(x)
-        z = x.clone() if z is x else z  # a norm that does nothing: the residual must not be overwritten
+        z = x.clone() if z is x else z  # an identity norm: the residual must not be overwritten
         summary = self._summary(x if self.plan.summary_before_norm else z, grid) if self.plan.summary else ()
         (z,) = shift(("x",), z)
         parts = shift(PARTS, self.attn.qkv(z))
@@ -165,10 +156,7 @@ class Mixing(Scheme):
         return x + rearrange(self.attn.attend(q, k, v), "(b t) m d -> b (t m) d", t=grid.t)
 
     def _summary(self, z: Tensor, grid: Grid) -> tuple[Tensor, ...]:
-        """Return key and value of the frames' summary tokens: ``(b, t * m, d) -> 2 x (b * t, r or t * r, a, c)``.
-
-        ``z`` is normed, or is not and its means are.
-        """
+        """Return key and value of the frames' summary tokens: ``(b, t * m, d) -> 2 x (b * t, r or t * r, a, c)``."""
         patches = rearrange(z, "b (t m) d -> b t m d", t=grid.t)[:, :, self.prefix :]
         side = math.isqrt(self.plan.summary_tokens)
         cells = dict(y=side, x=side, h=grid.h // side, w=grid.w // side)

@@ -8,7 +8,7 @@ from lit_video.attention.heads import Grid, split_cls
 
 
 class Parallel(Divided):
-    """Time and space at once: the two steps of divided attention see the same tokens, and both branches are added.
+    """Divided attention with both steps on the same tokens and their branches added.
 
         z' = z + W MSA_t(LN(z)) + MSA_s(LN(z))
 
@@ -16,8 +16,8 @@ class Parallel(Divided):
     token; each has its own LN.
 
     Shape: ``(b, 1 + t * h * w, d)`` -> same.
-    Source: TimeSformer, arXiv:2102.05095, section 4.7 (0.4 points worse). No code was released; class token and W are
-    those of :class:`~lit_video.attention.Divided`.
+    Source: TimeSformer, arXiv:2102.05095, section 4.7 (0.4 points worse). No code was released; Class token
+    and W: see :class:`~lit_video.attention.Divided`.
     """
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:

@@ -12,16 +12,16 @@ AXES = "b (t i) (h j) (w k) d -> (b t h w) (i j k) d"
 
 
 class ShiftedWindows(Scheme):
-    """Every patch attends the patches of its window in space and time; windows of odd layers are shifted by half.
+    """Attention within windows of space and time, which odd layers shift by half a window.
 
         z' = z + softmax(q k / sqrt(c) + B) v   over the P M M tokens of a window                      (Eq. 1, 2)
 
-    B depends on the distance along each axis and on the head. The clip is shifted as on a torus; tokens that meet only
-    across its edge do not see each other. A window is no longer than the clip along any axis, and is not shifted there
-    where it is as long.
+    B depends on the distance along each axis and on the head. The shift is cyclic; tokens that meet only across the
+    clip's edge are masked from each other. Along an axis where the window is at least as long as the clip, the window
+    is cut to the clip and not shifted.
 
     Shape: ``(b, t * h * w, d)`` -> same; no class token.
-    Source: Liu et al., Video Swin Transformer, arXiv:2106.13230, section 3.2; without its merging of patches.
+    Source: Liu et al., Video Swin Transformer, arXiv:2106.13230, section 3.2; without its patch merging.
     """
 
     class_tokens = "none"
@@ -56,7 +56,7 @@ class ShiftedWindows(Scheme):
         return x + y.roll(shift, (1, 2, 3)).reshape(x.shape)
 
     def _bias(self, window: Grid) -> Tensor:
-        """B of every pair of tokens in a window: ``(a, n, n)``."""
+        """Return B for every pair of tokens in a window: ``(a, n, n)``."""
         axes = [torch.arange(side) for side in window]
         places = torch.stack(torch.meshgrid(*axes, indexing="ij")).flatten(1)
         apart = places[:, :, None] - places[:, None] + torch.tensor(self.window)[:, None, None] - 1

@@ -7,7 +7,7 @@ from lit_video.attention.heads import Grid, Heads, Scheme
 
 
 class Space(Scheme):
-    """Every token attends the tokens of its own frame.
+    """Attention among the tokens of each frame.
 
         z'_t = z_t + MSA(LN(z_t)),   t = 1..T
 

@@ -8,7 +8,7 @@ from lit_video.attention.heads import Grid, split_cls
 
 
 class SpaceBeforeTime(Divided):
-    """Space, then time: the two steps of divided attention in the other order.
+    """Divided attention in the other order: space, then time.
 
         z'  = z  + MSA(LN(z))        over the h w tokens of one frame and the class token
         z'' = z' + W MSA(LN(z'))     over the t tokens of one location, patches only

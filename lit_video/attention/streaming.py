@@ -1,4 +1,4 @@
-"""Attention schemes on a stream of frames, and the state that each keeps of past frames."""
+"""Attention schemes on a stream of frames, with their state of past frames."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from lit_video.attention.space import Space
 class Streamed:
     """Scheme on a stream: calls on consecutive frames give the outputs of one call on all of them.
 
-    The state is kept here, not in the scheme. The base class keeps none: its frames are independent.
+    The state is kept here, not in the scheme. This base class has no state: its frames are independent.
     """
 
     def __init__(self, scheme: Scheme) -> None:
@@ -41,7 +41,7 @@ def streamed(scheme: Scheme) -> Streamed:
 
 
 class MixingStream(Streamed):
-    """Causal space-time mixing: each tensor that is mixed has its delay lines."""
+    """Causal space-time mixing on a stream, with delay lines for each mixed tensor."""
 
     def __init__(self, scheme: Mixing) -> None:
         super().__init__(scheme)
@@ -67,8 +67,8 @@ class DelayLines:
 
         y_t = [x_{t-1}(c_{-1}), ..., x_{t-w}(c_{-w}), x_t(c_0)],  zeros before the first frame
 
-    Equal to :func:`~lit_video.attention.mixing.shift_channels` of negative offsets. Of every patch ``fold`` channels
-    of the last ``k`` frames are kept for each offset ``-k``.
+    Equal to :func:`~lit_video.attention.mixing.shift_channels` with negative offsets. For each offset ``-k``, ``fold``
+    channels per patch of the last ``k`` frames are kept.
     """
 
     def __init__(self, offsets: Sequence[int], fold: int) -> None:
@@ -83,12 +83,12 @@ class DelayLines:
             past = self.lines.get(k, new.new_zeros(new.shape[0], k, *new.shape[2:]))
             line = torch.cat((past, new), dim=1)
             y[..., channels] = line[:, :t]
-            self.lines[k] = line[:, t:].clone()  # a view would keep all of the line
+            self.lines[k] = line[:, t:].clone()  # a view would keep the whole line in memory
         return y
 
 
 class WindowStream(Streamed):
-    """Exact attention of a causal window: keys and values of the last ``window`` frames are kept."""
+    """Exact attention of a causal window, with keys and values of the last ``window`` frames."""
 
     def __init__(self, scheme: LocalWindow) -> None:
         super().__init__(scheme)

@@ -8,7 +8,7 @@ from lit_video.attention.heads import Grid, Heads, Scheme, split_cls
 
 
 class TokenLearner(Scheme):
-    """Every frame is summed up in ``k`` learned tokens; these attend to each other, and are given back to the patches.
+    """Attention among ``k`` learned tokens per frame, fused back into the patches.
 
         v_{t,i}  = sum_s softmax_s(A(LN(z_{t,s})))_i z_{t,s}             k tokens per frame          (section 2.1)
         u        = MSA(LN(v))   over the class token and the t k tokens of the clip
@@ -17,11 +17,11 @@ class TokenLearner(Scheme):
     A and B are linear here.
 
     Shape: ``(b, 1 + t * h * w, d)`` -> same.
-    Source: Ryoo et al., TokenLearner, arXiv:2106.11297; the softmax over locations is that of version 1.1 of its code.
-    There a network learns tokens once and fuses them at its end; here every layer does both.
+    Source: Ryoo et al., TokenLearner, arXiv:2106.11297; softmax over locations like version 1.1 of its code.
+    The paper learns tokens once and fuses them at the network's end; here every layer does both.
     """
 
-    tokens = 4  # per frame; the paper's is 8, of pictures of 14 x 14 patches
+    tokens = 4  # per frame; the paper uses 8 for 14 x 14 patches
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()

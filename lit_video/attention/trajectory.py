@@ -9,12 +9,12 @@ from lit_video.attention.heads import Grid, Heads, Scheme
 
 
 class Trajectory(Scheme):
-    """Every patch follows what it sees in each frame, and attends along that trajectory in time.
+    """Attention within every frame, then along each patch's trajectory of the results in time.
 
         y_{st,t'} = sum_{s'} softmax_{s'}(q_st . k_{s't'} / sqrt(c)) v_{s't'}                            (Eq. 3)
         z'_st     = z_st + W_o sum_{t'} softmax_{t'}(W_q y_{st,t} . W_k y_{st,t'} / sqrt(c)) W_v y_{st,t'}   (Eq. 4, 5)
 
-    The class token attends all tokens, itself too, and is no key of the patches.
+    The class token attends all tokens, itself included, and is not a key for the patches.
 
     Shape: ``(b, 1 + t * h * w, d)`` -> same.
     Source: Patrick et al., Keeping Your Eye on the Ball, arXiv:2106.05392, section 3.1; without its approximation.
@@ -38,7 +38,7 @@ class Trajectory(Scheme):
         return x + self.attn.proj(torch.cat((of_cls, self._along(paths, rearrange(now, "b s d t -> b (t s) d"))), 1))
 
     def _along(self, paths: Tensor, now: Tensor) -> Tensor:
-        """Attention of ``now (b, n, d)`` over its trajectory ``(b, n, t, d)``, heads merged."""
+        """Attend from ``now (b, n, d)`` to its trajectory ``(b, n, t, d)``, and merge the heads."""
         q = rearrange(self.path_q(now), "b n (a c) -> (b n) a 1 c", a=self.attn.heads)
         k, v = rearrange(self.path_kv(paths), "b n t (kv a c) -> kv (b n) a t c", kv=2, a=self.attn.heads)
         return rearrange(F.scaled_dot_product_attention(q, k, v), "(b n) a 1 c -> b n (a c)", b=len(now))

@@ -53,11 +53,11 @@ class HiddenHead(LinearHead):
 class AttentiveProbe(LinearHead):
     """Attentive probe: one learned query reads all tokens by cross-attention. Shape: ``(b, n, d) -> (b, classes)``.
 
-    The probe of the means of ``frames``, ``n = frames``, learns positions too, which start at zero.
+    With ``frames`` the tokens are frame means (``n = frames``), and get learned positions that start at zero.
 
         u' = u + MCA(LN(u), LN(z)),   u'' = u' + MLP(LN(u')),   then a linear classifier
 
-    Source: V-JEPA, arXiv:2404.08471, whose released probe has one such layer; the encoder stays frozen there.
+    Source: V-JEPA, arXiv:2404.08471; its released probe has one such layer, on a frozen encoder.
     """
 
     def __init__(self, width: int, classes: int, heads: int, frames: int | None = None) -> None:
@@ -76,7 +76,7 @@ class AttentiveProbe(LinearHead):
 
 
 def put_probe(network: nn.Module, probe: Probe, classes: Classes | None) -> None:
-    """Put an attentive probe in place of a network's classifier: over all tokens, or over the mean of each frame's."""
+    """Replace a network's classifier by an attentive probe over all tokens, or over each frame's mean token."""
     if classes is None or not isinstance(network, VideoTransformer):
         raise ValueError(f"probe is {probe}, but the network has no tokens, or there are no num_classes")
     frames = network.embed.grid.t if probe == "frames" else None
@@ -88,8 +88,8 @@ class TemporalMean(nn.Module):
     """Mean over frames, then a linear classifier. Shape: ``(b, t, d) -> (b, classes)``.
 
     Blind to the order of the frames by construction.
-    Source: X-ViT, arXiv:2106.05968, section 3, option (a). The released code averages per-frame logits: the same in
-    eval mode, where the classifier is affine.
+    Source: X-ViT, arXiv:2106.05968, section 3, option (a). Like the released code, it averages per-frame logits: equal
+    in eval mode, since the classifier is affine.
     """
 
     def __init__(self, width: int, classes: int, dropout: float = 0.5) -> None:
@@ -123,7 +123,7 @@ class TemporalAttention(nn.Module):
 
     z_final = MLPHead(TransformerLayer^depth([z_cls; z_1; ...; z_T])_0).  Shape: ``(b, t, d) -> (b, classes)``.
 
-    Without positions: order comes only through the frame tokens.
+    No positions: only the frame tokens carry order.
     Source: X-ViT, arXiv:2106.05968, section 3, option (b).
     Unlike the paper, as in the released code: every token attends every token, and the classifier has a hidden layer.
     """
@@ -155,11 +155,11 @@ class TemporalAttention(nn.Module):
 class TemporalEncoder(nn.Module):
     """ViViT's model 2: a second transformer, over frames. Shape: ``(b, t, d) -> (b, classes)``.
 
-    Positions of its own, layers of joint attention, a final norm; then the class token, or the mean.
+    Own positions, layers of joint attention and a final norm, then the class token or the mean.
     Source: ViViT, arXiv:2103.15691, section 3.3, model 2; norm and positions as in the released code.
 
-    ``size`` is that of the spatial encoder, but for a depth of its own; ``frames`` are the tubelets along time that the
-    positions are laid out for, others interpolate them linearly; without ``cls`` the mean over frames is read.
+    ``size`` is the spatial encoder's, with another depth. Positions are learned for ``frames`` tubelets along time and
+    interpolated linearly for other lengths. Without ``cls`` the mean over frames is classified.
     """
 
     def __init__(
@@ -196,7 +196,7 @@ class TemporalEncoder(nn.Module):
 def linear_head(network: nn.Module) -> nn.Linear:
     """Return the layer whose outputs, averaged over frames or pixels if there are several, are the logits.
 
-    Video transformers end in their ``aggregate``, which calls it ``head``, PyTorchVideo's CNNs in ``proj``.
+    Video transformers have it as ``aggregate.head``, PyTorchVideo's CNNs as ``proj`` of their last block.
     """
     if isinstance(network, VideoTransformer):
         last = getattr(network.aggregate, "head", None)
@@ -210,7 +210,7 @@ def linear_head(network: nn.Module) -> nn.Linear:
 
 
 def replace_head(network: nn.Module, classes: int) -> None:
-    """Put a new linear head, drawn at random, into the layer's position."""
+    """Replace the linear head by a newly initialised one."""
     old = linear_head(network)
     new = nn.Linear(old.in_features, classes, device=old.weight.device, dtype=old.weight.dtype)
     nn.init.trunc_normal_(new.weight, std=0.02)
@@ -223,8 +223,8 @@ def replace_head(network: nn.Module, classes: int) -> None:
 def head_inputs(network: nn.Module) -> Iterator[list[Tensor]]:
     """Collect the linear head's inputs, ``(b, d)`` for every call of the network.
 
-    Inputs for each frame or pixel are averaged: the head is affine, so its output for the average is the average that
-    the network gives. In eval mode, thus, ``features @ weight.T + bias`` are the logits.
+    Inputs per frame or pixel are averaged, as the network averages their logits: the head is affine, so in eval mode
+    ``features @ weight.T + bias`` are the logits.
     """
     features: list[Tensor] = []
 

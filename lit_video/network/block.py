@@ -44,10 +44,9 @@ class Layer(nn.Module):
     checkpointing: Checkpointing = "none"
 
     def keep(self, part: Checkpointing, function: Callable[..., Tensor], *args: Any) -> Tensor:
-        """Call the function; where ``part`` is recomputed in the backward pass, keep its arguments alone.
+        """Call the function, keeping only its arguments if ``part`` is recomputed in the backward pass.
 
-        The same draws and numbers come out, so that gradients are bit for bit what they are without
-        (Chen et al., arXiv:1604.06174).
+        Random draws are repeated, so gradients are the same to the bit (Chen et al., arXiv:1604.06174).
         """
         if self.checkpointing == part and self.training:
             return checkpoint(function, *args, use_reentrant=False)
@@ -57,8 +56,7 @@ class Layer(nn.Module):
 class Block(Layer):
     """Scheme and MLP with stochastic depth over clips. Shape: ``(b, n, d) -> (b, n, d)``.
 
-    Stochastic depth drops all that the MLP adds to a clip, and all that the scheme adds, unless the scheme drops its
-    branches one by one.
+    Stochastic depth drops a clip's MLP branch, and its scheme branch unless the scheme drops its branches itself.
     """
 
     def __init__(self, scheme: Scheme, mlp: MLP, drop_path: float = 0.0) -> None:
@@ -82,8 +80,8 @@ class Block(Layer):
 def checkpoint_layers(network: nn.Module, part: Checkpointing) -> None:
     """Recompute each layer's activations in the backward pass: less memory for more time, the same gradients.
 
-    ``attention``, the scheme with its norms and projections, is about half of the activations, for about a tenth more
-    time; ``block``, the whole layer, all but its input, for about a third more.
+    ``attention`` (the scheme with norms and projections) saves about half of the activations for a tenth more time;
+    ``block`` saves all but each layer's input for a third more.
     """
     layers = [module for module in network.modules() if isinstance(module, Layer)]
     if not layers and part != "none":

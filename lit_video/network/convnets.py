@@ -1,4 +1,4 @@
-"""The papers' CNN baselines, built by PyTorchVideo, on clips and logits like every other network here."""
+"""The papers' CNN baselines, built by PyTorchVideo, from clips to logits like every other network here."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -10,7 +10,7 @@ Architecture = Literal["c2d", "i3d", "slow", "slowfast", "slowfast_50_50", "r2pl
 # kernels over time of the four stages' first convolutions; I3D inflates every second block
 _I3D = (((3, 1, 1),), ((3, 1, 1), (1, 1, 1)), ((3, 1, 1), (1, 1, 1)), ((1, 1, 1), (3, 1, 1)))
 _STILL = ((1, 1, 1), (1, 1, 1), (1, 1, 1), (1, 1, 1))
-# R101 of the SlowFast paper's counts: 6 of the 23 blocks of the fourth stage have kernels over time
+# R101 in the SlowFast paper: 6 of the 23 blocks of the fourth stage have kernels over time
 _HALF = (
     ((1, 1, 1), (1, 1, 1), ((3, 1, 1),) * 6 + ((1, 1, 1),) * 17, (3, 1, 1)),
     ((3, 1, 1), (3, 1, 1), ((3, 1, 1),) * 6 + ((1, 1, 1),) * 17, (3, 1, 1)),
@@ -20,8 +20,7 @@ _HALF = (
 class TwoPathways(nn.Module):
     """SlowFast's input: all frames for the fast pathway, every ``alpha``-th for the slow one.
 
-    The indices are PyTorchVideo's and PySlowFast's: ``t // alpha`` points from the first frame to the last, cut to
-    integers.
+    Indices match PyTorchVideo and PySlowFast: ``t // alpha`` points from the first frame to the last, truncated.
 
     Shape: ``(b, 3, t, height, width)`` -> logits ``(b, classes)``; t a multiple of ``alpha``.
     Source: SlowFast, arXiv:1812.03982, section 3.
@@ -29,7 +28,7 @@ class TwoPathways(nn.Module):
 
     def __init__(self, blocks: nn.ModuleList, alpha: int) -> None:
         super().__init__()
-        self.blocks = blocks  # under this name in PyTorchVideo, too
+        self.blocks = blocks  # PyTorchVideo's name
         self.alpha = alpha
 
     def forward(self, clip: Tensor) -> Tensor:
@@ -59,13 +58,12 @@ def convnet(
     x3d_depth: float = 2.2,
     dropout: float = 0.5,
 ) -> nn.Module:
-    """Build a CNN; it pools over all that is left of time and space, so that it takes any clip, and gives logits.
+    """Build a CNN with global average pooling, so that it takes any clip, and without softmax.
 
-    PyTorchVideo pools over a fixed window, which is the same for a model's own clip, and averages the windows of a
-    larger one; it puts a softmax after R(2+1)D and X3D, but cross entropy wants logits. The arguments are those of
-    :class:`lit_video.modules.ConvNet`.
+    PyTorchVideo pools over a fixed window, which is equal for a model's own clip; its softmax after R(2+1)D and X3D is
+    left out, since cross entropy takes logits. Arguments: see :class:`lit_video.modules.ConvNet`.
     """
-    # here, because the import takes a second, and warns
+    # imported here: takes a second, and warns
     from pytorchvideo.models import create_csn, create_resnet, create_slowfast
     from pytorchvideo.models.r2plus1d import create_r2plus1d
     from pytorchvideo.models.x3d import create_x3d
@@ -103,7 +101,7 @@ def convnet(
             width_factor=x3d_width,
             depth_factor=x3d_depth,
             stem_dim_in=width or 12,
-            inner_act=nn.SiLU,  # PyTorchVideo's own of the same values breaks torch.compile
+            inner_act=nn.SiLU,  # PyTorchVideo's Swish, equal in values, breaks torch.compile
             head_activation=None,
         )
         network.blocks[-1].pool.pool = nn.AdaptiveAvgPool3d(1)
@@ -126,5 +124,5 @@ def convnet(
         raise ValueError(f"depth is {depth}, but slowfast_50_50 has 101 layers")
     if architecture not in builders:
         raise ValueError(f"architecture is {architecture!r}, expected {', '.join(builders)}")
-    # the layout that libraries of convolutions are fast in: here 1.1 (SlowFast) to 4 times (X3D) as many clips/s
+    # channels last is the fast layout: 1.1 (SlowFast) to 4 times (X3D) as many clips/s
     return builders[architecture]().to(memory_format=torch.channels_last_3d)

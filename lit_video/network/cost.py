@@ -25,8 +25,8 @@ HEADER = ["model", "clip", "params", "paper", "diff.", "GMACs", "views", "total"
 
 
 def count(module: nn.Module, frames: int, image_size: ImageSize) -> tuple[int, int]:
-    """Count parameters, and multiply-adds of one view of ``frames`` of a side, or height and width, ``image_size``."""
-    import torch  # here, as the figures of the papers are read without it
+    """Count parameters, and multiply-adds of one view of ``frames`` frames of ``image_size`` pixels."""
+    import torch  # here: the papers' figures are read without torch
 
     clip = torch.empty(1, 3, frames, *height_and_width(image_size), device="meta")
     return sum(p.numel() for p in module.parameters()), multiply_adds(module, clip)

@@ -49,9 +49,9 @@ class Embedding(nn.Module):
             nn.init.normal_(self.temp_embed, std=positions.std or 0.0)
 
     def extend(self, size: ViTSize) -> None:
-        """Add what a size has beyond the original ViT: register tokens after the class token, a norm of all tokens.
+        """Add the size's register tokens after the class token, and its norm of all tokens before the first layer.
 
-        Register tokens have no positions (arXiv:2309.16588's models).
+        Register tokens have no positions (like the models of arXiv:2309.16588).
         """
         if size.registers and self.cls_token is None:
             raise ValueError(f"registers is {size.registers}, but this network has no class token for them to stand by")
@@ -62,7 +62,7 @@ class Embedding(nn.Module):
             self.norm_pre = nn.LayerNorm(self.width, eps=size.eps or 1e-6)
 
     def complete(self, x: Tensor) -> Tensor:
-        """Put register tokens after the class token of ``(..., 1 + n, d)``, and norm all."""
+        """Insert register tokens after the class token of ``(..., 1 + n, d)``, and norm all tokens."""
         if self.reg_token is not None:
             registers = self.reg_token.expand(*x.shape[:-2], -1, -1)
             x = torch.cat((x[..., :1, :], registers, x[..., 1:, :]), dim=-2)
@@ -112,7 +112,7 @@ class Embedding(nn.Module):
         return torch.cat((table[:, : self.slots], cells), dim=1)
 
     def time(self, t: int) -> Tensor | float:
-        """Return temporal positions ``(1, t, 1, d)``; zero without."""
+        """Return temporal positions ``(1, t, 1, d)``, or zero if there are none."""
         if self.temp_embed is None:
             return 0.0
         return rearrange(resize_time(self.temp_embed, t, self.resizing.time), "1 t d -> 1 t 1 d")
@@ -125,7 +125,7 @@ class FrameEmbedding(Embedding):
 
     Shape: ``(b, 3, t, height, width) -> (b, t * (1 + h * w), d)`` and the grid ``(t, h, w)``.
     Source: X-ViT, arXiv:2106.05968, Eq. 1-2; the class token gets the temporal position too, as in the released code.
-    Without temporal positions: TimeSformer's space attention and ViViT's spatial encoder.
+    TimeSformer's space attention and ViViT's spatial encoder use it without temporal positions.
     """
 
     def forward(self, clip: Tensor) -> tuple[Tensor, Grid]:

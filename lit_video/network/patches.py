@@ -23,7 +23,7 @@ class ClipSize:
     sampled_frames: int | None = None
 
     def patches(self, width: int) -> Patches:
-        """Projection of such clips to tokens of ``width`` channels."""
+        """Build the projection of such clips to tokens of ``width`` channels."""
         return Patches(width, self.patch, self.tubelet, self.sampled_frames)
 
 
@@ -57,7 +57,7 @@ class Patches(nn.Module):
         return rearrange(self.proj(tubelets), "(b t) d h w -> b t h w d", t=t)
 
     def grid(self, frames: int, height: int, width: int, sampled: bool = False) -> tuple[int, int, int]:
-        """Return a clip's tubelets along time, rows and columns; ``sampled`` if its frames are already chosen."""
+        """Return the number of tubelets along time, rows and columns; ``sampled``: frames are already sampled."""
         if self.sampled_frames is not None and not sampled:
             frames = min(frames, self.sampled_frames)
         if frames < 1 or frames % self.tubelet:

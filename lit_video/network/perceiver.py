@@ -13,7 +13,7 @@ from lit_video.network.vit import ViTSize, encoder, init_backbone
 
 
 class Latents(Layer):
-    """Latents read the tokens ``reads`` times, each time followed by an equal share of the self-attention layers.
+    """Latents that read the tokens ``reads`` times, each followed by an equal share of the self-attention layers.
 
     Shape: tokens ``(b, n, d) -> (b, latents, d)``.
     Source: Perceiver, arXiv:2103.03206, section 3.1 (weights are not shared between reads).

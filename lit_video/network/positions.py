@@ -17,9 +17,8 @@ PositionKind = Literal["none", "space", "space-time"]
 class Resizing:
     """Resizing of positions to a clip of another size or length."""
 
-    space: Literal["bicubic", "nearest"] = "bicubic"  # bicubic, or nearest (TimeSformer's release)
-    # linear, nearest (TimeSformer's release), or repeat, for clips of a multiple of the table's length (X-ViT's
-    # release)
+    space: Literal["bicubic", "nearest"] = "bicubic"  # nearest: TimeSformer's release
+    # nearest: TimeSformer's release; repeat: X-ViT's release, for clips of a multiple of the table's length
     time: Literal["linear", "nearest", "repeat"] = "linear"
 
 
@@ -30,12 +29,12 @@ NEAREST = Resizing("nearest", "nearest")
 class Positions:
     """Learned positions that a network adds to its tokens."""
 
-    kind: PositionKind = "space-time"  # or "none", "space". Spatial positions have a slot for the class token
-    # spread of the initial positions in space and time. None: 0.02 in space and zeros in time, so that training starts
-    # from an image model; from scratch, on little data, positions that small are barely learned
+    kind: PositionKind = "space-time"  # spatial positions include one for the class token
+    # standard deviation of the initial positions. None: 0.02 in space and 0 in time, so that training starts from an
+    # image model; from scratch, on little data, positions that small are barely learned
     std: float | None = None
     resizing: Resizing = field(default_factory=Resizing)  # for clips of another size or length
-    stored: Resizing = field(default_factory=Resizing)  # for a checkpoint's positions in a network of another grid
+    stored: Resizing = field(default_factory=Resizing)  # for positions of a checkpoint with another grid
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(PositionKind):

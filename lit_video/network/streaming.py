@@ -1,4 +1,4 @@
-"""A causal X-ViT on videos as they come: a new frame costs one frame, however long the video."""
+"""Streaming inference of a causal X-ViT: a new frame costs one frame, however long the video."""
 
 import torch
 from torch import Tensor
@@ -13,24 +13,23 @@ CANNOT = "this model cannot stream, which an X-ViT can that is trained with mode
 
 
 class Stream:
-    """Videos, frame by frame, through an X-ViT whose layers read past frames only.
+    """Frame-by-frame inference of an X-ViT whose layers read past frames only.
 
     After frame T (from 1) of a video the logits are
 
         aggregate(z_s, ..., z_T),   s = max(1, T - frames + 1),
 
-    where z_1, ..., z_T are the network's frame tokens of frames 1 to T as one clip, and ``frames`` is the length of
-    the clips that it is laid out for. Up to frame ``frames`` these are the network's logits of the clip so far, at
-    first shorter than in training: expect less of the answers. Later, tokens read past the last ``frames`` frames, as
-    far back as the layers' windows add up to, where those of a clip in training read zeros.
+    where z_1, ..., z_T are the network's frame tokens of frames 1 to T as one clip, and ``frames`` is its clip length.
+    Up to frame ``frames`` these are the network's logits of the clip so far; clips shorter than in training are less
+    accurate. Later, tokens also depend on frames before the last ``frames``, as far back as the layers' windows add up
+    to; a clip in training has zeros there.
 
-    Several videos that begin together are streamed side by side. All that later frames read is here: the network may
-    serve other streams at the same time.
+    Videos of a batch begin together. All state is kept here, so the network may serve other streams at the same time.
 
-    Shape: the next frames ``(b, 3, t, height, width)``, float, normalised -> logits ``(b, t, classes)``, after each.
+    Shape: the next frames ``(b, 3, t, height, width)``, float, normalised -> logits after each, ``(b, t, classes)``.
 
     Args:
-        network: in eval mode when frames come, on their device.
+        network: X-ViT in eval mode, on the device of the frames.
     """
 
     def __init__(self, network: VideoTransformer) -> None:

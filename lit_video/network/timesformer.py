@@ -27,7 +27,7 @@ from lit_video.network.vit import ViTSize, encoder
 from lit_video.utils.class_paths import known_class
 
 PACKAGE = "lit_video.attention."
-# Table 1: S, ST, T+S, L+G, T+W+H; section 4.7: T+S in another order, and at once
+# Table 1: S, ST, T+S, L+G, T+W+H; section 4.7: T+S in the other order, and in parallel
 SCHEMES: dict[str, type[Scheme]] = {
     "space": Space,
     "joint": Joint,
@@ -51,10 +51,9 @@ def timesformer(
     cls_in_time: bool = False,
     hidden_head: bool = False,
 ) -> VideoTransformer:
-    """Build a TimeSformer (arXiv:2102.05095) for these clips, as :class:`lit_video.modules.TimeSformer` has it.
+    """Build a TimeSformer (arXiv:2102.05095); arguments: see :class:`lit_video.modules.TimeSformer`.
 
-    ``space`` has no temporal positions, and averages the frames' class tokens before the final norm, as in the released
-    code.
+    Like the released code, ``space`` has no temporal positions and averages the class tokens before the final norm.
     """
     kind = scheme_class(attention)
     if cls_in_time and not issubclass(kind, Divided):

@@ -24,7 +24,7 @@ class VideoTransformer(nn.Module):
         blocks: encoder layers, each ``(tokens, grid) -> tokens``.
         readout: tokens to features, one of the functions below.
         aggregate: features to logits.
-        size: width, depth and heads of the blocks, and what stands before and between them.
+        size: width, depth and heads of the blocks, register tokens and norms.
     """
 
     def __init__(
@@ -47,12 +47,12 @@ class VideoTransformer(nn.Module):
         return self.readout(x, grid, self.norm)
 
     def forward(self, clip: Tensor) -> Tensor:
-        """Return the logits of a clip, or of its :meth:`features`, which have fewer axes."""
+        """Return the logits of a clip (5 axes), or of its :meth:`features` (2 or 3)."""
         return self.aggregate(self.features(clip) if clip.ndim == 5 else clip)
 
 
 def freeze(network: nn.Module, layers: int | Literal["backbone"]) -> None:
-    """Freeze patches, positions and the first so many blocks in training, or all before the classifier."""
+    """Freeze patches, positions and the first ``layers`` blocks, or all before the classifier (``backbone``)."""
     if not isinstance(network, VideoTransformer):
         raise ValueError(f"freeze is {layers}, but the network has no transformer blocks")
     if isinstance(layers, int) and not 0 <= layers <= len(network.blocks):
@@ -70,7 +70,7 @@ def frame_tokens(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
 def frame_means(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
     """Return every frame's mean token: ``(b, t * s, d) -> (b, t, d)``. ViViT's model 2 without class tokens; probes.
 
-    Tokens of the whole clip, which come first, are left out.
+    Class and register tokens of the clip, which come first, are left out.
     """
     return reduce(norm(x)[:, x.shape[1] % grid.t :], "b (t s) d -> b t d", "mean", t=grid.t)
 

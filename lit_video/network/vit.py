@@ -25,7 +25,7 @@ class ViTSize:
         mlp_ratio: hidden channels of the MLP over ``width``.
         eps: epsilon of the layer norms; ``None`` for 1e-6.
         gelu: see :class:`~lit_video.network.block.MLP`; ``None`` for the family's.
-        norm_pre: whether a norm stands before the first layer (CLIP, arXiv:2103.00020).
+        norm_pre: whether a norm precedes the first layer (CLIP, arXiv:2103.00020).
         registers: register tokens beside the class token (arXiv:2309.16588).
     """
 
@@ -44,7 +44,7 @@ class ViTSize:
             raise ValueError(f"width {self.width} is not divisible by heads {self.heads}")
 
     def parts(self) -> dict[str, Any]:
-        """Return the fields in one way of writing them, ``None`` for the defaults of those after ``mlp_ratio``."""
+        """Return the fields in canonical form: ``None`` for defaults of the fields after ``mlp_ratio``."""
         return {name: None if value in (1e-6, 0) else value for name, value in asdict(self).items()}
 
 
@@ -70,8 +70,8 @@ def vit_size(given: str | ViTSize | Mapping[str, Any]) -> ViTSize:
 def encoder(size: ViTSize, scheme: Callable[[int], Scheme], drop_path: float = 0.0, gelu: Gelu = "none") -> list[Block]:
     """Build the encoder layers of a size, freshly initialised; ``scheme`` makes the attention of layer i (from 0).
 
-    ``drop_path`` is the stochastic depth of the last layer, rising linearly from 0 in the first; ``gelu`` that of the
-    family, where the size names none.
+    Stochastic depth rises linearly from 0 in the first layer to ``drop_path`` in the last. ``gelu`` is the family's,
+    for a size that names none.
     """
     if not 0 <= drop_path < 1:
         raise ValueError(f"drop_path is {drop_path}, expected 0 to less than 1")
@@ -89,10 +89,10 @@ def encoder(size: ViTSize, scheme: Callable[[int], Scheme], drop_path: float = 0
 
 
 def init_backbone(module: nn.Module) -> None:
-    """Xavier-uniform weights and zero biases for a linear layer, for ``Module.apply``.
+    """Initialise a linear layer with Xavier-uniform weights and zero biases, for ``Module.apply``.
 
-    The original ViT's initialisation. It scales with the width: timm's fixed 0.02, close to it at 768, is too small for
-    the narrow models of the embedded scale to learn from scratch.
+    The original ViT's initialisation scales with the width; timm's fixed 0.02, about equal at width 768, is too small
+    for the narrow models of the embedded scale to learn from scratch.
     """
     if isinstance(module, nn.Linear) and not isinstance(module, ZeroLinear):
         nn.init.xavier_uniform_(module.weight)

@@ -39,10 +39,7 @@ def vivit(
     dropout: float = 0.0,
     drop_path: float = 0.0,
 ) -> VideoTransformer:
-    """Build a ViViT (arXiv:2103.15691), GELU and norms as in the released code, for these clips and tubelets.
-
-    The other arguments are those of :class:`lit_video.modules.ViViT`.
-    """
+    """Build a ViViT (arXiv:2103.15691; GELU and norms as released); arguments: see :class:`lit_video.modules.ViViT`."""
     if variant not in (1, 2, 3, 4):
         raise ValueError(f"variant is {variant}, expected 1, 2, 3 or 4")
     pool = pool or ("token" if variant in (1, 2) else "mean")

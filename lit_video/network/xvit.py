@@ -19,7 +19,7 @@ LayerChoice = Literal["all", "first_half", "second_half", "odd"]
 
 
 def chosen_layers(choice: LayerChoice | Sequence[int], depth: int, name: str = "layers") -> frozenset[int]:
-    """Return the indices (from 0) of the layers that mix, Table 2a of X-ViT, or of another setting ``name``."""
+    """Return the indices (from 0) of the chosen layers (X-ViT, Table 2a); messages call the setting ``name``."""
     if isinstance(choice, str):
         ranges = {
             "all": range(depth),
@@ -48,10 +48,10 @@ def xvit(
     positions: Positions | None = None,
     drop_path: float = 0.0,
 ) -> VideoTransformer:
-    """Build an X-ViT (arXiv:2106.05968) with ``layers`` to ``exact`` as :class:`lit_video.modules.XViT` has them.
+    """Build an X-ViT (arXiv:2106.05968); ``layers`` to ``exact``: see :class:`lit_video.modules.XViT`.
 
-    The frames of ``clip`` are the length of the temporal positions; of the plan ``exact`` takes ``window`` and
-    ``causal`` only; ``aggregate`` maps frame tokens ``(b, t, d)`` to logits. ``None`` is the paper's best setting.
+    Temporal positions are as many as the frames of ``clip``. ``exact`` uses only ``window`` and ``causal`` of the plan.
+    ``aggregate`` maps frame tokens ``(b, t, d)`` to logits. ``None`` is the paper's best setting.
     """
     plan = plan or MixingPlan()
     if plan.causal and (positions or Positions()).kind == "space-time":

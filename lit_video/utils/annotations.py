@@ -79,7 +79,7 @@ class Row:
         return first, last
 
     def inside(self, column: str, root: str | Path) -> str:
-        """Return a path below an absolute folder, given absolutely or from there, as text: Paths are slower."""
+        """Return a path below ``root``, given absolutely or relative to it, as text: Paths are slower."""
         text = self.text(column)
         path = os.path.normpath(os.path.join(root, text))
         if not path.startswith(os.path.join(os.path.normpath(root), "")):
@@ -138,12 +138,12 @@ def read_table(
         key: the setting that messages name.
         path: the file.
         columns: names that the header must hold.
-        headless: names of the columns of a file without header; the last may be absent unless they are in ``columns``.
-            A header then is a first line that holds any of ``columns``. ``None``: the file must have one.
+        headless: column names of a file without header; trailing ones may be absent unless they are in ``columns``.
+            A first line that holds any of ``columns`` is a header. ``None``: the file must have one.
         delimiter: separator; ``None`` for the one that the lines hold.
         optional: names that the header may hold.
-        unique: a column in which no cell may be there twice.
-        files: a column of names of files, which may be no UTF-8.
+        unique: a column whose cells must differ.
+        files: a column of file names, which may not be valid UTF-8.
     """
     lines = _lines(key, path, delimiter, files is not None)
     if not lines:
@@ -165,7 +165,7 @@ def read_table(
         refuse_repeats(rows, unique)
     strange = [row for row in rows if files and _NO_UTF8.search("".join(row.cells.values()))]
     if not all(_NO_UTF8.search(row.cells[files or ""]) for row in strange):
-        read_text(key, path)  # in another encoding, not of names alone
+        read_text(key, path)  # more than file names is no UTF-8: refuse the file
     return rows
 
 
@@ -196,7 +196,7 @@ def multi_hot(numbers: Collection[int], classes: int) -> tuple[int, ...]:
 
 
 def exactly(count: int, names: Collection[str], path: Path) -> list[str]:
-    """Return the names of a data set's classes if there are as many as expected."""
+    """Return the names of a data set's classes; refuse another number than ``count``."""
     if len(names) != count:
         part = "to try a part of the data set keep the released files whole, and set data.missing: skip"
         raise UserError(f"data.root: {path} has {len(names)} classes, expected {count}; {part}")
@@ -204,7 +204,7 @@ def exactly(count: int, names: Collection[str], path: Path) -> list[str]:
 
 
 def numbered(rows: Sequence[Row], columns: tuple[str, str], count: int, path: Path, first: int = 0) -> list[str]:
-    """Return the names of so many classes by their numbers from ``first``, from columns of the number and the name."""
+    """Return ``count`` class names sorted by number (from ``first``); ``columns`` hold number and name."""
     number, name = columns
     refuse_repeats(rows, number, lambda row: row.whole(number, first + count))
     return exactly(count, [row.text(name) for row in sorted(rows, key=lambda row: row.whole(number))], path)
@@ -216,7 +216,7 @@ def _lines(key: str, path: Path, delimiter: str | None, any_bytes: bool) -> list
     text = read_text(key, path) if "\0" in text else text  # UTF-16
     start = _QUOTED.sub("", text.lstrip().split("\n", 1)[0])
     marks = [mark for mark in "\t,;" if mark in start] or [" "]
-    if len(marks) > 1:  # a text may hold the others: most lines hold the separator
+    if len(marks) > 1:  # text may hold the others: the separator is in most lines
         marks.sort(key=lambda mark: -sum(mark in line for line in text.split("\n")))
     reader = csv.reader(
         io.StringIO(text, newline=""), delimiter=delimiter or marks[0], skipinitialspace=True, strict=True

@@ -1,4 +1,4 @@
-"""Classes as checkpoints name them, by import path; nothing is imported for it."""
+"""Classes by import path, as checkpoints name them; looking one up imports nothing."""
 
 from typing import TypeVar
 
@@ -11,7 +11,7 @@ def class_path(kind: type) -> str:
 
 
 def known_class(base: type[Base], path: str) -> type[Base]:
-    """Return the class that a file names, ``base`` or one derived from it, if it is imported already."""
+    """Return the class with this path: ``base``, or a subclass that is already imported."""
     classes = [base]
     for kind in classes:  # the list grows meanwhile
         if class_path(kind) == path:

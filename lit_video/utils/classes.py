@@ -24,14 +24,14 @@ def per_task(x: Tensor, classes: Classes | None) -> Sequence[Tensor]:
 
 
 def class_numbers(target: Tensor, classes: Classes | None) -> Tensor:
-    """Class numbers ``(tasks, b)``: given ones, or the largest of logits or soft labels."""
+    """Return class numbers ``(tasks, b)``: as given, or the argmax of logits or soft labels."""
     return torch.stack([x.argmax(1) if x.is_floating_point() else x for x in per_task(target, classes)])
 
 
 def soft_labels(labels: Tensor, classes: Classes, smoothing: float) -> Tensor:
-    """Class numbers ``(b,)`` or ``(b, tasks)`` -> ``(b, sum of classes)``, every task smoothed over its own classes.
+    """Smooth class numbers ``(b,)`` or ``(b, tasks)`` to ``(b, sum of classes)``, each task over its own classes.
 
-    Ones and zeros ``(b, classes)`` of one task are several labels, smoothed likewise; all stay -100 where ignored.
+    Multi-hot labels ``(b, classes)`` of one task are smoothed likewise; ignored ones stay -100.
     """
     if labels.ndim == 2 and not isinstance(classes, dict):
         return labels.float().where(labels < 0, labels * (1 - smoothing) + smoothing / classes)
@@ -41,9 +41,9 @@ def soft_labels(labels: Tensor, classes: Classes, smoothing: float) -> Tensor:
 
 
 def smooth(labels: Tensor, classes: int, smoothing: float) -> Tensor:
-    """Class numbers ``(b,)`` -> probabilities ``(b, classes)``: 1 - smoothing for the class, the rest spread evenly.
+    """Return probabilities ``(b, classes)`` of class numbers ``(b,)``: 1 - smoothing, the rest spread evenly.
 
-    All zero where the label is ``IGNORED``: it adds no loss.
+    Rows of ``IGNORED`` labels are zero and add no loss.
     """
     valid = (labels != IGNORED)[:, None]
     return (F.one_hot(labels.clamp(min=0), classes) * (1 - smoothing) + smoothing / classes) * valid

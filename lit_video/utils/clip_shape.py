@@ -8,7 +8,7 @@ PerChannel = float | tuple[float, float, float]  # one for all channels, or red,
 
 
 def height_and_width(size: int | Sequence[int]) -> tuple[int, int]:
-    """Height and width in pixels, of a list as well, which is what files make of a tuple."""
+    """Return height and width in pixels; lists are accepted, because files turn tuples into lists."""
     sides = (size, size) if isinstance(size, int) else tuple(size)
     if len(sides) != 2 or min(sides) < 1:
         raise ValueError(f"image_size is {size}, expected at least 1, or height and width of at least 1")
@@ -21,7 +21,7 @@ def as_setting(size: int | Sequence[int]) -> ImageSize:
 
 
 def per_channel(name: str, value: float | Sequence[float], least: float = 0.0) -> PerChannel:
-    """Return one number where all channels have the same, else those of red, green and blue."""
+    """Return one number if it is the same for all channels, else those of red, green and blue."""
     numbers = tuple(value) if isinstance(value, Sequence) else (value,)
     if len(numbers) not in (1, 3) or not all(least <= number <= 1 for number in numbers):
         expected = f"expected one number from {least:g} to 1, or three, of red, green and blue"
@@ -43,9 +43,9 @@ def in_words(size: int | Sequence[int]) -> str:
 def uniform_frames(frames: int, sampled: int) -> list[int]:
     """Return the indices of ``sampled`` frames spread evenly inside a clip: round(k * frames / (sampled + 1)).
 
-    Halves go to the even index. All frames, where there are no more than ``sampled``.
-    Source: ViViT, arXiv:2103.15691, section 3.2, as in the released code, but in fractions: the release's floats give
-    one index too many for many pairs of numbers (8 frames, 5 sampled).
+    Halves round to the even index. A clip of at most ``sampled`` frames keeps all.
+    Source: ViViT, arXiv:2103.15691, section 3.2, as in the released code, but in fractions: its floats often give one
+    index too many (8 frames, 5 sampled).
     """
     if sampled >= frames:
         return list(range(frames))

@@ -7,9 +7,9 @@ from pathlib import Path
 
 
 def recorded_command(arguments: Sequence[str], program: str = "lit_video") -> str:
-    """Return a program's words with its arguments, without folders of the machine.
+    """Return a command line without this machine's folders.
 
-    A folder outside the working folder (``--runs``, ``--data.root``) is ``DIR``, a file there is its name.
+    A folder outside the working folder (``--runs``, ``--data.root``) becomes ``DIR``, a file there its name.
     """
     words = [_without_folder(argument) for argument in arguments]
     return shlex.join([*program.split(), *words])
@@ -23,16 +23,16 @@ def _without_folder(argument: str) -> str:
     return flag + equals + (path.name if path.suffix else "DIR")
 
 
-# lines of jsonargparse's messages on how its types are nested, or on a way to write a value that is not meant
+# lines of jsonargparse's messages about nested types, or about other ways to write a value
 _NESTING = ("Does not validate", "Subtypes:", "Errors:", "Problem with given", "Given value", "Expected a path")
 _KNOWN = "(fit --help all lists them, fit --model.help XViT those of a class)"
 
 
 def explain(text: str) -> tuple[str, str]:
-    """Return key and reason of a jsonargparse message, which nests all types that it has tried.
+    """Return key and reason of a jsonargparse message, which nests all types that were tried.
 
-    The key is dotted (``model.window``); the reason of a constructor begins with the argument, for which the key is
-    the part of the settings alone (``model``).
+    The key is dotted (``model.window``). A constructor's error has the group alone as key (``model``), and its reason
+    begins with the argument.
     """
     keys = re.findall(r'Parser key "(.*?)"', text)
     if option := re.search(r"(?:Option '|unrecognized arguments: --)([\w.]+)", text):

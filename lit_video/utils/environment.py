@@ -16,10 +16,9 @@ from lit_video.errors import OptionError
 
 
 def commit() -> str:
-    """Commit of the code that runs, ``+changes`` if the working tree differs.
+    """Return the commit of the running code, with ``+changes`` if the working tree differs.
 
-    Outside a checkout, as on a machine to which only the files were copied, it is what ``LIT_VIDEO_COMMIT`` says, or
-    ``unknown``.
+    Outside a checkout (only files were copied): ``$LIT_VIDEO_COMMIT``, or ``unknown``.
     """
     command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--abbrev=12", "--dirty=+changes"]
     try:
@@ -29,7 +28,7 @@ def commit() -> str:
 
 
 def choose_device(name: str | None) -> torch.device:
-    """Return the device that is asked for, else the best there is."""
+    """Return the named device, else the best available one."""
     if name == "cuda" and not torch.cuda.is_available():
         raise OptionError("device cuda", "PyTorch finds no GPU here; leave the flag out")
     return torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
@@ -47,7 +46,7 @@ def device_name(device: torch.device | str) -> str:
 def seconds(
     action: Callable[[], object], device: torch.device, clock: Callable[[], float] = time.perf_counter
 ) -> float:
-    """Measure the seconds of one call on a clock, the device's work included."""
+    """Measure the seconds of one call, including the device's work."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     start = clock()

@@ -1,4 +1,4 @@
-"""Figures as the content of files; they need no screen, and no backend of matplotlib's."""
+"""Figures as file contents, without a screen or a matplotlib backend."""
 
 import io
 from typing import Any

@@ -15,7 +15,7 @@ T = TypeVar("T")
 TABLES = (".csv", ".tsv", ".txt")
 PICTURES = {".jpg", ".jpeg", ".png"}
 COMMON = (".mp4", ".webm", ".mkv", ".avi", ".mov", ".m4v")  # endings of most videos
-# endings of other files that FFmpeg reads as a video; raw pictures (.yuv) lack their size and are none
+# other endings that FFmpeg reads as video; raw frames (.yuv) carry no size and are excluded
 _RARE = """3g2 3gp apng asf dav dif divx dv f4v flv gif h261 h263 264 h264 265 h265 hevc ismv ivf m1v m2ts m2v mj2 mjpeg
 mjpg mk3d mpe mpeg mpg mpv mts mxf nut obu ogv qt rm rmvb tod trp ts vc1 vob wmv wtv y4m"""
 _VIDEOS = {*COMMON, *(f".{name}" for name in _RARE.split())}
@@ -34,8 +34,8 @@ def write_atomically(path: Path, text: str, shared: bool = False) -> None:
 def write_bytes(path: Path, content: bytes, shared: bool = False) -> None:
     """Write a file that is either whole or not there; a device or a pipe takes the bytes and stays.
 
-    A ``shared`` one may be written by other processes at the same time: the last one's stays. Without, what a killed
-    process leaves is written over by the next one.
+    A ``shared`` file may be written by several processes at once: the last one wins. Otherwise the next process
+    overwrites the partial file of a killed one.
     """
     if path.is_relative_to("/dev") or (path.exists() and not path.is_file()):
         path.write_bytes(content)
@@ -58,7 +58,7 @@ def write_table(path: Path, rows: Iterable[Sequence[object]]) -> None:
 def read_whole(path: Path, read: Callable[[], T], then: str) -> T | None:
     """Read one of our own files by ``read``; ``None`` if there is no such file.
 
-    ``read`` opens and parses the file. Any error in it is damage of the file, for which ``then`` is the advice.
+    ``read`` opens and parses the file. Its errors are reported as damage, with the advice ``then``.
     """
     try:
         return read()
@@ -72,11 +72,11 @@ def read_whole(path: Path, read: Callable[[], T], then: str) -> T | None:
 
 
 def files_below(folder: Path) -> Iterator[Path]:
-    """Yield all files below a folder but hidden ones, by name; links to folders are followed, each folder once."""
+    """Yield all files below a folder except hidden ones, by name; follow links to folders, each folder once."""
     seen: set[str] = set()
     for place, folders, names in os.walk(folder, followlinks=True):
         real = os.path.realpath(place)
-        if real in seen:  # a link in a circle
+        if real in seen:  # a circular link
             folders.clear()
             continue
         seen.add(real)
@@ -90,6 +90,6 @@ def data_folder(given: str | None = None) -> Path:
 
 
 def data_root(given: str) -> Path:
-    """Absolute folder of a data set; a given ``$LIT_VIDEO_DATA/NAME`` lies in :func:`data_folder`."""
+    """Return the absolute folder of a data set; ``$LIT_VIDEO_DATA/NAME`` lies in :func:`data_folder`."""
     variable, _, name = given.partition("/")
     return (data_folder() / name if variable == "$LIT_VIDEO_DATA" else Path(given).expanduser()).absolute()

@@ -1,4 +1,4 @@
-"""Limits of what a file may ask for: far above any real one, and within a laptop's memory."""
+"""Limits of sizes in files: far above any real one, and within a laptop's memory."""
 
 MOST_PIXELS = 2**30  # a clip: 21,399 frames of 224 x 224
 MOST_DRAWN = 2**36  # pixels of a drawn data set

@@ -1,4 +1,4 @@
-"""Work on many files: one process per usable core, and how far the work is."""
+"""Work on many files: one process per usable core, with progress."""
 
 import multiprocessing
 import os
@@ -13,7 +13,7 @@ from lit_video.errors import UserError
 from lit_video.utils.processes import end_with, ignore_stops, usable_cores
 from lit_video.utils.text import time_left
 
-EVERY = 30.0  # seconds between lines about work that goes on, where there is no terminal
+EVERY = 30.0  # seconds between progress lines without a terminal
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -37,10 +37,10 @@ def with_progress(results: Iterable[Result], total: int, name: str) -> Iterator[
 
 
 def in_parallel(work: Callable[[Item], Result], items: Sequence[Item], name: str, chunk: int = 1) -> Iterator[Result]:
-    """Yield results in the order of the items, each as soon as it and those before it are done.
+    """Yield results in the order of the items, each as soon as it and all earlier ones are done.
 
-    ``work`` is a function of a module, for it is pickled; the first value of an item that is a tuple
-    names it; ``chunk`` items are handed over at a time, more than one where an item takes milliseconds.
+    ``work`` is pickled, so it must be a module's function. Messages name a tuple by its first value.
+    Processes receive ``chunk`` items at a time: more than one if an item takes milliseconds.
     """
     if not items:
         return
@@ -49,7 +49,7 @@ def in_parallel(work: Callable[[Item], Result], items: Sequence[Item], name: str
     pool = ProcessPoolExecutor(usable_cores(), context, initializer=_start_worker, initargs=(os.getpid(),))
     done = 0
     try:
-        # the first call forks all processes: before the bar's thread runs
+        # forks all processes, before the progress bar's thread runs
         results = pool.map(work, items, chunksize=chunk)
         for result in with_progress(results, len(items), name):
             done += 1
@@ -63,6 +63,6 @@ def in_parallel(work: Callable[[Item], Result], items: Sequence[Item], name: str
 
 
 def _start_worker(parent: int) -> None:
-    """Leave signals to the parent, and end with it however it ends."""
+    """Leave signals to the parent, and end when it ends."""
     ignore_stops()
     end_with(parent)

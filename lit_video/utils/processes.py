@@ -1,4 +1,4 @@
-"""Processes of a run, which end with those that started them, and the Slurm job that they are part of."""
+"""Processes of a run, which end with their parents, and their Slurm job."""
 
 import contextlib
 import os
@@ -9,7 +9,7 @@ import threading
 import time
 from pathlib import Path
 
-# in the environment of a run: the process that started it, without which it is to stop
+# environment variable of a run: its parent process; the run stops when that is gone
 PARENT = "LIT_VIDEO_PARENT"
 
 # SIGHUP says that the terminal has closed, unless nohup started this process
@@ -39,7 +39,7 @@ def started_together() -> bool:
 
 
 def end_with(parent: int, number: signal.Signals = signal.SIGKILL) -> None:
-    """End this process when ``parent``, which started it, is gone: a killed parent cannot stop what it started."""
+    """End this process when its ``parent`` is gone: a killed parent cannot stop its children."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -50,14 +50,14 @@ def end_with(parent: int, number: signal.Signals = signal.SIGKILL) -> None:
 
 
 def leave_terminal() -> None:
-    """Print nowhere instead of to a terminal that has closed, which refuses every line."""
+    """Discard output to a terminal that has closed, where every write fails."""
     for number in (1, 2):
         if stat.S_ISCHR(os.fstat(number).st_mode) and not os.isatty(number):
             os.dup2(os.open(os.devnull, os.O_WRONLY), number)
 
 
 def end_with_starter() -> None:
-    """End this process of a run with the one that started it: a sweep, whose rows then stop at a checkpoint."""
+    """End this process with its parent: rank 0, or a sweep, whose rows then stop at a checkpoint."""
     if started_by_lightning():
         end_with(os.getppid())
     elif os.environ.get(PARENT) == str(os.getppid()):
@@ -65,7 +65,7 @@ def end_with_starter() -> None:
 
 
 def ignore_stops() -> None:
-    """Leave signals that stop a run to its first process: Slurm and a terminal send them to all."""
+    """Leave stop signals to rank 0: Slurm and a terminal send them to all processes."""
     for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
@@ -86,9 +86,9 @@ def job_name() -> str:
 
 
 def requeue() -> str:
-    """Put the job back into Slurm's queue, which ends it; returns what happened, for a line.
+    """Requeue the Slurm job, which ends it; return a message.
 
-    Nothing outside Slurm, or with ``LIT_VIDEO_REQUEUE=0``, for a launcher that does it itself.
+    Do nothing outside Slurm, or with ``LIT_VIDEO_REQUEUE=0`` (for launchers that requeue).
     """
     job = job_name()
     if not job or os.environ.get("LIT_VIDEO_REQUEUE") == "0":

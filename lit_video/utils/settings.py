@@ -2,12 +2,11 @@
 
 from typing import Literal
 
-# function: what a network computes, though no name and no shape of its weights shows it (a value that weights of
-#   another one would take without an error)
+# function: what a network computes; names and shapes of weights do not show it, so wrong ones load without an error
 # shape: names or shapes of the weights
-# clip, classes: what the data set decides, and the model follows
-# files, start: values before training
-# training, machine: values after training; time and memory
+# clip, classes: decided by the data set
+# files, start: weights before training
+# training: weights after training; machine: time and memory
 # test: numbers of a test
 Effect = Literal["function", "shape", "clip", "classes", "files", "start", "training", "machine", "test"]
 
@@ -35,9 +34,9 @@ MODEL: dict[Effect, tuple[str, ...]] = {
     "test": ("view_average",),
 }
 
-# clip: shape of a clip; pixels: values of its pixels; views: frames and crops of a video; counts: how many a test takes
-# test: other settings of the test alone; videos: the list of them and their labels; folds: those of each split
-# folders: their location; broken: those that cannot be read
+# clip: shape of a clip; pixels: pixel values; views: frames and crops of a video; counts: number of test views
+# test: other test settings; videos: list of videos and labels; folds: videos of each split
+# folders: location of the videos; broken: unreadable videos
 DataEffect = Literal[
     "clip", "pixels", "views", "counts", "test", "training", "machine", "folders", "videos", "folds", "broken"
 ]
@@ -60,8 +59,7 @@ DATA: dict[DataEffect, tuple[str, ...]] = {
     "broken": ("broken", "broken_percent"),
 }
 
-# settings of an experiment beside those of model, data and trainer
-# rows: parts of its files; training, machine: see above
+# top-level settings besides model, data and trainer; rows: sections of experiment files
 RUN: dict[Literal["rows", "training", "machine"], tuple[str, ...]] = {
     "rows": ("table", "recipes"),
     "training": ("global_batch", "float32_products"),
@@ -70,7 +68,7 @@ RUN: dict[Literal["rows", "training", "machine"], tuple[str, ...]] = {
 
 
 def model_names(*effects: Effect) -> tuple[str, ...]:
-    """Return the settings of models with these effects; a dot leads to a part of one."""
+    """Return the settings of models with these effects; a dotted name is part of a setting."""
     return sum((MODEL[effect] for effect in effects), ())
 
 

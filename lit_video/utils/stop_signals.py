@@ -1,4 +1,4 @@
-"""Signals that stop a run, at once with a line or at its next checkpoint, and the exit statuses of commands."""
+"""Signals that stop a run, at once or at its next checkpoint, and the exit statuses of commands."""
 
 import os
 import signal
@@ -31,11 +31,11 @@ AGAIN = "the same command again goes on from here"
 
 
 class StopSignals:
-    """Receives SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 for a run.
+    """Handler of SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 for a run.
 
-    A signal ends the process at once, with a line: while libraries are imported and data is made there is nothing to
-    keep, and an exception could be swallowed by whatever runs. Where :attr:`waits` is set, it is only remembered in
-    :attr:`received`, for the code that can stop better; a second Ctrl-C ends the process even there.
+    A signal ends the process at once, with a line: before training there is nothing to keep, and an exception could be
+    swallowed. While :attr:`waits` is set, the signal is stored in :attr:`received`, for code that stops at a
+    checkpoint; a second Ctrl-C ends the process even then.
     """
 
     def __init__(self, name: str) -> None:
@@ -49,7 +49,7 @@ class StopSignals:
     def handle(self, number: int, frame: FrameType | None) -> None:
         """End the process, or remember the signal."""
         if os.getpid() != self._pid:
-            return  # a forked process that inherits the handler: its parent decides
+            return  # inherited by a forked process: its parent decides
         stop = signal.Signals(number)
         if self.waits and (self.received is None or stop is not signal.SIGINT):
             if self.received is None:
@@ -70,14 +70,14 @@ class StopSignals:
         os._exit(STATUS[stop])
 
     def _say(self, line: str) -> None:
-        """Write one line for all processes; not by print, which the signal may have interrupted."""
+        """Write one line from rank 0; not by print, which the signal may have interrupted."""
         if first_process():
             os.write(2, to_bytes(f"{line}\n"))
 
 
 @contextmanager
 def handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Give the signals that stop a run to a handler, for a block; in the main thread alone, as Python wants it."""
+    """Install a handler of the stop signals for a block, in the main thread only (Python's rule)."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

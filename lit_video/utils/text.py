@@ -8,7 +8,7 @@ STEERING = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def time_left(seconds: float) -> str:
-    """Return such as ``4 min left`` or, below two minutes, ``40 s left``."""
+    """Return the time left as ``4 min left`` or, below two minutes, ``40 s left``."""
     return f"{seconds / 60:.0f} min left" if seconds >= 120 else f"{seconds:.0f} s left"
 
 
@@ -26,7 +26,7 @@ def natural(text: str) -> tuple[list[str | int], str]:
 
 
 def to_bytes(text: str) -> bytes:
-    """UTF-8, and what is none of it as it was: names of files may be no UTF-8."""
+    """Encode as UTF-8 with surrogateescape: file names may not be valid UTF-8."""
     return text.encode("utf-8", "surrogateescape")
 
 
@@ -70,7 +70,7 @@ def text_table(title: str, header: list[str], body: list[list[str]]) -> str:
 
 
 def printable(text: str) -> str:
-    """Write a text in one line, without characters that steer a terminal or change the direction of reading."""
+    """Return a text in one line, without control characters and changes of reading direction."""
     return STEERING.sub("\N{REPLACEMENT CHARACTER}", text.replace("\n", " "))
 
 

@@ -7,12 +7,12 @@ from urllib.request import build_opener
 
 
 def server() -> str:
-    """Address of the W&B server."""
+    """Return the address of the W&B server."""
     return os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai").rstrip("/")
 
 
 def project() -> str:
-    """Name of the W&B project."""
+    """Return the name of the W&B project."""
     return os.environ.get("WANDB_PROJECT", "lit_video")
 
 

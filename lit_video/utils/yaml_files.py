@@ -36,7 +36,7 @@ def find_config(given: str | Path) -> Path:
 
 
 def find_experiments(given: str | Path = "experiments") -> Path:
-    """Return a folder of tables; ``experiments`` is this package's if the working directory has none."""
+    """Return a folder of tables; ``experiments`` is the package's if the working directory has none."""
     path = Path(given)
     default = path == Path("experiments")
     if not default and not path.is_dir():
@@ -61,7 +61,7 @@ class _StrictLoader(SafeLoader):
 
 @lru_cache(maxsize=256)
 def _parse(text: str) -> Any:
-    """By what a file says, not by its name and date: one that has changed is parsed again, however soon."""
+    """Parse YAML, cached by content: a changed file is parsed again."""
     return yaml.load(text, _StrictLoader)
 
 
