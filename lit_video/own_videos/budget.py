@@ -17,9 +17,9 @@ from lit_video.utils.clip_shape import as_setting, height_and_width
 from lit_video.utils.environment import choose_device, seconds
 from lit_video.utils.text import plural
 
-SHARE = 0.7  # share of training steps in the time; the rest decodes, validates, tests
+SHARE = 0.7  # share of the time for training steps; the rest is for decoding, validation, test
 FEWEST, MOST = 10, 200  # epochs
-MOST_BLIND = 100  # without validation, where nothing would show overfitting
+MOST_BLIND = 100  # epochs without validation, where overfitting would go unseen
 ENOUGH = 50  # epochs that must fit before clips get more frames or pixels
 STEPS = 3
 PROBE_EPOCHS = 50
@@ -27,9 +27,9 @@ VALIDATIONS = 25
 
 
 def built(model: str, settings: Mapping[str, Any], data: Mapping[str, Any], classes: int) -> nn.Module:
-    """Build a row's network as fit does; its weights do not matter."""
+    """Build a row's network as ``fit`` does, without loading weights."""
     kind = getattr(modules, model)
-    known = inspect.signature(kind).parameters  # without settings of other classes, as by fit
+    known = inspect.signature(kind).parameters  # fit leaves out settings of other classes too
     given = {key: value for key, value in settings.items() if key in known}
     if isinstance(given.get("size"), Mapping):
         given["size"] = ViTSize(**given["size"])
@@ -41,7 +41,7 @@ def built(model: str, settings: Mapping[str, Any], data: Mapping[str, Any], clas
 
 
 def clips_per_second(net: nn.Module, data: Mapping[str, Any], of_features: bool = False) -> float:
-    """Measure how many clips a second this machine trains on, from the fastest of a few steps of noise.
+    """Measure the training speed in clips per second, by the fastest of a few steps on noise.
 
     With ``of_features`` only the classifier of a :class:`~lit_video.network.transformer.VideoTransformer` is trained.
     """
@@ -61,9 +61,9 @@ def _noise(data: Mapping[str, Any], clips: int) -> torch.Tensor:
 
 
 def probed(start: Start, videos: int, training: int, minutes: float, classes: int) -> tuple[Start, list[Choice]]:
-    """Freeze the backbone of a start, and choose what the probe reads: all tokens where that fits the minutes.
+    """Freeze the start's backbone; the probe reads all tokens if that fits the minutes, otherwise frame means.
 
-    ``training`` counts the videos of an epoch, of all runs.
+    ``training`` is the number of videos per epoch, summed over runs.
     """
     net = built(start.model, start.settings | {"probe": "attentive"}, start.clips, classes)
     clip, available = _noise(start.clips, 1), 60 * minutes * SHARE
@@ -81,9 +81,9 @@ def probed(start: Start, videos: int, training: int, minutes: float, classes: in
 
 
 def length(rate: float, training: int, minutes: float, validates: bool, runs: int = 1) -> list[Choice]:
-    """Epochs, and how often to validate, of ``runs`` that share ``minutes``.
+    """Choose epochs and validation interval of ``runs`` trainings that share ``minutes``.
 
-    ``rate`` is in clips per second; ``training`` counts the videos of an epoch, of all these runs.
+    ``rate`` is in clips per second; ``training`` is the number of videos per epoch, summed over runs.
     """
     fit, most = int(60 * minutes * SHARE * rate / training), MOST if validates else MOST_BLIND
     given = plural(minutes, "minute")

@@ -19,9 +19,9 @@ from lit_video.utils.settings import data_names, model_names
 from lit_video.weights.hub import fetch, find, find_start
 from lit_video.weights.reading import CHECKPOINT_KEY
 
-# settings of a data set that weights decide; others suit the user's videos
+# data settings that weights decide; others suit the user's videos
 CLIPS = data_names("clip", "pixels")
-# settings of a model that training chooses anew, or the data set decides
+# model settings that are not taken from a checkpoint: chosen anew, or decided by the data set
 LEFT_OUT = {*model_names("clip", "classes", "start", "training", "machine")} - {"dropout"}
 
 
@@ -33,16 +33,16 @@ class Start:
     model: str
     settings: dict[str, Any]
     clips: dict[str, Any]
-    probe: Literal["attentive", "frames"] | None = None  # for a frozen backbone; None: all of it is trained
+    probe: Literal["attentive", "frames"] | None = None  # for a frozen backbone; None: train the whole network
     sides: tuple[int, ...] = ()  # sides in pixels that an image model allows
-    given: bool = False  # by a flag: taken even where it is slow
+    given: bool = False  # by a flag: used even if slow
 
 
 def start_from(weights: str) -> Start:
     """Return the start from published weights by name, or from a run's checkpoint or folder.
 
     Raises:
-        UserError: there are no such weights here, or nothing is known of their settings.
+        UserError: there are no such weights, or their settings are unknown.
     """
     path = find_start(weights)
     if isinstance(path, str):
@@ -73,7 +73,7 @@ COSTS = "which took twice the time for the same accuracy where measured (docs/ow
 
 
 def at_hand(name: str, costs: str = COSTS) -> bool:
-    """Download weights that no flag names, if need be; without them say what training from scratch ``costs``."""
+    """Download default weights if needed; on failure print what training from scratch ``costs``."""
     release = find(name)
     try:
         fetch(release)
@@ -86,13 +86,13 @@ def at_hand(name: str, costs: str = COSTS) -> bool:
     return True
 
 
-WHOLE = 12.0  # seconds: of longer videos a clip shows a part
-FEW = 200  # training videos; with 40 of people in a room, stills and 48 channels told 14 of 19 apart, 96 from scratch 8
+WHOLE = 12.0  # seconds; a clip shows only a part of longer videos
+FEW = 200  # training videos; with 40 (people in a room), stills and width 48 got 14 of 19 right; scratch, 96: 8
 STILLS = "stills:24576"
 STILLS_SIDE, GPU_SIDE, SIDES = 32, 112, (48, 72, 96, 120)  # pixels of a clip; the last have 4, 6, 8 and 10 patches
 WHY = {STILLS_SIDE: "the size of the drawn pictures that it learns from first", GPU_SIDE: "a GPU"}
 FRAMES = (8, 16)
-LEAST_CROP = 0.9  # share of both sides in a short training: from 0.73, UTD-MHAD was learned half as fast
+LEAST_CROP = 0.9  # share of both sides in short trainings; with crops from 0.73, UTD-MHAD was learned half as fast
 KEEP = 0.25  # share of the memory, for decoded videos
 # the choices that matter most, in words
 MAIN = {
@@ -121,7 +121,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Machine:
-    """Machine that trains: gigabytes of its GPU, 0 without one, and of its memory, and cores that may be used."""
+    """Machine that trains: GPU memory (0 without a GPU) and memory in GB, and usable cores."""
 
     gpu: float
     memory: float
@@ -147,9 +147,9 @@ def choose(
 ) -> list[Choice]:
     """Choose the settings of data and model.
 
-    The videos are probed; ``decoded`` are gigabytes of all pixels of their files,
-    ``pixels`` mean and standard deviation of those that train, 0 to 1, ``None`` to leave them out, and ``training`` is
-    how many train; ``size`` is one of :func:`sizes`. Without a ``start`` training is from scratch.
+    ``decoded`` is the size of all decoded frames in GB; ``pixels`` mean and standard deviation (0 to 1) of the training
+    videos' pixels, ``None`` to leave them out; ``training`` the number of training videos; ``size`` one of
+    :func:`sizes`. Without a ``start`` training is from scratch.
     """
     few = training < FEW and not machine.gpu
     return [
@@ -162,7 +162,7 @@ def choose(
 
 
 def sizes(videos: Sequence[VideoInfo], training: int, machine: Machine, start: Start | None) -> list[tuple[int, int]]:
-    """Return the frames and sides that may be chosen, the cheapest first; one where weights or a GPU decide."""
+    """Return candidates (frames, side), cheapest first; a single one if weights or a GPU decide."""
     frames = [count for count in FRAMES if count == FRAMES[0] or count <= median(video.frames or 0 for video in videos)]
     first, *sides = start.sides if start and start.sides else SIDES
     if start and start.sides:
@@ -270,7 +270,7 @@ def crop_less(choices: Sequence[Choice]) -> list[Choice]:
 
 
 def nested(choices: Sequence[Choice]) -> dict[str, dict[str, Any]]:
-    """Values by group and name: ``{"data": {"frames": 8}}``."""
+    """Return values by group and name: ``{"data": {"frames": 8}}``."""
     groups: dict[str, dict[str, Any]] = {"trainer": {}, "data": {}, "model": {}}
     for choice in choices:
         group, _, name = choice.key.partition(".")
@@ -287,5 +287,5 @@ def main_lines(choices: Sequence[Choice]) -> list[str]:
 
 
 def as_lines(choices: Sequence[Choice]) -> list[str]:
-    """One line for each: setting, value and reason."""
+    """Return a line for each choice: setting, value and reason."""
     return [f"{choice.key} {json.dumps(choice.value)}: {choice.reason}" for choice in choices]

@@ -1,4 +1,4 @@
-"""Splits videos into training, validation and test, grouped by recording."""
+"""Splits of videos into training, validation and test, grouped by recording."""
 
 import math
 import re
@@ -17,7 +17,7 @@ from lit_video.errors import UserError
 from lit_video.own_videos.finding import OwnVideo
 from lit_video.utils.text import natural
 
-# columns of a table that say so, the first that is there
+# table columns that name groups; the first that is present counts
 COLUMNS = ("group", "recording", "source", "session", "scene", "subject", "speaker", "person", "participant", "actor")
 _WORDS = "person|subject|subj|actor|speaker|participant|session|scene|rec|g|s|p"
 _MARKED = re.compile(rf"(?:^|(?<=[_\-. ]))(?:{_WORDS})\d{{1,4}}(?![^_\-. ])", re.I)
@@ -30,25 +30,25 @@ _CAMERA = re.compile(
     r"|screen|recording|record|capture|rec|untitled|trim|copy|edit|at|lv|tl|hdr|final)?\d*",
     re.I,
 )
-GAP = 5 * 60  # seconds between two recordings, at least, as far as times in names can tell
-LEAST = 3  # videos of a class, and its groups: one each to train, to validate, to test
-LEAST_OF_FOLDS = 2  # groups of a class where each is tested once
+GAP = 5 * 60  # least seconds between two recordings, by the times in file names
+LEAST = 3  # fewest videos and groups of a class: one each for training, validation, test
+LEAST_OF_FOLDS = 2  # fewest groups of a class in cross-validation
 
 
 class Groups(NamedTuple):
-    """The name of each video's group, ``None`` where every video stands for itself, and the reason for the user."""
+    """Group name of each video (``None`` if every video is a group of its own), and the reason for the user."""
 
     names: Sequence[str] | None
     reason: str
 
 
 def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None, least: int = LEAST) -> Groups:
-    """Return the groups that a table's column or the files' names tell.
+    """Return groups by a table's column or by file names.
 
-    ``wanted`` is a column, ``none``, or ``None`` for the first sign that leaves every class ``least`` groups.
+    ``wanted`` is a column, ``none``, or ``None`` for the first source that leaves every class ``least`` groups.
 
     Raises:
-        UserError: there is no such column, or a class has too few groups of it.
+        UserError: there is no such column, or a class has too few groups by it.
     """
     if wanted == "none":
         return Groups(None, "Every video stands for itself (--group none).")
@@ -84,7 +84,7 @@ def _signs(videos: Sequence[OwnVideo], columns: Sequence[str]) -> Iterator[tuple
 
 
 def _by_time(stems: Sequence[str]) -> list[str]:
-    """Return the time at which a series of videos begins, for each whose name holds date and time; empty for others."""
+    """Return the start of each video's series by date and time in its name; empty for names without."""
     times = [_time(stem) for stem in stems]
     names, first, last = dict[datetime, str](), datetime.min, datetime.min
     for time in sorted({time for time in times if time}):
@@ -102,28 +102,28 @@ def _time(stem: str) -> datetime | None:
 
 
 def _start(stem: str, label: str) -> str:
-    """Return a name without the label and what counts; empty where only a camera's words and dates are left."""
+    """Return a name without label, date and counter; empty if only a camera's words are left."""
     words = [word for word in re.split(r"[_\-. ]+", re.sub(_DATE, "", stem)) if word.lower() != label.lower()]
     start = _COUNTER.sub("", "_".join(filter(None, words)))
     return "" if all(map(_CAMERA.fullmatch, start.split("_"))) and not start[:1].isdigit() else start
 
 
 def _rare(videos: Sequence[OwnVideo], names: Sequence[str], least: int) -> list[str]:
-    """Classes that have fewer groups than needed."""
+    """Return the classes that have too few groups."""
     counts = Counter(label for label, _ in {(v.label, name) for v, name in zip(videos, names, strict=True)})
     return [label for label, count in sorted(counts.items()) if count < least]
 
 
-PARTS = 5  # a fifth is tested on, a fifth of the rest validates; or each fifth is tested on in turn
-FEW, PARTS_OF_FEW = 150, 3  # below: a third is tested on and none validates, for a handful would choose by chance
-FEW_FOR_FOLDS = 300  # below: each video is tested on in turn
-FOLD = "fold"  # and a number
+PARTS = 5  # a fifth for the test, a fifth of the rest for validation; or 5 folds
+FEW, PARTS_OF_FEW = 150, 3  # below: a third for the test, no validation (so few would choose by chance)
+FEW_FOR_FOLDS = 300  # below: cross-validation
+FOLD = "fold"  # followed by a number
 TRIES = 50
-ENOUGH = 0.02  # share of a class
+ENOUGH = 0.02  # mean unevenness (share of a class) that ends the search
 
 
 def folds(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[list[OwnVideo], str]:
-    """Give every video the fold that it is tested in, ``fold1`` and on, as its split, and say how; groups are whole."""
+    """Assign each video its test fold (``fold1``, ...) as split, keeping groups whole; also return a description."""
     parts = _parts(videos, groups, PARTS)
     number = {i: n for n, part in enumerate(parts, 1) for i in part.tolist()}
     sizes = ", ".join(str(len(part)) for part in parts)
@@ -133,15 +133,15 @@ def folds(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[lis
 
 
 def fold_names(splits: Iterable[str | None]) -> list[str]:
-    """Folds among the splits of videos, in their order; none of videos that are divided otherwise."""
+    """Return the folds among the splits of videos, sorted."""
     return sorted({split for split in splits if split and split.startswith(FOLD)})
 
 
 def held_out(videos: Sequence[OwnVideo]) -> set[str]:
-    """Return the given splits that do not train; where there is none, all videos are to be divided.
+    """Return the given splits other than ``train``; empty if all videos are still to be divided.
 
     Raises:
-        UserError: there are some, but no video trains.
+        UserError: there are some, but no training videos.
     """
     given = {video.split for video in videos if video.split}
     if given and "train" not in given:
@@ -150,10 +150,10 @@ def held_out(videos: Sequence[OwnVideo]) -> set[str]:
 
 
 def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[list[OwnVideo], str]:
-    """Give every video a split, and say how.
+    """Assign each video a split; also return a description.
 
-    A test that the folder gives is kept, and so are validation videos beside it. Without a test the validation videos
-    are tested. The other splits are taken from the training videos: no video is both validated and tested on.
+    Given test and validation splits are kept. Without a test split, the given validation videos become the test.
+    Missing splits are taken from the training videos, so no video is in both validation and test.
     """
     given = held_out(videos)
     splits = [video.split or "train" for video in videos]
@@ -187,14 +187,14 @@ def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[li
 def _take(
     videos: Sequence[OwnVideo], groups: Sequence[str] | None, splits: list[str], split: str, parts: int = PARTS
 ) -> None:
-    """Give one of ``parts`` of the training videos another split."""
+    """Move one of ``parts`` parts of the training videos to another split."""
     train = [i for i, one in enumerate(splits) if one == "train"]
     for i in _parts([videos[i] for i in train], groups and [groups[i] for i in train], parts)[0]:
         splits[train[i]] = split
 
 
 def without_rare(videos: Sequence[OwnVideo]) -> tuple[list[OwnVideo], list[str]]:
-    """Leave out videos of classes too small to train, validate and test; return the rest and lines on those left out.
+    """Return the videos of classes large enough to train, validate and test, and a line per class left out.
 
     Raises:
         UserError: fewer than two classes are left.
@@ -211,7 +211,7 @@ def without_rare(videos: Sequence[OwnVideo]) -> tuple[list[OwnVideo], list[str]]
 
 
 def _parts(videos: Sequence[OwnVideo], groups: Sequence[str] | None, wanted: int) -> list[NDArray[np.intp]]:
-    """Numbers of the videos in each of at most ``wanted`` parts, the most even first, of the best of some divisions."""
+    """Return video indices of at most ``wanted`` parts, most even first, from the best of several divisions."""
     labels, own = np.array([video.label for video in videos]), groups or [str(i) for i in range(len(videos))]
     parts = max(2, min(wanted, len(set(own)), np.unique(labels, return_counts=True)[1].max()))
     best, least = list[NDArray[np.intp]](), np.inf
@@ -228,19 +228,20 @@ def _parts(videos: Sequence[OwnVideo], groups: Sequence[str] | None, wanted: int
 
 
 def _unevenness(labels: NDArray[np.str_], part: NDArray[np.intp], wanted: int) -> float:
-    """Sum over classes of how far their share is from one of ``wanted``; all of a class, or none, counts for ten."""
+    """Return the sum over classes of |share - 1 / wanted|; a share of none or all of a class counts 10."""
     counts, there = Counter(labels.tolist()), Counter(labels[part].tolist())
     shares = [there[name] / count for name, count in counts.items()]
     return sum(10.0 if share in (0.0, 1.0) else abs(share - 1 / wanted) for share in shares)
 
 
 def limits(videos: Sequence[OwnVideo]) -> list[str]:
-    """Say what so few test videos cannot tell apart.
+    """Describe the limits of a test on these videos.
 
-    Two models of half right, which disagree on half of the videos, differ by the points named in one of twenty cases
+    Two models of 50 % accuracy that disagree on half of the videos differ by the points named in one of twenty cases
     by chance alone (normal approximation of McNemar's test).
     """
-    counts = {split: Counter(v.label for v in videos if v.split == split) for split in {v.split for v in videos}}
+    splits = {v.split for v in videos}
+    counts = {split: Counter(v.label for v in videos if v.split == split) for split in splits}
     in_test = counts["test"] if "test" in counts else Counter(video.label for video in videos)  # or in folds
     tested = sum(in_test.values())
     points = 100 * 1.96 * math.sqrt(0.5 / tested)

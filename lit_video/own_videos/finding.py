@@ -18,12 +18,12 @@ SPLITS: dict[str, tuple[str, ...]] = {
     "val": ("val", "valid", "validation", "dev"),
     "test": ("test", "testing"),
 }
-# names of columns, the first that is there
+# names of columns; the first that is present counts
 PATH = ("path", "video", "file", "filename", "video_path", "name")
 LABEL = ("label", "class", "category", "action")
 SPLIT = ("split", "subset", "set")
 LIKE_LABELS = re.compile(r"(?:label|class|category|action)_?\d+", re.I)
-LOOKED_AT = 10_000  # files of a folder without videos by class
+LOOKED_AT = 10_000  # files of a folder without class folders
 EXPECTED = (
     "expected DIR/CLASS/VIDEO.mp4, DIR/train/CLASS/VIDEO.mp4 (and test/, val/), "
     "or DIR/labels.csv with columns path and label"
@@ -36,13 +36,13 @@ class OwnVideo:
 
     path: str  # from the root
     label: str  # name of its class
-    split: str | None = None  # split by the folder's name, None if the folder has no splits; or its fold
-    columns: Mapping[str, str] = field(default_factory=dict)  # all that a table says of it, by column
+    split: str | None = None  # split or fold; None if the folder has no splits
+    columns: Mapping[str, str] = field(default_factory=dict)  # cells of its row in the table, by column
 
 
 @dataclass(frozen=True)
 class OwnVideos:
-    """Videos of a folder, with paths from ``root``; where they were found, in words; other files, counted by kind."""
+    """Videos with paths relative to ``root``, where they were found (in words), and counts of unused files."""
 
     videos: Sequence[OwnVideo]
     found: str
@@ -56,10 +56,10 @@ class OwnVideos:
 
 
 def find_videos(place: Path) -> OwnVideos:
-    """Look for videos in the ways that people keep them: in a folder, or as a table lists them.
+    """Find videos in class folders, with or without splits, or by a table.
 
     Raises:
-        UserError: there is no such folder, or no video in two classes; a table is wrong, or of another task.
+        UserError: there is no such folder, or fewer than two classes; a table is wrong, or for another task.
     """
     if place.is_file() and place.suffix.lower() in TABLES:
         found = _of_tables(place.parent, {place: None})
@@ -78,7 +78,7 @@ def find_videos(place: Path) -> OwnVideos:
 
 
 def _refuse_links(found: OwnVideos) -> None:
-    """Refuse a file that is there twice, by a link or another spelling: it would be both trained and tested on."""
+    """Refuse a file that is listed twice, by a link or another spelling: it could be in training and test."""
     seen: dict[str, str] = {}
     for video in found.videos:
         if (other := seen.setdefault(os.path.realpath(found.root / video.path), video.path)) is not video.path:
@@ -86,7 +86,7 @@ def _refuse_links(found: OwnVideos) -> None:
 
 
 def _unused(root: Path, used: Collection[Path]) -> Counter[str]:
-    """Count the files below a folder that are not used, by ending and, outside of class folders, by folder."""
+    """Count the unused files below a folder by ending and, outside class folders, by folder."""
     counts, classes = Counter[str](), {root, *(path.parent for path in used)}
     for path in files_below(root):
         if path not in used:
@@ -109,10 +109,10 @@ def _what_is_there(root: Path) -> str:
 
 
 def _split_folders(root: Path) -> Mapping[str, Path]:
-    """Return the folders of ``DIR/SPLIT/CLASS/VIDEO``, in any case.
+    """Return the split folders of ``DIR/SPLIT/CLASS/VIDEO``, in any case.
 
-    A folder with videos in folders is a split, one with videos alone a class. Without ``train`` there are splits only
-    if there are no classes beside them.
+    A folder of class folders is a split, a folder of videos a class. Without ``train``, splits count only if no class
+    folders lie beside them.
     """
     folders: dict[str, Path] = {}
     shown = sorted(path for path in root.glob("[!.]*") if path.is_dir())
@@ -147,18 +147,18 @@ def _class_folders(root: Path, tables: Sequence[Path]) -> OwnVideos:
 
 
 def _split_named(name: str) -> str | None:
-    """Return the split that goes by a name, in any case."""
+    """Return the split of this name, in any case."""
     return next((split for split, names in SPLITS.items() if name.lower() in names), None)
 
 
 def _tables_in(root: Path) -> list[Path]:
-    """Return the tables that a folder holds; other text than lists of videos is none."""
+    """Return the tables in a folder; .txt files count only if they list videos."""
     files = sorted(path for path in root.iterdir() if path.suffix.lower() in TABLES and path.is_file())
     return [path for path in files if path.suffix.lower() != ".txt" or all(_columns(path))]
 
 
 def _tables(root: Path, tables: Sequence[Path]) -> OwnVideos | None:
-    """Return the videos of a table of all, or of one for each split."""
+    """Return the videos of one table for all splits, or of one per split."""
     first = {_split_named(path.stem): path for path in reversed(tables)}
     by_split: dict[Path, str | None] = {first[split]: split for split in SPLITS if split in first}
     if "train" not in by_split.values():
@@ -184,7 +184,7 @@ def _header(path: Path) -> list[str]:
 
 
 def _columns(path: Path) -> list[str | None]:
-    """Return the columns of the path and the label, of a table that has them; a list of videos needs no header."""
+    """Return a table's path and label columns, ``None`` for missing ones; a list of videos needs no header."""
     header = _header(path)
     if is_video(header[0]) and len(header) == 2:
         return [PATH[0], LABEL[0]]
@@ -192,13 +192,13 @@ def _columns(path: Path) -> list[str | None]:
 
 
 def _misses(path: Path) -> str:
-    """Say how a table begins, and what it needs to be one of videos."""
+    """Say how a table begins, and which columns it lacks."""
     needs = [name for name, column in zip(("path", "label"), _columns(path), strict=True) if column is None]
     return f"{path.name} begins with {', '.join(_header(path))[:200]!r}; needs a first line with {' and '.join(needs)}"
 
 
 def _of_tables(folder: Path, tables: Mapping[Path, str | None]) -> OwnVideos:
-    """Videos of tables, by the split of each; paths count from the folder, or from what all have in common."""
+    """Return the videos of tables by split; paths are relative to the folder, or to their common parent."""
     videos = [video for path, split in tables.items() for video in _of_table(path, split)]
     places = [os.path.abspath(folder / video.path) for video in videos]
     root = Path(os.path.abspath(folder))

@@ -1,4 +1,4 @@
-"""One image model that all schemes of a comparison start from, as the papers' do."""
+"""One image model that all schemes of a comparison start from, like in the papers."""
 
 from dataclasses import asdict, replace
 from typing import Any
@@ -12,17 +12,17 @@ from lit_video.own_videos.schemes import Rows
 from lit_video.weights.hub import IMAGES, fetch, find
 from lit_video.weights.image_vit import load_image_vit, on_meta, read_image_vit, structure
 
-# the cheapest first; ViViT-4 needs an even number of heads, and the first has three
+# the cheapest first; ViViT-4 needs an even number of heads, and the first model has three
 DEFAULTS = f"{IMAGES}vit_tiny_patch16_224.augreg_in21k", f"{IMAGES}vit_small_patch16_224.augreg_in21k"
 PATCHES = (4, 6, 8, 10, 14)  # patches a side
 COSTS = "which from few videos is far less accurate than in the papers, whose schemes start from an image model"
 
 
 def image_start(weights: str, rows: Rows) -> Start | None:
-    """Return ``timm:NAME``, or for ``auto`` the first default that all rows can start from, downloaded if need be.
+    """Return the start from ``timm:NAME`` or, for ``auto``, from the first default that suits all rows; download it.
 
     Raises:
-        UserError: a row cannot start from it, or it cannot be had; for ``auto`` a line says so, and it is ``None``.
+        UserError: no download, or a row cannot start from it; ``auto`` prints that instead and returns ``None``.
     """
     given = weights != "auto"
     for image in [weights] if given else DEFAULTS[torch.cuda.is_available() :]:

@@ -1,4 +1,4 @@
-"""From a folder of videos to an experiment: looks, divides, measures, chooses, writes, and says every step."""
+"""From a folder of videos to an experiment: inspect, divide, measure, choose, write, and print every step."""
 
 import shlex
 from collections import Counter
@@ -44,10 +44,10 @@ from lit_video.utils.files import write_atomically, write_table
 from lit_video.utils.text import escaped, plural, printable
 from lit_video.video.decoding import decode
 
-VIDEOS = "_videos.csv"  # behind the experiment's name
-SHOWN = 5  # videos that are named
-KINDS = 10  # kinds of files that are not used, likewise
-SEEN = 50  # videos whose pixels are looked at
+VIDEOS = "_videos.csv"  # follows the experiment's name
+SHOWN = 5  # unreadable videos that are named
+KINDS = 10  # kinds of unused files that are named
+SEEN = 50  # videos for the mean and deviation of pixels
 MINUTES = {"CPU": 10.0, "GPU": 30.0}
 ALL = "all"  # the row that trains on all folds
 
@@ -62,9 +62,9 @@ class PlanOptions:
     schemes: Rows | None = None  # rows by name; None for the scheme of the weights, or X-ViT
     start: Start | None = None  # weights to start from; None to start from scratch
     minutes: float | None = None  # minutes of training per run; None for the machine's default
-    group: str | None = None  # column that says which videos belong together, none, or None to look for one
-    folds: bool = False  # True if few videos are all tested, in folds, and all trained on
-    frozen: bool | None = None  # True if a start's backbone is frozen; None: on a CPU
+    group: str | None = None  # column that names groups, none, or None to look for one
+    folds: bool = False  # True to cross-validate if there are few videos
+    frozen: bool | None = None  # True to freeze a start's backbone; None: only on a CPU
 
 
 def _write_experiment(
@@ -77,7 +77,7 @@ def _write_experiment(
     splits: Collection[str | None],
     columns: Collection[str],
 ) -> None:
-    """Write the YAML file, with every choice and its reason on top; beside it lies the table of videos."""
+    """Write the experiment's YAML file, with every choice and its reason on top."""
     path, settings = options.file, nested(choices)
     start = settings["model"].get("image_weights", "scratch")
     began = "" if options.folds else f", all schemes from {'drawn pictures' if start == STILLS else start}"
@@ -116,7 +116,7 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
     """Write the experiment and the table of videos; print what is found and chosen.
 
     Raises:
-        UserError: there is too little, or a group that the options name is not there.
+        UserError: there are too few videos, or the options name a group column that is missing.
     """
     start = options.start
     notes = [f"{len(found.videos)} videos of {len(found.class_names)} classes in {options.place} ({found.found})"]
@@ -147,7 +147,7 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
     model, rows = "XViT", options.schemes or {"xvit": SCHEMES["xvit"]}
     if start and not options.schemes:
         model, rows = start.model, {"finetuned": {"label": f"{start.model}, fine-tuned"}}
-    # every video trains in all folds but its own, and in the model of all
+    # every video trains in all folds but its own, and in the model trained on all
     parts = len(fold_names(counts))
     epoch = parts * len(videos) if parts else counts["train"]
     minutes = options.minutes or MINUTES["GPU" if machine.gpu else "CPU"]
@@ -192,13 +192,13 @@ def _write_videos(file: Path, videos: Sequence[OwnVideo], groups: Sequence[str] 
 
 
 def _pixels(paths: Sequence[Path]) -> tuple[float, float]:
-    """Mean and standard deviation of the first frames of some videos."""
+    """Return mean and standard deviation of some videos' first frames."""
     pixels = np.concatenate([decode(path, [0]).ravel() / 255 for path in paths[:: max(1, len(paths) // SEEN)]])
     return float(pixels.mean()), float(pixels.std())
 
 
 def _fold_rows(rows: Rows, names: list[str]) -> Rows:
-    """Return a row that trains on all folds, and for each fold one that is tested on it and trains on the others."""
+    """Return a row trained on all folds, and for each fold a row tested on it and trained on the others."""
     (row,) = rows.values()
     label, own = row["label"], row.get("set", {})
     tested = {"label": f"{label}, all videos; accuracy of the folds", "set": own | {"data.train_values": names}}
@@ -212,7 +212,7 @@ def _fold_rows(rows: Rows, names: list[str]) -> Rows:
 
 
 def _readable(videos: Sequence[OwnVideo], rows: Mapping[str, VideoInfo], root: Path) -> list[OwnVideo]:
-    """Return the videos that can be read; name the others."""
+    """Return the readable videos; print the others."""
     good, broken = list[OwnVideo](), list[str]()
     for video in videos:
         row = rows[video.path]

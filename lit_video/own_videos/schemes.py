@@ -1,4 +1,4 @@
-"""Attention schemes by the short names that ``finetune`` and ``compare`` know, read without torch."""
+"""Attention schemes by the short names of ``finetune`` and ``compare``, without importing torch."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ SCHEMES: Rows = {
 
 
 def schemes_named(names: str) -> Rows:
-    """Rows of schemes by ``xvit,divided``, or ``MODULE.CLASS`` of one's own, each once.
+    """Return the rows of schemes by name (``xvit,divided``), or by ``MODULE.CLASS`` of one's own, each once.
 
     Raises:
         UserError: there is no such name.

@@ -14,9 +14,9 @@ from lit_video.utils.clip_shape import in_words
 from lit_video.utils.text import as_markdown, markdown_lines, plural
 from lit_video.utils.yaml_files import read_yaml
 
-SURE = 0.025  # one-sided
-MOST = 3  # confusions that are named
-SHOWN = 30  # classes of the table
+SURE = 0.025  # one-sided significance level
+MOST = 3  # confusions listed
+SHOWN = 30  # classes listed
 TEXTS = read_yaml(Path(__file__).with_name("texts.yaml"))
 
 
@@ -47,7 +47,7 @@ def _tested(run_dir: Path) -> tuple[dict[str, Any], Predictions | None]:
 
 
 def headline(run_dir: Path) -> list[str]:
-    """Return the accuracy of a finished run with its interval, that of the most frequent class, and the confusions."""
+    """Return lines on a finished run: accuracy with its interval, most-frequent-class baseline, confusions."""
     result, predictions = _tested(run_dir)
     facts = accuracy_facts(result, predictions) if predictions else ["Not tested."]
     return facts[:-1] if result.get("folds") else facts  # without the temperature
@@ -79,7 +79,7 @@ def _accuracy(result: dict[str, Any], predictions: Predictions | None) -> str:
 
 
 def accuracy_facts(result: dict[str, Any], predictions: Predictions) -> list[str]:
-    """Accuracy with its interval; of each task, that of the most frequent class and confusions; tests in folds."""
+    """Return lines on accuracy with its interval; per task, on baseline and confusions; on cross-validation."""
     right = predictions.hits()
     low, high = share_interval(int(right.sum()), len(right))
     what = f" in {' and '.join(predictions.tasks)}" if len(predictions.tasks) > 1 else ""
@@ -100,7 +100,7 @@ def accuracy_facts(result: dict[str, Any], predictions: Predictions) -> list[str
 
 
 def _facts(task: TaskPredictions) -> list[str]:
-    """Say what always answering the most frequent class gives, if the model is better (McNemar), and confusions."""
+    """Compare the model with always answering the most frequent class (McNemar); list confusions."""
     from scipy.stats import binomtest
 
     often, right = int(np.bincount(task.target).argmax()), task.hits()
@@ -115,6 +115,6 @@ def _facts(task: TaskPredictions) -> list[str]:
 
 
 def class_lines(task: TaskPredictions) -> list[list[str]]:
-    """Name, number of test videos and accuracy in percent of each class that has some."""
+    """Return name, number of test videos and accuracy in percent of each class with test videos."""
     each = zip(task.classes, task.videos, task.class_accuracy(), strict=True)
     return [[name, str(videos), f"{accuracy:.0f}"] for name, videos, accuracy in each if videos]

@@ -35,17 +35,17 @@ NEAR = 1.0  # points from a ceiling
 COLUMNS = ["table", "source", "scale", "rows run", "seeds", "status"]
 
 TEXTS = read_yaml(Path(__file__).with_name("texts.yaml"))
-FOLDER = Path("docs/results")  # has the tables
+FOLDER = Path("docs/results")  # pages of tables
 
-# flags of one run of many, or of a person's choice
+# flags of a single run or a personal choice, left out of a table's command
 OWN = ("--row", "--seeds", "--runs", "--jobs", "--reuse", "--trainer.logger", "--trainer.enable_progress_bar")
 FILES = ("--config", "-c")
 
-COSTS = "cost.json"  # printed by the command below, in the folder of a table and scale
+COSTS = "cost.json"  # output of ``cost --json``, in the folder of a table and scale
 
 
 def pages(experiments: Path, runs: Path) -> dict[Path, str]:
-    """Return REPRODUCE.md as the path ``.``, and the tables of each paper by their path from its folder."""
+    """Return texts by path: REPRODUCE.md as ``.``, each paper's tables by their path relative to its folder."""
     paths = sorted(experiments.glob("*.yaml"))
     if not paths:
         raise UserError(f"--experiments {experiments}: no YAML files there; give the folder of the tables")
@@ -78,7 +78,7 @@ def file_of(paper: str) -> Path:
 
 def _written(parts: Iterable[str]) -> str:
     text = "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
-    return re.sub(r"^\| | \| | \|$", "|", text, flags=re.MULTILINE)  # cells without spaces: a seventh of the page
+    return re.sub(r"^\| | \| | \|$", "|", text, flags=re.MULTILINE)  # cells without spaces save a seventh of the page
 
 
 def _tables(
@@ -113,7 +113,7 @@ def _at_scales(table: Table, runs: Path) -> Iterator[TableRuns]:
 
 
 def _folded(table: Table, section: str, claims: Sequence[Claim]) -> str:
-    """Fold a table's section at a scale beside its own; readers open it."""
+    """Put a table's section at a further scale into a collapsed block."""
     why = next((claim.follow_ups[table.scale] for claim in claims if table.scale in claim.follow_ups), "")
     summary = f"{table.name} at scale {table.scale}{why and f', a follow-up: {why}'}"
     return f'<details markdown="1"><summary>{summary}</summary>\n\n{section}\n\n</details>'
@@ -158,7 +158,7 @@ def _read_costs(folder: Path) -> list[list[str]] | None:
 
 
 def ceilings(summaries: Iterable[dict[str, Any]]) -> str:
-    """List rows that see order and have a seed at the ceiling of blind models; empty where there are none."""
+    """List order-aware rows with a seed at the ceiling of order-blind models; empty if there are none."""
     lines = []
     for data in summaries:
         for row in data["rows"]:
@@ -171,9 +171,9 @@ def ceilings(summaries: Iterable[dict[str, Any]]) -> str:
 
 
 def table_command(table: Table, results: Sequence[Mapping[str, Any]]) -> str:
-    """Return the command of all rows and seeds of a table at a scale, with every further setting that some of them had.
+    """Return the command of all rows and seeds of a table at a scale, with all further flags of its runs.
 
-    A result that was taken from another table's run has that table's command, but for its first file.
+    A result reused from another table adds the flags of that table's command, except its first file.
     """
     seeds = ",".join(map(str, sorted({result["seed"] for result in results})))
     flags = dict.fromkeys(flag for result in results for flag in _further(str(result.get("command", ""))))
@@ -182,7 +182,7 @@ def table_command(table: Table, results: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _further(command: str) -> Iterator[str]:
-    """Yield flags of a recorded command, each with its value, without the table's file and those of one run."""
+    """Yield a recorded command's flags with their values, except the table's file and flags in ``OWN``."""
     words, tables = shlex.split(command), 0
     for word, value in pairwise([*words, "--"]):
         name = word.partition("=")[0]

@@ -16,14 +16,14 @@ from lit_video.utils.text import markdown_lines, natural, plural
 
 T = TypeVar("T")
 HEADER = ["claim", "rows", "paper", "ours", "verdict"]
-OTHERS = "Other tables"  # no paper's
+OTHERS = "Other tables"  # heading of tables without a paper
 PAPER = re.compile(r".*?arXiv:[\d.]+")
 NUMBER = re.compile(r"(Table|Fig\.|section) [\d.]+\w?")
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim judged by the runs at one scale; ``differences`` has those of its pairs, ``None`` where not run."""
+    """A claim judged by the runs at one scale; ``differences`` has one per pair, ``None`` where not run."""
 
     claim: Claim
     scale: str
@@ -33,13 +33,13 @@ class Verdict:
 
     @property
     def words(self) -> str:
-        """The judgement, and the one seed that it rests on."""
+        """The judgement, marked if it rests on one seed."""
         one_seed = self.seeds == 1 and not self.judgement.startswith("not ")
         return f"{self.judgement} in one seed" if one_seed else self.judgement
 
     @property
     def text(self) -> str:
-        """The judgement in words, with the reason why it cannot be made."""
+        """The judgement in words, with the reason if it is not testable."""
         why = self.claim.why_untestable(self.scale) if self.judgement == "not testable here" else ""
         return self.words + (f": {why}" if why else "")
 
@@ -58,17 +58,14 @@ class Verdict:
 
 
 def judged(claims: Sequence[Claim], measured: Mapping[str, Mapping[str, Measured]]) -> list[list[Verdict]]:
-    """Return the verdict of each claim, and after it those of its follow-ups.
-
-    ``measured`` holds the runs by table and scale.
-    """
+    """Return each claim's verdict, then those of its follow-ups; ``measured`` holds the runs by table and scale."""
     found = []
     for claim in claims:
         of_table = measured.get(claim.table.name, {})
         scales = [scale for scale in of_table if claim.about(scale)]
         main = next(filter(claim.decides, scales), claim.scale)
         first, *others = [_verdict(claim, of_table, scale) for scale in dict.fromkeys([main, *scales])]
-        # a follow-up has rows that other claims are about
+        # a follow-up may have run only rows of other claims
         found.append([first, *(one for one in others if one.judgement != "not run" and any(one.differences))])
     return found
 
@@ -96,9 +93,9 @@ def _verdict(claim: Claim, of_table: Mapping[str, Measured], scale: str) -> Verd
 
 
 def measured(runs: Sequence[tuple[TableRuns, Mapping[str, Any]]]) -> dict[str, dict[str, Measured]]:
-    """Return the runs to judge claims by, by table and scale, from runs and their summaries.
+    """Return the runs that claims are judged by, by table and scale.
 
-    Rows count as blind on a data set that has a ceiling for them.
+    Rows count as blind to order only on a data set with a ceiling for blind models.
     """
     found: dict[str, dict[str, Measured]] = {}
     for read, data in runs:
@@ -108,9 +105,9 @@ def measured(runs: Sequence[tuple[TableRuns, Mapping[str, Any]]]) -> dict[str, d
 
 
 def by_paper(tables: Sequence[tuple[Table, T]], claims: Sequence[Claim]) -> dict[str, list[list[tuple[Table, T]]]]:
-    """Return what belongs to each paper's tables: in its order, a table's scales together, its own one first.
+    """Group items by paper and by table, tables in the paper's order, each with its own scale first.
 
-    The papers are in the order of the claims, others behind them; last the tables of none, as :data:`OTHERS`.
+    Papers are in the order of the claims, then other papers, then tables without a paper, as :data:`OTHERS`.
     """
     first = [claim.source for claim in claims]
     papers: dict[str, dict[str, list[tuple[Table, T]]]] = {}
@@ -126,7 +123,7 @@ def paper_of(table: Table) -> str:
 
 
 def number_of(table: Table) -> str:
-    """Return the paper's name of its table, such as ``Table 2a``; empty for none."""
+    """Return the paper's number of a table, such as ``Table 2a``; empty without."""
     found = NUMBER.search(table.source)
     return found[0] if found else ""
 
@@ -162,7 +159,7 @@ def tally(found: Sequence[Sequence[Verdict]]) -> str:
 
 
 def of_table(read: TableRuns, data: Mapping[str, Any]) -> list[str]:
-    """Return a line for each claim about a table, judged by its runs at their scale; beginning with their number."""
+    """Return the tally and a line for each claim about a table, judged by its runs at their scale."""
     claims = [claim for claim in read_claims(read.table.path.parent) if claim.table.name == read.table.name]
     found = judged(claims, measured([(read, data)]))
     verdicts = [one for each in found for one in each if one.scale == read.table.scale and any(one.differences)]

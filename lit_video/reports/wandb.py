@@ -1,4 +1,4 @@
-"""The W&B workspace and report that compare the rows of tables; runs record every key in them (wandb_logger.py)."""
+"""W&B workspace and report that compare the rows of tables, by keys that wandb_logger.py records."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -63,14 +63,14 @@ def report(tables: Sequence[Table], entity: str, project: str) -> wr.Report:
         blocks += [
             wr.H2(f"{table.title} ({table.name})"),
             wr.P(f"Source: {table.source or 'none'}. Scale: {table.scale}."),
-            wr.CodeBlock(f"lit_video fit --config {table.path}", language="markdown"),  # no shell there
+            wr.CodeBlock(f"lit_video fit --config {table.path}", language="markdown"),  # W&B has no shell highlighting
             wr.PanelGrid(runsets=[runs], panels=[panel for some in panels([table], "row").values() for panel in some]),
         ]
     return wr.Report(project=project, entity=entity, title=NAME, blocks=blocks, width="fluid")
 
 
 def panels(tables: Sequence[Table], by: str) -> dict[str, list[Any]]:
-    """Panels over the runs of some tables by section; ``by`` is the config key that groups runs."""
+    """Build panels over the runs of some tables, by section; ``by`` is the config key that groups runs."""
     metrics = list(dict.fromkeys(table.metric for table in tables))
     papers = [f"paper/{key}" for key in metrics if any(key in row.paper for table in tables for row in table.rows)]
     group = {"groupby": wr.Config(by), "groupby_aggfunc": "mean", "aggregate": True}

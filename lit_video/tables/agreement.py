@@ -17,7 +17,7 @@ VERDICTS: dict[int, Verdict] = {1: "supported", -1: "contradicted", 0: "undecide
 def row_predictions(
     table: Table, runs: Path, measured: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> dict[str, list[Predictions]]:
-    """Return the predictions of each row by seed, of rows that kept all of them, for the same videos as the first."""
+    """Return predictions by row and seed, of rows that kept all and have the same test videos as the first row."""
     by_row: dict[str, list[Predictions]] = {}
     first: Predictions | None = None
     for row in table.rows:
@@ -32,10 +32,7 @@ def row_predictions(
 
 
 def comparable(by_row: Mapping[str, Sequence[Predictions]], metric: str) -> dict[str, Hits]:
-    """Return whether each video is right in the table's metric, by row and seed.
-
-    Nothing for a metric that is no top-1 accuracy over the whole test, since it counts something else.
-    """
+    """Return hits per video by row and seed; empty unless the metric is top-1 accuracy over the whole test."""
     if not (metric.startswith("test/") and metric.endswith("_top1")):
         return {}
     return {name: [one.hits(metric) for one in seeds] for name, seeds in by_row.items()}
@@ -50,13 +47,11 @@ def _same_test(one: Predictions, other: Predictions) -> bool:
 def row_pairs(
     paper: Mapping[str, float], ours: Mapping[str, float], hits: Mapping[str, Hits], unordered: bool = True
 ) -> list[dict[str, Any]]:
-    """Return pairs of the rows that were run, as plain data: first the row with the paper's higher number, else ours.
+    """Return pairs of rows that were run, as plain data; first the row with the paper's (else our) higher number.
 
-    Each has our paired ``difference`` with its interval, ``None`` without predictions of both rows, and that of the
-    ``paper``. The paper's order is supported or contradicted where the interval excludes zero, else undecided.
-
-    ``ours`` are means, of the rows that were run; with ``unordered`` rows are compared, too, that the paper has no
-    order of.
+    Each has our paired ``difference`` with its interval (``None`` without predictions of both) and the ``paper``'s. The
+    paper's order is supported or contradicted where the interval excludes zero, else undecided. ``ours`` are means of
+    the rows that were run. With ``unordered``, pairs without an order in the paper are compared too.
     """
     pairs = []
     for one, other in combinations(ours, 2):
@@ -80,8 +75,8 @@ def agreement_summary(
 ) -> dict[str, Any]:
     """Return how far our runs agree with a paper on the order of rows, as plain data.
 
-    ``tau`` is Kendall's over the ``rows`` that were run; ``orderings`` are the :func:`row_pairs` that the paper has an
-    order of, whose verdicts are counted.
+    ``tau`` is Kendall's over the ``rows`` that were run; ``orderings`` are the :func:`row_pairs` with an order in the
+    paper; their verdicts are counted.
     """
     rows = [row for row in paper if row in ours]
     orderings = [pair for pair in pairs if pair["verdict"]]
@@ -91,7 +86,7 @@ def agreement_summary(
 
 
 def sentences(data: Mapping[str, Any]) -> list[str]:
-    """Say how far our runs agree with the paper; nothing for a table without an order of the paper's."""
+    """Say how far our runs agree with the paper; nothing if the paper orders no rows."""
     result = data["agreement"]
     if not result["orderings"]:
         return []

@@ -29,7 +29,7 @@ class Measured:
     """A table's runs at a scale."""
 
     hits: Mapping[str, Hits]  # by row, see agreement.comparable
-    blind: Set[str] = frozenset()  # rows that cannot beat the data set's ceiling of models blind to order
+    blind: Set[str] = frozenset()  # rows blind to order, which cannot beat the data set's ceiling for such models
 
 
 @dataclass(frozen=True)
@@ -40,14 +40,14 @@ class Claim:
     source: str
     table: Table  # with the paper's numbers of the data set that the claim is about
     pairs: list[tuple[str, str]]  # names of rows, better first
-    margin: float | None  # points within which both are as good; None where the first must be better
-    untestable: Mapping[str, str]  # why our data cannot decide it, by the beginning of a scale's name
-    scale: str  # the table's own: its runs decide where there are none on the paper's data set
+    margin: float | None  # points within which both are equally good; None: the first must be better
+    untestable: Mapping[str, str]  # why our data cannot decide it, by prefix of a scale's name
+    scale: str  # the table's own, decisive if nothing was run on the paper's data set
     follow_ups: Mapping[str, str] = field(default_factory=dict)  # further scales, and why they were run
     differs: str = ""  # why scales answer it differently
 
     def paper(self) -> list[tuple[float, float]]:
-        """Return the paper's numbers of each pair, and none for a figure that prints no number."""
+        """Return the paper's numbers of each pair; empty for a figure that prints no number."""
         rows = [(self.table.row(first), self.table.row(second)) for first, second in self.pairs]
         return [(a.paper[self.table.metric], b.paper[self.table.metric]) for a, b in rows if a.paper and b.paper]
 
@@ -83,12 +83,12 @@ def read_claims(experiments: Path) -> list[Claim]:
 def judge(claim: Claim, runs: Measured, scale: str = "") -> tuple[Judgement, list[Interval | None]]:
     """Judge a claim by the runs at a scale.
 
-    A claim of a better row is supported where every pair's difference is above 0, contradicted where one is below; a
-    claim of rows within a margin where every difference is inside it (an equivalence test), or one outside. P-values of
-    its pairs are corrected for their number (Holm), at 2.5 % on each side.
+    A better row is supported if every pair's difference is above 0, contradicted if one is below. Equally good rows are
+    supported if every difference is within the margin (an equivalence test), contradicted if one is outside. P-values
+    of the pairs are corrected for their number (Holm), at 2.5 % on each side.
 
     Returns:
-        The verdict, and the difference of each pair, ``None`` of pairs that were not run.
+        The verdict, and the difference of each pair, ``None`` for pairs that were not run.
     """
     hits = runs.hits
     differences = [
@@ -150,6 +150,6 @@ def _pairs(where: str, table: Table, given: Any) -> list[tuple[str, str]]:
 
 
 def _holds_in_the_paper(where: str, claim: Claim) -> None:
-    for (first, second), (a, b) in zip(claim.pairs, claim.paper(), strict=False):  # a figure prints none
+    for (first, second), (a, b) in zip(claim.pairs, claim.paper(), strict=False):  # a figure has no numbers
         if a <= b if claim.margin is None else abs(a - b) > claim.margin:
             raise UserError(f"{where}: the paper has {a} for {first} and {b} for {second}: it does not claim this")

@@ -1,4 +1,4 @@
-"""Reading of a table from an experiment's YAML file and the overlays of a scale."""
+"""Read a table from an experiment's YAML file and the overlays of a scale."""
 
 import re
 import unicodedata
@@ -18,21 +18,21 @@ from lit_video.utils.yaml_files import find_config, read_yaml
 
 TABLE_KEYS = {"title", "source", "data_set", "scale", "metric", "family", "set", "at", "rows", "reported"}
 ROW_KEYS = {"label", "family", "set", "at", "paper", "published"}
-ORIGIN = "table.yaml"  # beside runs
+ORIGIN = "table.yaml"  # beside the rows' folders
 REPORTED_KEYS = {"label", "paper", "published"}
 
 
 def read_table(configs: Sequence[str | Path], recipe: str | None = None) -> Table:
-    """Read the table of an experiment: of the first file that has a ``table`` section; further files are overlays.
+    """Read the table of an experiment, from the first file with a ``table`` section; later files are overlays.
 
-    Files without a table make a table of one row, named ``run``. A row's settings are, the later ones winning: the
+    Files without a table make a table of one row, named ``run``. Sources of a row's settings, later ones winning: the
     overlays' recipe for its family; the table's ``set``, and its ``at`` for this scale (``ssv2``), then for the scale
     with this recipe (``ssv2-released``); the row's own ``set`` and ``at``.
 
     Args:
         configs: the files, or names of this package's, in the order of their flags.
         recipe: name in the overlays' ``recipes``, such as ``paper`` or ``released``; ``None`` for the first. Rows of
-            another family than the table's that do not have it take their first.
+            another family without this recipe take that family's first.
 
     Raises:
         UserError: a file, its name, or its ``table`` or ``recipes`` section is wrong, or has no such recipe.
@@ -68,8 +68,8 @@ def read_table(configs: Sequence[str | Path], recipe: str | None = None) -> Tabl
 def table_at(path: Path, scale: str) -> Table:
     """Read a table as it was run at a scale, from the name of the scale's folder.
 
-    Overlays are read from ``scale/`` beside the table, because the paper's numbers are those of the scale's data set;
-    a scale without overlays keeps its name.
+    Overlays in ``scale/`` beside the table decide which data set's numbers of the paper are shown; a scale without
+    overlays keeps its name.
     """
     base, _, recipe = scale.rpartition("-")
     for named, chosen in ((scale, None), (base, recipe)):
@@ -98,7 +98,7 @@ def _recipes(contents: Mapping[Path, Mapping[str, Any]]) -> dict[Path, Recipes]:
 
 @dataclass(frozen=True)
 class _Reader:
-    """Rows of a table's section at the scales named, with the recipes of the overlays."""
+    """Reader of the rows in a table's section, at some scales, with the recipes of the overlays."""
 
     path: Path
     section: Mapping[str, Any]
@@ -115,7 +115,7 @@ class _Reader:
 
     @property
     def data_set(self) -> str:
-        """The scale named by the paper's numbers, or for the whole table: one of these scales, else the first."""
+        """Data set of the paper's numbers: the first of these scales that the table names, else the first named."""
         papers = [row.get("paper", {}) for row in self.section.get("rows", {}).values() if row]
         of_table = [str(self.section["data_set"])] if "data_set" in self.section else []
         named = [*of_table, *(key for paper in papers for key, value in paper.items() if isinstance(value, dict))]
@@ -160,7 +160,7 @@ class _Reader:
             names = recipes[family]
             chosen = self.recipe or next(iter(names))
             if chosen not in names and family != self.section.get("family"):
-                chosen = next(iter(names))  # a row of another paper, which may have been released once only
+                chosen = next(iter(names))  # another paper's row may have one recipe only
             if chosen not in names:
                 raise UserError(f"--recipe {chosen}: {path}: recipes.{family} has none; it has {', '.join(names)}")
             settings |= names[chosen]
@@ -208,13 +208,13 @@ def _refuse_unknown(path: Path, where: str, content: Mapping[str, Any], allowed:
 
 
 def folder_name(text: str) -> str:
-    """Return a name that :func:`check_folder_name` takes, near to the text; empty if it has no such letter."""
+    """Return a valid folder name close to the text; empty if no valid character is left."""
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     return re.sub(r"[^A-Za-z0-9_.+-]+", "-", plain).strip("-.+")[:80]
 
 
 def check_folder_name(path: Path, where: str, name: str) -> None:
-    """Refuse a name of a folder of runs that would leave the runs folder or trip a shell."""
+    """Refuse a folder name that would leave the runs folder or need quoting in a shell."""
     if not re.fullmatch(NAME, name):
         raise UserError(
             f"{path}: {where}{name!r} becomes a folder: expected letters, digits and _ - . + only (at most 100), "
@@ -223,13 +223,13 @@ def check_folder_name(path: Path, where: str, name: str) -> None:
 
 
 def write_origin(scale_dir: Path, configs: Sequence[Path], recipe: str | None) -> None:
-    """Keep the files of a table, and the recipe, in the folder of its scale, which runs of all rows and seeds share."""
+    """Record a table's files and recipe in the folder of its scale, shared by runs of all rows and seeds."""
     content = {"configs": [str(path.resolve()) for path in configs], "recipe": recipe}
     write_atomically(scale_dir / ORIGIN, yaml.safe_dump(content, sort_keys=False), shared=True)
 
 
 def read_origin(scale_dir: Path) -> Table | None:
-    """Read the table from the files that it was run from, as they are now; ``None`` where they are gone."""
+    """Read a scale's table from its recorded files, as they are now; ``None`` if any is gone."""
     try:
         content = read_yaml(scale_dir / ORIGIN)
         configs = [Path(path) for path in content["configs"]]

@@ -13,7 +13,7 @@ from lit_video.utils.text import as_markdown, markdown_lines, natural, text_tabl
 Format = Literal["text", "json", "markdown"]
 NOT_RUN = "not run"
 PAPER_ONLY = "paper only"
-OWN = "own"  # scale of tables of a user's own videos, which no paper has
+OWN = "own"  # scale of tables of a user's own videos, without a paper
 OTHER_ORDERS = ("reversed/", "shuffled/", "static/")  # orders of a clip's frames, see data.test_orders
 REACH = "; reach: how many frames apart two may be that the scheme can compare, blind: whatever their order"
 
@@ -28,7 +28,7 @@ class Groups:
 
     @property
     def with_reach(self) -> bool:
-        """True if some row's results say what its scheme can compare."""
+        """True if some row's results record its scheme's temporal reach."""
         return any(reach_text(row) for row, _ in self.rows)
 
     @property
@@ -52,7 +52,7 @@ def render(data: dict[str, Any], form: Format, pairs: bool = False) -> str:
 
 
 def main_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
-    """Return title, header and body: the table's metric, the paper's, the table's with frames in other orders."""
+    """Return title, header and body: the table's metric, the paper's metrics, tests with other frame orders."""
     rows = [(row, PAPER_ONLY) for row in data["reported"]] + [(row, NOT_RUN) for row in data["rows"]]
     numbers = [(key, value) for row, _ in rows for key, value in row["metrics"].items()]
     printed = sorted({key for key, value in numbers if value["paper"] is not None})

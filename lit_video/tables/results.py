@@ -18,7 +18,7 @@ OF_ROW = ("params", "views", "test_videos", "global_batch", "steps")
 SEED = "seed_everything"  # seeds of one row may differ in this setting only
 OPTIMIZATION = "model.init_args.optimization"  # settings that models of all classes have
 COMPARED: set[Kind] = {"data", "longer", "test", "training"}  # differences of runs that cannot be compared
-# settings by which a row has other videos than the table, as a fold has
+# settings that give a row (a fold) other videos than the table
 VALUES = tuple(f"data.{name}" for name in data_names("folds"))
 
 
@@ -36,10 +36,10 @@ def measured_rows(table: Table, runs: Path, seeds: Sequence[int] | None = None) 
 
 
 def refuse_apart(table: Table, runs: Path, row: str, now: Identity, where: str) -> None:
-    """Refuse to train a row without its settings, or otherwise than finished rows that it is compared with.
+    """Refuse to train a row that lacks its settings, or that differs from finished rows of its table.
 
-    It may train longer, because the others can follow, unless they are packed without a checkpoint. ``where`` names the
-    origin of its settings in the message.
+    Training longer is allowed because the others can follow, unless they are packed (without a checkpoint). ``where``
+    names the origin of the settings in the message.
     """
     beside = []
     for folder in _folders(table, runs):
@@ -81,7 +81,7 @@ def _refuse_apart(
 def _apart(table: Table, other: Mapping[str, Any], one: Mapping[str, Any]) -> list[Difference]:
     """Return the differences that keep two runs of a table from being compared.
 
-    Weights of two rows count by their name, since each machine trains its own image model.
+    Weights of two rows are compared by name only, since each machine trains its own image model.
     """
     first, second = table.row(other["row"]), table.row(one["row"])
     was, now = Identity(**other["identity"]), Identity(**one["identity"])

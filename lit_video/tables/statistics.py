@@ -43,13 +43,13 @@ class Interval:
 
 
 def paired_difference(first: Hits, second: Hits) -> Interval:
-    """Return the accuracy of one row less that of another, with an interval over test videos and seeds.
+    """Return the accuracy of one row minus another's, with an interval over test videos and seeds.
 
-    Welch's interval: the squared error is the sum of the variance over videos of their differences, and of each row's
-    variance over seeds, each divided by its number; freedom by Welch and Satterthwaite (Welch, 1947). A variance
-    over both videos and seeds is counted in both, so that fewer than 5 % of intervals miss
-    (``tests/tables/test_statistics.py``). With one seed the interval covers these two trained models only.
-    Each row has, by seed, whether it is right on each test video, ``(videos,)``, in the same order for both.
+    Welch's interval: the squared error sums the variance of the differences over videos and each row's variance over
+    seeds, each divided by its sample size, with Welch-Satterthwaite degrees of freedom (Welch, 1947). A variance over
+    both videos and seeds is counted twice, so fewer than 5 % of intervals miss (``tests/tables/test_statistics.py``).
+    With one seed the interval covers these two trained models only. Both rows have, by seed, whether each test video is
+    right, ``(videos,)``, in the same order.
     """
     from scipy.special import stdtrit
 
@@ -74,7 +74,7 @@ def share_interval(right: int, videos: int) -> tuple[float, float]:
 
 
 def holm(chances: Sequence[float], level: float = (1 - CONFIDENCE) / 2) -> list[bool]:
-    """Return which null hypotheses are rejected, with at most ``level`` of a wrong rejection (Holm, 1979)."""
+    """Return which null hypotheses are rejected, at a family-wise error of at most ``level`` (Holm, 1979)."""
     rejected = [False] * len(chances)
     for rank, i in enumerate(np.argsort(chances, kind="stable")):
         if chances[i] > level / (len(chances) - rank):
@@ -93,10 +93,10 @@ def kendall_tau(paper: Sequence[float], ours: Sequence[float]) -> float | None:
 
 
 def calibration_error(confidence: NDArray[np.floating], hits: NDArray[np.bool_], bins: int = 15) -> float:
-    """Return the expected calibration error in percent: the distance of accuracy from confidence, the mean over videos.
+    """Return the expected calibration error in percent: the distance of accuracy from confidence, mean over videos.
 
-    Videos ``(videos,)`` are sorted into ``bins`` of equal width by the probability of the predicted class, which is
-    right where ``hits`` says so (Guo et al., arXiv:1706.04599).
+    Videos ``(videos,)`` are binned by ``confidence``, the predicted class's probability, into ``bins`` of equal width;
+    ``hits`` is True where the prediction is right (Guo et al., arXiv:1706.04599).
     """
     confidence = confidence.astype(np.float64)
     index = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)

@@ -21,7 +21,7 @@ class TableRuns:
 
     table: Table  # at their scale
     results: Mapping[str, Sequence[dict[str, Any]]]  # see results.measured_rows
-    predictions: Mapping[str, Sequence[Predictions]]  # for the same videos; of rows that kept all of them
+    predictions: Mapping[str, Sequence[Predictions]]  # of rows that kept all, for the same videos
     hits: dict[str, Hits]  # see agreement.comparable
 
 
@@ -35,7 +35,7 @@ def read_runs(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> T
 def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None, pairs: bool = True) -> dict[str, Any]:
     """Read a table's runs and summarise them as plain data: the paper's numbers beside ours.
 
-    ``runs`` is their folder, or one of packs; ``seeds`` ``None`` are all; ``pairs`` compares all rows, 20 ms each.
+    ``runs`` is a folder of runs or of packs; ``seeds``: ``None`` for all; ``pairs`` compares all rows, 20 ms each.
 
     Returns:
         ``table``, ``scale``, ``title``, ``source``, ``metric``; ``rows`` (``name``, ``label``, ``params``, ``gmacs`` of
@@ -88,7 +88,6 @@ def row_summary(row: Row, of_seeds: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _compared(paper: float | None, ours: list[float]) -> dict[str, float | None]:
-    """Return a metric as plain data: the paper's; our mean over seeds, its standard deviation, the lowest seed's."""
     return {
         "paper": paper,
         "ours": mean(ours) if ours else None,
@@ -98,5 +97,5 @@ def _compared(paper: float | None, ours: list[float]) -> dict[str, float | None]
 
 
 def papers_own(key: str) -> bool:
-    """Return whether a number is of another data set than the run's, so that no run measures it (``K400 top-1``)."""
+    """Return whether a paper's number is for another data set, so that no run measures it (``K400 top-1``)."""
     return "/" not in key

@@ -10,11 +10,11 @@ from lit_video.errors import UserError
 from lit_video.utils.text import did_you_mean
 
 METRIC = "test/video_top1"
-OF_RUN = "run:"  # before TABLE/SCALE/ROW, whose run with the same seed has the weights to start from
+OF_RUN = "run:"  # prefix of TABLE/SCALE/ROW: start from the weights of its run with the same seed
 
 
 def short_key(key: str) -> str:
-    """Return a key of resolved settings as tables and flags have it: ``model.window``, ``model``."""
+    """Return a resolved setting's key in the form of tables and flags: ``model.window``, ``model``."""
     return key.replace(".init_args", "").removesuffix(".class_path")
 
 
@@ -24,7 +24,7 @@ def data_sets(scale: str) -> set[str]:
 
 
 def _holds(wanted: Any, found: Any) -> bool:
-    """Return whether a setting holds in resolved ones; classes by their last name, schemes by FILE.py:CLASS too."""
+    """Return whether a resolved value matches; classes match by last name, schemes by FILE.py:CLASS too."""
     if not isinstance(wanted, str):
         return isinstance(wanted, dict) or bool(found == wanted)
     if wanted.startswith(OF_RUN):
@@ -40,14 +40,14 @@ class Row:
 
     name: str
     label: str
-    settings: dict[str, Any]  # at the table's scale: of the recipe, the table and the row, the later ones winning
-    paper: dict[str, float]  # by metric; of data sets other than the scale's as ``K400 top1``
+    settings: dict[str, Any]  # at the table's scale: recipe, table and row, later ones winning
+    paper: dict[str, float]  # by metric; for data sets other than the scale's as ``K400 top1``
     published: dict[str, str] = field(default_factory=dict)  # the cost that the paper prints
 
     def differs(self, other: "Row", key: str) -> bool:
-        """Return whether two rows differ in a setting, by its key in resolved settings, or in one that holds it."""
+        """Return whether two rows differ in a resolved setting, or in one that contains it."""
         parts = short_key(key).split(".")
-        # from model.x on, or model alone
+        # the key and its prefixes of two parts or more
         wholes = [".".join(parts[:n]) for n in range(min(2, len(parts)), len(parts) + 1)]
         return any(self.settings.get(each) != other.settings.get(each) for each in wholes)
 
@@ -67,10 +67,7 @@ class Table:
     data_set: str = ""  # scale of the paper's numbers; empty for a table without any
 
     def overridden(self, row: Row, flat: Mapping[str, Any]) -> str:
-        """Say which setting that tells rows apart is not the row's in a run's flat settings, the first one.
-
-        Empty where there is none.
-        """
+        """Describe the first setting that tells rows apart and that a run's settings override; empty if none."""
         names = {short_key(key): value for key, value in flat.items()}
         for key, wanted in row.settings.items():
             found = names.get(key, wanted)

@@ -1,4 +1,4 @@
-"""Find the tables and scales that have runs below some folders, and read what the page shows of each."""
+"""Find the tables and scales with runs below some folders, and read their contents for the page."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -21,13 +21,13 @@ class Section:
     """A table at a scale."""
 
     read: TableRuns
-    data: dict[str, Any]  # summary, printed by ``table`` too
+    data: dict[str, Any]  # summary, see summary.summarise
     curves: Mapping[str, Sequence[Sequence[Point]]]  # by row, then by seed
-    mistakes: Mapping[str, tuple[list[dict[str, str]], bytes]]  # by row, the first seed's surest ones, with thumbnails
+    mistakes: Mapping[str, tuple[list[dict[str, str]], bytes]]  # by row: first seed's most confident, with thumbnails
 
     @property
     def table(self) -> Table:
-        """At the scale of the runs."""
+        """Table at the scale of the runs."""
         return self.read.table
 
     @property
@@ -39,7 +39,7 @@ class Section:
 def collect(places: Sequence[Path], experiments: Path, damaged: list[UserError] | None = None) -> list[Section]:
     """Read every table and scale with a finished run in some folders, ordered by name.
 
-    A folder is one of runs, or lies in one: the whole table and scale is read then.
+    A folder inside a runs folder stands for its whole table and scale.
     """
     scales = sorted({folder.parents[1] for place in places for folder in _run_folders(place, damaged)})
     sections: dict[tuple[str, str], Section] = {}
@@ -57,7 +57,7 @@ def collect(places: Sequence[Path], experiments: Path, damaged: list[UserError] 
 
 
 def _run_folders(place: Path, damaged: list[UserError] | None) -> list[Path]:
-    """List folders of finished runs, linked and packed ones too, as absolute paths: they have all their names."""
+    """List folders of finished runs, linked and packed ones too, as absolute paths: parents name table and row."""
     folders = run_folders(Path(os.path.abspath(place)), damaged)
     if not folders and not place.exists():
         raise UserError(f"{place}: no such folder; give a runs folder, or one of a table, scale, row or seed in it")

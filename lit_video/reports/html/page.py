@@ -59,7 +59,7 @@ def render_page(
 def _papers(
     sections: Sequence[Section], claims: Sequence[Claim], found: Sequence[Sequence[Verdict]]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the variables of each paper: its verdicts, and its tables, each with its sections at several scales."""
+    """Yield each paper's template variables: its verdicts, and its tables with their sections by scale."""
     anchors = {section.table.name: anchor(section.table) for section in reversed(sections)}
     for paper, tables in by_paper([(section.table, section) for section in sections], claims).items():
         first = [scales[0][0] for scales in tables]
@@ -79,7 +79,7 @@ def _papers(
 
 
 def anchor(table: Table) -> str:
-    """Place of a table at its scale on the page."""
+    """Return the anchor of a table at its scale on the page."""
     return _anchor(f"{table.name}-{table.scale}")
 
 

@@ -24,7 +24,7 @@ QUANTITIES = (
     ("train/loss", "training loss"),
 )
 MISTAKES = 3  # named below a confusion matrix
-NUMBERS = count()  # pictures are numbered through
+NUMBERS = count()  # makes the ids in pictures unique
 Points = Sequence[tuple[float, float]]  # epoch, value
 WIDEST = 100.0  # points, at the ends of the axis of differences
 TICKS = (-50, -10, -1, 0, 1, 10, 50)
@@ -36,7 +36,7 @@ KINDS = {
 
 
 def drawn(figure: Any, description: str) -> dict[str, str]:
-    """Return a matplotlib figure as SVG in the page's colours and font, its ids unique on the page, and its label."""
+    """Return a matplotlib figure as SVG in the page's colours and font, with ids unique on the page."""
     from lit_video.utils.figures import content_of  # takes a second
 
     svg = content_of(figure, "svg", bbox_inches="tight").decode()
@@ -80,7 +80,7 @@ def pairs(section: Section) -> list[dict[str, Any]]:
 
 
 def accuracy(section: Section) -> list[dict[str, Any]]:
-    """Facts and classes of a single model, each of its tasks; nothing where models are compared."""
+    """Return facts and classes of a single model by task; nothing where models are compared."""
     shown = {row: seeds for row, seeds in section.read.predictions.items() if row not in folds(section)}
     if len(section.labels) - len(folds(section)) != 1 or [len(seeds) for seeds in shown.values()] != [1]:
         return []
@@ -93,7 +93,7 @@ def accuracy(section: Section) -> list[dict[str, Any]]:
 
 
 def rows(section: Section) -> dict[str, str] | None:
-    """Draw the rows' accuracies, the paper's beside ours; ``None`` of a single row, or of a single model in folds."""
+    """Draw the rows' accuracies, the paper's beside ours; ``None`` for a single model, also in folds."""
     from lit_video.inference.result_pictures import rows_figure
 
     shown = [*section.data["reported"], *section.data["rows"]]
@@ -108,12 +108,12 @@ def rows(section: Section) -> dict[str, str] | None:
 
 
 def folds(section: Section) -> set[str]:
-    """Rows that are folds, whose tests are those of another row."""
+    """Return the rows that are cross-validation folds of another row."""
     return {name for results in section.read.results.values() for one in results for name in one.get("folds", ())}
 
 
 def groups(section: Section) -> dict[str, Any] | None:
-    """Accuracy by group of classes, means over seeds; ``None`` of a data set without groups."""
+    """Draw accuracy by group of classes, means over seeds; ``None`` without groups."""
     found = measured_groups(section.data["rows"])
     if found is None:
         return None
@@ -123,7 +123,7 @@ def groups(section: Section) -> dict[str, Any] | None:
 
 
 def curves(section: Section) -> list[dict[str, str]]:
-    """Draw each quantity that runs recorded: the mean over seeds, and of validation each seed."""
+    """Draw each recorded quantity: the mean over seeds, and for validation each seed."""
     from lit_video.inference.result_pictures import curves_figure
 
     names, panels = [*section.labels.values()], []
@@ -168,7 +168,7 @@ def confusions(section: Section) -> list[dict[str, Any]]:
 
 
 def mistakes(section: Section) -> list[dict[str, Any]]:
-    """Return each row's surest mistakes, and their thumbnails as the address of a picture; of folds those joined."""
+    """Return each row's most confident mistakes, with thumbnails as a data URI; folds are shown joined."""
     found = {row: shown for row, shown in section.mistakes.items() if row not in folds(section) and shown[0]}
     return [
         {
