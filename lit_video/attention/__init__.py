@@ -15,8 +15,8 @@ a    heads
 c    channels of a head; ``d = a * c``
 ===  ============================================
 
-Class tokens come in three layouts, and each scheme says which it takes: one per frame, ``n = t * (1 + s)``, each before
-its frame's patches; one per clip, ``n = 1 + t * s``, the first token; none, ``n = t * s``.
+Class tokens have three layouts, and each scheme declares its own: ``frame`` (``n = t * (1 + s)``), a class token before
+the patches of each frame; ``clip`` (``n = 1 + t * s``), a first token for the clip; ``none`` (``n = t * s``).
 """
 
 from lit_video.attention.axial import Axial as Axial

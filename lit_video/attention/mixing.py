@@ -21,7 +21,7 @@ PARTS: tuple[Target, ...] = ("query", "key", "value")
 
 @dataclass(frozen=True)
 class MixingPlan:
-    """Plan of the mixing: which channels of which tensors are read from which frames."""
+    """Plan of the mixing: tensors and channels that are read from other frames, and those frames."""
 
     window: int = 1  # t_w: channels are read from frames up to this distance; 0 is spatial-only attention
     boundary: bool = False  # read only the two frames at distance ``window`` ("Bo." in Table 1)
@@ -96,7 +96,7 @@ class Mixing(Scheme):
     k~_{s,t} = [k_{s,t-w}(c_{-w}), ..., k_{s,t+w}(c_w)],  v~ likewise                (Eq. 9)
     y_{s,t}  = sum_{s'} softmax(q_{s,t} . k~_{s',t} / sqrt(c)) v~_{s',t}             (Eq. 10)
 
-    where the channel ranges c_k partition the channels of a head. Frames beyond the clip's ends are zeros.
+    The channel ranges c_k partition the channels of a head. Frames beyond the clip's ends are zeros.
     With ``causal`` (not in the paper) the window is one-sided:
 
     k~_{s,t} = [k_{s,t-1}(c_{-1}), ..., k_{s,t-w}(c_{-w}), k_{s,t}(c_0)],  v~ likewise.

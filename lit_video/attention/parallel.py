@@ -16,7 +16,7 @@ class Parallel(Divided):
     token; each has its own LN.
 
     Shape: ``(b, 1 + t * h * w, d)`` -> same.
-    Source: TimeSformer, arXiv:2102.05095, section 4.7 (0.4 points worse). No code was released; Class token
+    Source: TimeSformer, arXiv:2102.05095, section 4.7 (0.4 points worse). No code was released. Class token
     and W: see :class:`~lit_video.attention.Divided`.
     """
 

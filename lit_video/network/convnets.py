@@ -60,7 +60,7 @@ def convnet(
 ) -> nn.Module:
     """Build a CNN with global average pooling, so that it takes any clip, and without softmax.
 
-    PyTorchVideo pools over a fixed window, which is equal for a model's own clip; its softmax after R(2+1)D and X3D is
+    PyTorchVideo averages over fixed pooling windows, equal for a model's own clip; its softmax after R(2+1)D and X3D is
     left out, since cross entropy takes logits. Arguments: see :class:`lit_video.modules.ConvNet`.
     """
     # imported here: takes a second, and warns

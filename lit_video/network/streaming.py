@@ -19,7 +19,7 @@ class Stream:
 
         aggregate(z_s, ..., z_T),   s = max(1, T - frames + 1),
 
-    where z_1, ..., z_T are the network's frame tokens of frames 1 to T as one clip, and ``frames`` is its clip length.
+    with the network's frame tokens z_1, ..., z_T of frames 1 to T as one clip, and its clip length ``frames``.
     Up to frame ``frames`` these are the network's logits of the clip so far; clips shorter than in training are less
     accurate. Later, tokens also depend on frames before the last ``frames``, as far back as the layers' windows add up
     to; a clip in training has zeros there.

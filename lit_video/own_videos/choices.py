@@ -35,7 +35,7 @@ class Start:
     clips: dict[str, Any]
     probe: Literal["attentive", "frames"] | None = None  # for a frozen backbone; None: train the whole network
     sides: tuple[int, ...] = ()  # sides in pixels that an image model allows
-    given: bool = False  # by a flag: used even if slow
+    given: bool = False  # named by a flag: used even if slow
 
 
 def start_from(weights: str) -> Start:

@@ -71,7 +71,7 @@ def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None, least: in
 
 
 def _signs(videos: Sequence[OwnVideo], columns: Sequence[str]) -> Iterator[tuple[list[str], str, bool]]:
-    """Names of groups, empty where a video has none; what tells them, the surest first; whether it is no guess."""
+    """Yield (group names, explanation, is_certain), most certain first; names are empty for videos without."""
     for column in columns:
         yield [video.columns.get(column, "") for video in videos], f"by the column {column}", True
     stems = [video.path.rpartition("/")[2].rpartition(".")[0] for video in videos]
@@ -109,7 +109,6 @@ def _start(stem: str, label: str) -> str:
 
 
 def _rare(videos: Sequence[OwnVideo], names: Sequence[str], least: int) -> list[str]:
-    """Return the classes that have too few groups."""
     counts = Counter(label for label, _ in {(v.label, name) for v, name in zip(videos, names, strict=True)})
     return [label for label, count in sorted(counts.items()) if count < least]
 

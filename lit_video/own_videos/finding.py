@@ -124,7 +124,6 @@ def _split_folders(root: Path) -> Mapping[str, Path]:
 
 
 def _videos(root: Path, depth: int) -> Iterator[Path]:
-    """Yield the videos at a depth below a folder, sorted, without hidden ones."""
     paths = sorted(root.glob("/".join(["[!.]*"] * depth)))
     return (path for path in paths if is_video(path) and path.is_file())
 
@@ -147,7 +146,6 @@ def _class_folders(root: Path, tables: Sequence[Path]) -> OwnVideos:
 
 
 def _split_named(name: str) -> str | None:
-    """Return the split of this name, in any case."""
     return next((split for split, names in SPLITS.items() if name.lower() in names), None)
 
 

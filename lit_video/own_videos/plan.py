@@ -230,7 +230,6 @@ def _readable(videos: Sequence[OwnVideo], rows: Mapping[str, VideoInfo], root: P
 
 
 def _speed(choices: Sequence[Choice], model: str, rows: Rows, classes: int) -> float:
-    """Return the clips per second of the slowest row."""
     settings, rates = nested(choices), []
     for row in rows.values():
         own = {key.removeprefix("model."): value for key, value in row.get("set", {}).items()}

@@ -120,7 +120,6 @@ def _folded(table: Table, section: str, claims: Sequence[Claim]) -> str:
 
 
 def _line(table: Table, data: dict[str, Any] | None, costs: bool) -> list[str]:
-    """Return a table's line in the list of tables."""
     rows = data["rows"] if data else []
     run = [row for row in rows if row["seeds"]]
     status = ("run" if len(run) == len(rows) else "in part") if data else "costs counted, below" if costs else NOT_RUN

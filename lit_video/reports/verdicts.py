@@ -129,7 +129,6 @@ def number_of(table: Table) -> str:
 
 
 def _place(table: Table, papers: Sequence[str]) -> tuple[Any, ...]:
-    """Return the key that sorts tables."""
     paper, number = paper_of(table), number_of(table)
     known = papers.index(paper) if paper in papers else len(papers)
     kind = ("Table", "Fig.", "section", "").index(number.partition(" ")[0])

@@ -100,6 +100,5 @@ def panels(tables: Sequence[Table], by: str) -> dict[str, list[Any]]:
 
 
 def _runs_of(tables: Sequence[Table]) -> we.And:
-    """Return a filter for the runs of these tables at their scales."""
     names, scales = sorted({table.name for table in tables}), sorted({table.scale for table in tables})
     return we.And(we.Config("table").isin(names), we.Config("scale").isin(scales))

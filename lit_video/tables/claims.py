@@ -61,7 +61,7 @@ class Claim:
         return bool(self.table.data_set) and self.table.data_set in data_sets(scale)
 
     def why_untestable(self, scale: str) -> str | None:
-        """Return why runs at a scale cannot decide the claim; ``None`` where they can, as on its own data set."""
+        """Return why runs at a scale cannot decide the claim; ``None`` if they can, like on its own data set."""
         if self.decides(scale):
             return None
         return next((why for name, why in self.untestable.items() if scale.startswith(name)), None)
@@ -84,8 +84,8 @@ def judge(claim: Claim, runs: Measured, scale: str = "") -> tuple[Judgement, lis
     """Judge a claim by the runs at a scale.
 
     A better row is supported if every pair's difference is above 0, contradicted if one is below. Equally good rows are
-    supported if every difference is within the margin (an equivalence test), contradicted if one is outside. P-values
-    of the pairs are corrected for their number (Holm), at 2.5 % on each side.
+    supported if every difference is within the margin (an equivalence test), contradicted if one is outside. The
+    pairs' p-values are corrected for their number (Holm), at 2.5 % on each side.
 
     Returns:
         The verdict, and the difference of each pair, ``None`` for pairs that were not run.

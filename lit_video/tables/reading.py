@@ -122,7 +122,6 @@ class _Reader:
         return self._shown(named)
 
     def _shown(self, named: Sequence[str]) -> str:
-        """Return the first of these scales that is named, else the first name."""
         return next((scale for scale in self.scales if scale in named), next(iter(named), ""))
 
     def rows(self, key: str, allowed: set[str], default: dict[str, Any]) -> list[Row]:
@@ -169,7 +168,7 @@ class _Reader:
         return settings
 
     def _paper(self, where: str, paper: Mapping[str, Any]) -> dict[str, float]:
-        """Return numbers by metric: as written, or those of this scale's data set, else of the first data set named."""
+        """Return numbers by metric: plain ones, and those for this scale's data set, else for the first one named."""
         for key, value in paper.items():
             for inner, number in value.items() if isinstance(value, dict) else [(None, value)]:
                 name = ".".join(filter(None, (f"{where}.paper", key, inner)))

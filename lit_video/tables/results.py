@@ -23,7 +23,7 @@ VALUES = tuple(f"data.{name}" for name in data_names("folds"))
 
 
 def measured_rows(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dict[str, list[dict[str, Any]]]:
-    """Return the results of every row by seed: of all seeds, or of the given ones."""
+    """Return the results of every row by seed, for all seeds or the given ones."""
     measured: list[tuple[Path, dict[str, Any]]] = []
     firsts: dict[str, tuple[Path, dict[str, Any]]] = {}
     for folder in _folders(table, runs):

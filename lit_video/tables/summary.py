@@ -21,7 +21,7 @@ class TableRuns:
 
     table: Table  # at their scale
     results: Mapping[str, Sequence[dict[str, Any]]]  # see results.measured_rows
-    predictions: Mapping[str, Sequence[Predictions]]  # of rows that kept all, for the same videos
+    predictions: Mapping[str, Sequence[Predictions]]  # rows that kept all of them, for the same videos
     hits: dict[str, Hits]  # see agreement.comparable
 
 

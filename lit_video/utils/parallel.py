@@ -63,6 +63,5 @@ def in_parallel(work: Callable[[Item], Result], items: Sequence[Item], name: str
 
 
 def _start_worker(parent: int) -> None:
-    """Leave signals to the parent, and end when it ends."""
     ignore_stops()
     end_with(parent)

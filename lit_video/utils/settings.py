@@ -1,4 +1,4 @@
-"""Effects of each setting: one list, which a test holds to all constructors and to the command line."""
+"""Effects of each setting, in one list that a test compares with all constructors and the command line."""
 
 from typing import Literal
 

@@ -88,7 +88,6 @@ def _anchor(text: str) -> str:
 
 
 def _content(section: Section, verdicts: Sequence[Sequence[Verdict]]) -> dict[str, Any]:
-    """Return the variables of a section's template."""
     table, name = section.table, (section.table.name, section.table.scale)
     here = [one for _, *follow_ups in verdicts for one in follow_ups if (one.claim.table.name, one.scale) == name]
     _, header, body = main_table(section.data)
