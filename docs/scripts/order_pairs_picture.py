@@ -1,0 +1,85 @@
+"""Draw docs/order_pairs.svg: the classes that rows of two tables give to UTD-MHAD's order pairs, from the packed runs.
+
+python docs/scripts/order_pairs_picture.py
+"""
+
+import os
+import re
+from pathlib import Path
+
+os.environ["MPLBACKEND"] = "agg"
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from lit_video.runs.predictions import TaskPredictions, read_predictions
+from lit_video.tables.reading import read_table
+from lit_video.tables.results import measured_rows
+from lit_video.tables.table import Table
+from lit_video.utils.colours import LIGHT
+from lit_video.utils.figures import content_of
+
+ROOT = Path(__file__).parents[2]
+RUNS = ROOT / "benchmarks/results"
+TABLES = ("timesformer_schemes", "ablation_tw")
+# actions that are each other in reverse or mirrored
+PAIRS = [("swipe_left", "swipe_right"), ("draw_circle_cw", "draw_circle_ccw"), ("sit2stand", "stand2sit")]
+PAIRS += [("throw", "catch")]
+PARTS = {"right": LIGHT["s0"], "its partner": LIGHT["s1"], "another action": LIGHT["rule"]}
+DARK = "@media (prefers-color-scheme: dark) { text { fill: #e6edf3 !important } }"
+
+
+def shares(predictions: TaskPredictions) -> NDArray[np.float64]:
+    """Return the shares in percent of each pair's videos, ``(pairs, parts)``: right, its partner, another action."""
+    found = []
+    for pair in PAIRS:
+        first, second = (predictions.classes.index(name) for name in pair)
+        counts = predictions.confusion
+        right = counts[first, first] + counts[second, second]
+        partner = counts[first, second] + counts[second, first]
+        videos = counts[[first, second]].sum()
+        found.append(100 * np.array([right, partner, videos - right - partner]) / videos)
+    return np.array(found)
+
+
+def measured(table: Table) -> dict[str, NDArray[np.float64]]:
+    """Return every row's shares ``(pairs, parts)`` by its label, means over seeds."""
+    found = {}
+    for row, results in measured_rows(table, RUNS).items():
+        folders = [RUNS / table.name / table.scale / row / f"seed{one['seed']}" for one in results]
+        runs = [read_predictions(folder) for folder in folders]
+        found[table.row(row).label] = np.mean([shares(run.tasks[""]) for run in runs if run], axis=0)
+    return found
+
+
+def draw(rows: dict[str, NDArray[np.float64]]) -> Figure:
+    """Draw a line of bars for each row, a bar for each pair."""
+    figure = Figure(figsize=(11, 1.4 + 0.36 * len(rows)), layout="constrained")
+    all_axes = figure.subplots(1, len(PAIRS), sharey=True)
+    for pair, axes in enumerate(all_axes):
+        left = np.zeros(len(rows))
+        for part, (name, colour) in enumerate(PARTS.items()):
+            values = np.array([of_row[pair, part] for of_row in rows.values()])
+            axes.barh(list(rows), values, left=left, color=colour, label=name)
+            left += values
+        axes.set_title("\n".join(PAIRS[pair]), fontsize=11)
+        axes.set(xlim=(0, 100), xticks=[0, 50, 100], xticklabels=["0", "50", "100 %"])
+        axes.spines[:].set_visible(False)
+        axes.tick_params(length=0)
+    all_axes[0].invert_yaxis()
+    figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+    return figure
+
+
+def main() -> None:
+    """Write the picture, with a transparent background and text that turns light on a dark page."""
+    scale = ROOT / "experiments/scale/utd_mhad.yaml"
+    tables = [read_table([ROOT / f"experiments/{name}.yaml", scale]) for name in TABLES]
+    rows = {label: values for table in tables for label, values in measured(table).items()}
+    content = content_of(draw(rows), "svg", transparent=True).decode()
+    (ROOT / "docs/order_pairs.svg").write_text(re.sub(r'(<style type="text/css">)', rf"\1{DARK}", content, count=1))
+
+
+if __name__ == "__main__":
+    main()
