@@ -1,1 +1,1 @@
-"""Commands: a file each, with its arguments and the function that runs it."""
+"""Commands, a file for each subject: the arguments of each command, and a function that runs it."""
