@@ -25,7 +25,7 @@ class ViTSize:
         mlp_ratio: hidden channels of the MLP over ``width``.
         eps: epsilon of the layer norms; ``None`` for 1e-6.
         gelu: see :class:`~lit_video.network.block.MLP`; ``None`` for the family's.
-        norm_pre: whether a norm precedes the first layer (CLIP, arXiv:2103.00020).
+        norm_pre: whether a norm stands before the first layer (CLIP, arXiv:2103.00020).
         registers: register tokens beside the class token (arXiv:2309.16588).
     """
 

@@ -87,7 +87,7 @@ def at_hand(name: str, costs: str = COSTS) -> bool:
 
 
 WHOLE = 12.0  # seconds; a clip shows only a part of longer videos
-FEW = 200  # training videos; with 40 (people in a room), stills and width 48 got 14 of 19 right; scratch, 96: 8
+FEW = 200  # training videos; on 40 of people in a room width 48 with stills got 14 of 19 right; width 96 from scratch 8
 STILLS = "stills:24576"
 STILLS_SIDE, GPU_SIDE, SIDES = 32, 112, (48, 72, 96, 120)  # pixels of a clip; the last have 4, 6, 8 and 10 patches
 WHY = {STILLS_SIDE: "the size of the drawn pictures that it learns from first", GPU_SIDE: "a GPU"}

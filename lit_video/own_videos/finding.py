@@ -23,7 +23,7 @@ PATH = ("path", "video", "file", "filename", "video_path", "name")
 LABEL = ("label", "class", "category", "action")
 SPLIT = ("split", "subset", "set")
 LIKE_LABELS = re.compile(r"(?:label|class|category|action)_?\d+", re.I)
-LOOKED_AT = 10_000  # files of a folder without class folders
+LOOKED_AT = 10_000  # files counted to describe a folder without class folders
 EXPECTED = (
     "expected DIR/CLASS/VIDEO.mp4, DIR/train/CLASS/VIDEO.mp4 (and test/, val/), "
     "or DIR/labels.csv with columns path and label"
