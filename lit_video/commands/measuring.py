@@ -63,7 +63,7 @@ def cost(arguments: Namespace) -> int:
 
 
 def count_published(model: Published) -> tuple[int, int]:
-    """Count our parameters of a paper's model and multiply-adds of one view, on the meta device (no memory)."""
+    """Count parameters and one view's multiply-adds of our models of a paper, on the meta device (no memory)."""
     import torch
 
     from lit_video import modules
@@ -96,7 +96,7 @@ def profile_arguments(parser: Parser) -> None:
     text = "FILE.py, FILE.py:CLASS or MODULE.CLASS of your own, or the name of a built-in scheme"
     parser.add_argument("scheme", metavar="SCHEME", help=text)
     add_output(parser, "DIR", otherwise="profile/NAME")
-    text = "compare it on your own videos, a folder or a table, in place of the temporal skills"
+    text = "train it on your own videos (a folder or a list) instead of the temporal skills"
     parser.add_argument("--on", type=Path, metavar="VIDEOS", help=text)
     parser.add_argument("--look", action="store_true", help="train nothing")
     add_shared(parser, "--seeds", "--jobs")
@@ -107,8 +107,8 @@ def profile(arguments: Namespace) -> int:
     """Check an attention scheme, show what it sees and costs, and train it on skills.
 
     Draws which tokens see which, and after how many layers; measures parameters, multiply-adds, memory and time beside
-    the built-in schemes; then the accuracy in each skill beside the rows trained alike. Exits with 1 where the scheme
-    breaks its contract.
+    the built-in schemes; then its accuracy in each skill beside rows with the same training. Exits with 1 where the
+    scheme breaks its contract.
     """
     file = arguments.scheme.rpartition(":")[0] if ".py:" in arguments.scheme else arguments.scheme
     existing("no such file", ".py")(file)

@@ -21,7 +21,7 @@ class AnnotatedVideos(VideoDataModule):
     """Base of data sets listed by annotation files; a subclass gives its classes and the files' records.
 
     Args:
-        root: folder of annotations and videos; ``$LIT_VIDEO_DATA/NAME`` lies in the package's data folder.
+        root: folder of annotations and videos; ``$LIT_VIDEO_DATA/NAME`` is NAME in the package's data folder.
         missing: handling of videos that are not on disk, or annotation files shorter than the release: ``fail``
             stops before training, ``skip`` uses the rest. Counts are printed, and saved as ``video_counts`` in
             ``run.json``.
@@ -84,7 +84,7 @@ class AnnotatedVideos(VideoDataModule):
         release = f"{least:,}" if least == most else f"{least:,} to {most:,}"
         what = f"the {split} annotations in {self.root} list {count:,} videos, the release has {release}"
         if count > most or (count < least and self.missing == "fail"):
-            raise UserError(f"data.root: {what}; use the released files, or set data.missing: skip for a part")
+            raise UserError(f"data.root: {what}; use the released files; data.missing: skip accepts fewer")
         if count < least:
             print_once(f"{type(self).__name__}: {what}; {len(self.records(split)):,} are used")
 

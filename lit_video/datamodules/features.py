@@ -30,8 +30,8 @@ class Features:
     """Folder of features of one backbone and one kind of clips: a float16 file ``(views, ...)`` for each video.
 
     A file is named by the digest of its video. Views in order: the centre view (training, validation), random views
-    (training), and the views of a multi-view test. ``random`` and ``evaluation`` are data sets without records; they
-    cut the clips of training, and those of validation and the multi-view test.
+    (training), and the views of a multi-view test. ``random`` cuts training clips,
+    ``evaluation`` those of validation and the multi-view test; neither has records.
     """
 
     def __init__(self, folder: Path, random: ClipDataset, evaluation: Sequence[ClipDataset]) -> None:

@@ -6,12 +6,12 @@ is the product over its steps (arXiv:2005.00928, section 3). Three passes comput
 1. Run the network on the clip and record the weights of every attention (:class:`Recording`).
 2. Run the *routing network*: the same modules, so that tokens are grouped, copied, averaged and shifted as before, but
    linear. Norms and activations are identities, linear layers average their channels, MLPs add nothing, and attention
-   applies the recorded weights. All input tokens are ones, and every sum is divided by its own value. So each token
-   stays one, and each step is a weighted mean of the previous tokens: (I + A) x, with rows that sum to one.
+   applies the recorded weights. All input tokens are ones, and every sum is divided by its detached value. So each
+   token stays one, and each step is a weighted mean of the previous tokens: (I + A) x, with rows that sum to one.
 3. Take the gradient of an output by the input tokens: the output's row of the rollout.
 
 In mixing attention a head's value has channels of several frames: each frame gets relevance by its share of channels.
-Zeros beyond the clip's ends are not tokens; the rest of the step sums to one. Keys of other frames only change the
+Zero padding at the clip's ends gets no share; the other shares sum to one. Keys of other frames only change the
 weights: as in any rollout, relevance follows the values.
 """
 
@@ -36,7 +36,7 @@ POSITIONS = "pos_embed"
 
 
 class Recording(TorchFunctionMode):
-    """Recorder of the weights ``(..., a, m, j)`` of every attention in a computation, in order."""
+    """Recorder of all attention weights ``(..., heads, queries, keys)``, in order."""
 
     def __init__(self) -> None:
         super().__init__()

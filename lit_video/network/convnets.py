@@ -7,10 +7,10 @@ import torch
 from torch import Tensor, nn
 
 Architecture = Literal["c2d", "i3d", "slow", "slowfast", "slowfast_50_50", "r2plus1d", "csn", "x3d"]
-# kernels over time of the four stages' first convolutions; I3D inflates every second block
+# temporal kernels of each block's first convolution, by stage; I3D inflates every second block
 _I3D = (((3, 1, 1),), ((3, 1, 1), (1, 1, 1)), ((3, 1, 1), (1, 1, 1)), ((1, 1, 1), (3, 1, 1)))
 _STILL = ((1, 1, 1), (1, 1, 1), (1, 1, 1), (1, 1, 1))
-# R101 in the SlowFast paper: 6 of the 23 blocks of the fourth stage have kernels over time
+# R101 in the SlowFast paper: 6 of the 23 blocks of res4 have kernels over time
 _HALF = (
     ((1, 1, 1), (1, 1, 1), ((3, 1, 1),) * 6 + ((1, 1, 1),) * 17, (3, 1, 1)),
     ((3, 1, 1), (3, 1, 1), ((3, 1, 1),) * 6 + ((1, 1, 1),) * 17, (3, 1, 1)),
@@ -20,7 +20,7 @@ _HALF = (
 class TwoPathways(nn.Module):
     """SlowFast's input: all frames for the fast pathway, every ``alpha``-th for the slow one.
 
-    Indices match PyTorchVideo and PySlowFast: ``t // alpha`` points from the first frame to the last, truncated.
+    Indices match PyTorchVideo and PySlowFast: ``t // alpha`` even steps from the first frame to the last, rounded down.
 
     Shape: ``(b, 3, t, height, width)`` -> logits ``(b, classes)``; t a multiple of ``alpha``.
     Source: SlowFast, arXiv:1812.03982, section 3.
@@ -60,7 +60,7 @@ def convnet(
 ) -> nn.Module:
     """Build a CNN with global average pooling, so that it takes any clip, and without softmax.
 
-    PyTorchVideo averages over fixed pooling windows, equal for a model's own clip; its softmax after R(2+1)D and X3D is
+    PyTorchVideo's fixed pooling windows give the same at a model's own clip size; its softmax after R(2+1)D and X3D is
     left out, since cross entropy takes logits. Arguments: see :class:`lit_video.modules.ConvNet`.
     """
     # imported here: takes a second, and warns

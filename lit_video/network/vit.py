@@ -44,7 +44,7 @@ class ViTSize:
             raise ValueError(f"width {self.width} is not divisible by heads {self.heads}")
 
     def parts(self) -> dict[str, Any]:
-        """Return the fields in canonical form: ``None`` for defaults of the fields after ``mlp_ratio``."""
+        """Return the fields, with ``None`` for any after ``mlp_ratio`` that equals its default."""
         return {name: None if value in (1e-6, 0) else value for name, value in asdict(self).items()}
 
 
@@ -92,7 +92,7 @@ def init_backbone(module: nn.Module) -> None:
     """Initialise a linear layer with Xavier-uniform weights and zero biases, for ``Module.apply``.
 
     The original ViT's initialisation scales with the width; timm's fixed 0.02, about equal at width 768, is too small
-    for the narrow models of the embedded scale to learn from scratch.
+    for the narrow models of small runs to learn from scratch.
     """
     if isinstance(module, nn.Linear) and not isinstance(module, ZeroLinear):
         nn.init.xavier_uniform_(module.weight)

@@ -49,7 +49,7 @@ def _checked(path: Path, run: dict[str, Any], anywhere: bool) -> dict[str, Any] 
     for key, value in (("table", table), ("scale", scale), ("row", row), ("seed", seed)):
         said = f"seed{result[key]}" if key == "seed" else result[key]
         if said != value and not anywhere:
-            raise ValueError(f"of {key} {said!r}, in the folder of {value!r}")
+            raise ValueError(f"its {key} is {said!r}, its folder says {value!r}")
     for name, value in ({key: result[key] for key in NUMBERS} | result["metrics"]).items():
         if not math.isfinite(value):
             raise ValueError(f"{name} is {value}")
@@ -91,7 +91,7 @@ RUNNING: tuple[State, ...] = ("starting", "image model", "preparing data", "trai
 class Status:
     """State of a run; numbers are 0 while unknown.
 
-    ``queued``: in Slurm's queue. Ends without a result: ``preempted`` (resumes by itself or by the same command),
+    ``queued``: in Slurm's queue. Without a result: ``preempted`` (resumes by itself or by the same command),
     ``stopped`` (Ctrl-C or SIGTERM), ``failed`` (an error).
     """
 
@@ -140,7 +140,7 @@ def find_checkpoint(text: str) -> Path:
 
 def settings_of(checkpoint: Path) -> Path:
     """Return the path of a checkpoint's ``run.json``, which may not exist."""
-    folders = [parent.parent for parent in checkpoint.parents if parent.name == BEST]  # {val/loss} makes a folder
+    folders = [parent.parent for parent in checkpoint.parents if parent.name == BEST]  # {val/loss} nests it
     records = [folder / RUN for folder in (checkpoint.parent, *folders)]
     return next((record for record in records if record.is_file()), records[0])
 
@@ -181,7 +181,7 @@ def owned(run_dir: Path, name: str) -> Iterator[None]:
 
 
 def _refused(error: OSError, run_dir: Path) -> str:
-    advice = "free it, give another --runs, or set TMPDIR"
+    advice = "mend that, give another --runs, or set TMPDIR"
     return f"--runs: cannot write {error.filename or run_dir} ({error.strerror}); {advice}"
 
 

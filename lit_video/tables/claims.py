@@ -13,7 +13,7 @@ from lit_video.tables.table import Table, data_sets
 from lit_video.utils.yaml_files import read_yaml
 
 KEYS = {"claim", "table", "numbers", "better", "as_good", "margin", "untestable", "differs"}
-Judgement = Literal[  # in the order of their counts
+Judgement = Literal[  # in the order of a summary
     "supported",
     "supported by construction",
     "contradicted",
@@ -29,7 +29,7 @@ class Measured:
     """A table's runs at a scale."""
 
     hits: Mapping[str, Hits]  # by row, see agreement.comparable
-    blind: Set[str] = frozenset()  # rows blind to order, which cannot beat the data set's ceiling for such models
+    blind: Set[str] = frozenset()  # rows that ignore the order of frames, whose accuracy this data set caps
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Claim:
     pairs: list[tuple[str, str]]  # names of rows, better first
     margin: float | None  # points within which both are equally good; None: the first must be better
     untestable: Mapping[str, str]  # why our data cannot decide it, by prefix of a scale's name
-    scale: str  # the table's own, decisive if nothing was run on the paper's data set
+    scale: str  # the table's scale; it decides if the paper's data set was not run
     follow_ups: Mapping[str, str] = field(default_factory=dict)  # further scales, and why they were run
     differs: str = ""  # why scales answer it differently
 
@@ -52,7 +52,7 @@ class Claim:
         return [(a.paper[self.table.metric], b.paper[self.table.metric]) for a, b in rows if a.paper and b.paper]
 
     def about(self, scale: str) -> bool:
-        """Return whether runs at a scale are on the claim's data set, or on none of the paper's."""
+        """Return False for runs on another of the data sets that the paper reports on."""
         named = [key for row in self.table.rows for key in row.paper if papers_own(key)]
         return not data_sets(scale) & {key.split()[0].lower() for key in named}
 
@@ -83,7 +83,7 @@ def read_claims(experiments: Path) -> list[Claim]:
 def judge(claim: Claim, runs: Measured, scale: str = "") -> tuple[Judgement, list[Interval | None]]:
     """Judge a claim by the runs at a scale.
 
-    A better row is supported if every pair's difference is above 0, contradicted if one is below. Equally good rows are
+    ``better`` is supported if every pair's difference is above 0, contradicted if one is below. ``as_good`` is
     supported if every difference is within the margin (an equivalence test), contradicted if one is outside. The
     pairs' p-values are corrected for their number (Holm), at 2.5 % on each side.
 
@@ -123,7 +123,7 @@ def _within(differences: Sequence[Interval], margin: float) -> Judgement:
 
 def _read(where: str, experiments: Path, content: Mapping[str, Any], given: Any) -> Claim:
     if not isinstance(given, dict) or not {"claim", "table"} <= given.keys() <= KEYS:
-        raise UserError(f"{where}: expected claim, table, and {', '.join(sorted(KEYS - {'claim', 'table'}))}")
+        raise UserError(f"{where}: expected claim, table, and perhaps {', '.join(sorted(KEYS - {'claim', 'table'}))}")
     if ("better" in given) == ("as_good" in given) or ("margin" in given) != ("as_good" in given):
         raise UserError(f"{where}: expected better, or as_good with margin")
     path = experiments / f"{given['table']}.yaml"
@@ -133,7 +133,7 @@ def _read(where: str, experiments: Path, content: Mapping[str, Any], given: Any)
     why = given.get("untestable") or {}
     untestable = why if isinstance(why, dict) else {"": why}
     if not all(isinstance(text, str) for text in untestable.values()):
-        raise UserError(f"{where}: untestable: expected why, or scales with why; quote a text that has a comma")
+        raise UserError(f"{where}: untestable: give a reason, or one for each scale; quote a text that has a comma")
     text, source, scale = str(given["claim"]), str(content.get("source", "")), read_table([path]).scale
     why = content.get("follow_ups", {}), str(given.get("differs", ""))
     return Claim(text, source, table, pairs, given.get("margin"), untestable, scale, *why)

@@ -57,8 +57,8 @@ class VideoRecord:
 def share_of(records: Sequence[VideoRecord], share: float) -> list[VideoRecord]:
     """Return a share of every class's videos (TimeSformer, Fig. 4), rounded up, in the order of the records.
 
-    A larger share contains a smaller one. The choice depends only on a video's rank within its class, so classes
-    listed in pairs keep whole pairs.
+    A larger share contains a smaller one. Only a video's rank in its class decides, so if the i-th videos of two
+    classes are a pair, both are kept or neither.
     """
     classes: dict[object, list[int]] = defaultdict(list)
     for index, record in enumerate(records):

@@ -18,7 +18,7 @@ from lit_video.utils.text import to_bytes
 from lit_video.video.clips import VideoRecord
 
 PART, PARTS = 2**12, 4  # bytes per part, and parts per file, that a digest reads
-READERS = 16  # on a network disk each reader waits for its answer
+READERS = 16  # many, to hide the latency of a network disk
 NO_END = 2**62
 
 
@@ -57,7 +57,7 @@ def seen(text: str, records: Sequence[VideoRecord]) -> list[bool]:
 
 
 def said(flags: Sequence[bool | None]) -> str:
-    """Return how many videos were trained on, as a note to a metric; empty if none is known."""
+    """Return how many videos were trained on, as a note to a metric; empty if none was."""
     return f"{flags.count(True)} of {len(flags)} trained on" if True in flags else ""
 
 

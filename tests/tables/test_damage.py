@@ -45,10 +45,10 @@ RESULTS = {
     "missing": (lambda path: change_result(path.parent, views=None), "no 'views'"),
     "NaN metric": (key("metrics", '{"test/video_top1": NaN}'), "test/video_top1 is nan"),
     "NaN cost": (key("gmacs", "NaN"), "gmacs is nan"),
-    "another row's": (copied_from("second/seed0"), "of row 'second', in the folder of 'first'"),
-    "another seed's": (copied_from("first/seed1"), "of seed 'seed1', in the folder of 'seed0'"),
-    "another table's": (key("table", '"three"'), "of table 'three', in the folder of 'two'"),
-    "another scale's": (key("scale", '"ssv2"'), "of scale 'ssv2', in the folder of 'default'"),
+    "another row's": (copied_from("second/seed0"), "its row is 'second', its folder says 'first'"),
+    "another seed's": (copied_from("first/seed1"), "its seed is 'seed1', its folder says 'seed0'"),
+    "another table's": (key("table", '"three"'), "its table is 'three', its folder says 'two'"),
+    "another scale's": (key("scale", '"ssv2"'), "its scale is 'ssv2', its folder says 'default'"),
 }
 
 

@@ -42,7 +42,7 @@ def open_video(path: Path) -> InputContainer:
 
 
 def video_stream(container: InputContainer) -> VideoStream:
-    """Return FFmpeg's best video stream, single-threaded, among those with a decoder that are no cover picture."""
+    """Return FFmpeg's best video stream, single-threaded; skip cover pictures and streams without a decoder."""
     best, usual = container.streams.best("video"), Disposition.default
     every = container.streams.video
     videos = [each for each in every if each.codec_context and not each.disposition & Disposition.attached_pic]

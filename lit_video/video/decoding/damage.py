@@ -13,18 +13,19 @@ from typing import NamedTuple
 import numpy as np
 from av.video.stream import VideoStream
 
+from lit_video.utils.text import plural
 from lit_video.video.decoding.container import Seen
 
-JUMP = 10  # least seconds, and usual steps, between frames of a jump: longer than a pause
+JUMP = 10  # a jump is longer than so many seconds and so many usual steps; a pause is not
 DOUBTFUL = 4  # gap in usual steps from which a video is decoded to be sure
 SEVERAL = 1 / 8  # largest share of gaps in a constant rate; with more the rate is variable
-JOINT = 4  # packets before a joint that are intact, though marked as corrupt
+JOINT = 4  # corrupt marks fewer packets before a restart than this are false
 _FREE = {"gif", "apng", "webp"}  # codecs of animations, whose rate varies and whose files lose no packets
 _PAUSING = {"h264", "hevc"}  # codecs of recorders, which skip frames in mp4
 
 
 def spoiled(pts: Sequence[int], keys: Sequence[int], damaged: Collection[int]) -> list[int]:
-    """Return the numbers of frames that damage at the times ``damaged`` makes unusable; all times are ascending.
+    """Return the numbers of frames made unusable by damage at the times ``damaged``; all times are ascending.
 
     A damaged key frame also spoils the group before it, where the damage may have begun unnoticed. Frames before the
     first key frame are unusable, unless there is no key frame.
@@ -91,7 +92,7 @@ def verdict(
     marked = [i for i, packet in enumerate(packets) if packet.is_corrupt]
     starts = joints(packets, base) if marked else {}
     marked = [i for i in marked if not starts.keys() & range(i + 1, i + JOINT)]
-    hurt = {i for j in marked for i in (j, j + 1) if i < len(packets)}  # a parser marks the previous packet
+    hurt = {i for j in marked for i in (j, j + 1) if i < len(packets)}  # FFmpeg may mark one packet too early
     why = "the container marks packets as corrupt" if hurt else "the stream begins inside a group of pictures"
     if not pts and (hurt or not packets[0].is_keyframe):
         return [-1], why, False
@@ -105,7 +106,7 @@ def verdict(
     losses = [i for i in found.after if i not in pauses or times[i + 1] in leading]
     if pts and losses and not (codec in _PAUSING and "mp4" in stream.container.format.name):
         damaged |= {times[i] for i in losses} | ({times[i + 1] for i in losses} - {*keys})
-        why = why if hurt else f"a gap behind frame {losses[0]}, one of {len(losses)}, in an even rate"
+        why = why if hurt else f"behind frame {losses[0]} is the first of {plural(len(losses), 'gap')} in an even rate"
     if frames := spoiled(pts, keys, damaged) if pts else []:
         return frames, why, False
     longest = max((times[i + 1] - times[i] for i in found.after), default=0)
