@@ -52,7 +52,7 @@ def run() -> None:
     """Run the installed command."""
     prepare()
     if isinstance(out := sys.stdout, TextIOWrapper):
-        # file names are printed unchanged; an encoding without ± shows a question mark
+        # in UTF-8 file names keep their bytes; another encoding prints ? for a character that it lacks, such as ±
         errors = "surrogateescape" if out.encoding.lower() == "utf-8" else "replace"
         # argparse hides a full disk's error; with this buffer the last flush raises it
         sys.stdout = os.fdopen(out.fileno(), "w", 2**20, out.encoding, errors, closefd=False)

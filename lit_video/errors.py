@@ -1,7 +1,7 @@
 """Errors for users: what is wrong, where, what to do.
 
 Unfit values raise ``ValueError``, unfit files and settings :class:`UserError`, with the reason in the message.
-Docstrings list the errors of the public API, of decoding, and of any other kind.
+``Raises:`` sections list the errors of the public API and of decoding, and errors of other classes than these two.
 """
 
 

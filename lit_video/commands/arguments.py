@@ -1,4 +1,4 @@
-"""Arguments that several commands share, and their conversion for the packages below."""
+"""Arguments that several commands share, and functions that convert them for other packages."""
 
 import os
 from argparse import ArgumentTypeError, Namespace
@@ -40,7 +40,7 @@ def writing(flag: str, path: Path) -> Iterator[None]:
 
 
 def new_file(flag: str, *endings: str) -> Callable[[str], Path]:
-    """Return an argument type: a file to write with one of the endings (or any), checked before the work."""
+    """Return an argument type: a file to write, checked before the work; without ``endings`` any ending is allowed."""
 
     def checked(text: str) -> Path:
         path = Path(text)
@@ -189,7 +189,7 @@ def add_settings(parser: Parser, command: str = "fit", more: Sequence[str] = ())
 
 
 def configs(arguments: Namespace) -> list[Path]:
-    """Return the table that the arguments name, and the files over it."""
+    """Return the table's file that the arguments name, then the files whose settings override it."""
     given: list[Path] = [*arguments.tables, *arguments.config]
     if not given:
         raise UserError("name a table, by its YAML or its name, such as ablation_tw")

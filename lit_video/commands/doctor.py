@@ -68,7 +68,7 @@ def gpus() -> str:
 
 
 def space(path: Path, low: float) -> str:
-    """Measure the space in a folder, or the nearest above it, in gigabytes; refuse less than ``low``."""
+    """Measure the free gigabytes in a folder, or in the nearest existing one above it; refuse less than ``low``."""
     if not os.access(existing(path), os.W_OK):
         raise PermissionError(f"{path} cannot be written")
     free = shutil.disk_usage(existing(path)).free / 2**30

@@ -77,7 +77,7 @@ def finetune(arguments: Namespace) -> int:
 
 
 def print_result(run_dir: Path) -> None:
-    """Print a finished run's accuracy, that of the most frequent class, and the next command."""
+    """Print a finished run's accuracy, that of always naming the most frequent class, and the next command."""
     from lit_video.reports.card import headline
 
     next_command = f"{PROGRAM} predict --ckpt {shlex.quote(str(run_dir))} VIDEO"
@@ -85,7 +85,7 @@ def print_result(run_dir: Path) -> None:
 
 
 def experiment_of(arguments: Namespace, ending: str = "") -> Path:
-    """Return the experiment's file, named after the folder or table in the characters that run names allow."""
+    """Return the experiment's file, named after the videos' folder or table in characters allowed in run names."""
     place = arguments.videos.resolve()
     name = folder_name(place.stem if place.is_file() else place.name) or "videos"
     folder: Path = arguments.output or Path("own") / name
@@ -111,7 +111,7 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
     if weights not in ("auto", "none") and not compared:
         find_start(weights)
     found = find_videos(arguments.videos)
-    # importing torch takes seconds: first the checks that need none
+    # here, because importing torch takes seconds and the checks above do not need it
     from lit_video.own_videos.choices import VIDEOS, at_hand, start_from
     from lit_video.own_videos.images import image_start
     from lit_video.own_videos.plan import PlanOptions, plan
@@ -170,7 +170,7 @@ def fit_experiment(arguments: Namespace, file: Path, seeds: str, side_by_side: i
         if content["data"]["init_args"].get("features") and len(rows := content["table"]["rows"]) > 1:
             # the first row computes the features of all videos, on all cores
             run_command([*fit, "--row", next(iter(rows)), *arguments.settings])
-        quiet = ["--quiet"] if side_by_side > 1 else []  # a table of folds says nothing
+        quiet = ["--quiet"] if side_by_side > 1 else []  # no table at the end: for folds it says nothing
         return run_command([*fit, *jobs, *quiet, *arguments.settings])
     except UserError:
         if not (runs_of(file) / file.stem).exists():

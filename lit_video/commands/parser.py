@@ -1,4 +1,4 @@
-"""The tree of commands: argparse with a parser for each; a mistake is one line."""
+"""The tree of commands, an argparse parser for each; a mistake is reported in one line."""
 
 import argparse
 import inspect
@@ -30,7 +30,7 @@ MODULES = {
 COMMANDS = {name: module for module, names in MODULES.items() for name in names}
 PROGRAM = "lit_video"
 
-# other programs' names of settings: our names
+# names of settings in other programs -> our names
 MEANT = {
     "epochs": "--trainer.max_epochs",
     "steps": "--trainer.max_steps",
@@ -49,7 +49,7 @@ class Parser(argparse.ArgumentParser):
     Attributes:
         commands: the parsers below this one.
         settings: flags that the command hands on to Lightning, with their dotted sub-settings.
-        lightning: Lightning's command for the help of all settings or of a class.
+        lightning: Lightning's command whose help describes all settings, or those of a class.
     """
 
     def __init__(self, prog: str, description: str, **more: Any) -> None:

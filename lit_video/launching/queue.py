@@ -34,7 +34,7 @@ POLL = 0.2  # seconds between looks at the processes
 
 
 def slots(jobs: int | None, gpus_per_run: int | None) -> list[Slot]:
-    """Return one slot per ``gpus_per_run`` (default 1) GPUs, at most ``jobs``; on a CPU ``jobs`` (default 1) slots."""
+    """Return slots: one per ``gpus_per_run`` (default 1) GPUs, at most ``jobs``; without GPUs, ``jobs`` (default 1)."""
     found, each = gpus(), gpus_per_run or 1
     if gpus_per_run and len(found) < gpus_per_run:
         raise UserError(f"--gpus-per-run {gpus_per_run}: this machine has {len(found)} GPUs; give --jobs N on a CPU")
@@ -161,7 +161,7 @@ class Queue:
                     attempt.process.wait()
 
     def _send(self) -> None:
-        """Forward USR1 and USR2, send SIGTERM for others: a second Ctrl-C would end a run at once."""
+        """Forward USR1 and USR2; send SIGTERM for any other signal, because a run's second SIGINT ends it at once."""
         preempted = self.stop in (signal.SIGUSR1, signal.SIGUSR2)
         for attempt in self._running:
             attempt.process.send_signal(self.stop if self.stop and preempted else signal.SIGTERM)
@@ -247,7 +247,7 @@ def _at_work(runs: Sequence[Run]) -> str:
 
 
 def _total(observed: Sequence[Observed]) -> list[str]:
-    """Estimate the time left for all runs from the times and the number of running ones."""
+    """Estimate the time left for all runs from the number of running ones and their times."""
     known = [each.status for each in observed if each.state == "running" and each.status and each.status.seconds_left]
     if not known:
         return []

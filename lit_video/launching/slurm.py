@@ -17,7 +17,7 @@ SIGNAL = "USR1@90"
 
 @dataclass(frozen=True)
 class Resources:
-    """Resources of one run; ``None`` leaves the choice to Slurm."""
+    """Resources of one run; ``None``: one node, no GPUs asked for, no limit of runs at the same time."""
 
     nodes: int | None = None
     gpus_per_node: int | None = None  # one process each
@@ -59,7 +59,7 @@ def scripts(runs: Sequence[Run], resources: Resources) -> list[str]:
 
 
 def submit(runs: Sequence[Run], resources: Resources, say: Callable[[str], None]) -> None:
-    """Submit one array per table, and write the number of its job into every run's folder."""
+    """Submit one array per table, and write each run's job number (``JOB_INDEX``) into its folder."""
     from filelock import FileLock, Timeout
 
     for name, group in groupby(runs, lambda run: run.request.table.name):

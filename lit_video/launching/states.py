@@ -85,7 +85,7 @@ def jobs_of(folders: Iterable[Path]) -> dict[str, str]:
 
 
 def queued_jobs() -> dict[str, str]:
-    """Return why each of this user's jobs waits, by job number; empty if running. No jobs without Slurm."""
+    """Return why each of this user's jobs waits, by job number; empty if it runs. Without Slurm there are no jobs."""
     command = ["squeue", "--me", "--array", "--noheader", "--format=%i|%T|%r"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)

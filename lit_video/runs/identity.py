@@ -4,7 +4,7 @@ A run is its settings, its videos and labels, the weights that it starts from, a
 
 - settings change that affect no number (``FREE``), or the folder of the videos (``FOLDERS``);
 - other devices share the batch of a step (``SPREAD``), or other code resumes it; its ``changes`` record both;
-- training becomes longer, unless weights are averaged, or the run is packed without a checkpoint;
+- training becomes longer, except with averaged weights, or if the run is packed and so has no checkpoint;
 - its videos or labels change before it is finished.
 
 Any other change of a setting, video, label or starting weight makes another run. ``fit --reuse`` takes the weights of a
@@ -51,8 +51,8 @@ class Identity:
     """Identity of a run, kept in its folder and its checkpoints."""
 
     settings: Mapping[str, Any]  # resolved configuration
-    data: str = ""  # digest of the videos and labels, or the name of drawn videos
-    weights: Mapping[str, str] = field(default_factory=dict)  # digests of what training starts from, by setting
+    data: str = ""  # digest of the videos and labels, or the name of TemporalSkills' folder
+    weights: Mapping[str, str] = field(default_factory=dict)  # digests of starting weights and scheme code, by setting
     commit: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)  # packages that numbers depend on
 

@@ -1,7 +1,7 @@
 """Predictions of a run's test for every video: ``predictions.npz``.
 
-Arrays in a run's folder: ``video``, ``logits``, ``target``, ``classes``; with several tasks ``logits/verb``, .... Packs
-replace ``logits`` by ``predicted``, ``rank`` and ``confidence``, all that tables need.
+Arrays in a run's folder: ``video``, ``logits``, ``target``, ``classes``; with several tasks ``logits/TASK`` etc. Packs
+replace ``logits`` by ``predicted``, ``rank`` and ``confidence``, which suffice for tables.
 """
 
 import csv
@@ -70,7 +70,7 @@ class TaskPredictions:
 
 @dataclass(frozen=True)
 class Predictions:
-    """Predictions of a run's test: indices of the videos in the data set, and each task (a single one is ``""``)."""
+    """Predictions of a run's test: videos as indices in the data set, and tasks by name (``""`` for a single one)."""
 
     video: NDArray[np.integer]
     tasks: dict[str, TaskPredictions]
@@ -81,7 +81,7 @@ class Predictions:
         return cls(video, {name: TaskPredictions.of_logits(*task) for name, task in tasks.items()})
 
     def hits(self, metric: str = "") -> NDArray[np.bool_]:
-        """Return whether each video is right by a metric: ``test/TASK_top1`` counts one task, any other all."""
+        """Return whether each video is right: in one task for ``test/TASK_top1``, in all tasks for any other metric."""
         task = metric.rpartition("/")[2].removesuffix("_top1")
         if task in self.tasks:
             return self.tasks[task].hits()
@@ -120,7 +120,7 @@ def packed_predictions(predictions: Predictions) -> bytes:
 
 
 def read_predictions(run_dir: Path, videos: int | None = None) -> Predictions | None:
-    """Read a run's predictions, sorted by video, if there are any; refuse another number than ``videos``."""
+    """Read a run's predictions, sorted by video; ``None`` without a file. Refuse a number other than ``videos``."""
     then = f"delete {RUN} beside it, the run measures again"
     return read_whole(run_dir / FILE, lambda: _predictions(run_file(run_dir, FILE), videos), then)
 

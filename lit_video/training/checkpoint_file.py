@@ -17,7 +17,7 @@ from torch import Tensor
 from lit_video.errors import RunFailed
 
 LAST = "last.ckpt"
-FOLDER = "best"  # a ModelCheckpoint's folder in a run's
+FOLDER = "best"  # subfolder of a run for ModelCheckpoint's files
 RUN_KEY = "lit_video_run"  # key of the run's record in a checkpoint
 
 
@@ -25,8 +25,8 @@ class CheckpointFile(TorchCheckpointIO):
     """Reading and writing of Lightning's checkpoints.
 
     Training waits for the copy to memory, and for the previous checkpoint if still being written; :attr:`waited` is the
-    sum in seconds. (Lightning's TorchCheckpointIO writes through TMPDIR over the old file, and loads code;
-    AsyncCheckpointIO replaces the wrapped one by TorchCheckpointIO.)
+    sum in seconds. (Lightning's TorchCheckpointIO moves a file from TMPDIR over the old one, and loads pickled code;
+    wrapped in AsyncCheckpointIO, this class would be replaced by TorchCheckpointIO.)
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class CheckpointFile(TorchCheckpointIO):
 def write_checkpoint(content: dict[str, Any], path: Path) -> None:
     """Write a checkpoint atomically; an old file stays until the new one is complete."""
     part = path.with_name(f".{path.name}.part")
-    path.parent.mkdir(parents=True, exist_ok=True)  # a ModelCheckpoint's folder
+    path.parent.mkdir(parents=True, exist_ok=True)  # ModelCheckpoint's subfolder may be missing
     try:
         with part.open("wb") as file:
             torch.save(content, file)
@@ -98,7 +98,7 @@ def damage(path: Path) -> str:
 
 
 def usable_checkpoint(run_dir: Path, owner: bool) -> Path | None:
-    """Return a run's checkpoint if intact; its owner renames a damaged one, other processes get the same answer."""
+    """Return a run's checkpoint if intact, else ``None`` in every process; the ``owner`` renames a damaged file."""
     path = run_dir / LAST
     if not path.exists():
         return None

@@ -73,7 +73,7 @@ class VideoCLI(LightningCLI):
         )
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
-        """Add the settings of an experiment, and link the model's to the data set's."""
+        """Add the settings of an experiment, and link settings of the model to those of the data set."""
         for name, kind, default, text in SETTINGS:
             parser.add_argument(f"--{name}", type=kind, default=default, help=text)
         for name in LINKS:
@@ -106,7 +106,7 @@ class VideoCLI(LightningCLI):
 
 
 def _take(given: Any, settings: Mapping[str, Any], part: Literal["model", "data"]) -> str:
-    """Apply settings to given ones of the same names; return the changed ones as flags."""
+    """Overwrite ``given`` settings by those of the same names; return the changed settings as flags."""
     taken = {key: value for key, value in settings.items() if key in given and given[key] != value}
     for key, value in taken.items():
         given[key] = value
@@ -119,7 +119,7 @@ class CheckCLI(VideoCLI):
     device = "meta"
 
     def _add_instantiators(self) -> None:
-        """Add none: LightningCLI's store the configuration for checkpoints, and take a quarter of the build time."""
+        """Add no instantiators: they store the configuration for checkpoints, and take a quarter of the build time."""
 
     def instantiate_classes(self) -> None:
         """Build data set and model on :attr:`device`, without a trainer."""

@@ -17,10 +17,10 @@ LEAST, MOST = 0.2, 20.0  # bounds of a temperature; the optimum is 0 if all pred
 
 
 def take_tests(run_dir: Path, folds: Mapping[str, Path]) -> None:
-    """Write the tests of the folds' runs (by name) into the finished run that trained on all videos.
+    """Write the test results of ``folds`` (run folders by name) into the finished run trained on all videos.
 
-    ``run.json`` gets the accuracy over all folds, and each fold's as ``folds``; the checkpoint gets the temperature
-    fitted to all logits. Stored probabilities, and their calibration error, use the temperature of the other folds.
+    ``run.json`` gets the accuracy over all folds, and of each in ``folds``; the checkpoint gets the temperature fitted
+    to all logits. A fold's stored logits are divided by the other folds' temperature, also for the calibration error.
     """
     read = {name: read_logits(folder) for name, folder in folds.items()}
     cooled = []

@@ -19,7 +19,7 @@ def accumulation(global_batch: int | None, devices: int, batch_size: int, accumu
         global_batch: clips per step; ``None`` for the product of the other three.
         devices: number of devices on all nodes.
         batch_size: clips per batch and device.
-        accumulate: Lightning's accumulate_grad_batches; 1 if ``global_batch`` is given.
+        accumulate: Lightning's accumulate_grad_batches; must be 1 if ``global_batch`` is given.
     """
     if global_batch is None:
         return accumulate
@@ -41,7 +41,7 @@ def check_scaling(trainer: Namespace, global_batch: int | None, batch_size: int)
     strategy = getattr(trainer.strategy, "class_path", trainer.strategy)
     if SHARDED.search(str(strategy)):
         raise UserError(f"trainer.strategy: {strategy} shards the model, and does not resume exactly; use ddp")
-    if str(trainer.devices).isdigit():  # Lightning counts other values when it builds the trainer
+    if str(trainer.devices).isdigit():  # any other value, such as auto, is resolved when Lightning builds the trainer
         devices = int(trainer.devices) * trainer.num_nodes
         accumulation(global_batch, devices, batch_size, trainer.accumulate_grad_batches)
 

@@ -96,7 +96,7 @@ def take_trained(run: Run, now: Identity) -> Record | None:
 
 
 def _trained_alike(folder: Path, now: Identity) -> bool:
-    """Return whether a folder has a finished run of the same training, without changes, and its last checkpoint."""
+    """Return whether a folder has the last checkpoint of a finished, never changed run of the same training."""
     try:
         result = read_result(folder)
         if not result or result["changes"] or result["skipped_steps"]:

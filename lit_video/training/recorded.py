@@ -26,8 +26,8 @@ TAKEN = ("seed_everything", "data", "model")
 def run_flags(record: Path, given: Sequence[str] = ()) -> list[str]:
     """Return the model, data, seed and precision in a run's ``run.json`` as flags.
 
-    Classes must be of this package, or of a package that the user's ``given`` flags name. No folder that the record
-    names is written to; callbacks, loggers, plugins and other classes of the trainer are left out.
+    Classes must be of this package, or of a package that the user's ``given`` flags name. Nothing is written to folders
+    named in the record; callbacks, loggers, plugins and other classes of the trainer are left out.
     """
     words = [word for flag in given for word in flag.split("=", 1)]
     try:
@@ -64,7 +64,7 @@ def _known_classes(words: Sequence[str]) -> Iterator[None]:
     """Let jsonargparse import only this package and packages that ``words`` name, and open no file."""
     named = [word.partition(".")[0] for word in words if "." in word and word.replace(".", "").isidentifier()]
     texts = patch.object(SettingsFile, "read_text", _refuse)
-    with texts, patch.dict(parsing_settings):  # jsonargparse has no way to remove an entry
+    with texts, patch.dict(parsing_settings):  # jsonargparse cannot take entries off its lists
         set_parsing_settings(import_path_denylist=["*"], import_path_allowlist=["lit_video", *named])
         yield
 

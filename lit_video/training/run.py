@@ -135,7 +135,7 @@ def _train_and_test(run: Run, stops: StopSignals, record: Record | None) -> None
         if cli.config.trainer.fast_dev_run:
             cli.trainer.test(cli.model, cli.datamodule, verbose=False)
             return
-        seconds = cli.timer.time_elapsed("train")  # before the test, which adds the checkpoint's time
+        seconds = cli.timer.time_elapsed("train")  # read first: the test loads a checkpoint, whose time Timer adds
         last = run_dir / LAST
         if (step := peek(last)["global_step"]) != cli.trainer.global_step:
             raise RunFailed(f"{last} is of step {step}, training ended at {cli.trainer.global_step}: no result")
@@ -179,7 +179,7 @@ def _write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], seco
     facts = dict(cli.facts)
     if isinstance(data := cli.datamodule, TemporalSkills):
         sight = reach(cli.model.network, data.frames, data.image_size)
-        # a model that sees which frames are near each other can beat one that sees a set of frames
+        # a model that sees which frames are near each other can beat the ceiling of models that see a set of frames
         ceiling = data.reversal_ceiling if sight.near else data.blind_ceiling
         facts |= {"reach": sight.frames, "sees_order": sight.order, "blind_ceiling": ceiling}
     file = str(checkpoint.resolve().relative_to(cli.run_dir.resolve()))

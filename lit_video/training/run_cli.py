@@ -62,7 +62,7 @@ class RunCLI(VideoCLI):
                 callback.dirpath = str((self.run_dir / FOLDER).resolve())
         kwargs["default_root_dir"] = str(self.run_dir)
         kwargs["enable_progress_bar"] = settings.enable_progress_bar is not False and sys.stdout.isatty()
-        kwargs["max_time"] = None  # Lightning's would end a training early as if it were complete
+        kwargs["max_time"] = None  # Lightning's max_time would end a training early as if it were complete
         kwargs["plugins"] = [*as_list(settings.plugins), self.file]
         if settings.logger in (None, True) and not quick:
             facts = self.facts | ({"commit": self.record.identity.commit} if self.record else {})
@@ -86,7 +86,7 @@ class RunCLI(VideoCLI):
         return trainer
 
     def _guards(self) -> list[Callback]:
-        """Return the callbacks that can stop training; checkpoints come after all state that they save."""
+        """Return the callbacks that can stop training, checkpoints last so that they save the others' new state."""
         self.finite = RequireFinite(int(self.config.nan.partition(":")[2] or 0))  # fail, or skip:N
         limit = Timer(self.config_init.trainer.max_time).time_remaining()
         every = self.config.checkpoint_every

@@ -38,7 +38,7 @@ class RowLogger(WandbLogger):
         self.run_dir, self.folder = run_dir, run_dir / "wandb"
         os.environ |= LIMITS | os.environ | dict.fromkeys(("WANDB_DATA_DIR", "WANDB_CACHE_DIR"), str(self.folder))
         groups = {name: config.get(name) or {} for name in ("trainer", "data", "model")}
-        facts = plain_settings(groups) | facts | {"label": row.label, "title": title}  # facts win, as for views
+        facts = plain_settings(groups) | facts | {"label": row.label, "title": title}  # facts replace settings (views)
         table, scale, name, seed = (str(facts[key]) for key in ("table", "scale", "row", "seed"))
         lasting = digest(str(sorted(lasting_settings(config).items()))) % 16**6
         own_id = f"{table}-{scale}-{name}-seed{seed}-{lasting:06x}"
@@ -85,7 +85,7 @@ class RowLogger(WandbLogger):
 
     @rank_zero_only
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
-        """Record numbers of an optimizer step, which is W&B's step too: a resumed run repeats no row."""
+        """Record numbers under the optimizer step as W&B's step, so that a resumed run repeats no row."""
         self.step = self.step if step is None else step
         numbers = {**metrics, "trainer/global_step": self.step}
         self.call(lambda: self.experiment.log(numbers, step=self.step))
@@ -114,7 +114,7 @@ class RowLogger(WandbLogger):
             artifact.add_file(str(checkpoint), name="model.ckpt", skip_cache=True)
             logged = run.log_artifact(artifact)
             if not run.offline:
-                logged.wait(600)  # seconds: the limit to finish is too short for a checkpoint
+                logged.wait(600)  # seconds; WANDB_FINISH_TIMEOUT is too short for a checkpoint
 
     def _end(self) -> None:
         """End W&B's process, which remembers the run's id; ignore a dead process."""

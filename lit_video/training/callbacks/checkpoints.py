@@ -30,7 +30,7 @@ class RequireFinite(Callback):
     def __init__(self, skip: int = 0) -> None:
         self.skip = skip
         self.skipped = 0
-        self.found = ""  # message on a loss and its step
+        self.found = ""  # message on a non-finite loss and its step
         self._may_skip = skip > 0  # in the current step
         self._pending: tuple[Tensor, torch.cuda.Event, int] | None = None
 
@@ -79,7 +79,7 @@ class RequireFinite(Callback):
         self._may_skip = self.skipped < self.skip
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Check the metrics, equal on all processes."""
+        """Check the metrics, which are equal on all processes."""
         values = {key: float(value) for key, value in trainer.callback_metrics.items() if key.startswith("val/")}
         refuse_not_finite(values, f"validation after step {trainer.global_step}")
 
@@ -216,7 +216,7 @@ class Checkpoints(Checkpoint):
 
 
 class ExactResumption(Callback):
-    """Dropout as a function of (seed, step, batch), and the learning rate as one of the step.
+    """Dropout as a function of (seed, step, batch), and the learning rate as a function of the step.
 
     A resumed run then makes the random draws of an uninterrupted one, on any devices.
     """

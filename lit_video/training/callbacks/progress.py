@@ -21,8 +21,8 @@ SHOWN = {"train/loss": "loss", "train/clip_top1": "% right in training", "val/cl
 class Progress(Callback):
     """Progress lines (step, loss, speed, time left, data wait), and the state in ``run.json``.
 
-    ``train/data_wait`` is the percentage of time since the last line that rank 0 waited in the loader's ``next``,
-    without validations and a training's first step, in which workers start.
+    ``train/data_wait`` is the percentage of the time since the last line that rank 0 waited in the loader's ``next``.
+    Validations are left out, and so is the first step of a training, in which workers start.
     """
 
     line_every = EVERY
@@ -87,7 +87,7 @@ class Progress(Callback):
 
 
 class ReportBroken(Callback):
-    """Report of all processes' broken videos: a line and, in a folder, ``broken.csv`` (split, path, reason)."""
+    """Report of the broken videos of all ranks: a line, and ``broken.csv`` (split, path, reason) in ``run_dir``."""
 
     def __init__(self, run_dir: Path | None = None) -> None:
         self.run_dir = run_dir

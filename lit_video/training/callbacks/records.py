@@ -32,8 +32,8 @@ class Curve(Callback):
     """Learning curve, written to ``curves.csv`` after every epoch and kept in checkpoints.
 
     A run that resumes right after an epoch's last step lacks that epoch's validation: Lightning skips it.
-    The training loss is the mean over the epoch's optimizer steps, each the mean over all processes, without
-    non-finite ones that ``--nan skip:N`` allows. Training accuracy is measured on the augmented clips.
+    The training loss is the mean over processes and over the epoch's optimizer steps; steps with a non-finite loss,
+    which ``--nan skip:N`` allows, are left out. Training accuracy is measured on the augmented clips.
     """
 
     def __init__(self, run_dir: Path) -> None:
@@ -53,7 +53,7 @@ class Curve(Callback):
         self.hits = torch.tensor(state_dict["hits"], dtype=torch.float64)
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
-        """End the previous epoch if the run was interrupted after its last step: Lightning does not."""
+        """End the previous epoch here if it was interrupted after its last step, because Lightning does not."""
         if batch_idx == 0 and self.steps:
             self._end_epoch(trainer.current_epoch, trainer.global_step)
 
@@ -70,7 +70,7 @@ class Curve(Callback):
         self.hits = self.hits.to(loss.device) + pl_module.step_hits
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Store a validation's metrics; Lightning also keeps them in later epochs."""
+        """Store a validation's metrics for this epoch alone: Lightning keeps them in later epochs too."""
         metrics = trainer.callback_metrics.items()
         self.validation = {key: float(value) for key, value in metrics if key.startswith("val/")}
 
@@ -98,7 +98,7 @@ class Curve(Callback):
 class SavePredictions(Callback):
     """Files of a run's first test: predictions, accuracy by class, mistakes, confusion matrix.
 
-    Each of several tasks has its own figure, with its name in the file name. Further tests, with the frames in other
+    With several tasks each has a figure, with the task in the file name. Further tests, with the frames in other
     orders, write nothing. With several labels per video only ``classes.csv`` is written, with average precisions.
     """
 
@@ -170,13 +170,13 @@ class SavePredictions(Callback):
 
 
 def class_rows(name: str, task: TaskPredictions) -> list[tuple[str, str, int, str, str]]:
-    """Return task, class, videos, top-1 and top-5 in percent of every class with videos."""
+    """Return a row per class with videos: task, class, number of videos, top-1 and top-5 in percent."""
     each = zip(task.classes, task.videos, task.class_accuracy(), task.class_accuracy(5), strict=True)
     return [(name, label, int(n), f"{top1:.2f}", f"{top5:.2f}") for label, n, top1, top5 in each if n]
 
 
 def precision_rows(names: Any, logits: Tensor, target: Tensor) -> list[tuple[str, int, str]]:
-    """Return class, videos and average precision in percent of every class with videos (several labels per video)."""
+    """Return a row per class with videos: class, number of videos, average precision in percent (several labels)."""
     each = zip(names, target.sum(0).tolist(), average_precision(logits, target).tolist(), strict=True)
     return [(name, count, f"{100 * value:.2f}") for name, count, value in each if count]
 
@@ -213,7 +213,7 @@ def join_mistakes(run_dir: Path, folds: Mapping[str, Path]) -> None:
 
 
 def _name(record: VideoRecord, root: Path) -> str:
-    """Return a video's relative path, a segment as W3C media fragment: ``video.mp4#t=1.5,3``."""
+    """Return a video's relative path; a segment's times follow as a W3C media fragment: ``video.mp4#t=1.5,3``."""
     times = [record.start or 0, *([] if record.end is None else [record.end])]
     part = "" if record.start is None and record.end is None else f"#t={','.join(f'{t:g}' for t in times)}"
     return relative(record.path, root) + part
