@@ -49,7 +49,7 @@ def rotation(rng: Rng, frames: int) -> Film:
 
 
 def order(rng: Rng, frames: int, apart: int) -> Film:
-    """Show a bright shape in one frame, and a dark one at the same point a number of frames later."""
+    """Show a bright shape in one frame, and a dark one at the same point ``apart`` frames later."""
     bright, first = replace(_figure(rng, LARGE), bright=True), int(rng.integers(frames - apart))
     shown = {first: [bright], first + apart: [replace(bright, bright=False)]}
     return [shown.get(t, []) for t in range(frames)]

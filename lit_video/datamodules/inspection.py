@@ -68,7 +68,7 @@ def _summary(records: Records, rows: Mapping[str, VideoInfo], root: Path) -> Spl
 
 
 def check_report(data: VideoDataModule, splits: Mapping[str, SplitSummary], manifest: Path) -> str:
-    """Report counts per split, the first faulty videos, and the data digest of a run's identity."""
+    """Report counts per split, the first faulty videos, and the data digest, a part of a run's identity."""
     classes = data.num_classes
     tasks = {f"{task}s": n for task, n in classes.items()} if isinstance(classes, dict) else {"classes": classes}
     counts = ", ".join(f"{n} {name}" for name, n in tasks.items())

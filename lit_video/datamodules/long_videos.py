@@ -54,9 +54,9 @@ class EpicKitchens100(AnnotatedVideos):
     """Epic-Kitchens-100 (arXiv:2006.13256): segments of long videos, each with a verb and a noun.
 
     Reads ``EPIC_100_{train,validation}.csv`` and ``EPIC_100_{verb,noun}_classes.csv``
-    (github.com/epic-kitchens/epic-kitchens-100-annotations) in ``root/annotations``, and either the extracted frames in
-    ``root/rgb_frames/P01/P01_01/`` or ``root/P01/rgb_frames/P01_01/``, with ``EPIC_100_video_info.csv`` for their rate,
-    or the videos ``root/P01/videos/P01_01.MP4``. Training: 67,217 segments; results: 9,668 validation segments.
+    (github.com/epic-kitchens/epic-kitchens-100-annotations) in ``root/annotations``. Frames are read from a folder
+    ``root/rgb_frames/P01/P01_01/`` or ``root/P01/rgb_frames/P01_01/``, at the rate in ``EPIC_100_video_info.csv``, else
+    from the video ``root/P01/videos/P01_01.MP4``. Training: 67,217 segments; results: 9,668 validation segments.
     """
 
     classes = EPIC_CLASSES
@@ -64,7 +64,7 @@ class EpicKitchens100(AnnotatedVideos):
 
     @cached_property
     def class_names(self) -> dict[str, list[str]]:
-        """Keys such as "take" and "tap", by class number."""
+        """Keys of verbs, such as "take", and of nouns, such as "tap", by class number."""
         names, columns = {}, ("id", "key")
         for task, count in EPIC_CLASSES.items():
             name = f"{task}_classes"
@@ -108,7 +108,7 @@ class HowTo100MTasks(AnnotatedVideos):
     Reads ``root/HowTo100M_v1.csv`` (``video_id,category_1,category_2,rank,task_id``) and ``root/task_ids.csv`` (task
     number and name, separated by a tab), both of www.di.ens.fr/willow/research/howto100m, and ``root/videos/ID.mp4`` or
     another format. Classes are tasks with at least 100 videos (``least_videos``), by number; a video of several
-    tasks belongs to the one that ranks it first. The paper splits at random (85,000 and 35,000), this class by name.
+    tasks belongs to the one that ranks it first. The paper splits at random (85,000 and 35,000), this class by a hash.
 
     Args:
         classes: number of tasks; set it if it is not the paper's 1,059.

@@ -57,7 +57,7 @@ class Manifest:
         return VideoInfo(*rows[0]) if rows else None
 
     def facts(self, faulty: bool = False) -> dict[str, VideoInfo]:
-        """Return all rows, or only those of broken and damaged videos, without frame tables."""
+        """Return rows without frame tables: all, or only those of broken and damaged videos."""
         of = f"WHERE status IN {_FAULTS}" if faulty else ""
         rows = self._rows(f"SELECT {_FACTS} FROM videos {of} ORDER BY path")
         return {row[0]: VideoInfo(*row) for row in rows}
@@ -115,7 +115,7 @@ def write_rows(file: Path, rows: Iterable[VideoInfo]) -> None:
 
 
 def scan(videos: Mapping[str, Video], file: Path, every_frame: bool = False) -> Manifest:
-    """Probe new, changed and faulty videos, given by name, and update the manifest ``file``.
+    """Probe those of ``videos`` (by name) that are new, changed or faulty, and update the manifest ``file``.
 
     Rows go to a part file at once, so that a killed scan can resume. An intact video is not read again while its size
     and modification time stay the same. ``every_frame`` decodes all frames instead of the first.

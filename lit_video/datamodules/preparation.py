@@ -64,7 +64,7 @@ def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
             done = [target.relative_to(dst) for source, target in jobs if str(source.relative_to(src)) not in broken]
             copied = _copy_annotations(src, dst)
             if dst / LIST not in copied:
-                labels = len({path.parent.name for path in done} - {""}) > 1  # one folder of videos is no class
+                labels = len({path.parent.name for path in done} - {""}) > 1  # a single folder is no class
                 rows = [["path", "label"], *([path.as_posix(), path.parent.name] for path in done)]
                 write_table(dst / LIST, [row[: 1 + labels] for row in rows])
     except Timeout:

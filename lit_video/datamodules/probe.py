@@ -1,4 +1,4 @@
-"""Facts about one video for its manifest row, from its packets and its first frame or all frames."""
+"""Facts about one video for its manifest row, from its packets, and from its first frame or all frames."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class VideoInfo:
     path: str  # relative to the root
     size: int | None = None  # bytes of the file, or of all files of a folder of frames
     mtime: int | None = None  # last change, in nanoseconds since 1970
-    status: Status = "ok"  # damaged: has bad frames, never decoded; broken: cannot be read, or ends early
+    status: Status = "ok"  # damaged: has bad frames, which are refused; broken: cannot be read, or ends early
     reason: str = ""  # reason of a status other than ok
     frames: int | None = None  # number of frames
     seconds: float | None = None  # duration, last frame included
@@ -99,7 +99,7 @@ def _first(record: VideoRecord, table: FrameTable) -> Frames:
 
 
 def _decode_all(record: VideoRecord, table: FrameTable) -> FrameTable:
-    """Decode all frames, and return the table with the groups of pictures that missing or bad frames spoil."""
+    """Decode all frames; return the table, with ``damaged`` extended by all frames that missing or bad ones spoil."""
     path = record.path
     if record.fps is not None:
         for number in range(table.count):
@@ -112,7 +112,7 @@ def _decode_all(record: VideoRecord, table: FrameTable) -> FrameTable:
     with reading(path), open_video(path) as container:
         for frame, is_spoiled in judged(container, bool(table.pts)):
             sizes.add((frame.width, frame.height))
-            # a sound key frame of a spoiled group is not bad: it would spoil the group before it too
+            # in a spoiled group an intact key frame is not bad: a bad one would spoil the group before it too
             is_bad = frame.is_corrupt or (is_spoiled and not frame.key_frame)
             (bad if is_bad else sound).append(frame.pts)
             partial |= {frame.pts} if frame.key_frame and frame.pict_type in PREDICTED else set()

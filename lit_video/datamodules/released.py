@@ -199,7 +199,7 @@ class MomentsInTime(AnnotatedVideos):
 
     Reads ``root/moments_categories.txt`` (``label,number``), ``root/{training,validation}Set.csv`` (without a header:
     ``LABEL/VIDEO.mp4``, label, workers for and against it) and ``root/{training,validation}/LABEL/VIDEO.mp4``
-    (moments.csail.mit.edu). The second release has 305 classes, 727,305 and 30,500 videos.
+    (moments.csail.mit.edu). The second release has 305 classes, 727,305 training and 30,500 validation videos.
 
     Args:
         classes: number of classes; set it if it is not the paper's 339.

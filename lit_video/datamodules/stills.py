@@ -16,7 +16,7 @@ from lit_video.video.batch import Batch, normalise
 VERSION = 2  # increment whenever pictures or labels change
 EPOCHS = 4
 PLACES, SIZES, TURNS = 8, 4, 6
-# classes of each label; shapes other than bars have the last class of turn
+# number of classes of each label; shapes other than bars get the last class of ``turn``
 TASKS = {"shape": len(SHAPES), "column": PLACES, "row": PLACES, "size": SIZES, "turn": TURNS + 1, "tone": 2}
 
 

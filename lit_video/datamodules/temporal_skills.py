@@ -51,10 +51,10 @@ class TemporalSkills(VideoDataModule):
     **Why no single frame and no sum over frames can show the direction.** Videos come in pairs: the second is the first
     played backwards, labelled with the other direction. Every frame is coded on its own (intra only, constant
     quantiser), so both files of a pair decode to the same pictures in opposite order. Clips are cut symmetrically in
-    time: with an even number of frames, evenly spaced clips of one video show the frames of the other's in reverse;
-    random clips do so in distribution. Any function of the set of frames, such as a sum over frames, therefore has the
+    time: with an even number of frames, evenly spaced clips of one video show the other's clips in reverse; random
+    clips do so in distribution. Any function of the set of frames, such as a sum over frames, therefore has the
     same value for both videos of a pair, and gets at most one of the two right on the test split: its ceiling is 50 %.
-    For N orderN skills in one data set the ceiling is 50 / N % if clips show every step, because the set of frames is
+    For K skills orderN in one data set their ceiling is 50 / K % if clips show every step, because the set of frames is
     the same at any distance. Clips that skip steps reveal some distances (:func:`share_decided`). Models with temporal
     positions see more than the set of frames; experiments on blind models use none.
     ``tests/datamodules/test_reversed_pairs.py`` checks every step of this argument.
@@ -220,12 +220,12 @@ class TemporalSkills(VideoDataModule):
 
 
 def share_decided(distances: Sequence[int], steps: int, clips: Sequence[Sequence[int]]) -> float:
-    """Return the share of two-event videos whose distance can be told from the sets of frames of their clips, 0 to 1.
+    """Return the share, 0 to 1, of orderN videos whose distance N the sets of frames in their clips reveal.
 
-    If clips show every step equally often, all N distances look alike, and a guess is right for 1 / N of the videos.
-    Otherwise the distance determines whether clips show one event, both, or an event twice. The share is that of the
-    best guess from how often each clip shows either event (Bayes). Distances are in steps and equally frequent; the
-    first event is in any step that leaves room. ``clips``: the steps shown by the frames of each test clip.
+    If clips show every step equally often, all K distances look alike, and a guess is right for 1 / K of the videos.
+    Otherwise the distance determines whether clips show one event, both, or an event twice. The share is what the best
+    guess (Bayes) gets right from how often each clip shows each event. Distances are in steps and equally frequent; the
+    first event is equally often in each step that leaves room. ``clips``: the steps that each test clip's frames show.
     """
     shares: dict[object, dict[int, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
     for distance in distances:

@@ -35,9 +35,9 @@ GREY = 128
 VIVIT_OPS = ["AutoContrast", "Equalize", "Invert", "Posterize", "Solarize", "Color", "Contrast", "Brightness"]
 VIVIT_OPS += ["Sharpness", "SolarizeAdd"]
 VIVIT_LAYERS = 2
-VIVIT_MAGNITUDES = {"vivit-rand-15": 15, "vivit-rand-20": 20}  # Epic-Kitchens, Something-Something v2 (Table 7)
+VIVIT_MAGNITUDES = {"vivit-rand-15": 15, "vivit-rand-20": 20}  # Table 7: 15 for Epic-Kitchens, 20 for SSv2
 XVIT_SHORT_SIDE = (0.9 * 256 / 224, 1.3 * 256 / 224)  # X-ViT, section 4.1
-# default ranges of the short side over the clip's, by kind of crop
+# default ranges of the short side, as multiples of the clip's short side, by kind of crop
 SHORT_SIDES = {"scale": XVIT_SHORT_SIDE, "stretch": XVIT_SHORT_SIDE, "most": (1, 8 / 7), "whole": (1, 1.2 * 8 / 7)}
 
 
@@ -55,10 +55,10 @@ def posterize(image: Image.Image, bits: int, **_: object) -> Image.Image:
 
 
 def vivit_rand(magnitude: int) -> ClipOp:
-    """Return ViViT's RandAugment: two draws from ten operations, cutout and identity, all equally likely.
+    """Return ViViT's RandAugment: two draws from twelve choices: ten operations, cutout and identity.
 
-    An operation sees all frames stacked in one picture, so statistics are the clip's. The operations are timm's, with
-    the same origin; timm's SolarizeAdd adds at most 128, the release's up to 220.
+    All draws are equally likely. An operation sees all frames stacked in one picture, so its statistics are the clip's.
+    The operations are timm's, from the same origin as the release's; SolarizeAdd adds up to 128, in the release 220.
     """
     hparams = {"magnitude_max": magnitude, "img_mean": (GREY,) * 3}
     ops: list[ClipOp] = [
@@ -92,7 +92,7 @@ def for_clip(op: ImageOp, frames: Frames) -> Frames:
 
 
 def clip_policy(policy: Policy) -> Callable[[Tensor], Tensor]:
-    """Return a policy on a cropped clip, uint8 ``(t, 3, height, width)`` -> same; identity for ``timm-v0``."""
+    """Return a policy on cropped clips, uint8 ``(t, 3, height, width)`` -> same; identity for ``timm-v0``, ``none``."""
     if policy == "auto":
         return v2.AutoAugment(interpolation=InterpolationMode.BILINEAR, fill=GREY)
     if policy == "rand":
@@ -106,7 +106,7 @@ def clip_policy(policy: Policy) -> Callable[[Tensor], Tensor]:
 def cutout(frames: Frames, half: float) -> Frames:
     """Blacken a square around a random pixel, cut off at the edges, the same in all frames (arXiv:1708.04552).
 
-    ``half``: half the square's side over the frame's short side. ``frames``: ``(t, height, width, 3)``.
+    ``half``: half the square's side as a share of the frame's short side. ``frames``: ``(t, height, width, 3)``.
     """
     height, width = frames.shape[1:3]
     reach = round(half * min(height, width))
@@ -119,7 +119,7 @@ def cutout(frames: Frames, half: float) -> Frames:
 def change_colours(clip: Tensor) -> Tensor:
     """Change brightness, saturation, contrast and hue alike in all frames: uint8 ``(t, 3, height, width)`` -> same.
 
-    Strengths are those of DMVR, ViViT's loader (``color_default_augm``); DMVR scales the saturation in HSV.
+    Strengths are those of DMVR, ViViT's loader (``color_default_augm``), but DMVR scales saturation in HSV.
     """
     pixels = clip / 255 + random.uniform(-32, 32) / 255
     pixels = F.adjust_saturation(pixels.clamp(0, 1), random.uniform(0.6, 1.4))
@@ -227,7 +227,7 @@ class EvaluationViews:
     Shape: ``(t, height, width, 3)`` -> ``(crops, t, 3, height, width)``.
 
     ``size``: side of a crop in pixels, or its height and width. ``short_side``: short side to which frames are scaled
-    first; ``None`` for the crop's.
+    first; ``None`` for the crop's short side.
     """
 
     def __init__(self, crops: int, size: ImageSize, short_side: int | None = None) -> None:
@@ -260,7 +260,7 @@ class WholeViews(EvaluationViews):
 
 
 class ReleasedViews(EvaluationViews):
-    """Crops as in PySlowFast and X-ViT's and ViViT's releases: resize (antialiased here), then cut at whole pixels."""
+    """Crops as in PySlowFast, X-ViT's release and ViViT's: resize (antialiased here), then cut at whole pixels."""
 
     def __init__(self, crops: int, size: ImageSize, short_side: int | None = None) -> None:
         if crops not in (1, 3):

@@ -17,7 +17,7 @@ from lit_video.video.seeding import digest
 
 
 class Batch(TypedDict):
-    """A batch as models see it.
+    """A batch of ``b`` clips with ``t`` frames each, as models see it.
 
     ``clip``: float, normalised, ``(b, 3, t, height, width)``; ``target``: ``(b,)`` class numbers, or ``(b, classes)``
     probabilities in training; with several tasks ``(b, tasks)``, in training ``(b, sum of classes)``; with several
@@ -36,8 +36,8 @@ def as_batch(given: Any, numbers: Callable[[Tensor], Tensor], labelled: bool = T
     """Convert the batch of any loader: ``(clip, class)``, or a mapping with ``clip`` and ``target``.
 
     Clips are normalised floats; with ``features``, of any shape. Without ``video``, every clip counts as a video of its
-    own; without ``view``, as a new view. ``numbers`` maps indices in the batch to numbers among all clips. Unless
-    ``labelled``, clips may come alone, and ``target`` is -100.
+    own; without ``view``, as a view of its own. ``numbers`` maps indices in the batch to numbers among all clips.
+    Unless ``labelled``, clips may come alone, and ``target`` is -100.
     """
     found = _named(given)
     needed = {"clip", "target"} if labelled else {"clip"}
@@ -176,7 +176,7 @@ def _beside(of_clips: Tensor, x: Tensor) -> Tensor:
 def normalise(clip: Tensor, mean: PerChannel, std: PerChannel, channels: Channels = "rgb") -> Tensor:
     """Normalise by (x / 255 - mean) / std: uint8 ``(b, v, t, 3, height, width)`` -> ``(b * v, 3, t, height, width)``.
 
-    With ``bgr`` the channels red, green, blue are reversed. Features ``(b, v, ...)`` come out as they are.
+    ``v``: views. ``bgr`` reverses the channels. Features ``(b, v, ...)`` become ``(b * v, ...)``, not normalised.
     """
     if clip.is_floating_point():
         return clip.flatten(0, 1).float()
@@ -187,7 +187,7 @@ def normalise(clip: Tensor, mean: PerChannel, std: PerChannel, channels: Channel
 
 
 def mix(clip: Tensor, target: Tensor, mixture: Mixture) -> tuple[Tensor, Tensor]:
-    """Mix each clip ``(b, 3, t, height, width)`` with its neighbour in the batch, labels ``(b, classes)`` by ``share``.
+    """Mix clips ``(b, 3, t, height, width)`` with their neighbours in the batch, labels ``(b, classes)`` by ``share``.
 
     Mixup blends all pixels (arXiv:1710.09412); cutmix takes a box of them, the same in all frames (arXiv:1905.04899).
     """
@@ -252,9 +252,9 @@ def _mixture(size: tuple[int, int], augmentation: Augmentation, generator: torch
 
 
 def _cutmix(size: tuple[int, int], alpha: float, generator: torch.Generator) -> Mixture:
-    """Draw a box of the image's aspect, 1 - Beta(alpha, alpha) of its area and a uniform centre.
+    """Draw a box of the image's aspect, with 1 - Beta(alpha, alpha) of the image's area and a uniform centre.
 
-    Parts outside the image are cut off; the share counts the rest.
+    Parts of the box outside the image are cut off; the share is that of the rest.
     Source: arXiv:1905.04899, section 3.1.
     """
     cut = math.sqrt(1 - _beta(alpha, generator))
@@ -264,7 +264,7 @@ def _cutmix(size: tuple[int, int], alpha: float, generator: torch.Generator) -> 
 
 
 def _interval(length: int, share: float, centre: float) -> tuple[int, int]:
-    """Return start and length of an interval, a share of the length around a centre (0 to 1), cut off at the ends."""
+    """Return start and size of a share of ``length`` around a centre (0 to 1), cut off at both ends."""
     size = int(length * share)
     start = int(centre * length) - size // 2
     first = max(start, 0)

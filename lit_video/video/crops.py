@@ -5,7 +5,7 @@ from itertools import product
 from math import ceil
 from typing import NamedTuple
 
-# X-ViT's release on Kinetics, after TSN (arXiv:1608.00859): sizes over the short side
+# X-ViT's release on Kinetics, after TSN (arXiv:1608.00859): sides over those of the largest box
 MULTISCALE_SIZES = (1, 0.875, 0.75, 0.66)
 
 
@@ -27,7 +27,7 @@ def largest(height: int, width: int, shape: tuple[int, int]) -> tuple[float, flo
 
 
 def random_box(height: int, width: int, shares: tuple[float, float], shape: tuple[int, int]) -> Box:
-    """Draw the position of a box with ``shares`` of the height and width of the largest box of ``shape``.
+    """Draw the position of a box; ``shares`` are its height and width over those of the largest box of ``shape``.
 
     Scaling the short side to 256 and cropping 224 pixels is a crop with the share 224 / 256.
     """
@@ -38,8 +38,8 @@ def random_box(height: int, width: int, shares: tuple[float, float], shape: tupl
 def multiscale_boxes(height: int, width: int, size: tuple[int, int] = (224, 224)) -> list[Box]:
     """Return the boxes of X-ViT's release on Kinetics, drawn uniformly in training: 10 shapes at 13 positions each.
 
-    A box's sides are the largest box's times 1, 0.875, 0.75 or 0.66, at most one step apart. A side within 2 pixels of
-    the side in ``size`` is set to it. Some positions coincide.
+    A box's sides are the largest box's times 1, 0.875, 0.75 or 0.66, where both factors are equal or neighbours in
+    this list. A side within 2 pixels of the side in ``size`` is set to it. Some positions coincide.
     """
     exact = [[int(most * share) for share in MULTISCALE_SIZES] for most in largest(height, width, size)]
     rows, columns = (
@@ -53,7 +53,7 @@ def multiscale_boxes(height: int, width: int, size: tuple[int, int] = (224, 224)
 
 
 def even_boxes(height: int, width: int, crops: int, shape: tuple[int, int], share: float = 1.0) -> list[Box]:
-    """Return boxes with a share of the largest box's sides, evenly along the longer side, central on the other."""
+    """Return boxes with ``share`` of the largest's sides, evenly spaced along the longer side, central on the other."""
     most = largest(height, width, shape)
     down, right = (round(side * share) for side in most)
     steps = [i / (crops - 1) for i in range(crops)] if crops > 1 else [0.5]
@@ -63,7 +63,7 @@ def even_boxes(height: int, width: int, crops: int, shape: tuple[int, int], shar
 
 
 def uniform_crop(height: int, width: int, size: int, spatial: int) -> tuple[int, int]:
-    """Return top and left of a test crop of X-ViT's release, in frames whose short side has been resized to ``size``.
+    """Return top and left of a test crop of X-ViT's release: a square of ``size`` in a frame of this height and width.
 
     ``spatial``: 0 for the left crop (top in tall frames), 1 for the centre, rounded up, 2 for the right (bottom).
     """

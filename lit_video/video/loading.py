@@ -29,7 +29,7 @@ class TrainingSampler(DistributedSampler[Sample]):
         self.ranks = ranks
         self.step_size = batch_size * ranks[0] * accumulate
         self.steps = items // self.step_size
-        self.resume: tuple[int, int] = (0, 0)  # epoch, and number of its items seen by all ranks
+        self.resume: tuple[int, int] = (0, 0)  # epoch, and number of its items seen by all ranks together
 
     def __iter__(self) -> Iterator[Key]:  # type: ignore[override]
         """Yield this rank's part of the epoch, without the steps that ``resume`` counts as seen."""

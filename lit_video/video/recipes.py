@@ -2,8 +2,8 @@
 
 Short sides are for clips of 224 pixels; at another size write the settings as a mapping, with a ``short_side``.
 
-X-ViT (arXiv:2106.05968): section 4.1 and the released code disagree. The paper's "autoaugment" names no policy: its
-recipes use ImageNet's. The release draws bilinear or bicubic for every frame, this code once per clip.
+X-ViT (arXiv:2106.05968): section 4.1 and the released code disagree. The paper's "autoaugment" names no policy:
+``xvit-paper`` recipes use ImageNet's. The release draws bilinear or bicubic for every frame, this code once per clip.
 
 TimeSformer (arXiv:2102.05095): the released configurations flip on Kinetics only; for Kinetics write the recipe as a
 mapping, with ``flip: 0.5``.

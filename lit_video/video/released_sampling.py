@@ -20,7 +20,7 @@ class ReleasedSegments(Sampling):
     """Sampling of X-ViT's and TimeSformer's releases on Something-Something v2; X-ViT tests 2 clips, in its paper 1.
 
     Training takes a random frame of each segment; test clip 0 takes the middle frames, rounded down, clip 1 the first,
-    clip 2 the last. Segments share the border ``round(i * (length - 1) / frames)``, halves rounded to even.
+    clip 2 the last. Segments share the border ``round(i * (table.count - 1) / frames)``, halves rounded to even.
     """
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
@@ -39,7 +39,7 @@ class ReleasedSegments(Sampling):
 
 @dataclass(frozen=True)
 class ReleasedDense(DenseStride):
-    """Sampling of PySlowFast and these releases on Kinetics; validation takes the first clip (X-ViT: a random one).
+    """Sampling of PySlowFast, X-ViT and TimeSformer on Kinetics; validation takes the first clip (X-ViT: a random one).
 
     ``stride`` is the "rate" of frames x rate. ``fps`` makes clips last as long as at this rate (30 in
     PySlowFast and TimeSformer's release), whatever the video's; ``None`` counts the video's own frames.

@@ -34,7 +34,7 @@ class Sampling(ABC):
         return None
 
     def long_enough(self, table: FrameTable, frames: int) -> FrameTable:
-        """Return the table of a video repeated until a clip fits; unchanged for clips that fit any video."""
+        """Return the table of the video, repeated until a clip fits; unchanged if clips span the whole video."""
         seconds = self.clip_seconds(table, frames)
         if self.counts_frames:
             table = replace(table, pts=(), shown=())
@@ -48,8 +48,8 @@ class Sampling(ABC):
 class Dense(Sampling):
     """Clips of ``seconds``: random in training; in evaluation evenly spaced from end to end of the video.
 
-    The clip's ``frames`` equal parts each give their middle frame. Hence clips mirror: evenly spaced clips of a video
-    played backwards show the frames backwards. A single clip is the centre clip.
+    A clip is cut into ``frames`` equal parts and takes the middle frame of each. Clips therefore mirror: evenly spaced
+    clips of a video played backwards show the same frames in reverse. A single clip is the centre clip.
     """
 
     seconds: float = 2.0
@@ -71,8 +71,8 @@ class Dense(Sampling):
 class DenseStride(Sampling):
     """The papers' "frames x rate" (8x8, 16x4, 96x4): every ``stride``-th frame of a clip of ``frames * stride`` frames.
 
-    The first frame is half a ``stride`` into the clip. Clips are placed as in :class:`Dense`. ``fps`` counts frames in
-    time, at this rate; ``None`` counts the video's own frames.
+    The first frame is half a ``stride`` into the clip. Clips are placed as in :class:`Dense`. Frames are counted at the
+    rate ``fps``, whatever the video's rate; with ``None``, the video's own frames are counted.
     """
 
     stride: int
@@ -127,7 +127,7 @@ class WholeVideo(Dense):
 
     def covering(self, seconds: Fraction) -> list[Span]:
         """Return the clips that cover a video of this length, start and end in seconds."""
-        length, shorter = exact(self.seconds), Fraction(1, 10**6)  # a shorter remainder is no clip
+        length, shorter = exact(self.seconds), Fraction(1, 10**6)  # seconds; a shorter remainder is no clip
         count, latest = max(ceil((seconds - shorter) / length), 1), max(seconds - length, Fraction(0))
         return [(start, start + length) for start in (min(i * length, latest) for i in range(count))]
 
@@ -140,7 +140,7 @@ class WholeVideo(Dense):
 
 
 def positive(**values: float | None) -> None:
-    """Refuse an argument that is zero, less, or no number."""
+    """Refuse an argument that is not a finite number above 0; accept ``None``."""
     for name, value in values.items():
         if value is not None and not 0 < value < inf:
             raise ValueError(f"{name} is {value}, expected more than 0")
@@ -159,20 +159,20 @@ def clip_span(length: Fraction, seconds: Fraction, clip: int, clips: int | None)
 
 
 def frame_numbers(table: FrameTable, span: Span, shifts: Sequence[float]) -> list[int]:
-    """Return the frame shown at one moment in each equal bin of the span (seconds from the first frame).
+    """Divide the span, in seconds from the first frame, into equal bins; return the frame shown at a moment of each.
 
     ``shifts`` are the moments' positions in their bins, 0 to 1. At 0.5 the choice mirrors: the mirrored span of the
     video played backwards has the same frames in reverse. Beyond the end the last frame repeats.
     """
     step = (span[1] - span[0]) / len(shifts)
     moments = [span[0] + (i + Fraction(shift)) * step for i, shift in enumerate(shifts)]
-    # a moment between two frames takes the one nearer the video's middle, then the span's, so the choice mirrors
+    # between two frames take the one nearer the video's middle or, in a tie, the span's: so the choice mirrors
     half, middle = table.seconds / 2, (span[0] + span[1]) / 2
     return [_on_show(table, m, (m - half, m - middle) <= (Fraction(0), Fraction(0))) for m in moments]
 
 
 def _on_show(table: FrameTable, moment: Fraction, later: bool) -> int:
-    """Return the frame number at a moment in seconds, at most the last; between two frames ``later`` decides."""
+    """Return the frame number at a moment in seconds, at most the last; on a border the later one if ``later``."""
     if not table.times:
         position = moment * table.count / table.seconds
         return min(floor(position) if later else ceil(position) - 1, table.count - 1)

@@ -32,7 +32,7 @@ from lit_video.video.decoding.damage import gaps, joints, verdict, without_jumps
 
 Frames = NDArray[np.uint8]
 
-KEPT = 2**14  # tables in memory; each takes about 2 kB, and 8 bytes per frame if its rate varies
+KEPT = 2**14  # tables in memory; each takes about 2 kB, and 8 bytes per frame if the frame rate varies
 TAIL = 32  # last packets in decoding order; one of them holds the last frame
 NO_TIMESTAMPS = 0x80  # AVFMT_NOTIMESTAMPS: FFmpeg invents the times
 FIRST = 64  # frames decoded to detect a wrong order
@@ -49,9 +49,9 @@ class FrameTable:
     seconds: Fraction  # duration, last frame included
     height: int  # rows of a decoded frame, before rotation
     width: int
-    shown: Sequence[int] = ()  # times for sampling, if not pts: without jumps, or decoding times
+    shown: Sequence[int] = ()  # times for sampling if they differ from pts: pts without jumps, or decoding times
     damaged: Sequence[int] = ()  # numbers of the frames that are known to be damaged
-    damage: str = ""  # the reason
+    damage: str = ""  # why they are damaged
     doubtful: bool = False  # gaps or jumps in times: only decoding can tell whether frames are missing
 
     @property
@@ -72,7 +72,7 @@ class FrameTable:
 
 @lru_cache(KEPT)
 def frame_table(path: Path) -> FrameTable:
-    """Scan a video's packets (1-3 ms for ten seconds), cached; raises a :class:`DecodeError`."""
+    """Scan a video's packets (1-3 ms for ten seconds of video), cached; raises a :class:`DecodeError`."""
     return next(filter(None, (source(path) for source in _sources)), None) or _scan(path)
 
 
@@ -117,7 +117,7 @@ def _scan(path: Path) -> FrameTable:
 
 def _table(path: Path, container: InputContainer, stream: VideoStream, packets: Sequence[Seen]) -> FrameTable:
     shown = [p for p in packets if not p.is_discard]  # an edit list hides frames that others refer to
-    # Matroska has no negative times for frames shown before the first key frame
+    # drop the frames shown before the first key frame: Matroska cannot store their (negative) times
     late = next((i for i, p in enumerate(shown) if i and p.pts is not None), 1)
     shown = shown[:1] + shown[late:] if shown and shown[0].pts is not None else shown
     if not shown:
@@ -130,7 +130,7 @@ def _table(path: Path, container: InputContainer, stream: VideoStream, packets: 
     times = pts if pts or back else compact(_clock(container, shown))
     found = gaps(times, base, stream.codec_context.codec.canonical_name)
     sampled = without_jumps(times, found) or times
-    step = (sampled[-1] - sampled[-2]) * base if len(sampled) > 1 else 1 / rate  # duration of the last frame too
+    step = (sampled[-1] - sampled[-2]) * base if len(sampled) > 1 else 1 / rate  # also the last frame's duration
     seconds = (sampled[-1] - sampled[0]) * base + step if sampled else len(shown) / rate
     if times:
         last = max((p.duration or 0 for p in shown[-TAIL:] if p.pts == times[-1]), default=0)
@@ -158,8 +158,8 @@ def _table(path: Path, container: InputContainer, stream: VideoStream, packets: 
 def _identify(path: Path, container: InputContainer, stream: VideoStream, shown: Sequence[Seen]) -> bool:
     """Return whether the packets' times, all different, are presentation times.
 
-    AVI and streams without a container have none. If the decoder reorders frames, ascending times are decoding times
-    under a wrong name (ASF, bad copies).
+    AVI and streams without a container have none. If the decoder reorders frames, times that ascend from packet to
+    packet may be decoding times under a wrong name (ASF, bad copies); the first decoded frames decide.
     """
     if container.format.name == "avi" or container.format.flags & NO_TIMESTAMPS or stream.time_base is None:
         return False
@@ -173,7 +173,7 @@ def _identify(path: Path, container: InputContainer, stream: VideoStream, shown:
 
 
 def _clock(container: InputContainer, shown: Sequence[Seen]) -> list[int]:
-    """Return decoding times, whose steps equal those of display; empty if unknown or not ascending."""
+    """Return decoding times, whose steps equal those of presentation times; empty if unknown or not ascending."""
     times = [p.dts for p in shown if p.dts is not None]
     even = len(times) == len(shown) and all(a < b for a, b in pairwise(times))
     return times if even and not container.format.flags & NO_TIMESTAMPS else []
@@ -199,7 +199,7 @@ def compact(times: Iterable[int]) -> Sequence[int]:
 def segment(path: Path, table: FrameTable, start: float | None, end: float | None) -> tuple[int, FrameTable]:
     """Return the first frame and the table of a part of a video, from ``start`` to ``end`` in seconds.
 
-    ``None`` is the beginning or the end. Raises a :class:`DecodeError` for a part outside the video.
+    ``start=None`` is the beginning, ``end=None`` the end. Raises a :class:`DecodeError` for a part outside the video.
     """
     if start is None and end is None:
         return 0, table

@@ -21,7 +21,7 @@ from lit_video.video.decoding.frame_table import (
 
 
 def image_table(folder: Path, fps: float) -> FrameTable:
-    """Return the frame table of a folder of images at a constant rate; raises the errors of a video."""
+    """Return the frame table of a folder of images at a constant rate; raises a :class:`DecodeError`."""
     files = image_files(folder)
     height, width = _read(files[0]).shape[:2]
     step = 1 / exact(fps)
@@ -48,7 +48,7 @@ def forget_tables() -> None:
 
 
 def decode_images(folder: Path, numbers: Sequence[int]) -> Frames:
-    """Read images of a folder by number, RGB, ``(len(numbers), height, width, 3)``; raises the errors of a video."""
+    """Read images of a folder by number, RGB, ``(len(numbers), height, width, 3)``; raises as ``decode`` does."""
     files = image_files(folder)
     check_numbers(folder, numbers, len(files))
     images = {i: _read(files[i]) for i in set(numbers)}

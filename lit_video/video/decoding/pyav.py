@@ -44,8 +44,8 @@ KINDS = 64  # kinds of side data, with room for later versions of FFmpeg
 def decode(path: Path, numbers: Sequence[int]) -> Frames:
     """Decode frames of a video by their number in display order: RGB, ``(len(numbers), height, width, 3)``.
 
-    Groups of pictures without a wanted frame are skipped, and unwanted frames to which no other refers. The pixels
-    are exactly those of decoding the whole video. A display matrix is applied.
+    Groups of pictures without a wanted frame are skipped, as are unwanted frames to which no other frame refers. Pixels
+    are exactly those of decoding the whole video. Frames are rotated as the file's display matrix says.
 
     Raises:
         DecodeError: the file cannot be read, or a wanted frame cannot be decoded or is damaged.
@@ -90,9 +90,9 @@ def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) ->
         for frame, lost in _frames(container, stream, set(number_of)):
             if frame.pts is None:
                 continue
-            # a first frame after the key frame shows a late seek, or a key frame that is no full picture
+            # if the first frame is later than the key frame, the seek was late, or the key frame is no full picture
             exact = exact or frame.pts <= max(start, table.pts[0])
-            # containers may mark any frame as key; damaged frames shown before it belong to the previous group
+            # containers may mark any frame as key; damaged frames before ``start`` belong to the previous group
             predicted = frame.pts == start and frame.pict_type in PREDICTED
             if not exact or predicted or lost or (frame.is_corrupt and frame.pts >= start):
                 found = {}  # earlier frames may refer to the damaged one
@@ -106,7 +106,7 @@ def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) ->
 def _frames(container: InputContainer, stream: VideoStream, wanted: set[int]) -> Iterator[tuple[VideoFrame, bool]]:
     """Yield frames from the current position, in display order, until the wanted times are decoded.
 
-    Each comes with a flag: True if a picture after the first packet is lost.
+    Each comes with a flag: True once the decoder has reported a lost picture at a packet after the first.
     """
     context, packets, behind = stream.codec_context, container.demux(stream), _behind(stream)
     lost, first = False, True
