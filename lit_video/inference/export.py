@@ -33,11 +33,11 @@ TARGETS: dict[str, tuple[type[VideoClassifier], Callable[[Any], dict[str, Tensor
 def export(ckpt: Path, to: str, folder: Path) -> tuple[str, str]:
     """Write a run's model into a folder, created if missing; return a summary and the code that loads it.
 
-    ``to`` is one of ``TARGETS`` or ``WRITERS``; ``safetensors`` writes weights alone, for ``model.weights``.
+    ``to`` is one of ``TARGETS`` or ``WRITERS``; ``safetensors`` writes weights, not a program, for ``model.weights``.
 
     Raises:
-        UserError: the checkpoint is wrong, a library is missing, the target does not support the model, or the exported
-            program's logits differ.
+        UserError: the checkpoint is wrong, a library is missing, the target does not support the model, or logits of
+            the exported program differ from the model's.
         OSError: a file cannot be written.
     """
     checkpoint = read_checkpoint(ckpt)
@@ -130,8 +130,8 @@ def _config(hparams: Mapping[str, Any], names: list[str] | None, vivit: bool) ->
 
 
 Program = Callable[[Tensor], Tensor]
-BATCHES = {0: torch.export.Dim("batch")}  # dynamic axes of a clip
-TOLERANCE = 1e-4  # share of the largest logit, in float32
+BATCHES = {0: torch.export.Dim("batch")}  # axes of the input whose size is dynamic
+TOLERANCE = 1e-4  # most difference of a logit, as a share of the largest logit, in float32
 
 
 def _program(checkpoint: Mapping[str, Any], ckpt: Path, to: str, folder: Path) -> str:
@@ -200,12 +200,12 @@ def _safetensors(network: nn.Module, clip: Tensor, path: Path) -> Program:
 
 WRITERS = {"pt2": _pt2, "onnx": _onnx, "safetensors": _safetensors}
 
-# samplings whose centre clips the generated code chooses, for videos of a constant frame rate
+# samplings for which the generated code chooses the frames of the centre clip, in videos of a constant frame rate
 SAMPLINGS = {class_path(kind): kind for kind in (Dense, DenseStride, Segments)}
 
 
 def _numbers(clips: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the template that chooses frames and its values; empty for a sampling that no template covers."""
+    """Return the name of the template that chooses frames, and values to fill in; empty if no template fits."""
     path, arguments = clips["sampling"].values()
     if path not in SAMPLINGS or clips.get("short", "repeat") != "repeat":
         return "", {}

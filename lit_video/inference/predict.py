@@ -80,7 +80,7 @@ Output = tuple[Tensor, Tensor, str]  # logits (classes,), features (d,), reason 
 
 def _outputs(model: VideoClassifier, data: VideoList, on: torch.device) -> Iterator[Output]:
     """Yield every video's output in order: the mean over its views, meaningless for an unreadable video."""
-    views: list[Output] = []  # logits and features of the current video's crops, by clip
+    views: list[Output] = []  # for each clip of the current video: logits and features of its crops, reason
     videos = iter(data.listed)
     for raw in data.test_dataloader():
         batch = data.normalise(move_data_to_device(raw, on))
@@ -167,7 +167,7 @@ def load(source: str | Path | TrainedModel) -> TrainedModel:
 
 
 def from_pretrained(source: str | Path) -> VideoClassifier:
-    """Return the model of :func:`load` alone, on the CPU, in eval mode: clips ``(b, 3, t, h, w)`` to logits."""
+    """Return only the model of :func:`load`, on the CPU, in eval mode; it maps clips ``(b, 3, t, h, w)`` to logits."""
     return load(source).model
 
 
@@ -175,7 +175,7 @@ def stream(model: VideoClassifier | VideoTransformer | str | Path) -> Stream:
     """Feed videos to a causal X-ViT frame by frame: logits after every frame, at the cost of one frame.
 
     Args:
-        model: trained with ``causal: true`` and ``positions: space``, in eval mode; or a run, see
+        model: an X-ViT trained with ``causal: true`` and ``positions: space``, in eval mode; or a run, see
             :func:`~lit_video.inference.predict.load`.
 
     Returns:
@@ -226,7 +226,7 @@ def predict(
 
     Args:
         ckpt: see :func:`load`: a loaded model, a run's folder, ``hub:NAME``.
-        videos: files, folders (all videos below them) and patterns.
+        videos: files, and folders (all videos below them).
         top: number of classes to return for each video.
         evaluation: views, batches and device; ``None`` for the defaults.
 

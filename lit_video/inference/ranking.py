@@ -33,8 +33,8 @@ class RankedVideo:
     """Predicted classes of one video."""
 
     path: Path  # the video
-    # by task, most probable first; a single task is called class. Several tasks also have their combinations: action
-    # for verb and noun, else all
+    # by task, most probable first; a single task is called class. Combinations of several tasks are added under the
+    # name action (verb and noun) or all
     ranked: dict[str, list[Ranked]]
     trained_on: bool | None = None  # ``None`` if unknown
 
@@ -74,7 +74,7 @@ def _best(names: Sequence[str], share: Tensor, top: int) -> list[Ranked]:
 def combined(tasks: Sequence[list[Ranked]], top: int) -> list[Ranked]:
     """Return the most probable combinations of one class of each task, by the product of the probabilities.
 
-    Combinations consist of each task's most probable classes, so ``top`` of each are enough.
+    The best combinations consist of the tasks' most probable classes, so ``top`` classes of each task are enough.
     """
 
     def pairs(one: list[Ranked], other: list[Ranked]) -> list[Ranked]:

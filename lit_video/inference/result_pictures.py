@@ -18,7 +18,7 @@ from lit_video.utils.figures import short
 Curve = Sequence[tuple[float, float]]  # epoch, value
 
 INK, QUIET, RULE, FIRST = (LIGHT[name] for name in ("ink", "quiet", "rule", "s0"))
-ON_FIRST = "#fefefe"  # not in LIGHT: a dark page would replace it
+ON_FIRST = "#fefefe"  # white, but no colour of LIGHT: dark pages replace those
 STYLE: dict[Any, Any] = {
     "font.size": 9,
     "text.color": INK,
@@ -32,7 +32,7 @@ STYLE: dict[Any, Any] = {
     "ytick.labelcolor": INK,
 }
 DARK_CELL = 0.7  # share above which a cell's number is white
-NAMED, NUMBERED = 7.0, 20.0  # smallest cells, in points, with names and with counts
+NAMED, NUMBERED = 7.0, 20.0  # least side of a cell, in points: for names of classes; for counts in cells
 MANY = 32  # with more classes, opacity is the root of the share: small faint cells are hard to see
 MARKS = "osD^vPX<>"
 
@@ -47,7 +47,7 @@ def style_of(number: int) -> dict[str, Any]:
 def confusion_figure(counts: NDArray[np.int64], classes: Sequence[str], title: str = "", side: float = 3.0) -> Figure:
     """Draw videos by true class (rows) and predicted class (columns), coloured by share of the true class.
 
-    ``counts`` are ``(classes, classes)``; a class without a video stays blank. ``side`` is in inches, without names.
+    ``counts`` are ``(classes, classes)``; a class without a video stays blank. ``side`` is the matrix's, in inches.
     """
     figure, axes = _axes(side, side, title)
     videos = counts.sum(1, keepdims=True)
@@ -83,7 +83,7 @@ def curves_figure(quantity: str, lines: Mapping[str, tuple[Curve, Sequence[Curve
 
 @matplotlib.rc_context(STYLE)
 def rows_figure(names: Sequence[str], sides: Mapping[str, Sequence[tuple[float, float] | None]]) -> Figure:
-    """Draw each row's accuracy and its deviation over seeds, in percent, on separate axes for paper and ours."""
+    """Draw each row's accuracy and deviation over seeds, in percent: the paper's and our runs' on separate axes."""
     height = 0.26 * len(names) + 0.2
     figure = Figure(figsize=(2.4 * len(sides), height))
     for i, (side, values) in enumerate(sides.items()):
@@ -116,7 +116,7 @@ def heat_map(groups: Groups, title: str = "") -> Figure:
 
 
 def _axes(width: float, height: float, title: str) -> tuple[Figure, Axes]:
-    """Return a figure of this size in inches, filled by one axes; ``bbox_inches="tight"`` keeps text outside it."""
+    """Return a figure of this size in inches, filled by one axes; save it with ``bbox_inches="tight"`` to keep text."""
     figure = Figure(figsize=(width, height))
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_title(title, loc="left", fontsize=10, pad=10)

@@ -7,7 +7,7 @@ from lit_video.errors import OptionError, UserError
 from lit_video.utils.files import COMMON, PICTURES, files_below, is_video
 from lit_video.video.clips import VideoRecord
 
-Paths = str | Path | Sequence[str | Path | VideoRecord]  # records are returned unchanged
+Paths = str | Path | Sequence[str | Path | VideoRecord]  # find_videos returns given records unchanged
 
 
 def find_videos(videos: Paths, fps: float | None = None) -> list[VideoRecord]:

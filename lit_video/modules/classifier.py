@@ -40,7 +40,7 @@ from lit_video.weights.reading import CHECKPOINT_KEY, COMPILED, MODEL_KEY
 from lit_video.weights.settings import WeightsSettings
 
 START = model_names("files", "start")
-# stored apart from the hyper-parameters, which arguments of ``load_from_checkpoint`` overwrite
+# stored apart: arguments of ``load_from_checkpoint`` overwrite the hyper-parameters of a checkpoint
 CHECKED = ("family", "size", *model_names("function", "shape", "clip", "classes"))
 
 
@@ -49,7 +49,7 @@ class VideoClassifier(LightningModule):
 
     Logs ``train/loss`` of every optimizer step, ``train/clip_top1``; ``val/loss``, ``val/clip_top1`` and
     ``val/clip_top5`` (the centre view); ``test/video_top1``, ``test/video_top5`` (all views of a video averaged, every
-    video once) and ``test/videos``. All are over all processes and for each of several loaders, accuracies in percent.
+    video once) and ``test/videos``. All cover all processes; several loaders each have theirs; accuracies in percent.
 
     Several tasks (Epic-Kitchens' verb and noun, as in X-ViT's section 4) split the columns of one linear layer. The
     loss is the sum of their cross entropies. A prediction is then right if it is right in all tasks;
@@ -88,7 +88,7 @@ class VideoClassifier(LightningModule):
         UserError: when weights are loaded (``setup``, or the start of training): they are missing or do not fit.
     """
 
-    # start of image transformers: a file, ``timm:NAME``, or ``stills:N``, N synthetic pictures
+    # weights that image transformers start from: a file, ``timm:NAME``, or ``stills:N`` (N synthetic pictures)
     image_weights: str | None = None
     size: ViTSize | None = None
     tubelet_init: TubeletInit = "central"
@@ -145,7 +145,7 @@ class VideoClassifier(LightningModule):
         # the last optimizer step's means over batches: loss; numbers of right and of readable clips
         self.step_loss = torch.tensor(0.0)
         self.step_hits = torch.zeros(2)
-        self._batches: list[Tensor] = []  # this step's loss and hits
+        self._batches: list[Tensor] = []  # loss, right and readable clips of each batch of this step
         mark_when_loaded(network)
 
     @property
@@ -283,7 +283,7 @@ class VideoClassifier(LightningModule):
 
         Shape: logits ``(b, classes)``; class numbers ``(b,)``, with tasks ``(b, tasks)``, or probabilities like logits.
         The mean is over all clips of the batch. An unreadable clip adds nothing, so every clip has the same weight in
-        any batch and process. (Batch norm does see the grey clip.) In mixup the readable clip keeps its share.
+        any batch and process. (Batch norm does see it, grey.) In cross entropy a clip mixed with it keeps its share.
         """
         if self.several_labels:
             return binary_cross_entropy(logits, target) / len(logits)
@@ -356,7 +356,7 @@ class VideoClassifier(LightningModule):
         processes = run.world_size if (run := self._run) else 1
 
         def numbers(index: Tensor) -> Tensor:
-            """Return numbers by the loader's order for clips without a video's number."""
+            """Return numbers by the loader's order, for clips of a batch without numbers of videos."""
             number = sum(map(len, accuracy.video)) + index
             return shared_numbers(number, self._loaders[loader], processes) if processes > 1 else number
 
@@ -369,7 +369,7 @@ class VideoClassifier(LightningModule):
         return self.trainer._evaluation_loop._combined_loader.flattened  # type: ignore[union-attr]
 
     def _log_accuracy(self, split: str, names: dict[str, str]) -> None:
-        """Log each loader's metrics, under Lightning's names for several; none after a user's own steps."""
+        """Log each loader's metrics, several loaders' under Lightning's names; nothing after a user's own steps."""
         for loader in range(count := len(self._loaders)):
             if (accuracy := self._accuracy(split, loader)).update_called:
                 result, which = accuracy.compute(), f"/dataloader_idx_{loader}" if count > 1 else ""
@@ -408,7 +408,7 @@ class VideoClassifier(LightningModule):
         return isinstance(self.num_classes, int) and self.num_classes <= 5
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Refuse weights of another scheme, other pixels or other classes, with the flags that correct it."""
+        """Refuse weights of another scheme, other pixels or other classes; the message has flags that correct this."""
         self._start.refuse_checkpoint(checkpoint)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:

@@ -50,7 +50,7 @@ class VideoAccuracy(Metric):
             self.add_state(name, default=[], dist_reduce_fx="cat")
 
     def update(self, logits: Tensor, target: Tensor, video: Tensor, view: Tensor) -> None:
-        """Add a batch: logits ``(b, classes)``, the others ``(b,)``; target ``(b, tasks)`` for several tasks.
+        """Add a batch: logits ``(b, classes)``, the others ``(b,)``, but target ``(b, tasks)`` for several tasks.
 
         An unreadable clip has a negative ``video``. It is dropped after the last batch: dropping it here would
         synchronise the GPU in every step.
@@ -141,7 +141,7 @@ class VideoPrecision(VideoAccuracy):
 
 
 def average_precision(logits: Tensor, target: Tensor) -> Tensor:
-    """Return average precision ``(classes,)``, 0 to 1, for 0/1 targets ``(videos, classes)``; NaN without a video."""
+    """Return average precision ``(classes,)``, 0 to 1, of 0/1 targets ``(videos, classes)``; NaN for absent classes."""
     precision = logits.new_full(logits.shape[1:], torch.nan)
     for number in target.any(0).nonzero()[:, 0].tolist():
         rank = torch.unique(logits[:, number], return_inverse=True)[1]  # sigmoids of large logits are all 1
@@ -150,7 +150,7 @@ def average_precision(logits: Tensor, target: Tensor) -> Tensor:
 
 
 def binary_cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
-    """Return binary cross entropy for targets ``(b, classes)``: mean over classes, sum over clips without -100."""
+    """Return binary cross entropy for targets ``(b, classes)``: mean over classes, sum over clips not marked -100."""
     each = F.binary_cross_entropy_with_logits(logits, target.clamp(min=0).to(logits), reduction="none").mean(1)
     return (each * (target >= 0).all(1)).sum()
 
@@ -193,9 +193,9 @@ def mean_over_ranks(value: Tensor) -> Tensor:
 
 
 def shared_numbers(number: Tensor, loader: Any, processes: int) -> Tensor:
-    """Return the clips' numbers over all processes; refuse samplers other than ``DistributedSampler``."""
+    """Turn one process's clip numbers into those over all processes; refuse samplers but ``DistributedSampler``."""
     sampler = getattr(getattr(loader, "batch_sampler", None), "sampler", loader)
-    if type(sampler) is DistributedSampler:  # fills the last batch with the first clips again
+    if type(sampler) is DistributedSampler:  # repeats the first clips to fill the last batch
         return (number * sampler.num_replicas + sampler.rank) % len(sampler.dataset)  # type: ignore[arg-type]
     share = f"{processes} processes share clips by a {type(sampler).__name__}, and might count one twice"
     raise UserError(f"{share}: make a batch a mapping with clip, target and video, the number of a clip's video")

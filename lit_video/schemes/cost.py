@@ -25,7 +25,7 @@ class Cost:
     name: str  # name of the scheme
     params: int  # number of parameters
     macs: int  # multiply-adds of a clip
-    bytes: int  # bytes kept for the backward pass, per clip
+    bytes: int  # bytes that autograd keeps for the backward pass, per clip
     # seconds of a training step (forward and backward) per clip: median over rounds in which schemes take turns
     seconds: float
 

@@ -38,7 +38,7 @@ def import_scheme(text: str) -> str:
 
 
 def is_known(name: str) -> bool:
-    """Return whether ``MODULE.CLASS`` is in this package or in an imported module; runs no other code."""
+    """Return whether ``MODULE.CLASS`` is of this package or of a module imported before; import nothing."""
     words = name.replace(".", "").isidentifier() and not name.endswith(".py")
     return words and (name.startswith(PACKAGE) or name.rpartition(".")[0] in sys.modules)
 

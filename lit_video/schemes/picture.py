@@ -17,7 +17,7 @@ NEVER = "#eceff2"
 
 
 def sight_picture(title: str, sights: Mapping[str, Sight], words: Mapping[str, str]) -> bytes:
-    """Draw a PNG of each scheme: the number of layers after which one patch sees the others.
+    """Draw a PNG with a row for each scheme: the number of layers after which one patch sees the others.
 
     ``sights`` has schemes by name, with equal grid and depth; ``words`` describes the first.
     """

@@ -18,7 +18,7 @@ SPREADS = (0.1, 0.4)  # standard deviations of random weights: large ones let at
 
 
 def token_layout(class_tokens: Literal["clip", "frame", "none"], grid: Grid) -> tuple[Tensor, Tensor]:
-    """Return every token's frame, -1 for a class token of the whole clip, and whether it is a patch: both ``(n,)``."""
+    """Return each of n tokens' frame, -1 for a class token of the clip, and whether it is a patch: both ``(n,)``."""
     patches = grid.h * grid.w
     if class_tokens == "frame":
         frames = torch.arange(grid.t).repeat_interleave(1 + patches)
@@ -30,13 +30,13 @@ def token_layout(class_tokens: Literal["clip", "frame", "none"], grid: Grid) -> 
 
 @dataclass(frozen=True)
 class Sight:
-    """Sight of a scheme on a grid."""
+    """Sight of a scheme on a grid, whose n tokens are patches and class tokens."""
 
     grid: Grid  # frames, rows, columns
     frames: Tensor  # (n,): the frame of every token, see token_layout()
     is_patch: Tensor  # (n,), bool
     layers: Sequence[Tensor]  # (n, n), bool, for each layer: the output of token i depends on the input of token j
-    # seen: reversing frames does more than reverse the outputs; near: only other reorderings do; blind: none does
+    # seen: reversing the frames changes outputs beyond their order; near: only other reorderings do; blind: none does
     order: Order
 
     @cached_property

@@ -156,7 +156,7 @@ def is_pretraining(state_dict: Mapping[str, Tensor]) -> bool:
 
 
 def videomae_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Rename a classifier or pre-trained encoder to our names; the missing bias of the keys becomes zero.
+    """Rename a classifier or pre-trained encoder to our names; the missing bias of attention keys becomes zero.
 
     Source: VideoMAE, arXiv:2203.12602, and VideoMAE V2, arXiv:2303.16727; names as in their released code, and in
     ``VideoMAEForVideoClassification``.

@@ -44,7 +44,7 @@ class Release:
 
     @property
     def here(self) -> Path | None:
-        """Path of the fetched file or folder, also in the hub's own cache; ``None`` if not fetched."""
+        """Path of the fetched file or folder, or of its copy in the hub's own cache; ``None`` if not fetched."""
         return self.place if self.place.exists() else cached(self.repository) if self.repository else None
 
 
@@ -156,7 +156,7 @@ def fetch(release: Release) -> Path:
     if os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0"):
         raise UserError(f"{release.name}: HF_HUB_OFFLINE is set; {_by_hand(release)}")
     release.place.parent.mkdir(parents=True, exist_ok=True)
-    from http.client import HTTPException  # imported late: a tenth of the time of --help
+    from http.client import HTTPException  # imported late: it would take a tenth of the time of --help
 
     part = release.place.with_name(f"{release.place.name}.part")
     try:

@@ -135,7 +135,7 @@ def check_config(config: Mapping[str, Any], network: nn.Module) -> None:
 def check_labels(labels: Mapping[str, int], class_names: Sequence[str]) -> None:
     """Refuse weights whose classifier has the data's classes in another order.
 
-    Names are compared by their lower-case letters and digits; a name that only one side has is ignored.
+    Only letters and digits of names are compared, ignoring case; a name that only one side has is ignored.
     """
     known = {_letters(name): number for name, number in labels.items()}
     for number, name in enumerate(class_names):

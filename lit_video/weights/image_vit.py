@@ -35,8 +35,8 @@ TubeletInit = Literal["central", "average"]
 def read_image_vit(given: str, network: VideoTransformer, average: bool | None = None) -> StoredWeights:
     """Read an image ViT's parameters under timm's names; for a network on the meta device timm downloads nothing.
 
-    ``given`` is ``timm:NAME``, a model that timm builds with its published weights; or a file or folder that
-    :func:`~lit_video.weights.reading.read_weights` reads. ``preprocessor`` has the pixels' mean and deviation.
+    ``given`` is ``timm:NAME``, a model that timm builds with its published weights; or a file or folder for
+    :func:`~lit_video.weights.reading.read_weights`. The result's ``preprocessor`` has the pixels' mean and deviation.
     """
     if not given.startswith(IMAGES):
         stored = read_weights(weights_path(given), average)
@@ -50,7 +50,7 @@ def read_image_vit(given: str, network: VideoTransformer, average: bool | None =
     if not timm.is_model_pretrained(name):
         raise ValueError(f"timm {timm.__version__} has no weights of this name")
     if network.norm.weight.device.type != "meta":
-        fetched = find(given).here  # timm would access the network first
+        fetched = find(given).here  # handed to timm, which would ask the network first
         kept = {"state_dict": read_weights(fetched).tensors} if fetched else None
         try:
             vit = timm.create_model(name, pretrained=True, pretrained_cfg_overlay=kept)
@@ -71,16 +71,16 @@ def load_image_vit(
 ) -> str:
     """Initialise the backbone from an image ViT, so that training starts from the image model.
 
-    Classifier, temporal positions and layers over frames are unchanged. Spatial positions of another grid are resized
-    bicubically, and repeated over time in a joint table (ViViT, section 3.4). Class token and positions are left out if
-    the network has none. Additional attention steps copy the image's attention, but keep their last, zero-initialised
-    layer (TimeSformer's release). The weights are :func:`folded` first.
+    Classifier, temporal positions and layers over frames are unchanged. Spatial positions are resized bicubically to
+    the network's grid; for a joint table they are also repeated over time (ViViT, section 3.4). Class token and
+    positions are left out if the network has none. Additional attention steps copy the image model's attention, but
+    keep their last, zero-initialised layer (TimeSformer's release). The weights are :func:`folded` first.
 
     Args:
         network: the video transformer, changed in place.
         state_dict: a ViT's weights, under timm's names.
         tubelet_init: how the kernel of tubelets starts, see :func:`inflate`.
-        grid: grid of the positions; ``None`` for the network's if it has as many patches, else for a square.
+        grid: grid of the stored positions; ``None`` if unknown: the network's if it has as many patches, else a square.
 
     Returns:
         A summary: the number of tensors taken, and the new parameters.
@@ -116,10 +116,10 @@ def _summary(network: VideoTransformer, sources: Mapping[str, str]) -> str:
 
 
 def folded(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return an image ViT's backbone parameters; fold parts that these networks lack, exactly.
+    """Return an image ViT's backbone parameters; fold parts that these networks lack into others, with equal outputs.
 
-    LayerScale multiplies the rows of the previous layer (DINOv2). A bias that is absent in all blocks is zero (CLIP's
-    patches). Positions of register tokens are added to the tokens.
+    LayerScale multiplies the rows of the previous layer (DINOv2). A bias that is missing throughout becomes zero
+    (CLIP's patches). Positions of register tokens are added to the tokens.
     """
     image = {key: value for key, value in state_dict.items() if not key.startswith(HEADS)}
     for key in [key for key in image if re.fullmatch(r"blocks\.\d+\.ls[12]\.gamma", key)]:
@@ -143,7 +143,7 @@ def folded(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def inflate(kernel: Tensor, tubelet: int, how: TubeletInit) -> Tensor:
-    """Inflate an image's patch kernel ``(d, 3, p, p)`` to tubelets of k frames, ``(d, 3 * k, p, p)``.
+    """Inflate an image's kernel ``(d, 3, p, p)`` of p x p patches to tubelets of k frames, ``(d, 3 * k, p, p)``.
 
     Source: ViViT, arXiv:2103.15691, Eq. 8 (``average``: at all k frames, divided by k) and 9 (``central``: at frame
     k // 2, zeros elsewhere).
@@ -157,7 +157,7 @@ def inflate(kernel: Tensor, tubelet: int, how: TubeletInit) -> Tensor:
 
 
 def _from_image(network: VideoTransformer, key: str) -> bool:
-    """Return whether the image model has a counterpart of a parameter; in a scheme, only those of :class:`Heads` do."""
+    """Return whether a parameter has a counterpart in the image model; those of a scheme only if in :class:`Heads`."""
     if key.startswith("aggregate.") or key == "embed.temp_embed":
         return False
     owner = key.rpartition(".")[0]
@@ -167,7 +167,7 @@ def _from_image(network: VideoTransformer, key: str) -> bool:
 
 
 def _positions(embed: Embedding, table: Tensor, slots: int, known: Grid | None) -> Tensor:
-    """Convert an image model's position table, led by ``slots`` class tokens (0 or 1), to a network's."""
+    """Convert an image model's positions, ``slots`` (0 or 1) of a class token before the patches', to a network's."""
     grid, cells = embed.grid, table.shape[1] - slots
     stored = known[1:] if known and known.h * known.w == cells else stored_grid(cells, grid)
     space = resize_space(table[:, slots:], stored, (grid.h, grid.w))
@@ -219,7 +219,7 @@ def _features(vit: nn.Module) -> dict[str, nn.Module]:
 
 
 def _parts(vit: nn.Module) -> set[tuple[str, str]]:
-    """Return names and classes of the parts before the head; layers count as one, kinds of GELU too."""
+    """Return names, without layer numbers, and classes of the parts before the head; all GELUs count as one class."""
     found = set()
     for name, part in _features(vit).items():
         kind = type(part).__name__

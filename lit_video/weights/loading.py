@@ -63,8 +63,8 @@ def load_pretrained(
         network: changed in place; unless it is a :class:`VideoTransformer`, only its own names are accepted.
         state_dict: the weights, under the names of one of ``SOURCES``, or the network's own.
         fresh_head: keep the network's classifier if the checkpoint has none, or one of another number of classes.
-        grid: patch grid of the stored positions; ``None`` if unknown: the network's if it has as many patches, but a
-            square for sources whose authors' code supports squares only.
+        grid: patch grid of the stored positions; ``None`` if unknown: then the network's is tried first, and a square
+            second; for sources whose authors' code supports squares only, a square first.
         source: one of ``SOURCES``; ``None`` to recognise it by the names.
 
     Returns:
@@ -147,7 +147,7 @@ def _positions(
 
 
 def _joint_grid(cells: int, here: Grid, square: bool) -> Grid:
-    """Guess the grid of stored positions from their number: with the network's tubelets, else with its image size."""
+    """Guess the grid of stored positions from their number: with the network's length, else with its image size."""
     space = here.h * here.w
     for t in (here.t, 0 if cells % space else cells // space):
         with suppress(ValueError):

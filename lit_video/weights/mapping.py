@@ -96,7 +96,7 @@ def stored_grid(cells: int, here: Grid, square: bool = False) -> tuple[int, int]
     """Guess rows and columns of a table of spatial positions from its number of ``cells``.
 
     The network's grid is tried first, then a square. With ``square`` (releases of square images) the square is first:
-    an image of another shape may have as many patches.
+    the network's grid may have as many patches without being square.
     """
     side = round(cells**0.5)
     if side**2 == cells > 0 and (square or cells != here.h * here.w):

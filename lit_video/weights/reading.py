@@ -20,7 +20,7 @@ from lit_video.errors import UserError, one_line
 # weights in a folder of transformers or of one of our runs; the first that exists is read
 IN_A_FOLDER = ("model.safetensors", "pytorch_model.bin", "checkpoint", "last.ckpt")
 
-# key of our checkpoints for clip settings and class names; file with the same content next to exported weights
+# our checkpoints' key for clip settings and class names; the file beside exported weights that holds the same
 CHECKPOINT_KEY, EXPORTED = "lit_video", "settings.json"
 MODEL_KEY = "lit_video_model"  # key of our checkpoints for the model's family and settings
 
@@ -29,7 +29,7 @@ PLACES = ("model_state", "state_dict", "model", "module", "network", "params", "
 # keys of the moving average
 AVERAGES = ("state_dict_ema", "model_ema", "ema_state_dict", "ema")
 PREFIXES = ("module.", "model.", "network.")
-# torch.compile adds it anywhere in a name
+# part that torch.compile adds anywhere in a name
 COMPILED = "_orig_mod."
 
 Tensors = dict[str, Tensor]
@@ -100,14 +100,14 @@ def tensors_digest(tensors: Mapping[str, Tensor]) -> str:
 
 
 def held(tensors: Iterable[Tensor]) -> int:
-    """Count the values in the tensors' memory, which views and strides of 0 share."""
+    """Count the values in the tensors' memory; memory that views or expanded tensors share counts once."""
     dense = [tensor for tensor in tensors if tensor.layout == torch.strided and not tensor.is_meta]
     memory = {tensor.untyped_storage().data_ptr(): tensor for tensor in dense}
     return sum(tensor.untyped_storage().nbytes() // tensor.itemsize for tensor in memory.values())
 
 
 def of_our_own(content: Any) -> StoredWeights:
-    """Return settings and class names of our checkpoint or of the file of ``export``; empty for other content."""
+    """Return settings and class names in our checkpoint or an export's ``settings.json``; empty for other content."""
     content = content if isinstance(content, Mapping) else {}
     ours, theirs = _mapping(content, CHECKPOINT_KEY) or content, _mapping(content, "hyper_parameters")
     clips = _mapping(ours, "data")
@@ -154,7 +154,7 @@ def _reason(error: Exception) -> str:
 
 
 def model_of(content: Any, average: bool | None = None) -> tuple[Tensors, str]:
-    """Return the model's tensors in a file's content, and a message if there were two sets, else empty.
+    """Return the model's tensors in a file's content, and a message, empty unless there were two sets of weights.
 
     ``average`` is as in :func:`read_weights`; timm prefers the average too.
     """
@@ -176,7 +176,7 @@ def model_of(content: Any, average: bool | None = None) -> tuple[Tensors, str]:
 
 
 def without_prefixes(tensors: Mapping[str, Tensor]) -> Tensors:
-    """Return the tensors without prefixes that ``torch.compile`` and wrappers add to all names."""
+    """Return the tensors under names without the prefixes that ``torch.compile`` and wrappers add."""
     names = {name: name.replace(COMPILED, "") for name in tensors}
     while prefix := next((one for one in PREFIXES if names and all(n.startswith(one) for n in names.values())), ""):
         names = {key: name.removeprefix(prefix) for key, name in names.items()}

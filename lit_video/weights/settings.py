@@ -36,7 +36,7 @@ SCENIC_EPIC = {"noun": 300, "verb": 97}
 
 @cache
 def sources() -> dict[str, dict[str, dict[Any, Any]]]:
-    """Return the training settings of each program's releases that neither names nor shapes show."""
+    """Return, for the releases of each program, the training settings that neither names nor shapes show."""
     return read_yaml(TABLE)["sources"]
 
 
@@ -51,8 +51,8 @@ def _known(stored: StoredWeights, part: Literal["model", "data"]) -> dict[str, A
 def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
     """Return the known settings of the data set that weights depend on, by flag.
 
-    Our own checkpoints store them; X-ViT's, TimeSformer's and scenic's releases follow their recipes; others have
-    :func:`channel_pixels`, unless channels differ (see :func:`fold_pixels`).
+    Our own checkpoints store them; X-ViT's, TimeSformer's and scenic's releases follow their recipes; for others
+    :func:`channel_pixels` gives them if all channels have the same ones (otherwise see :func:`fold_pixels`).
     """
     if stored.clips:
         known = {key: stored.clips[key] for key in data_names("pixels") if key in stored.clips}
@@ -66,8 +66,8 @@ def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
 def channel_pixels(stored: StoredWeights) -> tuple[Sequence[float], Sequence[float]] | None:
     """Return mean and deviation of red, green and blue in the weights' training; ``None`` if unknown.
 
-    Sources are timm's configuration and Hugging Face's ``preprocessor_config.json``, plus the 1 that ``offset``
-    subtracts. With ``offset`` and a factor of 1/127.5 (ViViT) the file contradicts the recipe of its weights: unknown.
+    Sources are timm's configuration and Hugging Face's ``preprocessor_config.json``; the 1 that its ``offset``
+    subtracts is added to the mean. With a factor of 1/127.5 too (ViViT) it contradicts the weights' recipe: unknown.
     """
     given = stored.preprocessor
     if source_of(stored) == "videomae" and "image_mean" not in given:
@@ -150,8 +150,8 @@ def _value(value: Any) -> str:
 def model_settings(stored: StoredWeights, *effects: Effect) -> dict[str, Any]:
     """Return the model settings of the weights' training, by flag; empty if names and shapes show all.
 
-    Our checkpoints store them; ``effects`` selects some, by default the function of the network. X-ViT's releases have
-    a ratio and segments for each data set, known by its number of classes; for other numbers they are left out.
+    Our checkpoints store them; ``effects`` selects some, by default those of the effect ``function``. X-ViT's releases
+    have a ratio and segments for each data set, known by its number of classes; for other numbers they are left out.
     """
     if stored.model:
         model = _parts_of_size(stored.model) | stored.model
@@ -164,10 +164,10 @@ def model_settings(stored: StoredWeights, *effects: Effect) -> dict[str, Any]:
 def refuse_other_settings(
     ours: Mapping[str, Any], stored: StoredWeights, otherwise: str = OTHERWISE, *effects: Effect
 ) -> None:
-    """Refuse weights of another family, of other settings, or of as many but other classes.
+    """Refuse weights of another family, with other settings, or with as many classes split into other tasks.
 
     ``ours`` has the model's settings and family; ``otherwise`` is advice for the message; ``effects`` is as in
-    :func:`model_settings`, and if given, the classes must be the same too.
+    :func:`model_settings`; if given, the numbers of classes must be the same too.
     """
     source, family = source_of(stored), ours.get("family", BASE)
     kind = stored.model.get("family", SOURCES[source].family if source else BASE)
@@ -196,7 +196,7 @@ def _tasks(classes: object) -> OrderedDict[str, int]:
 
 
 def known_grid(network: nn.Module, stored: StoredWeights) -> Grid | None:
-    """Return the patch grid by a file's settings or ``config.json``; ``None`` if unknown."""
+    """Return the patch grid of stored positions, from settings in the file or ``config.json``; ``None`` if unknown."""
     if not isinstance(network, VideoTransformer):
         return None
     patches, config = network.embed.patches, stored.config
@@ -208,7 +208,7 @@ def known_grid(network: nn.Module, stored: StoredWeights) -> Grid | None:
         frames = min(clip.get("segments") or clip["frames"], clip["frames"])
         return Grid(*patches.grid(frames, *height_and_width(clip["image_size"])))
     except (LookupError, TypeError, ValueError):
-        return None  # unknown, or of other patches, which shapes will show
+        return None  # unknown, or a grid of other patches, which shapes will show
 
 
 def other_grid(network: nn.Module, stored: StoredWeights, image: bool = False) -> str:
@@ -217,7 +217,7 @@ def other_grid(network: nn.Module, stored: StoredWeights, image: bool = False) -
     if known is None or not isinstance(network, VideoTransformer) or network.embed.pos_embed is None:
         return ""
     in_time = isinstance(network.embed, JointEmbedding) or isinstance(network.aggregate, TemporalEncoder)
-    first = 0 if not image and (in_time or network.embed.temp_embed is not None) else 1  # otherwise any length fits
+    first = 0 if not image and (in_time or network.embed.temp_embed is not None) else 1  # else any length fits
     there, here = (" x ".join(map(str, grid[first:])) for grid in (known, network.embed.grid))
     return "" if there == here else f"its positions are of {there} patches, here they are of {here}"
 
