@@ -57,7 +57,7 @@ def posterize(image: Image.Image, bits: int, **_: object) -> Image.Image:
 def vivit_rand(magnitude: int) -> ClipOp:
     """Return ViViT's RandAugment: two draws from twelve choices: ten operations, cutout and identity.
 
-    All draws are equally likely. An operation sees all frames stacked in one picture, so its statistics are the clip's.
+    All choices are equally likely. An operation sees all frames stacked in one picture, so statistics are the clip's.
     The operations are timm's, from the same origin as the release's; SolarizeAdd adds up to 128, in the release 220.
     """
     hparams = {"magnitude_max": magnitude, "img_mean": (GREY,) * 3}

@@ -39,7 +39,7 @@ class ReleasedSegments(Sampling):
 
 @dataclass(frozen=True)
 class ReleasedDense(DenseStride):
-    """Sampling of PySlowFast, X-ViT and TimeSformer on Kinetics; validation takes the first clip (X-ViT: a random one).
+    """Sampling on Kinetics in the code of PySlowFast, X-ViT and TimeSformer; validation: clip 0 (X-ViT: a random one).
 
     ``stride`` is the "rate" of frames x rate. ``fps`` makes clips last as long as at this rate (30 in
     PySlowFast and TimeSformer's release), whatever the video's; ``None`` counts the video's own frames.

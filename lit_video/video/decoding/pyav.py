@@ -45,7 +45,7 @@ def decode(path: Path, numbers: Sequence[int]) -> Frames:
     """Decode frames of a video by their number in display order: RGB, ``(len(numbers), height, width, 3)``.
 
     Groups of pictures without a wanted frame are skipped, as are unwanted frames to which no other frame refers. Pixels
-    are exactly those of decoding the whole video. Frames are rotated as the file's display matrix says.
+    are exactly those of decoding the whole video. The display matrix (turn, mirroring) is applied.
 
     Raises:
         DecodeError: the file cannot be read, or a wanted frame cannot be decoded or is damaged.
