@@ -17,7 +17,7 @@ class Axial(Scheme):
     Source: TimeSformer, arXiv:2102.05095, scheme T+W+H, section 3.
     No code was released. Our reading: each added step has its own norm and a zero-initialised linear layer, as the
     paper's 156.8M parameters imply. Only the last step includes the class token: every column gets a copy, and the
-    copies' branches are averaged, like those of frames in :class:`~lit_video.attention.Divided`.
+    copies' branches are averaged, as over frames in :class:`~lit_video.attention.Divided`.
     """
 
     prefix = 1

@@ -34,7 +34,7 @@ class Scheme(nn.Module):
         """Refuse a grid that the scheme cannot serve."""
 
     def drop_branches(self, drop: nn.Module) -> bool:
-        """Use ``drop`` as stochastic depth of single branches and return True; False: whole clips are dropped."""
+        """Apply ``drop`` within the scheme and return True; False: the block drops a clip's whole scheme branch."""
         return False
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
@@ -59,7 +59,7 @@ class Heads(nn.Module):
         heads: number of heads ``a``.
         qkv_bias: whether the projection to query, key and value has a bias.
         eps: epsilon of the layer norm.
-        proj: kind of the output projection.
+        proj: class of the output projection.
 
     Raises:
         ValueError: the width is no multiple of the heads.
@@ -86,7 +86,7 @@ class Heads(nn.Module):
     ) -> Tensor:
         """Attend from ``q (b, m, a, c)`` to ``k, v (b, j, a, c)``, merge the heads and project to ``(b, m, d)``.
 
-        ``seen (m, j)`` is True where a query sees a key, ``None`` for all. ``then`` is a layer after the projection.
+        ``seen (m, j)`` is True where a query sees a key; ``None``: all keys. ``then`` is a layer after the projection.
         """
         q, k, v = (rearrange(y, "b m a c -> b a m c") for y in (q, k, v))
         y = rearrange(F.scaled_dot_product_attention(q, k, v, seen), "b a m c -> b m (a c)")

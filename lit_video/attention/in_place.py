@@ -45,9 +45,9 @@ def shift_in_place(x: Tensor, offsets: Sequence[int], fold: int) -> Tensor:
 
 
 class _Shifted(torch.autograd.Function):
-    """Parts of ``x (..., parts * d)`` after ``move(x, 1)`` in place; the transpose is ``move(gradient, -1)``.
+    """Parts of ``x (..., parts * d)`` after ``move(x, 1)`` in place; the backward pass is ``move(gradient, -1)``.
 
-    Autograd requires the overwritten tensor among the outputs, where no caller reads it.
+    Autograd requires the overwritten tensor as the first output; callers ignore it.
     """
 
     @staticmethod

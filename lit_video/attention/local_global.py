@@ -55,7 +55,7 @@ class LocalGlobal(Scheme):
 class SlidingGlobal(LocalGlobal):
     """Local-global attention with a sliding neighbourhood: the h/2 x w/2 patches around each patch, in all frames.
 
-    At an edge the neighbourhood stays inside the image, so that every patch attends equally many. Keys outside it are
+    At an edge the neighbourhood is moved inside the image, so it has the same size for every patch. All other keys are
     masked, so the cost is that of joint attention.
     """
 
@@ -73,7 +73,7 @@ class SlidingGlobal(LocalGlobal):
 
 
 def _nearest_half(size: int, device: torch.device) -> Tensor:
-    """Return the mask ``(size, size)`` of the nearest half of all cells around each cell."""
+    """Return the mask ``(size, size)`` of the half of all cells that is nearest to each cell."""
     place = torch.arange(size, device=device)
     start = (place - size // 4).clamp(0, size - size // 2)[:, None]
     return (place >= start) & (place < start + size // 2)

@@ -21,18 +21,18 @@ PARTS: tuple[Target, ...] = ("query", "key", "value")
 
 @dataclass(frozen=True)
 class MixingPlan:
-    """Plan of the mixing: tensors and channels that are read from other frames, and those frames."""
+    """Plan of the mixing: which tensors and channels are read from other frames, and from which frames."""
 
     window: int = 1  # t_w: channels are read from frames up to this distance; 0 is spatial-only attention
     boundary: bool = False  # read only the two frames at distance ``window`` ("Bo." in Table 1)
     ratio: float = 0.5  # rho in [0, 1], the share of channels that comes from other frames
     mixed: tuple[Target, ...] = field(default=("key", "value"))  # tensors whose channels move; x is the normed input
-    # per_head splits the channels of each head (Eq. 9), full the concatenated heads: whole heads move (released code)
+    # per_head: a share of each head's channels moves (Eq. 9); full: a share of the heads, each whole (released code)
     scope: Scope = "per_head"
-    # True: append the summary tokens of all frames (section 3's text); own: of the frame itself (its complexity)
+    # True: append summary tokens of all frames (section 3's text); own: only the frame's own (section 3's complexity)
     summary: Summary = False
     summary_tokens: int = 1  # R per frame, a square number: means over R equal cells of the patches
-    summary_before_norm: bool = False  # average the tokens before the norm, like the text
+    summary_before_norm: bool = False  # average the tokens before the norm, as in the paper's text
     segment: int | None = None  # frames per group; channels move within a group only. None: the whole clip
     causal: bool = False  # read earlier frames only: half as many, each with twice the channels
 
@@ -57,7 +57,7 @@ class MixingPlan:
 
     @property
     def offsets(self) -> tuple[int, ...]:
-        """Frame distances in channel order: +1, -1, +2, -2, ... (the release's, continued); causal: -1, -2, ..."""
+        """Frame offsets in channel order: +1, -1 (as released), then +2, -2, ...; causal: -1, -2, ..."""
         if self.window == 0 or self.ratio == 0 or not self.mixed:
             return ()
         first = self.window if self.boundary else 1
@@ -104,7 +104,7 @@ class Mixing(Scheme):
     With ``summary``, every frame also attends the summary tokens of all frames: means over each frame's patch tokens,
     taken before mixing.
 
-    Shape: ``(b, t * m, d) -> (b, t * m, d)``; each frame carries its own class token, mixed like any other.
+    Shape: ``(b, t * m, d) -> (b, t * m, d)``; each frame carries its own class token, mixed like any token.
     Source: X-ViT, arXiv:2106.05968, section 3.
     Not in the released code: ``window`` above 1, ``boundary``, ``per_head``, ``summary`` and ``causal``.
     """
@@ -156,7 +156,7 @@ class Mixing(Scheme):
         return x + rearrange(self.attn.attend(q, k, v), "(b t) m d -> b (t m) d", t=grid.t)
 
     def _summary(self, z: Tensor, grid: Grid) -> tuple[Tensor, ...]:
-        """Return key and value of the frames' summary tokens: ``(b, t * m, d) -> 2 x (b * t, r or t * r, a, c)``."""
+        """Return key and value of each frame's r summary tokens: ``(b, t * m, d) -> 2 x (b * t, r or t * r, a, c)``."""
         patches = rearrange(z, "b (t m) d -> b t m d", t=grid.t)[:, :, self.prefix :]
         side = math.isqrt(self.plan.summary_tokens)
         cells = dict(y=side, x=side, h=grid.h // side, w=grid.w // side)

@@ -14,7 +14,7 @@ AXES = "b (t i) (h j) (w k) d -> (b t h w) (i j k) d"
 class ShiftedWindows(Scheme):
     """Attention within windows of space and time, which odd layers shift by half a window.
 
-        z' = z + softmax(q k / sqrt(c) + B) v   over the P M M tokens of a window                      (Eq. 1, 2)
+        z' = z + softmax(q k / sqrt(c) + B) v   over all tokens of one window                          (Eq. 1, 2)
 
     B depends on the distance along each axis and on the head. The shift is cyclic; tokens that meet only across the
     clip's edge are masked from each other. Along an axis where the window is at least as long as the clip, the window
@@ -65,7 +65,7 @@ class ShiftedWindows(Scheme):
 
 @lru_cache(maxsize=16)
 def blocked(grid: Grid, window: Grid, shift: tuple[int, int, int]) -> Tensor:
-    """Return a shifted clip's mask ``(windows, n, n)``: minus infinity where two tokens meet only across its edge."""
+    """Return the mask ``(windows, n, n)``, minus infinity where a window's tokens meet only across the clip's edge."""
     beyond = [torch.arange(size, device="cpu") >= size - by for size, by in zip(grid, shift, strict=True)]
     parts = [part.long() for part in beyond]
     ids = parts[0][:, None, None] * 4 + parts[1][:, None] * 2 + parts[2]

@@ -9,7 +9,7 @@ from lit_video.attention.heads import Grid, Heads, Scheme
 
 
 class Trajectory(Scheme):
-    """Attention within every frame, then along each patch's trajectory of the results in time.
+    """Attention of each patch to every frame separately, then in time along the trajectory of its results per frame.
 
         y_{st,t'} = sum_{s'} softmax_{s'}(q_st . k_{s't'} / sqrt(c)) v_{s't'}                            (Eq. 3)
         z'_st     = z_st + W_o sum_{t'} softmax_{t'}(W_q y_{st,t} . W_k y_{st,t'} / sqrt(c)) W_v y_{st,t'}   (Eq. 4, 5)

@@ -76,7 +76,7 @@ class AttentiveProbe(LinearHead):
 
 
 def put_probe(network: nn.Module, probe: Probe, classes: Classes | None) -> None:
-    """Replace a network's classifier by an attentive probe over all tokens, or over each frame's mean token."""
+    """Replace a network's classifier by an attentive probe over all tokens, or over the frames' mean tokens."""
     if classes is None or not isinstance(network, VideoTransformer):
         raise ValueError(f"probe is {probe}, but the network has no tokens, or there are no num_classes")
     frames = network.embed.grid.t if probe == "frames" else None
@@ -88,8 +88,8 @@ class TemporalMean(nn.Module):
     """Mean over frames, then a linear classifier. Shape: ``(b, t, d) -> (b, classes)``.
 
     Blind to the order of the frames by construction.
-    Source: X-ViT, arXiv:2106.05968, section 3, option (a). Like the released code, it averages per-frame logits: equal
-    in eval mode, since the classifier is affine.
+    Source: X-ViT, arXiv:2106.05968, section 3, option (a). Logits are averaged over frames, as released: in eval mode
+    the same as classifying the mean, since the classifier is affine.
     """
 
     def __init__(self, width: int, classes: int, dropout: float = 0.5) -> None:
@@ -188,7 +188,7 @@ class TemporalEncoder(nn.Module):
         return self.head(self.drop(x.mean(1) if self.cls_token is None else x[:, 0]))
 
     def resized(self, table: Tensor, t: int) -> Tensor:
-        """Resize a table like ``pos_embed`` to ``t`` tubelets; the class token's position stays."""
+        """Resize a table like ``pos_embed`` to ``t`` tubelets; the class token's position is kept."""
         slots = 0 if self.cls_token is None else 1
         return torch.cat((table[:, :slots], resize_time(table[:, slots:], t)), dim=1)
 

@@ -56,7 +56,7 @@ class Layer(nn.Module):
 class Block(Layer):
     """Scheme and MLP with stochastic depth over clips. Shape: ``(b, n, d) -> (b, n, d)``.
 
-    Stochastic depth drops a clip's MLP branch, and its scheme branch unless the scheme drops its branches itself.
+    Stochastic depth drops a clip's MLP branch, and its scheme branch unless the scheme itself drops parts of it.
     """
 
     def __init__(self, scheme: Scheme, mlp: MLP, drop_path: float = 0.0) -> None:
@@ -81,7 +81,7 @@ def checkpoint_layers(network: nn.Module, part: Checkpointing) -> None:
     """Recompute each layer's activations in the backward pass: less memory for more time, the same gradients.
 
     ``attention`` (the scheme with norms and projections) saves about half of the activations for a tenth more time;
-    ``block`` saves all but each layer's input for a third more.
+    ``block`` saves all but each layer's input for a third more time.
     """
     layers = [module for module in network.modules() if isinstance(module, Layer)]
     if not layers and part != "none":

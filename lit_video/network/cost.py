@@ -52,7 +52,7 @@ class Published:
 
     source: str  # paper and tables
     label: str  # name of the row
-    family: str  # class of lit_video.modules
+    family: str  # class in lit_video.modules
     classes: int  # number of classes of the classifier that is counted
     views: int  # clips x crops of a video that the printed cost is for
     settings: dict[str, Any]  # arguments of the family, with frames and image size of a view

@@ -13,7 +13,7 @@ from lit_video.network.vit import ViTSize
 class Embedding(nn.Module):
     """Base of the embeddings: patches, a class token if ``cls``, and learned positions, separate in space and time.
 
-    Positions are laid out for clips of ``frames`` and ``image_size`` (height, width); others get them resized.
+    Positions are laid out for clips of ``frames`` and ``image_size`` (height, width); for other clips they are resized.
 
     Raises:
         ValueError: the image does not divide into patches, or the clip into tubelets.
@@ -49,9 +49,9 @@ class Embedding(nn.Module):
             nn.init.normal_(self.temp_embed, std=positions.std or 0.0)
 
     def extend(self, size: ViTSize) -> None:
-        """Add the size's register tokens after the class token, and its norm of all tokens before the first layer.
+        """Add what ``size`` asks for: register tokens after the class token, a norm of all tokens before the blocks.
 
-        Register tokens have no positions (like the models of arXiv:2309.16588).
+        Register tokens have no positions (as in arXiv:2309.16588).
         """
         if size.registers and self.cls_token is None:
             raise ValueError(f"registers is {size.registers}, but this network has no class token for them to stand by")
@@ -62,7 +62,7 @@ class Embedding(nn.Module):
             self.norm_pre = nn.LayerNorm(self.width, eps=size.eps or 1e-6)
 
     def complete(self, x: Tensor) -> Tensor:
-        """Insert register tokens after the class token of ``(..., 1 + n, d)``, and norm all tokens."""
+        """Apply what :meth:`extend` added to ``(..., 1 + n, d)``: register tokens after the class token, the norm."""
         if self.reg_token is not None:
             registers = self.reg_token.expand(*x.shape[:-2], -1, -1)
             x = torch.cat((x[..., :1, :], registers, x[..., 1:, :]), dim=-2)
@@ -92,7 +92,7 @@ class Embedding(nn.Module):
         raise NotImplementedError
 
     def frames(self, clip: Tensor) -> tuple[Tensor, Grid]:
-        """Return each frame's tokens after the class token, with spatial positions: ``(b, t, 1 + h * w, d)``."""
+        """Return each frame's class token and patches with spatial positions ``(b, t, 1 + h * w, d)``, and the grid."""
         x = self.patches(clip)
         grid = Grid(*x.shape[1:4])
         x = self.lead(rearrange(x, "b t h w d -> (b t) (h w) d"))
@@ -101,13 +101,13 @@ class Embedding(nn.Module):
         return rearrange(x, "(b t) m d -> b t m d", t=grid.t), grid
 
     def positions(self, grid: Grid) -> Tensor | None:
-        """Return ``pos_embed`` resized to a grid, but for the class token's position; ``None`` without positions."""
+        """Return ``pos_embed`` with the patches' positions resized to a grid; ``None`` without positions."""
         if self.pos_embed is None or grid[1:] == self.grid[1:]:
             return self.pos_embed
         return self.resized(self.pos_embed, self.grid, grid, self.resizing)
 
     def resized(self, table: Tensor, source: Grid, target: Grid, resizing: Resizing) -> Tensor:
-        """Resize a table like ``pos_embed`` of another grid; the class token's position stays."""
+        """Resize a table like ``pos_embed`` from one grid to another; the class token's position is kept."""
         cells = resize_space(table[:, self.slots :], source[1:], target[1:], resizing.space)
         return torch.cat((table[:, : self.slots], cells), dim=1)
 
@@ -184,12 +184,12 @@ class JointEmbedding(Embedding):
         return self.complete(x + self.positions(grid)), grid
 
     def positions(self, grid: Grid) -> Tensor:
-        """Return ``pos_embed`` resized to a grid, but for the class token's position."""
+        """Return ``pos_embed`` with the patches' positions resized to a grid."""
         if isinstance(grid.t, int) and grid == self.grid:
             return self.pos_embed
         return self.resized(self.pos_embed, self.grid, grid, self.resizing)
 
     def resized(self, table: Tensor, source: Grid, target: Grid, resizing: Resizing) -> Tensor:
-        """Resize a table over space and time of another grid; the class token's position stays."""
+        """Resize a table over space and time from one grid to another; the class token's position is kept."""
         cells = resize_joint(table[:, self.slots :], source, target, resizing)
         return torch.cat((table[:, : self.slots], cells), dim=1)

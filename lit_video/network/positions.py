@@ -44,7 +44,7 @@ class Positions:
 def sinusoids(count: int, width: int) -> Tensor:
     """Return fixed positions ``(1, count, d)``: sine (even channels j) or cosine of i / 10000^(2 floor(j / 2) / d).
 
-    Source: Vaswani et al., arXiv:1706.03762, section 3.5; VideoMAE's code counts tubelets frame by frame.
+    Source: Vaswani et al., arXiv:1706.03762, section 3.5; i counts tubelets frame by frame, as in VideoMAE's code.
     """
     channels = torch.arange(width, device="cpu")
     angles = torch.arange(count, device="cpu").double()[:, None] / 10000 ** (2 * (channels // 2).double() / width)
@@ -61,7 +61,7 @@ def resize_space(table: Tensor, source: tuple[int, int], target: tuple[int, int]
 
 
 def resize_time(table: Tensor, frames: int, mode: str = "linear") -> Tensor:
-    """Resize positions ``(r, t, d)`` to a clip of ``frames``: ``(r, frames, d)``."""
+    """Resize ``r`` tables of positions ``(r, t, d)`` to a clip of ``frames``: ``(r, frames, d)``."""
     stored = table.shape[1]
     if isinstance(frames, int) and frames == stored:  # in torch.export the number of frames is a symbol
         return table

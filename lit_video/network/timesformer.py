@@ -1,4 +1,4 @@
-"""TimeSformer assembled: one of five attention schemes, then the class token."""
+"""TimeSformer assembled: one of several attention schemes, then the class token."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -73,7 +73,7 @@ def timesformer(
 
 
 def scheme_class(attention: str) -> type[Scheme]:
-    """Return a scheme by its name in Table 1, or by ``MODULE.CLASS``; a module outside this package is not imported."""
+    """Return a scheme by its name in ``SCHEMES`` or ``MODULE.CLASS``; a module outside this package is not imported."""
     if attention in SCHEMES:
         return SCHEMES[attention]
     if attention.startswith(PACKAGE):
@@ -87,5 +87,5 @@ def scheme_class(attention: str) -> type[Scheme]:
 
 
 def build_scheme(kind: Callable[..., Scheme], width: int, heads: int, layer: int) -> Scheme:
-    """Build a layer's scheme; a class that takes ``layer`` gets its number."""
+    """Build a layer's scheme; a class that takes ``layer`` gets the layer's number."""
     return kind(width, heads, **({"layer": layer} if "layer" in signature(kind).parameters else {}))

@@ -76,7 +76,7 @@ def frame_means(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
 
 
 def mean_frame_token(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
-    """Return the mean class token, *before* the norm: ``(b, t * (1 + s), d) -> (b, d)``. TimeSformer's space."""
+    """Return the mean class token, normed *after* averaging: ``(b, t * (1 + s), d) -> (b, d)``. TimeSformer's space."""
     return norm(rearrange(x, "b (t m) d -> b t m d", t=grid.t)[:, :, 0].mean(1))
 
 
@@ -86,7 +86,7 @@ def clip_token(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
 
 
 def normed_mean(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
-    """Return the mean of all tokens *before* the norm: ``(b, n, d) -> (b, d)``. VideoMAE; timm's ``fc_norm``."""
+    """Return the tokens' mean, normed *after* averaging: ``(b, n, d) -> (b, d)``. VideoMAE; timm's ``fc_norm``."""
     return norm(x.mean(1))
 
 

@@ -51,7 +51,7 @@ def xvit(
     """Build an X-ViT (arXiv:2106.05968); ``layers`` to ``exact``: see :class:`lit_video.modules.XViT`.
 
     Temporal positions are as many as the frames of ``clip``. ``exact`` uses only ``window`` and ``causal`` of the plan.
-    ``aggregate`` maps frame tokens ``(b, t, d)`` to logits. ``None`` is the paper's best setting.
+    ``aggregate`` maps frame tokens ``(b, t, d)`` to logits; ``None``: one TA layer, the paper's best setting.
     """
     plan = plan or MixingPlan()
     if plan.causal and (positions or Positions()).kind == "space-time":

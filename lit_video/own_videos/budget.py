@@ -1,4 +1,4 @@
-"""Choose how long to train from the machine's speed, measured with the model at hand."""
+"""Choose the length of training by the machine's speed, measured with the model to train."""
 
 import inspect
 from collections.abc import Mapping

@@ -73,7 +73,7 @@ COSTS = "which took twice the time for the same accuracy where measured (docs/ow
 
 
 def at_hand(name: str, costs: str = COSTS) -> bool:
-    """Download default weights if needed; on failure print what training from scratch ``costs``."""
+    """Download default weights if needed; on failure print what training from scratch ``costs`` and return False."""
     release = find(name)
     try:
         fetch(release)
@@ -87,12 +87,12 @@ def at_hand(name: str, costs: str = COSTS) -> bool:
 
 
 WHOLE = 12.0  # seconds; a clip shows only a part of longer videos
-FEW = 200  # training videos; on 40 of people in a room width 48 with stills got 14 of 19 right; width 96 from scratch 8
+FEW = 200  # training videos; with 40 of people in a room, width 48 from stills got 14 of 19 right, 96 from scratch 8
 STILLS = "stills:24576"
-STILLS_SIDE, GPU_SIDE, SIDES = 32, 112, (48, 72, 96, 120)  # pixels of a clip; the last have 4, 6, 8 and 10 patches
+STILLS_SIDE, GPU_SIDE, SIDES = 32, 112, (48, 72, 96, 120)  # pixels a side; SIDES are 4, 6, 8 and 10 patches
 WHY = {STILLS_SIDE: "the size of the drawn pictures that it learns from first", GPU_SIDE: "a GPU"}
 FRAMES = (8, 16)
-LEAST_CROP = 0.9  # share of both sides in short trainings; with crops from 0.73, UTD-MHAD was learned half as fast
+LEAST_CROP = 0.9  # smallest crop of short trainings, as share of a side; with 0.73, UTD-MHAD was learned half as fast
 KEEP = 0.25  # share of the memory, for decoded videos
 # the choices that matter most, in words
 MAIN = {
@@ -162,7 +162,7 @@ def choose(
 
 
 def sizes(videos: Sequence[VideoInfo], training: int, machine: Machine, start: Start | None) -> list[tuple[int, int]]:
-    """Return candidates (frames, side), cheapest first; a single one if weights or a GPU decide."""
+    """Return (frames, side) cheapest first: several for image weights, or for many videos from scratch on a CPU."""
     frames = [count for count in FRAMES if count == FRAMES[0] or count <= median(video.frames or 0 for video in videos)]
     first, *sides = start.sides if start and start.sides else SIDES
     if start and start.sides:

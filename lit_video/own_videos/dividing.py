@@ -45,7 +45,7 @@ class Groups(NamedTuple):
 def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None, least: int = LEAST) -> Groups:
     """Return groups by a table's column or by file names.
 
-    ``wanted`` is a column, ``none``, or ``None`` for the first source that leaves every class ``least`` groups.
+    ``wanted`` is a column, ``none``, or ``None`` for the first source that gives each class ``least`` groups or more.
 
     Raises:
         UserError: there is no such column, or a class has too few groups by it.
@@ -71,7 +71,7 @@ def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None, least: in
 
 
 def _signs(videos: Sequence[OwnVideo], columns: Sequence[str]) -> Iterator[tuple[list[str], str, bool]]:
-    """Yield (group names, explanation, is_certain), most certain first; names are empty for videos without."""
+    """Yield (group names, explanation, is_certain), most certain first; a name is empty where it is unknown."""
     for column in columns:
         yield [video.columns.get(column, "") for video in videos], f"by the column {column}", True
     stems = [video.path.rpartition("/")[2].rpartition(".")[0] for video in videos]
@@ -84,7 +84,7 @@ def _signs(videos: Sequence[OwnVideo], columns: Sequence[str]) -> Iterator[tuple
 
 
 def _by_time(stems: Sequence[str]) -> list[str]:
-    """Return the start of each video's series by date and time in its name; empty for names without."""
+    """Return when each video's series of recordings began, by the times in file names; empty without a time."""
     times = [_time(stem) for stem in stems]
     names, first, last = dict[datetime, str](), datetime.min, datetime.min
     for time in sorted({time for time in times if time}):
@@ -114,8 +114,8 @@ def _rare(videos: Sequence[OwnVideo], names: Sequence[str], least: int) -> list[
 
 
 PARTS = 5  # a fifth for the test, a fifth of the rest for validation; or 5 folds
-FEW, PARTS_OF_FEW = 150, 3  # below: a third for the test, no validation (so few would choose by chance)
-FEW_FOR_FOLDS = 300  # below: cross-validation
+FEW, PARTS_OF_FEW = 150, 3  # fewer videos: a third for the test, no validation (it would choose by chance)
+FEW_FOR_FOLDS = 300  # fewer videos: cross-validation
 FOLD = "fold"  # followed by a number
 TRIES = 50
 ENOUGH = 0.02  # mean unevenness (share of a class) that ends the search
@@ -140,7 +140,7 @@ def held_out(videos: Sequence[OwnVideo]) -> set[str]:
     """Return the given splits other than ``train``; empty if all videos are still to be divided.
 
     Raises:
-        UserError: there are some, but no training videos.
+        UserError: other splits are given, but no training videos.
     """
     given = {video.split for video in videos if video.split}
     if given and "train" not in given:
@@ -227,7 +227,7 @@ def _parts(videos: Sequence[OwnVideo], groups: Sequence[str] | None, wanted: int
 
 
 def _unevenness(labels: NDArray[np.str_], part: NDArray[np.intp], wanted: int) -> float:
-    """Return the sum over classes of |share - 1 / wanted|; a share of none or all of a class counts 10."""
+    """Return the sum over classes of |share - 1 / wanted|; a part with none or all of a class counts 10."""
     counts, there = Counter(labels.tolist()), Counter(labels[part].tolist())
     shares = [there[name] / count for name, count in counts.items()]
     return sum(10.0 if share in (0.0, 1.0) else abs(share - 1 / wanted) for share in shares)
@@ -236,12 +236,12 @@ def _unevenness(labels: NDArray[np.str_], part: NDArray[np.intp], wanted: int) -
 def limits(videos: Sequence[OwnVideo]) -> list[str]:
     """Describe the limits of a test on these videos.
 
-    Two models of 50 % accuracy that disagree on half of the videos differ by the points named in one of twenty cases
-    by chance alone (normal approximation of McNemar's test).
+    By chance alone, two models of 50 % accuracy that disagree on half of the videos differ by the printed points or
+    more in one of twenty cases (normal approximation of McNemar's test).
     """
     splits = {v.split for v in videos}
     counts = {split: Counter(v.label for v in videos if v.split == split) for split in splits}
-    in_test = counts["test"] if "test" in counts else Counter(video.label for video in videos)  # or in folds
+    in_test = counts["test"] if "test" in counts else Counter(video.label for video in videos)  # folds test all
     tested = sum(in_test.values())
     points = 100 * 1.96 * math.sqrt(0.5 / tested)
     name, most = in_test.most_common(1)[0]

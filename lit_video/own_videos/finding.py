@@ -34,7 +34,7 @@ EXPECTED = (
 class OwnVideo:
     """A video of a class."""
 
-    path: str  # from the root
+    path: str  # relative to the root
     label: str  # name of its class
     split: str | None = None  # split or fold; None if the folder has no splits
     columns: Mapping[str, str] = field(default_factory=dict)  # cells of its row in the table, by column
@@ -109,7 +109,7 @@ def _what_is_there(root: Path) -> str:
 
 
 def _split_folders(root: Path) -> Mapping[str, Path]:
-    """Return the split folders of ``DIR/SPLIT/CLASS/VIDEO``, in any case.
+    """Return the split folders of ``DIR/SPLIT/CLASS/VIDEO``, named in upper or lower case.
 
     A folder of class folders is a split, a folder of videos a class. Without ``train``, splits count only if no class
     folders lie beside them.

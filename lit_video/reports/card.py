@@ -60,7 +60,7 @@ def _data_name(data: dict[str, Any]) -> str:
 
 
 def _counts(by_split: dict[str, Any]) -> str:
-    """Say how many videos each split has; without a test split, the validation videos are tested on."""
+    """Say how many videos each split has; without a test split, the test is on the validation videos."""
     tested = "test" if "test" in by_split else "val"
     videos = [f"{each['used']} {'test' if name == tested else name}" for name, each in by_split.items()]
     return ", ".join(videos) or "see run.json"
@@ -79,7 +79,7 @@ def _accuracy(result: dict[str, Any], predictions: Predictions | None) -> str:
 
 
 def accuracy_facts(result: dict[str, Any], predictions: Predictions) -> list[str]:
-    """Return lines on accuracy with its interval; per task, on baseline and confusions; on cross-validation."""
+    """Return lines: accuracy with its interval; each task's baseline and confusions; cross-validation, if any."""
     right = predictions.hits()
     low, high = share_interval(int(right.sum()), len(right))
     what = f" in {' and '.join(predictions.tasks)}" if len(predictions.tasks) > 1 else ""

@@ -1,4 +1,4 @@
-"""REPRODUCE.md: the verdicts of the papers' claims; docs/results: every table that was run; both from results."""
+"""Pages made from results: REPRODUCE.md has the verdicts on the papers' claims, docs/results every table."""
 
 import json
 import re
@@ -45,7 +45,7 @@ COSTS = "cost.json"  # output of ``cost --json``, in the folder of a table and s
 
 
 def pages(experiments: Path, runs: Path) -> dict[Path, str]:
-    """Return texts by path: REPRODUCE.md as ``.``, each paper's tables by their path relative to its folder."""
+    """Return texts by path relative to REPRODUCE.md's folder: each paper's tables, and REPRODUCE.md as ``.``."""
     paths = sorted(experiments.glob("*.yaml"))
     if not paths:
         raise UserError(f"--experiments {experiments}: no YAML files there; give the folder of the tables")
@@ -157,7 +157,7 @@ def _read_costs(folder: Path) -> list[list[str]] | None:
 
 
 def ceilings(summaries: Iterable[dict[str, Any]]) -> str:
-    """List order-aware rows with a seed at the ceiling of order-blind models; empty if there are none."""
+    """List order-aware rows whose lowest seed is below the ceiling of order-blind models + ``NEAR`` points, if any."""
     lines = []
     for data in summaries:
         for row in data["rows"]:

@@ -1,4 +1,4 @@
-"""The papers' claims and what our runs say of them, paper by paper; their verdicts as Markdown."""
+"""Verdicts of our runs on the papers' claims, grouped by paper, and written as Markdown."""
 
 import re
 from collections import Counter
@@ -23,7 +23,7 @@ NUMBER = re.compile(r"(Table|Fig\.|section) [\d.]+\w?")
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim judged by the runs at one scale; ``differences`` has one per pair, ``None`` where not run."""
+    """A claim judged by the runs at one scale; ``differences`` has an interval per pair of rows, or ``None``."""
 
     claim: Claim
     scale: str
@@ -105,7 +105,7 @@ def measured(runs: Sequence[tuple[TableRuns, Mapping[str, Any]]]) -> dict[str, d
 
 
 def by_paper(tables: Sequence[tuple[Table, T]], claims: Sequence[Claim]) -> dict[str, list[list[tuple[Table, T]]]]:
-    """Group items by paper and by table, tables in the paper's order, each with its own scale first.
+    """Group items by paper and, in its order, by table: first those on the paper's data, then at the own scale.
 
     Papers are in the order of the claims, then other papers, then tables without a paper, as :data:`OTHERS`.
     """
@@ -123,7 +123,7 @@ def paper_of(table: Table) -> str:
 
 
 def number_of(table: Table) -> str:
-    """Return the paper's number of a table, such as ``Table 2a``; empty without."""
+    """Return the paper's number of a table, such as ``Table 2a``; empty if it has none."""
     found = NUMBER.search(table.source)
     return found[0] if found else ""
 

@@ -17,7 +17,7 @@ VERDICTS: dict[int, Verdict] = {1: "supported", -1: "contradicted", 0: "undecide
 def row_predictions(
     table: Table, runs: Path, measured: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> dict[str, list[Predictions]]:
-    """Return predictions by row and seed, of rows that kept all and have the same test videos as the first row."""
+    """Return predictions by row and seed, for rows that kept all and were tested on the first such row's videos."""
     by_row: dict[str, list[Predictions]] = {}
     first: Predictions | None = None
     for row in table.rows:
@@ -39,7 +39,7 @@ def comparable(by_row: Mapping[str, Sequence[Predictions]], metric: str) -> dict
 
 
 def _same_test(one: Predictions, other: Predictions) -> bool:
-    """Return whether the same videos were tested with the same labels; lists may be equally long and differ."""
+    """Return whether the same videos were tested with the same labels; lists of equal length may differ."""
     same = one.tasks.keys() == other.tasks.keys() and np.array_equal(one.video, other.video)
     return same and all(np.array_equal(task.target, other.tasks[name].target) for name, task in one.tasks.items())
 
@@ -49,7 +49,7 @@ def row_pairs(
 ) -> list[dict[str, Any]]:
     """Return pairs of rows that were run, as plain data; first the row with the paper's (else our) higher number.
 
-    Each has our paired ``difference`` with its interval (``None`` without predictions of both) and the ``paper``'s. The
+    Each has our paired ``difference`` with its interval (``None`` if one has no predictions) and the ``paper``'s. The
     paper's order is supported or contradicted where the interval excludes zero, else undecided. ``ours`` are means of
     the rows that were run. With ``unordered``, pairs without an order in the paper are compared too.
     """

@@ -35,7 +35,7 @@ def read_table(configs: Sequence[str | Path], recipe: str | None = None) -> Tabl
             another family without this recipe take that family's first.
 
     Raises:
-        UserError: a file, its name, or its ``table`` or ``recipes`` section is wrong, or has no such recipe.
+        UserError: a file, its name, or its ``table`` or ``recipes`` section is wrong, or there is no such recipe.
     """
     files = [find_config(config) for config in configs]
     contents = {path: read_yaml(path) for path in files}
@@ -83,7 +83,7 @@ Recipes = dict[str, dict[str, dict[str, Any]]]
 
 
 def _recipes(contents: Mapping[Path, Mapping[str, Any]]) -> dict[Path, Recipes]:
-    """Return the ``recipes`` of every file that has some: family, name, settings."""
+    """Return the ``recipes`` of every file that has some: settings by family and name."""
     of_files = {}
     for path, content in contents.items():
         if "recipes" in content:
@@ -115,7 +115,7 @@ class _Reader:
 
     @property
     def data_set(self) -> str:
-        """Data set of the paper's numbers: the first of these scales that the table names, else the first named."""
+        """Data set of the paper's numbers: the first scale that the table names as one, else its first data set."""
         papers = [row.get("paper", {}) for row in self.section.get("rows", {}).values() if row]
         of_table = [str(self.section["data_set"])] if "data_set" in self.section else []
         named = [*of_table, *(key for paper in papers for key, value in paper.items() if isinstance(value, dict))]
@@ -168,7 +168,7 @@ class _Reader:
         return settings
 
     def _paper(self, where: str, paper: Mapping[str, Any]) -> dict[str, float]:
-        """Return numbers by metric: plain ones, and those for this scale's data set, else for the first one named."""
+        """Return numbers by metric; for other data sets than the scale's (else the first) as ``K400 top1``."""
         for key, value in paper.items():
             for inner, number in value.items() if isinstance(value, dict) else [(None, value)]:
                 name = ".".join(filter(None, (f"{where}.paper", key, inner)))

@@ -38,7 +38,7 @@ class Groups:
 
 
 def render(data: dict[str, Any], form: Format, pairs: bool = False) -> str:
-    """Return a summary as text, JSON or Markdown; with ``pairs`` the differences of all rows too."""
+    """Return a summary as text, JSON or Markdown; with ``pairs`` the differences of all pairs of rows too."""
     if form == "json":
         return json.dumps(data, indent=2)
     write = text_table if form == "text" else _markdown

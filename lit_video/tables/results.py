@@ -15,9 +15,9 @@ from lit_video.utils.settings import data_names
 
 # measured facts that must agree across a row's seeds
 OF_ROW = ("params", "views", "test_videos", "global_batch", "steps")
-SEED = "seed_everything"  # seeds of one row may differ in this setting only
+SEED = "seed_everything"  # runs of one row may differ in this setting
 OPTIMIZATION = "model.init_args.optimization"  # settings that models of all classes have
-COMPARED: set[Kind] = {"data", "longer", "test", "training"}  # differences of runs that cannot be compared
+COMPARED: set[Kind] = {"data", "longer", "test", "training"}  # kinds of differences that forbid a comparison
 # settings that give a row (a fold) other videos than the table
 VALUES = tuple(f"data.{name}" for name in data_names("folds"))
 

@@ -48,8 +48,8 @@ def paired_difference(first: Hits, second: Hits) -> Interval:
     Welch's interval: the squared error sums the variance of the differences over videos and each row's variance over
     seeds, each divided by its sample size, with Welch-Satterthwaite degrees of freedom (Welch, 1947). A variance over
     both videos and seeds is counted twice, so fewer than 5 % of intervals miss (``tests/tables/test_statistics.py``).
-    With one seed the interval covers these two trained models only. Both rows have, by seed, whether each test video is
-    right, ``(videos,)``, in the same order.
+    With one seed the interval covers these two trained models only. Hits are, for each seed of a row, whether each test
+    video is right, ``(videos,)``, in the same order for both rows.
     """
     from scipy.special import stdtrit
 

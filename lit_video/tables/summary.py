@@ -19,7 +19,7 @@ FACTS = ("params", "gmacs", "views", "reach", "sees_order", "blind_ceiling", "te
 class TableRuns:
     """Results and predictions of a table's runs, by row and seed."""
 
-    table: Table  # at their scale
+    table: Table  # at the runs' scale
     results: Mapping[str, Sequence[dict[str, Any]]]  # see results.measured_rows
     predictions: Mapping[str, Sequence[Predictions]]  # rows that kept all of them, for the same videos
     hits: dict[str, Hits]  # see agreement.comparable
@@ -35,7 +35,7 @@ def read_runs(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> T
 def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None, pairs: bool = True) -> dict[str, Any]:
     """Read a table's runs and summarise them as plain data: the paper's numbers beside ours.
 
-    ``runs`` is a folder of runs or of packs; ``seeds``: ``None`` for all; ``pairs`` compares all rows, 20 ms each.
+    ``runs`` is a folder of runs or of packs; ``seeds``: ``None`` for all; ``pairs`` compares all rows, 20 ms a pair.
 
     Returns:
         ``table``, ``scale``, ``title``, ``source``, ``metric``; ``rows`` (``name``, ``label``, ``params``, ``gmacs`` of
@@ -97,5 +97,5 @@ def _compared(paper: float | None, ours: list[float]) -> dict[str, float | None]
 
 
 def papers_own(key: str) -> bool:
-    """Return whether a paper's number is for another data set, so that no run measures it (``K400 top-1``)."""
+    """Return whether a paper's number is for another data set, so that no run measures it (``K400 top1``)."""
     return "/" not in key

@@ -143,7 +143,7 @@ def read_table(
         delimiter: separator; ``None`` for the one that the lines hold.
         optional: names that the header may hold.
         unique: a column whose cells must differ.
-        files: a column of file names, which may not be valid UTF-8.
+        files: a column of file names, which need not be valid UTF-8.
     """
     lines = _lines(key, path, delimiter, files is not None)
     if not lines:
@@ -181,7 +181,7 @@ def like_times(names: Iterable[str]) -> list[str]:
 
 
 def refuse_repeats(rows: Iterable[Row], column: str, identity: Callable[[Row], object] | None = None) -> None:
-    """Refuse rows of one identity: the cell of the column, or the function's result."""
+    """Refuse two rows with the same cell in the column, or with the same result of ``identity``."""
     seen: dict[object, Row] = {}
     for row in rows:
         other = seen.setdefault(identity(row) if identity else row.cells[column], row)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 # number of classes of one task, or of each task by its name; the columns of logits keep their order
 Classes = int | dict[str, int]
-IGNORED = -100  # F.cross_entropy's own
+IGNORED = -100  # F.cross_entropy's default ignore_index
 
 
 def outputs(classes: Classes) -> int:
@@ -41,7 +41,7 @@ def soft_labels(labels: Tensor, classes: Classes, smoothing: float) -> Tensor:
 
 
 def smooth(labels: Tensor, classes: int, smoothing: float) -> Tensor:
-    """Return probabilities ``(b, classes)`` of class numbers ``(b,)``: 1 - smoothing, the rest spread evenly.
+    """Smooth class numbers ``(b,)`` to probabilities ``(b, classes)``: one-hot * (1 - smoothing) + smoothing / classes.
 
     Rows of ``IGNORED`` labels are zero and add no loss.
     """

@@ -1,4 +1,4 @@
-"""Read and write files: whole or not at all; the package's own folder."""
+"""Read and write files, whole or not at all; find the folder of data."""
 
 import csv
 import io
@@ -32,7 +32,7 @@ def write_atomically(path: Path, text: str, shared: bool = False) -> None:
 
 
 def write_bytes(path: Path, content: bytes, shared: bool = False) -> None:
-    """Write a file that is either whole or not there; a device or a pipe takes the bytes and stays.
+    """Write a file that is either whole or not there; to a device or a pipe, write directly.
 
     A ``shared`` file may be written by several processes at once: the last one wins. Otherwise the next process
     overwrites the partial file of a killed one.

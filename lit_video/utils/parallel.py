@@ -49,7 +49,7 @@ def in_parallel(work: Callable[[Item], Result], items: Sequence[Item], name: str
     pool = ProcessPoolExecutor(usable_cores(), context, initializer=_start_worker, initargs=(os.getpid(),))
     done = 0
     try:
-        # forks all processes, before the progress bar's thread runs
+        # pool.map forks all processes, before the progress bar's thread runs
         results = pool.map(work, items, chunksize=chunk)
         for result in with_progress(results, len(items), name):
             done += 1

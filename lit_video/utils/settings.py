@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-# function: what a network computes; names and shapes of weights do not show it, so wrong ones load without an error
+# function: what a network computes; weights do not show it in names or shapes, so those of another value load silently
 # shape: names or shapes of the weights
 # clip, classes: decided by the data set
 # files, start: weights before training

@@ -31,7 +31,7 @@ def prepare() -> None:
     warnings.filterwarnings("ignore", message=r".*isinstance\(treespec, LeafSpec\).*")
     # progress bars are plain text in notebooks without ipywidgets, which is fine
     warnings.filterwarnings("ignore", message='IProgress not found|install "ipywidgets"')
-    # PyTorchVideo's, when it is imported
+    # importing PyTorchVideo raises this warning
     warnings.filterwarnings("ignore", message="`torch.jit.script` is deprecated")
     # matplotlib reports a temporary font cache if the home folder is read-only
     logging.getLogger("matplotlib").setLevel(logging.ERROR)

@@ -26,7 +26,7 @@ def natural(text: str) -> tuple[list[str | int], str]:
 
 
 def to_bytes(text: str) -> bytes:
-    """Encode as UTF-8 with surrogateescape: file names may not be valid UTF-8."""
+    """Encode as UTF-8 with surrogateescape: file names need not be valid UTF-8."""
     return text.encode("utf-8", "surrogateescape")
 
 
