@@ -4,7 +4,6 @@ python docs/scripts/order_pairs_picture.py
 """
 
 import os
-import re
 from pathlib import Path
 
 os.environ["MPLBACKEND"] = "agg"
@@ -12,13 +11,13 @@ os.environ["MPLBACKEND"] = "agg"
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from written_page import write_picture
 
 from lit_video.runs.predictions import TaskPredictions, read_predictions
 from lit_video.tables.reading import read_table
 from lit_video.tables.results import measured_rows
 from lit_video.tables.table import Table
 from lit_video.utils.colours import LIGHT
-from lit_video.utils.figures import content_of
 
 ROOT = Path(__file__).parents[2]
 RUNS = ROOT / "benchmarks/results"
@@ -27,7 +26,6 @@ TABLES = ("timesformer_schemes", "ablation_tw")
 PAIRS = [("swipe_left", "swipe_right"), ("draw_circle_cw", "draw_circle_ccw"), ("sit2stand", "stand2sit")]
 PAIRS += [("throw", "catch")]
 PARTS = {"right": LIGHT["s0"], "its partner": LIGHT["s1"], "another action": LIGHT["rule"]}
-DARK = "@media (prefers-color-scheme: dark) { text { fill: #e6edf3 !important } }"
 
 
 def shares(predictions: TaskPredictions) -> NDArray[np.float64]:
@@ -73,12 +71,11 @@ def draw(rows: dict[str, NDArray[np.float64]]) -> Figure:
 
 
 def main() -> None:
-    """Write the picture, with a transparent background and text that turns light on a dark page."""
+    """Write the picture."""
     scale = ROOT / "experiments/scale/utd_mhad.yaml"
     tables = [read_table([ROOT / f"experiments/{name}.yaml", scale]) for name in TABLES]
     rows = {label: values for table in tables for label, values in measured(table).items()}
-    content = content_of(draw(rows), "svg", transparent=True).decode()
-    (ROOT / "docs/order_pairs.svg").write_text(re.sub(r'(<style type="text/css">)', rf"\1{DARK}", content, count=1))
+    write_picture(ROOT / "docs/order_pairs.svg", draw(rows))
 
 
 if __name__ == "__main__":

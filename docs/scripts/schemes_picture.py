@@ -4,7 +4,6 @@ python docs/scripts/schemes_picture.py
 """
 
 import os
-import re
 from collections.abc import Callable
 from functools import partial
 from itertools import product
@@ -20,6 +19,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
+from written_page import write_picture
 
 from lit_video.attention import Factorised, FactorisedHeads, LocalWindow, Mixing, MixingPlan
 from lit_video.attention.heads import Grid, Scheme
@@ -28,7 +28,6 @@ from lit_video.schemes.sight import randomised, token_layout
 from lit_video.tables.reading import read_table
 from lit_video.tables.rendering import measured_groups
 from lit_video.tables.summary import summary
-from lit_video.utils.figures import content_of
 
 ROOT = Path(__file__).parents[2]
 GRID, DEPTH, TOKEN = Grid(8, 4, 4), 4, 3 * 16 + 1 * 4 + 1  # row 1, column 1 of frame 3
@@ -49,7 +48,6 @@ ROWS: dict[str, tuple[str, Callable[[], Scheme]]] = {
     "vivit3": ("ViViT model 3", partial(Factorised, WIDTH, HEADS)),
     "vivit4": ("ViViT model 4", partial(FactorisedHeads, WIDTH, HEADS)),
 }
-DARK = "@media (prefers-color-scheme: dark) { text { fill: #e6edf3 !important } }"
 
 
 def read(make: Callable[[], Scheme], depth: int) -> Any:
@@ -114,12 +112,8 @@ def draw() -> Figure:
 
 
 def main() -> None:
-    """Write the picture, with a transparent background and text that turns light on a dark page."""
-    with mpl.rc_context({"image.composite_image": False}):
-        content = content_of(draw(), "svg", transparent=True).decode()
-    content = content.replace("image-rendering:crisp-edges;image-rendering:pixelated", "")  # smooth when scaled down
-    content = re.sub(r'(<style type="text/css">)', rf"\1{DARK}", content, count=1)
-    (ROOT / "docs/schemes.svg").write_text(content)
+    """Write the picture."""
+    write_picture(ROOT / "docs/schemes.svg", draw())
 
 
 if __name__ == "__main__":

@@ -1,7 +1,15 @@
-"""Pages that a script writes, and that a test compares with the script's text."""
+"""Pages and pictures that the scripts of this folder write."""
 
+import re
 import sys
 from pathlib import Path
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from lit_video.utils.figures import content_of
+
+DARK = "@media (prefers-color-scheme: dark) { text { fill: #e6edf3 !important } }"
 
 
 def write_or_compare(page: Path, text: str) -> int:
@@ -10,3 +18,11 @@ def write_or_compare(page: Path, text: str) -> int:
         return int(page.read_text(encoding="utf-8") != text)
     page.write_text(text, encoding="utf-8")
     return 0
+
+
+def write_picture(picture: Path, figure: Figure) -> None:
+    """Write a figure as SVG, with a transparent background and text that turns light on a dark page."""
+    with mpl.rc_context({"image.composite_image": False}):
+        content = content_of(figure, "svg", transparent=True).decode()
+    content = content.replace("image-rendering:crisp-edges;image-rendering:pixelated", "")  # smooth when scaled down
+    picture.write_text(re.sub(r'(<style type="text/css">)', rf"\1{DARK}", content, count=1))
