@@ -157,6 +157,8 @@ class VideoDataModule(LightningDataModule):
         self.seed = seed
         self.order: Order = order
         self.test_orders = test_orders
+        if keep_gb < 0:
+            raise ValueError(f"keep_gb is {keep_gb}, expected 0 or more")
         self._decode = KeptVideos(decode, keep_gb) if keep_gb else decode
         self.manifest = manifest
         self.train_share = train_share

@@ -62,3 +62,8 @@ def test_a_data_sets_batches_are_the_same(tmp_path, workers):
         for one, other in zip(plain.train_dataloader(), kept.train_dataloader(), strict=True):
             assert one["clip"].equal(other["clip"])
             assert one["label"].equal(other["label"])
+
+
+def test_negative_memory_is_refused():
+    with pytest.raises(ValueError, match="keep_gb is -1, expected 0 or more"):
+        TemporalSkills(keep_gb=-1)
