@@ -22,6 +22,7 @@ from lit_video.tables.reading import folder_name, read_table
 from lit_video.utils.files import TABLES, write_atomically
 from lit_video.utils.processes import usable_cores
 from lit_video.utils.stop_signals import DONE
+from lit_video.utils.text import text_table
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.hub import find_start
 
@@ -201,7 +202,6 @@ def compare(arguments: Namespace) -> int:
     """
     from lit_video.tables.rendering import pairs_table
     from lit_video.tables.summary import summary
-    from lit_video.utils.text import text_table
 
     file = experiment_of(arguments, "_compare")
     plan_experiment(arguments, file, arguments.schemes)

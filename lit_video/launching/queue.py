@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from lit_video.errors import UserError
 from lit_video.launching.states import Observed, State, jobs_of, lock_held, observe
-from lit_video.runs.results import read_status
+from lit_video.runs.results import read_status, writable
 from lit_video.training.request import Run
 from lit_video.utils.parallel import EVERY
 from lit_video.utils.processes import PARENT, requeue, usable_cores
@@ -195,7 +195,6 @@ def run_here(command: str, runs: Sequence[Run], slots: Sequence[Slot], reuse: bo
 
 def unfinished(runs: Sequence[Run]) -> list[Run]:
     """Check all runs for mistakes; return those without a result of the whole training."""
-    from lit_video.runs.results import writable
     from lit_video.training.run import is_done  # here, because importing torch takes seconds
 
     left = [run for run in runs if not is_done(run)]

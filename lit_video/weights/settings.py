@@ -217,7 +217,7 @@ def other_grid(network: nn.Module, stored: StoredWeights, image: bool = False) -
     if known is None or not isinstance(network, VideoTransformer) or network.embed.pos_embed is None:
         return ""
     in_time = isinstance(network.embed, JointEmbedding) or isinstance(network.aggregate, TemporalEncoder)
-    first = 0 if not image and (in_time or network.embed.temp_embed is not None) else 1  # else any length fits
+    first = 0 if not image and (in_time or network.embed.temp_embed is not None) else 1  # 1: any length fits
     there, here = (" x ".join(map(str, grid[first:])) for grid in (known, network.embed.grid))
     return "" if there == here else f"its positions are of {there} patches, here they are of {here}"
 
