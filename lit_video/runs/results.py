@@ -25,7 +25,7 @@ from lit_video.utils.processes import job_name
 CURVES = "curves.csv"
 COLUMNS = ("epoch", "step", "train/loss", "val/loss", "val/clip_top1", "val/clip_top5", "train/clip_top1")
 NUMBERS = ("params", "gmacs", "views", "seconds", "test_videos")
-BEST = "best"  # folder of Lightning's ModelCheckpoint in a run
+LAST, BEST = "last.ckpt", "best"  # checkpoint of a run, and subfolder for ModelCheckpoint's files
 WAYS = "give a run's last.ckpt or its folder"
 REFUSALS = {ENOLCK, ENOSPC, EDQUOT, EFBIG, EROFS, EACCES, EPERM, EEXIST, ENOTDIR, EIO}
 Point = Mapping[str, float]
@@ -148,7 +148,7 @@ def settings_of(checkpoint: Path) -> Path:
 def tested(folder: Path) -> Path:
     """Return the checkpoint that a run was tested with; for an unfinished run, the last one."""
     result = read_result(folder, anywhere=True)
-    return folder / (result["weights"]["file"] if result and "weights" in result else "last.ckpt")
+    return folder / (result["weights"]["file"] if result and "weights" in result else LAST)
 
 
 def writable(run_dir: Path) -> None:

@@ -15,9 +15,8 @@ from lightning.pytorch.plugins.io import TorchCheckpointIO
 from torch import Tensor
 
 from lit_video.errors import RunFailed
+from lit_video.runs.results import LAST
 
-LAST = "last.ckpt"
-FOLDER = "best"  # subfolder of a run for ModelCheckpoint's files
 RUN_KEY = "lit_video_run"  # key of the run's record in a checkpoint
 
 

@@ -11,9 +11,9 @@ from lit_video.datamodules.inspection import data_digest
 from lit_video.errors import UserError
 from lit_video.runs.files import RUN
 from lit_video.runs.identity import Identity, Record, differences
-from lit_video.runs.results import read_result
+from lit_video.runs.results import BEST, LAST, read_result
 from lit_video.schemes.loading import source_file
-from lit_video.training.checkpoint_file import FOLDER, LAST, RUN_KEY, peek, write_checkpoint
+from lit_video.training.checkpoint_file import RUN_KEY, peek, write_checkpoint
 from lit_video.training.cli import VideoCLI
 from lit_video.training.request import Run
 from lit_video.utils.environment import commit, versions
@@ -104,4 +104,4 @@ def _trained_alike(folder: Path, now: Identity) -> bool:
         same = all(each.kind == "test" for each in differences(Identity(**result["identity"]), now))
     except (UserError, LookupError, TypeError):
         return False  # damaged: trained again
-    return same and (folder / LAST).is_file() and not (folder / FOLDER).exists()
+    return same and (folder / LAST).is_file() and not (folder / BEST).exists()

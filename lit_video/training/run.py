@@ -14,12 +14,12 @@ from lit_video.datamodules import TemporalSkills
 from lit_video.errors import RunFailed, UserError
 from lit_video.runs.files import RUN, has_result, read_run, update_run
 from lit_video.runs.identity import Record
-from lit_video.runs.results import Status, owned, write_status
+from lit_video.runs.results import LAST, Status, owned, write_status
 from lit_video.schemes.reach import reach
 from lit_video.tables.reading import write_origin
 from lit_video.tables.results import refuse_apart
 from lit_video.training.callbacks.checkpoints import Stopped, refuse_not_finite
-from lit_video.training.checkpoint_file import LAST, best_checkpoint, peek, usable_checkpoint
+from lit_video.training.checkpoint_file import best_checkpoint, peek, usable_checkpoint
 from lit_video.training.cli import CheckCLI, refuse_ignored, user_errors
 from lit_video.training.global_batch import check_scaling
 from lit_video.training.identity import ask, take_trained, weights_digest

@@ -17,10 +17,11 @@ from lightning.pytorch.callbacks import (
 from lit_video.errors import UserError
 from lit_video.network.cost import count
 from lit_video.runs.identity import Record
+from lit_video.runs.results import BEST
 from lit_video.training.callbacks.checkpoints import Checkpoints, ExactResumption, RequireFinite
 from lit_video.training.callbacks.progress import Progress, ReportBroken
 from lit_video.training.callbacks.records import Curve, SavePredictions
-from lit_video.training.checkpoint_file import FOLDER, CheckpointFile
+from lit_video.training.checkpoint_file import CheckpointFile
 from lit_video.training.cli import VideoCLI
 from lit_video.training.global_batch import GlobalBatch, accumulation
 from lit_video.training.request import Run
@@ -59,7 +60,7 @@ class RunCLI(VideoCLI):
             if isinstance(callback, ModelCheckpoint):
                 if callback.dirpath is not None:
                     raise UserError("trainer.callbacks: leave out dirpath: checkpoints belong in the run's folder")
-                callback.dirpath = str((self.run_dir / FOLDER).resolve())
+                callback.dirpath = str((self.run_dir / BEST).resolve())
         kwargs["default_root_dir"] = str(self.run_dir)
         kwargs["enable_progress_bar"] = settings.enable_progress_bar is not False and sys.stdout.isatty()
         kwargs["max_time"] = None  # Lightning's max_time would end a training early as if it were complete

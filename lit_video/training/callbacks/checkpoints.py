@@ -15,7 +15,8 @@ from torch import Tensor, nn
 from torch.optim.lr_scheduler import LambdaLR
 
 from lit_video.errors import RunFailed
-from lit_video.training.checkpoint_file import LAST, RUN_KEY, CheckpointFile
+from lit_video.runs.results import LAST
+from lit_video.training.checkpoint_file import RUN_KEY, CheckpointFile
 from lit_video.utils.stop_signals import AGAIN, PREEMPTED, STATUS, StopSignals
 from lit_video.video.seeding import digest
 
