@@ -16,7 +16,6 @@ from tests.conftest import quick_or_slow
 from tests.embedded import four_skills
 
 PAIRS = (4, 2, 2)
-TRAIN_VIDEOS = 4 * 2 * PAIRS[0]
 
 
 @pytest.fixture(scope="module")
@@ -26,17 +25,12 @@ def root(tmp_path_factory):
     return root
 
 
+CLIPS = dict(frames=4, image_size=16, batch_size=4, num_workers=0)
+RAND = Augmentation(policy="rand", erasing=0.5, mixup=0.4, smoothing=0.1)
+
+
 def shapes(root, **changes):
-    settings = dict(
-        pairs=PAIRS,
-        frames=4,
-        image_size=16,
-        batch_size=4,
-        num_workers=0,
-        sampling=Dense(seconds=0.5),
-        augmentation=Augmentation(policy="rand", erasing=0.5, mixup=0.4, smoothing=0.1),
-    )
-    return four_skills(root, **(settings | changes))
+    return four_skills(root, **dict(pairs=PAIRS, sampling=Dense(0.5), augmentation=RAND) | CLIPS | changes)
 
 
 def epochs(data, numbers=(0, 1)):
@@ -60,20 +54,8 @@ def same(one, other):
     )
 
 
-@pytest.fixture(scope="module")
-def two_epochs(root):
-    return epochs(shapes(root))
-
-
-def test_an_epoch_holds_every_video_once(two_epochs):
-    for batches in two_epochs:
-        assert [len(batch["video"]) for batch in batches] == [4] * (TRAIN_VIDEOS // 4)
-        assert sorted(torch.cat([batch["video"] for batch in batches]).tolist()) == list(range(TRAIN_VIDEOS))
-        assert {batch["clip"].shape for batch in batches} == {(4, 3, 4, 16, 16)}
-
-
 OTHERS = {
-    "rand": (Augmentation(policy="rand", erasing=0.5, mixup=0.4, smoothing=0.1), Dense(0.5)),
+    "rand": (RAND, Dense(0.5)),
     "released": ("xvit-released-k400", ReleasedDense(2)),
     "everything": (
         Augmentation(flip=0.5, policy="timm-v0", mixup=0.4, cutmix=1.0, crop="multiscale"),
@@ -87,7 +69,7 @@ OTHERS = {
 
 def folder_of_shapes(root, name, **changes):
     augmentation, sampling = OTHERS[name]
-    settings = dict(frames=4, image_size=16, batch_size=4, num_workers=0, augmentation=augmentation, sampling=sampling)
+    settings = dict(augmentation=augmentation, sampling=sampling) | CLIPS
     return VideoFolder(root=str(shapes(root).root), **(settings | changes))
 
 
@@ -95,6 +77,8 @@ def folder_of_shapes(root, name, **changes):
 def test_no_recipe_and_no_sampling_depends_on_workers_or_restarts(root, name):
     expected = epochs(folder_of_shapes(root, name))
     assert not same(expected[0], expected[1])
+    torch.manual_seed(1234)  # which no draw depends on, and no epoch on those before it
+    assert same(epochs(folder_of_shapes(root, name), (1,))[0], expected[1])
     batches = epochs(folder_of_shapes(root, name, num_workers=2))
     assert same(batches[0], expected[0])
     assert same(batches[1], expected[1])
@@ -103,11 +87,6 @@ def test_no_recipe_and_no_sampling_depends_on_workers_or_restarts(root, name):
     resumed = epochs(data)
     assert same(resumed[0], expected[0][5:])
     assert same(resumed[1], expected[1])
-
-
-def test_an_epoch_can_be_drawn_without_the_ones_before_it_from_any_global_stream(root, two_epochs):
-    torch.manual_seed(1234)
-    assert same(epochs(shapes(root), (1,))[0], two_epochs[1])
 
 
 @pytest.mark.parametrize("training", [True, False])

@@ -81,17 +81,6 @@ def test_videos_with_fewer_views_weigh_as_much_as_others():
     assert result["videos"] == VIDEOS
 
 
-@pytest.mark.parametrize("repeated", [[0], [0, 0, 0, 1], [50, 4, 4], list(range(51))])
-def test_a_view_seen_again_counts_once(repeated):
-    data = views()
-    again = rows(data, torch.tensor([*range(len(data[0])), *repeated]))
-    once, twice = VideoAccuracy(), VideoAccuracy()
-    once.update(*data)
-    twice.update(*again)
-    assert torch.equal(once.per_video()[0], twice.per_video()[0])
-    assert once.compute() == twice.compute()
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_the_order_of_views_changes_nothing_at_all(seed):
     data = views()

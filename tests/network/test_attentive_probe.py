@@ -1,4 +1,4 @@
-"""The attentive probe against a loop, and on frozen networks."""
+"""The attentive probe by its equation, and on frozen networks."""
 
 import pytest
 import torch
@@ -7,42 +7,17 @@ from lit_video.modules import ConvNet, TimeSformer, ViViT, XViT
 from lit_video.network.aggregation import AttentiveProbe
 from lit_video.network.vit import ViTSize
 from lit_video.weights.loading import load_pretrained
+from tests.attention.scheme_cases import randomised
 
 SIZE = ViTSize(16, 2, 4)
 CLIPS = dict(frames=4, image_size=32, size=SIZE, patch=8)
 
 
-def norm(layer, x):
-    centred = x - x.mean()
-    return centred / (centred.square().mean() + layer.eps).sqrt() * layer.weight + layer.bias
-
-
-def by_a_loop(probe, tokens):
-    """Logits of one clip's tokens ``(n, d)``: head by head, token by token."""
-    read, query = probe.read, probe.query_token[0, 0]
-    heads, width = read.heads, len(query)
-    q = read.q.weight @ norm(read.norm, query) + read.q.bias
-    keys_and_values = [read.kv.weight @ norm(read.token_norm, z) + read.kv.bias for z in tokens]
-    merged = []
-    for a in range(heads):
-        part = slice(a * width // heads, (a + 1) * width // heads)
-        keys = torch.stack([kv[:width][part] for kv in keys_and_values])
-        values = torch.stack([kv[width:][part] for kv in keys_and_values])
-        scores = (keys @ q[part] / (width / heads) ** 0.5).exp()
-        merged.append((scores / scores.sum()) @ values)
-    u = query + read.proj.weight @ torch.cat(merged) + read.proj.bias
-    hidden = torch.nn.functional.gelu(probe.mlp.fc1.weight @ norm(probe.mlp.norm, u) + probe.mlp.fc1.bias)
-    u = u + probe.mlp.fc2.weight @ hidden + probe.mlp.fc2.bias
-    return probe.head.weight @ u + probe.head.bias
-
-
-def test_logits_are_those_of_a_loop():
-    torch.manual_seed(0)
-    probe = AttentiveProbe(12, 5, 3).double()
-    for parameter in probe.parameters():
-        torch.nn.init.normal_(parameter, std=0.5)
-    tokens = torch.randn(2, 7, 12, dtype=torch.float64)
-    expected = torch.stack([by_a_loop(probe, clip) for clip in tokens])
+def test_logits_are_those_of_the_equation():
+    """Its attention by loops: the bottleneck of tests/attention/scheme_cases.py."""
+    probe, tokens = randomised(AttentiveProbe(12, 5, 3)), torch.randn(2, 7, 12, dtype=torch.float64)
+    u = probe.read(torch.cat([probe.query_token] * 2), tokens)
+    expected = probe.head(u + probe.mlp(u))[:, 0]
     torch.testing.assert_close(probe(tokens), expected, atol=1e-12, rtol=1e-12)
     assert not torch.allclose(probe(tokens), probe(tokens[:, 1:]))
 

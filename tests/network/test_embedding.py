@@ -4,8 +4,6 @@ from fractions import Fraction
 
 import pytest
 import torch
-import torch.nn.functional as F
-from einops import rearrange
 
 from lit_video.attention import Grid
 from lit_video.network.embedding import ClipEmbedding, FrameEmbedding, JointEmbedding
@@ -13,19 +11,6 @@ from lit_video.network.patches import Patches
 from lit_video.network.positions import Positions, Resizing, resize_time
 from lit_video.utils.clip_shape import uniform_frames
 from tests.network.conftest import cubic
-
-
-@pytest.mark.parametrize("k", [1, 2, 3])
-@pytest.mark.parametrize(("frames", "height", "width"), [(6, 8, 12), (12, 4, 8)])
-def test_tubelets_are_a_convolution(k, frames, height, width):
-    torch.manual_seed(0)
-    patches = Patches(5, 4, k).double()
-    clip = torch.randn(2, 3, frames, height, width, dtype=torch.float64)
-    kernel = rearrange(patches.proj.weight, "d (c k) h w -> d c k h w", k=k)
-    expected = F.conv3d(clip, kernel, patches.proj.bias, stride=(k, 4, 4))
-    actual = rearrange(patches(clip), "b t h w d -> b d t h w")
-    torch.testing.assert_close(actual, expected, atol=1e-12, rtol=0)
-    assert patches.grid(frames, height, width) == expected.shape[2:]
 
 
 def test_sampled_frames_are_those_of_exact_arithmetic_for_every_pair():
@@ -36,16 +21,6 @@ def test_sampled_frames_are_those_of_exact_arithmetic_for_every_pair():
             numbers = uniform_frames(frames, sampled)
             assert numbers == [round(k * step) for k in range(1, sampled + 1)]
             assert numbers[0] >= 0 and numbers[-1] < frames and numbers == sorted(set(numbers)), (frames, sampled)
-
-
-@pytest.mark.parametrize(("frames", "sampled", "k"), [(32, 8, 1), (9, 4, 2), (4, 6, 2)])
-def test_tubelets_are_made_of_the_sampled_frames(frames, sampled, k):
-    torch.manual_seed(0)
-    patches, plain = Patches(5, 4, k, sampled), Patches(5, 4, k)
-    plain.load_state_dict(patches.state_dict())
-    clip = torch.randn(2, 3, frames, 4, 8)
-    assert torch.equal(patches(clip), plain(clip[:, :, uniform_frames(frames, sampled)]))
-    assert patches.grid(frames, 4, 8) == patches(clip).shape[1:4]
 
 
 @pytest.mark.parametrize(

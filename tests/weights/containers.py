@@ -46,6 +46,7 @@ WRAPPERS = {
     "compiled, module": prefixed("_orig_mod.module."),
     "model, module": prefixed("model.module."),
     "network, compiled": prefixed("network._orig_mod."),
+    "compiled parts": lambda tensors: {name.replace(".", "._orig_mod."): value for name, value in tensors.items()},
     "model_state": lambda tensors: {"epoch": 3, "model_state": tensors, "optimizer_state": {"state": {}, "groups": []}},
     "state_dict": lambda tensors: {"state_dict": prefixed("module.")(tensors), "global_step": 10},
     "model": lambda tensors: {"model": tensors, "optimizer": {"state": {0: {"exp_avg": torch.ones(2)}}, "groups": []}},

@@ -28,10 +28,8 @@ def test_what_transformers_computes_by_default_is_computed_here(name):
     ("name", "change", "message"),
     [
         ("timesformer", {"hidden_act": "relu"}, "hidden_act is relu, this network computes gelu"),
-        ("timesformer", {"hidden_act": "gelu_fast"}, "hidden_act is gelu_fast, this network computes gelu"),
         ("vivit", {"hidden_act": "gelu"}, "hidden_act is gelu, this network computes gelu_fast"),
         ("timesformer", {"layer_norm_eps": 1e-3}, "layer_norm_eps is 0.001, this network has 1e-06"),
-        ("vivit", {"layer_norm_eps": 1e-12}, "layer_norm_eps is 1e-12, this network has 1e-06"),
         ("vivit", {"num_attention_heads": 2}, "num_attention_heads is 2, here 4; set --model.size"),
     ],
 )
@@ -41,19 +39,8 @@ def test_another_function_is_refused(name, change, message):
         check_config(config | change, network)
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        {"0": "Abseiling", "1": "air-drumming"},
-        {"0": "LABEL_0", "1": "LABEL_1"},
-        {"0": "abseiling", "1": "another"},
-        {"5": "yoga"},
-    ],
-)
-def test_classes_of_the_same_order_or_of_other_names_are_taken(labels):
-    check_labels(StoredWeights({}, {"id2label": labels}).labels, ["abseiling", "air drumming"])
-
-
 def test_classes_of_another_order_are_refused():
+    for labels in ({"0": "Abseiling", "1": "air-drumming"}, {"0": "abseiling", "1": "another"}, {"5": "yoga"}):
+        check_labels(StoredWeights({}, {"id2label": labels}).labels, ["abseiling", "air drumming"])
     with pytest.raises(ValueError, match=r"'abseiling' is class 1 of the weights and class 0 of the data"):
         check_labels({"air_drumming": 0, "Abseiling": 1}, ["abseiling", "air drumming"])

@@ -9,17 +9,16 @@ import timm
 import torch
 from safetensors.torch import save_file
 from timm.models.eva import Eva
-from timm.models.vision_transformer import ParallelScalingBlock, ResPostBlock, VisionTransformer
+from timm.models.vision_transformer import ResPostBlock, VisionTransformer
 
 from lit_video.attention import Grid, MixingPlan
-from lit_video.inference.rollout import patch_places
 from lit_video.network.patches import ClipSize
 from lit_video.network.positions import Positions
 from lit_video.network.timesformer import timesformer
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
 from lit_video.network.xvit import xvit
-from lit_video.weights.image_vit import load_image_vit, read_image_vit, refuse_other_structure
+from lit_video.weights.image_vit import load_image_vit, read_image_vit
 from tests.network.conftest import cubic
 from tests.weights.conftest import image_vit, randomised
 
@@ -101,17 +100,11 @@ def as_read(model, network):
         return read_image_vit(f"timm:{NAME}", network).tensors
 
 
-@pytest.mark.parametrize(
-    ("pool", "options"),
-    [
-        ("mean", dict(global_pool="map")),
-        ("mean", dict(global_pool="avg", fc_norm=False, init_values=1e-5)),
-    ],
-)
-def test_features_of_a_model_without_a_class_token_are_a_mean(pool, options):
+@pytest.mark.parametrize("options", [dict(global_pool="map"), dict(global_pool="avg", fc_norm=False)])
+def test_features_of_a_model_without_a_class_token_are_a_mean(options):
     """SigLIP's and those that average after the norm."""
     model = randomised(VisionTransformer(**TIMM | options, class_token=False)).double()
-    network = vivit(ViTSize(32, 2, 4, gelu="none"), 5, ClipSize((32, 32), 8, 1), pool=pool).double().eval()
+    network = vivit(ViTSize(32, 2, 4, gelu="none"), 5, ClipSize((32, 32), 8, 1), pool="mean").double().eval()
     load_image_vit(network, as_read(model, network))
     picture = torch.randn(2, 3, 32, 32, dtype=torch.float64)
     with torch.no_grad():
@@ -123,56 +116,33 @@ def test_features_of_a_model_without_a_class_token_are_a_mean(pool, options):
         load_image_vit(video_vit(), model.state_dict())
 
 
-@pytest.mark.parametrize("attention", ["divided", "axial", "local_global", "joint", "space"])
-def test_register_tokens_pass_through_every_scheme_of_a_timesformer(attention):
+@pytest.mark.parametrize("attention", ["divided", "joint", "space"])
+def test_register_tokens_pass_through_a_timesformer(attention):
     """One frame, or equal ones: attention over time adds nothing at first."""
     model = randomised(VisionTransformer(**TIMM, reg_tokens=3)).double()
     network = timesformer(ViTSize(32, 2, 4, registers=3), 5, ClipSize((32, 32), 8, 2), attention).double().eval()
     load_image_vit(network, model.state_dict())
     picture = torch.randn(2, 3, 32, 32, dtype=torch.float64)
-    frames = 1 if attention == "joint" else 2
-    clip = picture[:, :, None].expand(-1, -1, frames, -1, -1)
-    x, grid = network.embed(clip)
-    assert x.shape[1] == (4 + 16 if attention != "space" else 2 * (4 + 16)) + (
-        16 if frames == 2 and attention not in ("joint", "space") else 0
-    )
-    places = patch_places(x.shape[1], grid, network.embed.prefix)
+    clip = picture[:, :, None].expand(-1, -1, 1 if attention == "joint" else 2, -1, -1)
     with torch.no_grad():
-        patches = model.patch_embed(picture) + model.pos_embed[:, 4:]
-        torch.testing.assert_close(x[:, places[0].flatten()], patches, atol=1e-12, rtol=1e-12)
-        if attention in ("divided", "joint", "space"):
-            expected = model.forward_features(picture)[:, 0]
-            torch.testing.assert_close(network.features(clip), expected, atol=1e-10, rtol=1e-10)
+        expected = model.forward_features(picture)[:, 0]
+        torch.testing.assert_close(network.features(clip), expected, atol=1e-10, rtol=1e-10)
 
 
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
-        (
-            VisionTransformer,
-            dict(num_heads=2),
-            r"heads 2 \(here 4\): set --model.size '{width: 32, depth: 2, heads: 2}'",
-        ),
+        (VisionTransformer, dict(num_heads=2), r"heads 2 \(here 4\): set --model.size '{width: 32, .*, heads: 2}'"),
         (VisionTransformer, dict(norm_layer=LAYER_NORM), r"eps 1e-05 \(here None\): set .*eps: 1e-05"),
         (VisionTransformer, dict(act_layer=timm.layers.QuickGELU), "set .*gelu: quick"),
         (VisionTransformer, dict(reg_tokens=4), "set .*registers: 4"),
         (VisionTransformer, dict(pre_norm=True), "set .*norm_pre: true"),
         (VisionTransformer, dict(patch_size=16), r"patch 16 \(here 8\): set .* --model.patch 16"),
-        (
-            VisionTransformer,
-            dict(reg_tokens=4, class_token=False, global_pool="map"),
-            "register tokens without",
-        ),
+        (VisionTransformer, dict(reg_tokens=4, class_token=False, global_pool="map"), "register tokens without"),
         (VisionTransformer, dict(global_pool="avg"), "its last norm is that of a mean"),
         (VisionTransformer, dict(block_fn=ResPostBlock), "its blocks.* is ResPostBlock"),
-        (VisionTransformer, dict(block_fn=ParallelScalingBlock), "its blocks.* is ParallelScalingBlock"),
         (VisionTransformer, dict(qk_norm=True), "its blocks.*.attn.[qk]_norm is LayerNorm"),
-        (VisionTransformer, dict(scale_attn_norm=True), "its blocks.*.attn.norm is LayerNorm"),
-        (VisionTransformer, dict(scale_mlp_norm=True), "its blocks.*.mlp.norm is LayerNorm"),
-        (VisionTransformer, dict(norm_layer=timm.layers.RmsNorm), "its norm is RmsNorm|its blocks.*.norm1 is RmsNorm"),
-        (VisionTransformer, dict(mlp_layer=timm.layers.SwiGLU), "its blocks.*.mlp is SwiGLU"),
         (VisionTransformer, dict(act_layer=torch.nn.ReLU), "its blocks.*.mlp.act is ReLU"),
-        (VisionTransformer, dict(embed_norm_layer="layernorm"), "its patch_embed.norm is LayerNorm"),
         (Eva, dict(use_abs_pos_emb=False, use_rot_pos_emb=True), "timm's Eva of this name is no plain ViT"),
     ],
 )
@@ -180,13 +150,6 @@ def test_a_model_of_timm_that_computes_something_else_is_refused(kind, options, 
     """Little of this shows in names or shapes."""
     with pytest.raises(ValueError, match=message):
         as_read(kind(**TIMM | options), video_vit())
-
-
-def test_norms_of_several_epsilons_are_refused():
-    model = image_vit()
-    model.blocks[1].norm2.eps = 1e-3
-    with pytest.raises(ValueError, match="epsilons"):
-        refuse_other_structure(model, video_vit())
 
 
 def test_a_name_that_timm_does_not_know_is_refused():
@@ -204,12 +167,10 @@ def test_heads_and_mae_s_decoder_are_left_out(more):
     ("options", "change", "message"),
     [
         ({}, {"blocks.2.norm1.weight": torch.ones(32)}, r"no place for blocks\.2\."),
-        ({}, {"blocks.0.q_norm.gamma": torch.ones(32)}, r"no place for blocks\.0\.q_norm\.gamma"),
         ({}, {"cls_token": None}, "it has no class token"),
         ({}, {"blocks.1.attn.qkv.bias": None}, r"lacks .*qkv\.bias"),
         ({}, {"patch_embed.proj.weight": torch.ones(32, 192)}, r"not of a linear stem"),
         (dict(patch=16), {}, r"embed\.patches\.proj\.weight is \(.*16\) here, \(.*8\) in the file"),
-        (dict(depth=3), {}, r"lacks blocks\.2\."),
     ],
 )
 def test_weights_that_do_not_fit_are_refused_and_nothing_is_changed(options, change, message):

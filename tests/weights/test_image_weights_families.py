@@ -37,9 +37,8 @@ def family(name):
         return timesformer(SIZE, 5, CLIP, option).double().eval()
     if kind == "vivit":
         temporal = "mean" if option.endswith("baseline") else "encoder"
-        order = option[2:] if option[1:] and option[0] == "3" else "space_time"
-        network = vivit(SIZE, 5, CLIP, int(option[0]), order=order, temporal=temporal)
-        return network.double().eval()
+        order = option[2:] if option[0] == "3" else "space_time"
+        return vivit(SIZE, 5, CLIP, int(option[0]), order=order, temporal=temporal).double().eval()
     plan = MixingPlan(window=0 if option == "spatial" else 1)
     return xvit(SIZE, 5, CLIP, plan, exact=option == "exact").double().eval()
 
@@ -114,14 +113,8 @@ def test_tubelets_start_as_the_image_s_patches_of_their_central_frame_or_of_the_
         expected = image.patch_embed(tubelets[:, k // 2] if how == "central" else tubelets.mean(1))
         actual = network.embed.patches(clip).flatten(2, 3).flatten(0, 1)
     torch.testing.assert_close(actual, expected, atol=1e-12, rtol=1e-12)
-
-
-def test_an_unknown_start_of_tubelets_is_named_and_nothing_is_changed():
-    network = family("vivit_1")
-    before = {key: value.clone() for key, value in network.state_dict().items()}
     with pytest.raises(ValueError, match="tubelet_init is 'middle'"):
-        load_image_vit(network, image_vit().double().state_dict(), "middle")
-    assert all(torch.equal(value, before[key]) for key, value in network.state_dict().items())
+        load_image_vit(network, image.state_dict(), "middle")
 
 
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)

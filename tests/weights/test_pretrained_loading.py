@@ -1,17 +1,14 @@
 """A released checkpoint in a network that a configuration has built: of its own grid, of another, refused whole."""
 
-from pathlib import Path
 from typing import get_args
 
 import pytest
 import torch
-from torch import nn
 
-from lit_video.modules import TimeSformer, ViViT, XViT
+from lit_video.modules import TimeSformer, ViViT
 from lit_video.network.patches import ClipSize
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
-from lit_video.utils.clip_shape import height_and_width
 from lit_video.weights.authors import TIMESFORMER
 from lit_video.weights.hugging_face import export_hf_timesformer, export_hf_vivit
 from lit_video.weights.loading import SOURCES, SourceName, load_pretrained
@@ -22,22 +19,17 @@ from tests.shared import shared
 from tests.weights.conftest import double
 from tests.weights.test_pretrained_hugging_face import randomised
 
-MINI = Path(__file__).resolve().parents[1] / "vectors" / "xvit_mini_shift_ta1.pt"
 SCENIC = ["m1_token", "m2_token", "m3_space_time", "m4"]
-SIZE = ViTSize(16, 2, 4)
-
 
 pytestmark = pytest.mark.usefixtures("in_float64")
 
 
-def network_of(kind, frames=4, image_size=32, classes=5, size=SIZE):
+def network_of(kind, classes=5):
     torch.manual_seed(1)
-    common = dict(num_classes=classes, frames=frames, image_size=image_size, size=size, patch=8)
-    if kind.startswith("timesformer"):
-        return TimeSformer(**common, attention=kind.partition("_")[2]).network.eval()
-    if kind == "xvit":
-        return XViT(**common).network.eval()
-    return ViViT(**common, variant=int(kind[-1]), temporal_depth=1).network.eval()
+    common = dict(num_classes=classes, frames=4, image_size=32, size=ViTSize(16, 2, 4), patch=8)
+    if kind == "vivit_1":
+        return ViViT(**common).network.eval()
+    return TimeSformer(**common, attention=kind.partition("_")[2]).network.eval()
 
 
 def authors_names(network, prefix="model."):
@@ -62,37 +54,6 @@ def released(name, **options):
     return kind, names(randomised(network_of(kind, **options)))
 
 
-def clip_of(frames=4, side=32):
-    return torch.randn(2, 3, frames, *height_and_width(side), generator=torch.Generator().manual_seed(2))
-
-
-def check_equal(a, b):
-    with torch.no_grad():
-        torch.testing.assert_close(a, b, atol=1e-10, rtol=1e-10)
-    assert (a[0] - a[1]).abs().max() > 0.01
-
-
-def test_the_release_of_xvit_in_its_module():
-    vector = torch.load(MINI, weights_only=True)
-    config = vector["config"]
-    size = ViTSize(config["embed_dim"], 2, config["num_heads"])
-    settings = dict(scope="full", ratio=2 / config["shift_div"], frames=4, image_size=config["image_size"], size=size)
-    classes, patch = len(vector["logits"][0]), vector["state_dict"]["base_model.patch_embed.proj.weight"].shape[-1]
-    network = XViT(num_classes=classes, patch=patch, **settings).network.eval()
-    weights = double(vector["state_dict"])
-    assert load_pretrained(network, weights) == ""
-    with torch.no_grad():
-        logits = network(vector["input"].double())
-    torch.testing.assert_close(logits, vector["logits_float64"], atol=1e-10, rtol=0)
-    longer = XViT(num_classes=classes, patch=patch, **settings | dict(frames=8)).network.eval()
-    load_pretrained(longer, weights)
-    assert torch.equal(longer.embed.temp_embed, network.embed.temp_embed.repeat(1, 2, 1))
-    larger = XViT(num_classes=classes, patch=patch, **settings | dict(image_size=3 * patch)).network.eval()
-    load_pretrained(larger, weights)
-    clip = torch.randn(2, 3, 4, 3 * patch, 3 * patch)
-    check_equal(larger(clip), network(clip))
-
-
 @pytest.mark.parametrize("frames", [4, 6])
 @pytest.mark.parametrize("name", SCENIC)
 @pytest.mark.shared
@@ -103,14 +64,10 @@ def test_the_release_of_vivit_in_a_network_of_its_frames_and_of_others(name, fra
     assert load_pretrained(network, weights) == ""
     own = vivit(ViTSize(64, 2, 4), 10, ClipSize((32, 48), 16, 8, 2), int(name[1]), temporal_depth=1).eval()
     load_pretrained(own, weights)
-    check_equal(network(clip), own(clip))
-
-
-@pytest.mark.parametrize("prefix", ["", "network."])
-def test_a_network_s_own_names_are_taken(prefix):
-    source, network = randomised(network_of("vivit_2")), network_of("vivit_2")
-    load_pretrained(network, {prefix + key: value for key, value in source.state_dict().items()})
-    check_equal(network(clip_of()), source(clip_of()))
+    with torch.no_grad():
+        logits = network(clip)
+        torch.testing.assert_close(logits, own(clip), atol=1e-10, rtol=1e-10)
+    assert (logits[0] - logits[1]).abs().max() > 0.01
 
 
 def snapshot(network):
@@ -166,11 +123,3 @@ def test_names_of_an_image_model_are_timesformer_s_where_that_is_said(tmp_path):
     with pytest.raises(ValueError, match=r"belong in model\.image_weights"):
         load_pretrained(network_of("timesformer_divided"), weights)
     assert get_args(SourceName) == (*SOURCES,)
-
-
-def test_another_kind_of_module_takes_its_own_names_only():
-    network, weights = nn.Sequential(nn.Linear(2, 3)), {"network.0.weight": torch.ones(3, 2), "0.bias": torch.ones(3)}
-    assert load_pretrained(network, weights) == ""
-    assert all(value.eq(1).all() for value in network.state_dict().values())
-    with pytest.raises(ValueError, match=r"lacks 0\.bias, 0\.weight, and has no place for model\.\w+"):
-        load_pretrained(network, released("timesformer")[1])

@@ -123,15 +123,3 @@ def test_other_settings_are_refused_with_the_flags():
     refuse_other_settings(ViViT(5, **SHAPE, size=SIZE, **OPTIONS).hparams, stored)
     assert model_settings(stored) == OPTIONS | {"variant": 1}
     assert channel_pixels(stored)[0] == (0.485, 0.456, 0.406)
-
-
-def test_a_part_that_is_missing_or_too_much_is_refused():
-    weights = authors(theirs().state_dict())
-    for change, message in (
-        ({"blocks.1.attn.v_bias": None}, "lacks what becomes .*v_bias"),
-        ({"blocks.1.attn.relative_position_bias_table": torch.ones(1)}, "unknown keys .*relative_position"),
-        ({"blocks.1.gamma_1": torch.ones(32)}, "unknown keys .*gamma_1"),
-    ):
-        changed = {key: value for key, value in (weights | change).items() if value is not None}
-        with pytest.raises(ValueError, match=message):
-            load_pretrained(ours(), changed)

@@ -41,11 +41,6 @@ def test_wrappers_and_prefixes_are_taken_off(save, wrap, tmp_path):
     equal(read_weights(save(wrap(TENSORS), tmp_path)), TENSORS)
 
 
-def test_a_compiled_block_inside_a_network_loses_its_prefix_too(tmp_path):
-    torch.save({"blocks.0._orig_mod.norm.weight": torch.ones(2), "head.bias": torch.ones(2)}, tmp_path / "a.pth")
-    assert read_weights(tmp_path / "a.pth").tensors.keys() == {"blocks.0.norm.weight", "head.bias"}
-
-
 @pytest.mark.parametrize(
     ("save", "dtype"),
     [(name, dtype) for name in OF_FLAX for dtype in (torch.float32, torch.float16, torch.bfloat16)],
