@@ -25,6 +25,6 @@ def test_the_example_of_a_scheme_equals_its_index_sets_written_as_loops(monkeypa
     exec(BLOCKS["tests/attention/scheme_cases.py"], dict(vars(scheme_cases)))
     case = scheme_cases.CASES["even_frames"]
     assert name == "my_scheme.EvenFrames" and not check_contract(case.factory).faults
-    equals_loops("even_frames", case.grid)
+    equals_loops("even_frames", case.grid, scheme_cases.HEADS)
     model = TimeSformer(5, 4, 16, ViTSize(16, 1, 2), 8, attention=name)
     assert model(torch.zeros(2, 3, 4, 16, 16)).shape == (2, 5)

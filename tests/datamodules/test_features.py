@@ -14,6 +14,7 @@ from lit_video.modules.optimization import Optimization
 from lit_video.network.vit import ViTSize
 from lit_video.video.augmentation import Augmentation
 from lit_video.video.sampling import Segments
+from tests.checkpoints import QUIET
 
 CLIPS = dict(frames=4, image_size=16)
 MODEL = CLIPS | dict(size=ViTSize(16, 2, 2), patch=8)
@@ -51,8 +52,7 @@ def model(tmp_path):
 
 
 def trainer(epochs=1):
-    quiet = dict.fromkeys(("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary"), False)
-    return Trainer(max_epochs=epochs, **quiet)
+    return Trainer(max_epochs=epochs, **QUIET)
 
 
 def fit(model, data, epochs=1):

@@ -260,15 +260,12 @@ WRONG = [
     (KINETICS, "annotations/val.csv", ",val,", ",train,", "val.csv, line 2, column split: is train, expected val"),
     (UCF, "ucfTrainTestlist/testlist01.txt", "001/v_test_g01_c01", "000/v_test_g01_c00", "column path: .* at line 1"),
     (HMDB, SPLIT_5, None, "a.avi 3\n", "split1.txt, line 1, column use: is '3', expected a whole number from 0 to 2"),
-    (DIVING, "Diving48_vocab.json", None, DIVES[:47], "Diving48_vocab.json has 47 classes, expected 48"),
     (DIVING, "Diving48_V2_train.json", None, [ENTRY | {"label": 48}], "train.json, entry 1, column label: is '48'"),
-    (DIVING, "Diving48_V2_train.json", None, [{"id": "1"}], "train.json, entry 1 has no 'vid_name'"),
     (MOMENTS, "trainingSet.csv", '",crying', '",running', "line 2, column label: 'running' is none of the 3 classes"),
     (CHARADES, "Charades/Charades_v1_train.csv", "c147", "c157", "line 2, column actions: 'c157' is none of the 157"),
     (SOMETHING, "labels/train.json", None, '[{"id": "1"},\n {"id"', "train.json is no JSON, line 2"),
     (SOMETHING, "labels/labels.json", None, {"Doing": "a", "Holding": "b"}, "does not number the templates from 0"),
     (HOWTO, "task_ids.csv", None, "7\tBoil Eggs\n", "task_ids.csv does not name task 52907"),
-    (EPIC, EPIC_CSV, "00:00:00.00,00", ",00", "line 2, column start_timestamp: is empty"),
     (EPIC, EPIC_CSV, "P01_01_1,", "P01_01_0,", "line 3, column narration_id: P01_01_0 is there already, at line 2"),
 ]
 
@@ -296,11 +293,10 @@ def test_a_part_or_more_of_the_release_fails_unless_a_part_will_do(tmp_path, vid
         kinetics(400, endings=()).open(tmp_path, video, small).check()
 
 
-@pytest.mark.parametrize(("release", "classes"), [(HOWTO, "not 1059"), (MOMENTS, "expected 339")])
+@pytest.mark.parametrize(("release", "classes"), [(HOWTO, 1059), (MOMENTS, 339)])
 def test_the_number_of_classes_is_that_of_the_paper_or_said(release, classes, tmp_path, video, small):
-    data = release.open(tmp_path, video, small, classes=int(classes.split()[1]))
-    with pytest.raises(UserError, match=classes):
-        data.check()
+    with pytest.raises(UserError, match=f"not {classes}|expected {classes}"):
+        release.open(tmp_path, video, small, classes=classes).check()
 
 
 # Epic-Kitchens: segments, each with a verb and a noun

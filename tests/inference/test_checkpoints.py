@@ -61,10 +61,6 @@ def shared_memory(content):
         (setting(num_classes=ZEN), "is no checkpoint of a VideoClassifier"),
         (setting(size={"width": 48, "depth": 10**12, "heads": 3}), "depth is 1e+12, expected at most 1,000"),
         (shared_memory, "size is larger than that of the weights in the checkpoint"),
-        (
-            setting(size={"width": 2**20, "depth": 2, "heads": 2}),
-            "size is larger than that of the weights in the checkpoint",
-        ),
         (lambda content: content["lit_video"]["data"].update(frames=10**9), "clips' pixels is "),
     ],
 )

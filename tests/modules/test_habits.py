@@ -1,4 +1,4 @@
-"""Names that users of timm look for, and clips of another layout."""
+"""Names that users of timm look for, names of schemes, and clips of another layout."""
 
 import pytest
 import torch
@@ -40,3 +40,18 @@ def test_a_learning_rate_is_one_of_optimization(family):
         family(5, lr=0.1, **own)
     with pytest.raises(TypeError, match=r"has no argument widht$"):
         family(5, widht=3, **own)
+
+
+@pytest.mark.parametrize(
+    ("family", "options", "name"),
+    [
+        (XViT, {"window": 1, "exact": False}, "X-ViT"),
+        (XViT, {"causal": True, "positions": "space", "exact": True}, "X-ViT exact causal"),
+        (TimeSformer, {"attention": "local_global"}, "TimeSformer local-global"),
+        (ViViT, {"variant": 2, "temporal": "mean"}, "ViViT-2 mean"),
+        (ViViT, {"variant": 3, "temporal": "mean"}, "ViViT-3"),  # which has no temporal encoder to leave out
+        (Perceiver, {}, "Perceiver"),
+    ],
+)
+def test_a_scheme_is_called_by_family_and_attention(family, options, name):
+    assert family(5, **CLIP, **options).scheme_name == name

@@ -16,6 +16,7 @@ from lit_video.modules.classifier import VideoClassifier
 from lit_video.video.recipes import RECIPES
 from tests.conftest import quick_or_slow
 from tests.network.test_networks_run import CLASSES, NETWORKS, build
+from tests.video.test_batch import raw_batch
 
 TASKS = {"verb": 2, "noun": 3}
 CONVNETS = ("c2d", "i3d", "slow", "slowfast", "slowfast_50_50", "r2plus1d", "csn", "x3d")
@@ -36,18 +37,6 @@ class RefuseBlockingCopies(TorchDispatchMode):
             if len(devices) > 1 and not (kwargs or {}).get("non_blocking"):
                 raise BlockingCopy(func)
         return result
-
-
-def raw_batch(data, epoch, broken=False):
-    count, side = 4, data.image_size
-    return dict(
-        clip=torch.zeros(count, 1, data.frames, 3, side, side, dtype=torch.uint8),
-        label=torch.arange(count) % data.num_classes,
-        video=torch.arange(count),
-        first_view=torch.zeros(count, dtype=torch.long),
-        broken=["", "broken" if broken else "", "", ""],
-        key=torch.tensor([[epoch, i] for i in range(count)]),
-    )
 
 
 def move(raw, fake, device="cuda"):
@@ -118,7 +107,7 @@ def test_batches_of_every_recipe_stay_on_their_device(name, channels):
     recipe, fake = replace(RECIPES[name], short_side=None), FakeTensorMode()  # of clips of any size
     data = Data(4, 16, augmentation=recipe, channels=channels)
     for epoch in range(3):
-        raw = raw_batch(data, epoch, broken=True)
+        raw = raw_batch(frames=4, side=16, classes=CLASSES, epoch=epoch) | {"broken": ["", "broken", "", ""]}
         moved = move(raw | {"draws": data._draws(raw)}, fake)
         with fake, RefuseBlockingCopies():
             for batch in (data.augment(moved), data.normalise(moved)):

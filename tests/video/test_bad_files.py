@@ -14,6 +14,7 @@ from lit_video.network.vit import ViTSize
 from lit_video.video.batch import BatchDraws, evaluation_batch, training_batch
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import DecodeError, decode, frame_table
+from tests.checkpoints import QUIET
 from tests.video.bad_files import BAD_FILES, build, write
 from tests.video.test_batch import raw_batch as intact_batch
 
@@ -101,8 +102,7 @@ def model(classes=64):
 
 
 def trainer(**kwargs):
-    quiet = dict(logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False)
-    return Trainer(accelerator="cpu", **quiet, **kwargs)
+    return Trainer(accelerator="cpu", **QUIET, **kwargs)
 
 
 @pytest.fixture

@@ -17,13 +17,13 @@ from lit_video.video.batch import (
 from lit_video.video.crops import Box
 
 
-def raw_batch(items=4, views=1, frames=3, side=8, classes=5, first_view=None, epoch=0):
+def raw_batch(items=4, views=1, frames=3, side=8, classes=5, epoch=0):
     random = np.random.default_rng(items + views)
     return dict(
         clip=torch.from_numpy(random.integers(0, 256, (items, views, frames, 3, side, side), dtype=np.uint8)),
         label=torch.arange(items) % classes,
         video=torch.arange(items) + 100,
-        first_view=torch.tensor(first_view or [0] * items),
+        first_view=torch.zeros(items, dtype=torch.long),
         broken=[""] * items,
         key=torch.tensor([[epoch, i] for i in range(items)]),
     )

@@ -6,6 +6,7 @@ import pytest
 from lit_video.datamodules import TemporalSkills
 from lit_video.video.decoding import DecodeError, KeptVideos, decode, frame_table
 from tests.embedded import four_skills
+from tests.video.test_clips_of_a_video import Counted
 
 
 @pytest.fixture(scope="module")
@@ -15,30 +16,18 @@ def videos(tmp_path_factory):
     return [record.path for record in data.records("train")]
 
 
-class Counting:
-    """Decodes, and counts how often."""
-
-    def __init__(self):
-        self.calls = []
-
-    def __call__(self, path, numbers):
-        self.calls.append(path)
-        return decode(path, numbers)
-
-
 def pixels(path):
     table = frame_table(path)
     return 3 * table.count * table.height * table.width
 
 
 def test_what_finds_no_room_is_decoded_every_time(videos):
-    counting = Counting()
-    kept = KeptVideos(counting, (pixels(videos[0]) + 10) / 1e9)
+    counted = Counted()
+    kept = KeptVideos(counted, (pixels(videos[0]) + 10) / 1e9)
     for _ in range(3):
         for path in videos[:2]:
             assert np.array_equal(kept(path, [1, 0]), decode(path, [1, 0]))
-    assert counting.calls.count(videos[0]) == 1
-    assert counting.calls.count(videos[1]) == 3
+    assert [path for path, _ in counted.asked] == [videos[0], *[videos[1]] * 3]
 
 
 def test_a_video_with_a_damaged_end_is_read_as_far_as_it_is_asked_for(videos):

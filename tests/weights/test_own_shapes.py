@@ -5,7 +5,6 @@ import torch
 import torch.nn.functional as F
 from safetensors.torch import save_file
 
-from lit_video.errors import UserError
 from lit_video.modules import Perceiver, TimeSformer, ViViT, XViT
 from lit_video.modules.optimization import Optimization
 from lit_video.weights.hugging_face import export_hf_timesformer, export_hf_vivit
@@ -126,12 +125,3 @@ def test_fixed_positions_stay_those_of_their_formula(tmp_path):
     fixed = new.network.embed.pos_embed.clone()
     new.setup("fit")
     assert torch.equal(new.network.embed.pos_embed, fixed)
-
-
-def test_a_wrong_table_is_refused_in_a_line(run, tmp_path):
-    path, _ = run("vivit 1")
-    content = torch.load(path, weights_only=True)
-    content["state_dict"]["network.embed.pos_embed"] = torch.zeros(1, 1 + 7, 16)
-    torch.save(content, tmp_path / "a.ckpt")
-    with pytest.raises(UserError, match=r"a\.ckpt: 7 stored positions are not"):
-        start("vivit 1", {}, tmp_path / "a.ckpt")

@@ -9,15 +9,13 @@ from lit_video.modules import TimeSformer, ViViT
 from lit_video.network.patches import ClipSize
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
-from lit_video.weights.authors import TIMESFORMER
 from lit_video.weights.hugging_face import export_hf_timesformer, export_hf_vivit
 from lit_video.weights.loading import SOURCES, SourceName, load_pretrained
-from lit_video.weights.mapping import new_name
 from lit_video.weights.reading import read_weights
 from lit_video.weights.settings import pixel_settings, refuse_other_settings
 from tests.shared import shared
 from tests.weights.conftest import double
-from tests.weights.test_pretrained_hugging_face import randomised
+from tests.weights.test_pretrained_hugging_face import FACEBOOK, randomised, renamed
 
 SCENIC = ["m1_token", "m2_token", "m3_space_time", "m4"]
 
@@ -32,9 +30,8 @@ def network_of(kind, classes=5):
     return TimeSformer(**common, attention=kind.partition("_")[2]).network.eval()
 
 
-def authors_names(network, prefix="model."):
-    back = {name: key for key, name in TIMESFORMER.items()}
-    return {prefix + new_name(key, back): value for key, value in network.state_dict().items()}
+def authors_names(network):
+    return renamed(export_hf_timesformer(network), FACEBOOK, "model.")
 
 
 # source, the network that it is made from, names of the source
