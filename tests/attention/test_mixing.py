@@ -20,7 +20,7 @@ from tests.attention.scheme_cases import close, randomised
 from tests.attention.test_scheme_oracles import linear, norm
 
 WIDTH = 20
-GRIDS = [Grid(1, 1, 1), Grid(1, 2, 3), Grid(3, 2, 3), Grid(4, 3, 2), Grid(5, 1, 1), Grid(5, 2, 3)]
+GRIDS = [Grid(1, 1, 1), Grid(1, 2, 3), Grid(3, 2, 3), Grid(4, 3, 2), Grid(5, 1, 1), Grid(5, 2, 4)]
 PLANS = {
     "paper": MixingPlan(),
     "window_2": MixingPlan(window=2),
