@@ -211,14 +211,11 @@ def test_what_is_done_is_left_alone_and_what_is_broken_is_listed(src, tmp_path, 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["check", "ROOT", "--dataset", "nope"], "dataset: no such class: nope"),
         (["check", "/nowhere", "--dataset", "VideoFolder"], "/nowhere: no such folder"),
         (["check", "ROOT", "--dataset", "VideoFolder", "--data.nope=0"], "data.nope: no such setting"),
-        (["check", "ROOT", "--dataset", "VideoFolder", "-o", "/nowhere/x"], "--output /nowhere/x: no such folder"),
         (["prepare", "ROOT", "ROOT/x"], "lies inside it; give a folder outside"),
         (["prepare", "ROOT", "/proc/x"], "DST: cannot write /proc/x"),
         (["prepare", "EMPTY", "DST"], "holds no video"),
-        (["prepare", "ROOT", "DST", "--short-side", "2"], "--short-side: is 2, expected a whole number from 16"),
     ],
 )
 def test_mistakes_are_reported_in_one_line(root, tmp_path, capsys, args, message):

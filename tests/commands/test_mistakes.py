@@ -25,16 +25,11 @@ def fit(*args):
         ("{model.optimization.lr: -1}", "row second: model: lr is -1.0, expected more than 0"),
         ("{model.num_classes: 5}", "model.num_classes: is taken from the data set; leave it out"),
         ("{model.window: 9}", "row second: model: window 9 at ratio 0.5 leaves no channel per offset"),
-        ("{model.size.heads: 3}", "row second: model: width 16 is not divisible by heads 3"),
-        ("{model.patch: 5}", "row second: model: image_size 16x16 is not divisible by the patch 5"),
-        ("{model.segments: 3}", "row second: model: frames 4 is no multiple of segments 3, the temporal positions'"),
-        ("{model.layers: [7]}", "row second: model: layers lists [7], the network has layers 0 to 1"),
         ("{model.frames: 3}", "model.frames: is taken from the data set; set it there, as data.frames"),
         (
             "{data.augmentation: timesformer, data.augmentation.flip: 0.5}",
             "row second: data.augmentation.flip: augmentation is the recipe timesformer, which is taken whole",
         ),
-        ("{model.scope: half}", "row second: model.scope: Expected a ['per_head', 'full']. Got value: half"),
         ("{trainer.max_epochs: two}", "row second: trainer.max_epochs: Expected a int, got two"),
     ],
 )
@@ -53,26 +48,16 @@ def test_a_wrong_setting_in_a_later_row_stops_everything(setting, message, table
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (
-            ["--model=XVit"],
-            "model: no such class: XVit",
-        ),
-        (
-            ["--data.sampling=Segmants"],
-            "data.sampling: no such class: Segmants",
-        ),
-        (["--model.optimization.lr=abc"], "lr: expected a number, got abc\n"),
-        (["--trainer.max_epoch=3"], "trainer.max_epoch: no such setting (fit --help all lists them, "),
+        (["--model=XVit"], "model: no such class: XVit"),
         (["--trainer.precision=bf16-mixd"], "'bf16'], got bf16-mixd"),
         (["--runs=/proc/nowhere"], "--runs: cannot write /proc/nowhere"),
         (["--model.windw=1"], "command line: model.windw: no such setting"),
-        (["--modle.window=1"], "unrecognized arguments: --modle.window=1"),
         (["--data=VideoFolder", "--data.root=/nowhere"], "data.root: the folder /nowhere does not exist"),
     ],
 )
 def test_a_wrong_flag_is_reported(flags, message, table, tiny, tmp_path, capsys):
     assert fit("--config", table[0], "--runs", tmp_path / "runs", *tiny, *flags) == 2
-    assert message in f"{one_line(capsys)}\n"
+    assert message in one_line(capsys)
     assert not (tmp_path / "runs").exists()
 
 
@@ -89,29 +74,22 @@ sweep TABLE --gpus 2                           | of sweep, GPUs of each run are 
 fit TABLE --row tw9                            | no row 'tw9' (did you mean tw2?); rows: tw0,
 fit TABLE --seeds 0..2                         | --seeds: is 0..2, expected whole numbers with commas
 fit TABLE --seed 3                             | unrecognized arguments: --seed=3 (did you mean --seeds?)
-fit TABLE --epochs 3                           | --epochs=3; here it is --trainer.max_epochs
 fit TABLE --depth 3                            | --depth=3; settings are --data.X, --model.X, --trainer.X
 fit TABLE --recipe paper                       | --recipe paper: no file has recipes
-fit --model.help Nothing                       | no such class: Nothing
 sweep experiments/skills.yaml --mem 3G         | --mem: is for Slurm; add --launcher slurm
-table TABLE --row tw1                          | unrecognized arguments: --row=tw1
 table TABLE --plot skills.png                  | no run of ablation_tw was tested on groups of classes
 report nowhere                                 | nowhere: no such folder
-pack nowhere -o out                            | nowhere: no finished run below
 test                                           | --ckpt: give a run's last.ckpt or its folder
 test --ckpt ablation_tw/tw9                    | --ckpt: ablation_tw/tw9: no such file
 test --ckpt README.md                          | run.json does not exist, which holds its settings
 test --weights hub:nothing                     | hub:nothing: no such weights
 weights fetch timesformer                      | no such weights (did you mean timesformer-
-cost --jsno                                    | unrecognized arguments: --jsno (did you mean --json?)
 cost --row tw1                                 | --row: is about a table; name it too
 data                                           | give a command: check, prepare
-data check docs --dataset VideoFoldr           | dataset: no such class: VideoFoldr (did you mean VideoFolder?)
 finetune nowhere                               | nowhere: no such folder
 finetune README.md                             | README.md: is no table (.csv, .tsv, .txt); give the folder
 finetune docs                                  | docs: holds
 finetune docs --weights nothing                 | --weights: nothing: no such file; give a run's last
-finetune docs --minutes 0                      | --minutes: is 0, expected a number above 0
 finetune docs --scheme dividd                  | no scheme 'dividd' (did you mean divided?); schemes: xvit
 """
 WITHOUT_TORCH = """

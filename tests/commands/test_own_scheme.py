@@ -11,7 +11,6 @@ from lit_video.errors import UserError
 from lit_video.network.timesformer import scheme_class
 from lit_video.own_videos.schemes import schemes_named
 from lit_video.schemes.loading import import_scheme
-from lit_video.tables.rendering import Groups
 
 CODE = """
 from lit_video.attention.heads import Heads, Scheme
@@ -46,9 +45,7 @@ def test_a_file_is_imported_by_its_path_once(own_file):
 
 
 MISTAKES = {
-    "{}/no.py": "no such file",
     "{file}:Doubled": "has no scheme Doubled; its schemes: Halved",
-    "no_module.Halved": "no module 'no_module' is found",
     "{}/json.py": "another module is called json",
     "{}/broken.py": "broken.py cannot be imported, line 2: ZeroDivisionError",
     "{}/two.py": "has 2 schemes (Halved, Quartered); give",
@@ -62,8 +59,8 @@ def test_a_mistake_is_named(text, own_file):
     folder = own_file.parent
     (folder / "json.py").write_text("")
     (folder / "none.py").write_text("")
-    (folder / "grammar.py").write_text("one = 1\n\ndef two(:\n")
     (folder / "broken.py").write_text("one = 1\none / 0\n")
+    (folder / "grammar.py").write_text("one = 1\n\ndef two(:\n")
     two = CODE.format(name="Halved", scale=0.5) + CODE.format(name="Quartered", scale=0.25)
     (folder / "two.py").write_text(two)
     with pytest.raises(ValueError) as error:
@@ -102,14 +99,6 @@ def test_profile_trains_the_scheme_beside_the_rows_that_have_run(own_file, tmp_p
     run = json.loads((out / "runs/skills/profile/Halved/seed0/run.json").read_text())
     assert run["identity"]["settings"]["model"]["init_args"]["attention"] == f"{own_file.stem}.Halved"
     assert "Halved" in (out / "profile.html").read_text()
-
-
-def test_profile_beside_packed_rows_puts_the_nearest_first():
-    def row(name, *values):
-        return {"name": name, "label": name.title(), "test_videos": 200}, list(values)
-
-    groups = Groups("skill", ["a", "b"], [row("far", 10, 10), row("near", 80, 50), row("own", 90, 50)])
-    assert [row["name"] for row, _ in profile.nearest_first(groups, "own").rows] == ["own", "near", "far"]
 
 
 def test_own_schemes_are_compared_beside_built_in_ones(own_file):

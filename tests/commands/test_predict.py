@@ -11,41 +11,19 @@ from lightning import Trainer
 from PIL import Image
 
 from lit_video.__main__ import main
-from lit_video.datamodules import TemporalSkills
-from lit_video.datamodules.folder import folder_records
 from lit_video.inference.predict import load
-from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
-from lit_video.modules.optimization import Optimization
+from lit_video.modules import ConvNet, ViViT
 from lit_video.network.aggregation import head_inputs, linear_head
 from lit_video.network.vit import ViTSize
 from lit_video.video import clips as dataset_module
 from lit_video.video.decoding import decode, frame_table
-from tests.checkpoints import trained
+from tests.checkpoints import untrained
 from tests.commands.conftest import one_line
 from tests.embedded import SKILLS, four_skills
 from tests.float32 import assert_close_in_float32
+from tests.network.test_networks_run import NETWORKS, build, clip_of
 
-
-class VerbsAndNouns(TemporalSkills):
-    """The embedded videos with two labels each."""
-
-    @property
-    def class_names(self):
-        return {"verb": ["backward", "forward"], "noun": list(SKILLS)}
-
-    def records(self, split):
-        names = TemporalSkills.class_names.fget(self)
-        records = folder_records(self.root, split, names)
-        return [dataset_module.VideoRecord(r.path, (r.label % 2, r.label // 2)) for r in records]
-
-
-@pytest.fixture(scope="module")
-def two_tasks(root, tmp_path_factory):
-    data = four_skills(root, VerbsAndNouns)
-    model = ViViT(
-        data.num_classes, 4, 16, ViTSize(16, 2, 2), patch=8, tubelet=2, optimization=Optimization(optimizer="adamw")
-    )
-    return trained(model, data, tmp_path_factory.mktemp("two") / "last.ckpt")
+VERBS_NOUNS = {"verb": ["backward", "forward"], "noun": list(SKILLS)}
 
 
 def predict(*args):
@@ -113,7 +91,9 @@ def test_the_checkpoint_is_all_it_takes(checkpoint, videos, tmp_path, monkeypatc
     assert elsewhere["mine.mp4"]["class"][0][0] in said.out
 
 
-def test_two_tasks_are_ranked_alone_and_together(two_tasks, videos, tmp_path, capsys):
+def test_two_tasks_are_ranked_alone_and_together(videos, tmp_path, capsys):
+    model = ViViT({"verb": 2, "noun": 4}, 4, 16, ViTSize(16, 2, 2), patch=8, tubelet=2)
+    two_tasks = untrained(model, tmp_path / "last.ckpt", VERBS_NOUNS, frames=4, image_size=16)
     (video,) = written(tmp_path / "out.csv", "--ckpt", two_tasks, videos[0], "--top", 8)[0].values()
     verb, noun = (probabilities(video, names, task) for task, names in VERBS_NOUNS.items())
     assert verb.sum() == pytest.approx(1)
@@ -126,39 +106,20 @@ def test_two_tasks_are_ranked_alone_and_together(two_tasks, videos, tmp_path, ca
     assert best["action"] == video["action"][:1]
 
 
-VERBS_NOUNS = {"verb": ["backward", "forward"], "noun": list(SKILLS)}
-
-
 # features
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        lambda: XViT(5, 4, 16, ViTSize(16, 2, 2), 8, ta_layers=0),
-        lambda: XViT(5, 4, 16, ViTSize(16, 2, 2), 8, ta_layers=1),
-        lambda: TimeSformer(5, 4, 16, ViTSize(16, 2, 2), 8),
-        lambda: TimeSformer(5, 4, 16, ViTSize(16, 2, 2), 8, attention="space"),
-        lambda: ViViT(5, 4, 16, ViTSize(16, 2, 2), 8, variant=1),
-        lambda: ViViT(5, 4, 16, ViTSize(16, 2, 2), 8, variant=2),
-        lambda: ViViT(5, 4, 16, ViTSize(16, 2, 2), 8, variant=2, temporal="mean"),
-        lambda: ViViT(5, 4, 16, ViTSize(16, 2, 2), 8, variant=3),
-        lambda: Perceiver(5, 4, 16, ViTSize(16, 2, 2), 8, latents=4),
-        *(
-            lambda name=name: ConvNet(5, 8, 32, name, width=16 if name == "slowfast" else 8)
-            for name in ("c2d", "i3d", "slow", "slowfast", "r2plus1d", "csn", "x3d")
-        ),
-    ],
-)
-def test_features_through_the_last_layer_are_the_logits(model):
-    torch.manual_seed(0)
-    module = model().eval()
-    for parameter in module.parameters():
-        parameter.data.add_(0.05 * torch.randn_like(parameter))  # heads start at zero
-    side = 32 if isinstance(module, ConvNet) else 16
-    with torch.no_grad(), head_inputs(module.network) as inputs:
-        logits = module(torch.randn(2, 3, 8 if side == 32 else 4, side, side))
-    head = linear_head(module.network)
+@pytest.mark.parametrize("name", [*NETWORKS, "c2d", "slowfast", "x3d"])
+def test_features_through_the_last_layer_are_the_logits(name):
+    if name in NETWORKS:
+        network, clips = build(name), clip_of()
+    else:
+        network = ConvNet(5, 8, 32, name, width=16).eval().network
+        clips = clip_of(8, 32, 32)
+        torch.nn.init.normal_(linear_head(network).weight)
+    with torch.no_grad(), head_inputs(network) as inputs:
+        logits = network(clips)
+    head = linear_head(network)
     assert len(inputs) == 1
     assert inputs[0].shape == (2, head.in_features)
     assert (logits[0] - logits[1]).abs().max() > 1e-5
@@ -244,17 +205,14 @@ def changed(checkpoint, path, change):
 
 
 def test_what_is_no_checkpoint_of_ours_is_reported(checkpoint, videos, tmp_path, capsys):
-    damaged, text, weights = tmp_path / "damaged.ckpt", tmp_path / "text.ckpt", tmp_path / "weights.pth"
+    damaged, weights = tmp_path / "damaged.ckpt", tmp_path / "weights.pth"
     damaged.write_bytes(checkpoint.read_bytes()[: checkpoint.stat().st_size // 2])
-    text.write_text("hello")
     torch.save({"model_state": {"weight": torch.zeros(2)}}, weights)
     foreign = changed(checkpoint, tmp_path / "foreign.ckpt", lambda content: content.pop("lit_video"))
     fewer = lambda content: content["state_dict"].popitem()  # noqa: E731
     for path, message in (
-        (tmp_path / "none.ckpt", "none.ckpt: no such file; give a run's last.ckpt"),
         (tmp_path, "holds no checkpoint"),
         (damaged, "damaged.ckpt is damaged, or no checkpoint of lit_video"),
-        (text, "text.ckpt is damaged, or no checkpoint of lit_video"),
         (weights, "weights.pth is no checkpoint of lit_video"),
         (foreign, "foreign.ckpt has no class names: it is another program's"),
         (changed(checkpoint, tmp_path / "fewer.ckpt", fewer), "fewer.ckpt is no checkpoint of a VideoClassifier"),

@@ -124,7 +124,6 @@ def test_rows_run_here_and_what_has_no_result_is_a_failure(two_tables, tiny, tmp
     [
         (["--nodes=2"], "--nodes: is for Slurm"),
         (["--launcher=slurm", "--reuse"], "--reuse: is for --launcher local"),
-        (["--gpus-per-run=99"], "--gpus-per-run 99: this machine has"),
         (["--data.root", "DIR", "--", "-x"], "-x"),
     ],
 )
@@ -156,7 +155,6 @@ def test_status_shows_every_state_and_imports_no_torch(two_tables, tmp_path):
     for row, seed, state, changes in [
         ("second", 0, "training", at_work),
         ("first", 1, "failed", {"message": "train/loss is not finite [step 3]"}),
-        ("second", 1, "training", {}),
     ]:
         folder = runs / f"two/default/{row}/seed{seed}"
         folder.mkdir(parents=True)
@@ -167,14 +165,12 @@ def test_status_shows_every_state_and_imports_no_torch(two_tables, tmp_path):
     done = subprocess.run([sys.executable, "-c", code, *map(str, args)], cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     lines = [" ".join(line.replace("│", " ").split()) for line in done.stdout.splitlines()]
-    assert lines[3:7] == [
+    assert lines[3:6] == [
         "two first 0 done",
         "two second 0 running 120/384 31 % 31 12 % 62 min left training on node7",
         "two first 1 failed 120/384 31 % train/loss is not finite [step 3]",
-        lines[6],
     ]
-    assert lines[6].startswith("two second 1 lost 120/384 31 % its process on ")
-    assert lines[-1] == "4 runs: 1 running, 1 failed, 1 lost, 1 done"
+    assert lines[-1] == "4 runs: 1 running, 1 failed, 1 done, 1 not started"
 
 
 def fit(table, runs, *flags):

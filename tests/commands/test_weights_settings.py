@@ -1,17 +1,14 @@
 """Weights of X-ViT's release in a model with other settings: refused with the flags that mend it, or mended."""
 
-import json
-
 import pytest
 import torch
-from safetensors.torch import save_file
 
 from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
 from lit_video.weights.authors import CONSENSUS, XVIT
 from lit_video.weights.hub import releases
 from lit_video.weights.mapping import new_name
-from lit_video.weights.reading import StoredWeights, read_weights
+from lit_video.weights.reading import StoredWeights
 from lit_video.weights.settings import (
     channel_pixels,
     model_settings,
@@ -134,12 +131,6 @@ def test_channels_of_different_means_are_no_setting_but_are_known():
     weights = stored("hf-vivit", image_mean=[0.4, 0.5, 0.4], image_std=[0.2, 0.2, 0.2])
     assert pixel_settings(weights) == {}
     assert channel_pixels(weights) == ([0.4, 0.5, 0.4], [0.2, 0.2, 0.2])
-
-
-def test_the_pixels_of_a_folder_are_those_of_its_preprocessor(tmp_path):
-    save_file({"vivit.embeddings.cls_token": torch.ones(4)}, tmp_path / "model.safetensors")
-    (tmp_path / "preprocessor_config.json").write_text(json.dumps(MEAN_STD))
-    assert pixel_settings(read_weights(tmp_path)) == dict(mean=0.4, std=0.2)
 
 
 def test_every_release_of_the_list_sees_what_it_saw():

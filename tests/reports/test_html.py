@@ -10,8 +10,6 @@ from lit_video.reports.html import views
 from lit_video.reports.html.collect import collect
 from lit_video.runs.files import run_folders
 from lit_video.runs.predictions import FILE, Predictions, TaskPredictions, read_predictions
-from lit_video.runs.results import read_result
-from lit_video.tables.rendering import main_table
 from lit_video.tables.statistics import paired_difference
 from lit_video.utils.colours import LIGHT
 from tests.fake_runs import EXPERIMENTS, ROWS, change_result, save, seed_dir, write_table_runs
@@ -24,22 +22,6 @@ def made(tmp_path_factory):
     runs = write_table_runs(folder / "runs", "timesformer_schemes", seeds=2, rows=ROWS, videos=60).parents[1]
     assert main(["report", str(runs), "-o", str(folder / "page.html"), "--experiments", str(EXPERIMENTS)]) == 0
     return runs, (folder / "page.html").read_text()
-
-
-def texts(section):
-    return {line[0]: line[1:] for line in main_table(section.data)[2]}
-
-
-def test_the_table_shows_paper_and_ours_and_what_was_not_run(fake_runs):
-    (section,) = collect([fake_runs], EXPERIMENTS)
-    header = ["row", "params", "GMACs", "top1 paper", "top1 ours", "K400 top1 paper"]
-    assert main_table(section.data)[1][:6] == header
-    scores = [read_result(seed_dir(fake_runs, "joint", s))["metrics"] for s in (0, 1)]
-    one, other = (score["test/video_top1"] for score in scores)
-    mean, std = (one + other) / 2, abs(one - other) / 2**0.5
-    line = [f"{mean:.1f} ± {std:.1f}", "77.4", "0, 1"]
-    assert texts(section)["ST"] == ["1.5M", "0.075 x 3", "58.5", *line]
-    assert texts(section)["L+G"][:4] == ["", "", "56.3", "not run"]
 
 
 @pytest.mark.parametrize("below", ["", "fake", "fake/joint/seed1"])

@@ -24,11 +24,8 @@ def test_wrong_places_are_reported(fake_runs, write_report, tmp_path, capsys):
     assert "give the folder of timesformer_schemes.yaml: --experiments" in write_report(
         fake_runs, experiments=tmp_path / "empty"
     )
-    assert "--experiments" in write_report(fake_runs, experiments=tmp_path / "none")
-    assert main(["report", str(fake_runs), "-o", str(tmp_path)]) == 2
     assert main(["report", str(fake_runs), "-o", str(tmp_path / "none" / "x.html")]) == 2
-    errors = capsys.readouterr().err.splitlines()
-    assert ["is a folder" in errors[0], "no such folder" in errors[1]] == [True] * 2
+    assert "no such folder" in capsys.readouterr().err
 
 
 def test_one_table_in_two_places_is_refused(fake_runs, write_report, tmp_path):

@@ -6,9 +6,6 @@ from html import unescape
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.reports.verdicts import OTHERS, by_paper
-from lit_video.tables.claims import read_claims
-from lit_video.tables.reading import read_table, table_at
 from tests.fake_runs import EXPERIMENTS, write_table_runs
 
 
@@ -63,15 +60,3 @@ def test_terminal_and_page_give_one_verdict_that_says_that_it_rests_on_one_seed(
         assert printed.count(f"\n- {words}: ") == int(number)
     (order,) = (line for line in printed.splitlines() if line.startswith("Order of"))
     assert "our models of one seed support" in order and order in shown
-
-
-def test_tables_are_sorted_by_the_papers_numbers_and_scales_by_who_decides():
-    names = ("xvit_throughput", "ablation_size", "xvit_ssv2", "ablation_ta", "timesformer_tokens", "skills")
-    tables = [read_table([EXPERIMENTS / f"{name}.yaml"]) for name in names]
-    tables += [table_at(EXPERIMENTS / "xvit_ssv2.yaml", scale) for scale in ("avletters", "ssv2")]
-    papers = by_paper([(table, table.scale) for table in reversed(tables)], read_claims(EXPERIMENTS))
-    assert [name.partition(",")[0] for name in papers] == ["X-ViT", "TimeSformer", OTHERS]
-    ours = papers["X-ViT, arXiv:2106.05968"]
-    order = ["ablation_ta", "ablation_size", "xvit_ssv2", "xvit_throughput"]
-    assert [scales[0][0].name for scales in ours] == order
-    assert [scale for _, scale in ours[2]] == ["ssv2", "embedded", "avletters"]

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from lit_video.runs.identity import Identity, differences, flatten, global_batch, lasting_settings, plain_settings
+from lit_video.runs.identity import Identity, differences, flatten, global_batch, lasting_settings
 
 TRAINER = {"devices": 1, "num_nodes": 1, "strategy": "auto", "accumulate_grad_batches": 1, "max_epochs": 2}
 MODEL = {"window": 1, "weights": "a.pth", "activation_checkpointing": "none"}
@@ -60,13 +60,6 @@ def test_what_differs_is_named_with_what_it_means(now, kinds):
     assert found(now) == kinds
 
 
-def test_a_difference_is_said_in_words():
-    (commit,) = differences(RUN, replace(RUN, commit="4567"))
-    assert str(commit) == "commit was 0123, now it is 4567"
-    (weights,) = differences(RUN, replace(RUN, weights={"model.init_args.weights": "22"}))
-    assert str(weights) == "model.init_args.weights was a.pth (11), now it is a.pth (22)"
-
-
 def test_callbacks_that_change_numbers_are_a_setting_and_others_are_not():
     for given in (
         [{"class_path": "lightning.WeightAveraging"}, {"class_path": "Sample"}],
@@ -91,17 +84,3 @@ def test_the_batch_of_a_step(devices, batch):
     flat = flatten({"trainer": trainer, "data": {"init_args": {"batch_size": 8}}})
     assert global_batch(flat) == batch
     assert global_batch(flat | {"global_batch": 32}) == 32
-
-
-def test_settings_at_wandb_are_flat_and_the_model_wins():
-    sampling = {"class_path": "lit_video.datamodules.Dense", "init_args": {"seconds": 1.5}}
-    data = {"frames": 4, "order": "forward", "pairs": [2, 1, 1], "sampling": sampling}
-    model = {"order": "space_time", "size": {"width": 16}, "pool": None, "layers": [], "exact": False}
-    settings = {
-        "trainer": {"max_epochs": 8, "callbacks": [{"class_path": "a.B"}]},
-        "data": {"class_path": "lit_video.datamodules.TemporalSkills", "init_args": data},
-        "model": {"class_path": "lit_video.modules.ViViT", "init_args": model},
-    }
-    expected = {"max_epochs": 8, "data": "TemporalSkills", "frames": 4, "order": "space_time", "pairs": "2,1,1"}
-    expected |= {"sampling": "Dense", "sampling_seconds": 1.5, "model": "ViViT", "size_width": 16, "exact": False}
-    assert plain_settings(settings) == expected

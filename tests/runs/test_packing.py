@@ -49,12 +49,3 @@ def test_runs_are_added_to_a_pack_and_replace_those_of_their_names(tmp_path, cap
     assert read_result(packs / "timesformer_schemes/fake/space/seed1")["seconds"] == 9.0, "a folder goes first"
     assert len(run_folders(packs)) == 4
     capsys.readouterr()
-
-
-def test_a_damaged_pack_and_no_runs_are_said_in_a_line(tmp_path, capsys):
-    assert main(["pack", str(tmp_path), "-o", str(tmp_path / "packs")]) == 2
-    (tmp_path / "timesformer_schemes.tar.xz").write_bytes(b"garbage")
-    assert main(["table", "--config", "experiments/timesformer_schemes.yaml", "--runs", str(tmp_path)]) == 2
-    none, damaged = capsys.readouterr().err.splitlines()
-    assert "no finished run below" in none
-    assert "timesformer_schemes.tar.xz is damaged (" in damaged and "pack its runs again" in damaged

@@ -4,8 +4,6 @@ import numpy as np
 import yaml
 from markdown_it import MarkdownIt
 
-import lit_video
-from lit_video.__main__ import main
 from lit_video.reports.card import headline, model_card
 from lit_video.runs.predictions import save_logits
 from lit_video.utils.text import printable
@@ -49,21 +47,11 @@ def test_names_make_no_html_no_picture_no_line_and_no_cell(finished):
     tasks = {each: (logits, np.array([0, 0, 1]), [f"{i} {name}" for i in range(2)]) for each in (name, "noun")}
     save_logits(finished, np.arange(3), tasks)
     change_result(finished, test_videos=3, table=name, device=name, command=name, metrics={f"test/{name}_top1": 50.0})
-    _, _, text = model_card(finished).split("---\n", 2)
+    _, front, text = model_card(finished).split("---\n", 2)
+    assert yaml.safe_load(front)["pipeline_tag"] == "video-classification"
     assert [line for line in text.split("\n") if line != printable(line)] == []
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     kinds = [each.type for token in tokens for each in (token, *(token.children or ()))]
     assert not {"html_block", "html_inline", "image"} & {*kinds}
     assert kinds.count("tr_open") * 3 == kinds.count("td_open") + kinds.count("th_open") > 0
     assert "".join(token.tag for token in tokens if token.type == "heading_open") == "h1h2h2h3h3h2h2"
-
-
-def test_export_writes_one(finished, tmp_path):
-    assert main(["export", "--to", "safetensors", "--ckpt", str(finished), "-o", str(tmp_path / "out")]) == 0
-    text = (tmp_path / "out/README.md").read_text()
-    assert "## Accuracy" in text
-    _, front, _ = text.split("---\n", 2)
-    given = yaml.safe_load(front)
-    assert given["pipeline_tag"] == "video-classification" and given["library_name"] == "lit_video"
-    assert "- videos: TemporalSkills (" in text
-    lit_video.load(tmp_path / "out")
