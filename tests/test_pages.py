@@ -35,10 +35,6 @@ MEASURED = "docs/performance.md"  # its commands are of the commits beside them
 COMMANDS = sorted(set().union(*(commands(text) for page, text in TEXTS.items() if page != MEASURED)))
 
 
-def some(pattern):
-    return [command for command in COMMANDS if re.search(pattern, command) and "..." not in command]
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_parses(command, monkeypatch):
     monkeypatch.setitem(SHARED["--ckpt"], "type", Path)
@@ -55,7 +51,9 @@ def test_a_command_parses(command, monkeypatch):
         assert missing or ("..." in command and "arguments are required" in str(error))
 
 
-@pytest.mark.parametrize("command", some("^(table|weights$)"))
+@pytest.mark.parametrize(
+    "command", [each for each in COMMANDS if re.match("(table|weights$)", each) and "..." not in each]
+)
 def test_a_quick_command_runs(command, tmp_path, monkeypatch):
     for name in ("experiments", "benchmarks", "REPRODUCE.md"):
         (tmp_path / name).symlink_to(ROOT / name)

@@ -132,16 +132,12 @@ def clip_by_loops(layer, x, grid, heads, plan):
     return x + linear(out, weights, "proj")
 
 
-def by_loops(layer, x, grid, heads, plan):
-    clips = x.numpy().reshape(len(x), grid.t, -1, x.shape[-1])
-    results = [clip_by_loops(layer, clip, grid, heads, plan) for clip in clips]
-    return torch.from_numpy(np.stack(results)).reshape(x.shape)
-
-
 def check_equals_the_loops(plan, grid, heads=2):
     layer, x = mixing(plan, heads), tokens(grid)
+    clips = x.numpy().reshape(len(x), grid.t, -1, WIDTH)
+    expected = np.stack([clip_by_loops(layer, clip, grid, heads, plan) for clip in clips])
     with torch.no_grad():
-        close(layer(x, grid), by_loops(layer, x, grid, heads, plan))
+        close(layer(x, grid), torch.from_numpy(expected).reshape(x.shape))
 
 
 @pytest.mark.parametrize(

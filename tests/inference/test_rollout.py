@@ -95,10 +95,6 @@ def test_equals_the_product_over_index_sets_written_as_loops(name, layers):
     assert (shares - torch.eye(len(shares))).abs().max() > 0.1
 
 
-def support(shares):
-    return [set(row.nonzero().flatten().tolist()) for row in shares > 1e-12]
-
-
 # mixing: what a head reads of a frame is a share of its channels
 
 
@@ -157,4 +153,5 @@ def test_mixing_equals_loops_over_channels(name):
 def test_mixing_of_the_input_reaches_what_gradients_reach():
     stack, x, grid = mixing_case(MixingPlan(mixed=("x",)))
     case = SimpleNamespace(tokens=lambda grid, clips: x)
-    assert support(rows(stack[:1], x, grid)) == seen(case, stack[:1], grid)
+    reached = [set(row.nonzero().flatten().tolist()) for row in rows(stack[:1], x, grid) > 1e-12]
+    assert reached == seen(case, stack[:1], grid)

@@ -82,10 +82,6 @@ def loader(settings):
     return DataLoader([(clip, label) for clip in clips], batch_size=2)
 
 
-def trainer():
-    return Trainer(max_steps=1, accelerator="cpu", **QUIET)
-
-
 def by_weights(kind, settings, path):
     model = kind(**settings, weights=str(path))
     model.setup("fit")
@@ -95,7 +91,8 @@ def by_weights(kind, settings, path):
 def by_trainer(command):
     def door(kind, settings, path):
         model = kind(**settings)
-        getattr(trainer(), command)(model, loader(settings), ckpt_path=path)
+        trainer = Trainer(max_steps=1, accelerator="cpu", **QUIET)
+        getattr(trainer, command)(model, loader(settings), ckpt_path=path)
         return model
 
     return door

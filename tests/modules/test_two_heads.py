@@ -35,7 +35,7 @@ def views(classes, seed, videos=40, count=3):
     logits = torch.randn(videos, count, sum(classes.values()), generator=generator)
     one_hot = torch.cat([F.one_hot(t, n) for t, n in zip(target.unbind(1), classes.values(), strict=True)], dim=1)
     logits += 0.4 * one_hot[:, None]
-    rows = torch.cat((torch.randperm(videos * count, generator=generator), torch.arange(5)))
+    rows = torch.cat((torch.randperm(videos * count, generator=generator), torch.arange(0, videos * count, 2)))
     video = torch.arange(videos).repeat_interleave(count)
     return logits.flatten(0, 1)[rows], target[video][rows], video[rows], torch.arange(count).repeat(videos)[rows]
 

@@ -13,6 +13,7 @@ from lit_video.datamodules.probe import probe, unpack
 from lit_video.errors import UserError
 from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import DecodeError, decode, decode_in_order, forget_tables, frame_table
+from lit_video.video.decoding.damage import spoiled
 from lit_video.video.sampling import Dense
 from tests.video.bad_files import DAMAGES, KINDS
 from tests.video.made import GAPS, X264_PYRAMID, X265, remux, sequentially, write
@@ -104,6 +105,14 @@ def test_a_gap_in_an_even_rate_is_a_loss_however_short_and_at_however_many_place
         _, refusals = returned(path, streams("vp9"))
         assert len(refusals) == (72 - len(at) if 5 in at else 36 - len(at))
         assert "in an even rate" in probe(path, "x", every_frame=False).reason
+
+
+def test_a_damaged_frame_spoils_its_group_and_a_key_frame_the_one_before_too():
+    assert spoiled(range(10), [0, 6], []) == []
+    assert spoiled(range(10), [0, 6], [3]) == [0, 1, 2, 3, 4, 5]
+    assert spoiled(range(10), [0, 6], [8]) == [6, 7, 8, 9]
+    assert spoiled(range(10), [0, 6], [6]) == spoiled(range(10), [], [6]) == [*range(10)]
+    assert spoiled(range(10), [2, 6], []) == [0, 1]  # shown before the first key frame
 
 
 PAUSE, PAUSES, LATE = (

@@ -20,11 +20,6 @@ from lit_video.video.recipes import RECIPES
 from lit_video.video.seeding import seeded
 from tests.video.test_augmentation import photo
 
-
-def random_frames(frames):
-    return photo(48, 64, frames)
-
-
 # names
 
 
@@ -64,7 +59,7 @@ def test_a_data_module_takes_a_name_or_all_settings(tmp_path):
 
 def test_the_released_policy_is_timms_own_on_every_frame():
     reference = auto_augment_transform("v0", {"translate_const": 100, "img_mean": (128, 128, 128)})
-    frames, changed, refused = random_frames(3), 0, 0
+    frames, changed, refused = photo(48, 64, 3), 0, 0
     for seed in range(150):
         with seeded(seed):
             ours = for_clip(timm_v0(), frames)
@@ -111,15 +106,11 @@ def test_vivits_cutout_is_a_black_square_around_a_uniform_centre(magnitude, side
 # mixing
 
 
-def mixture(epoch, size=(8, 8), **settings):
-    """How an epoch's batch is mixed."""
-    return draw(torch.tensor([[epoch, i] for i in range(4)]), size, Augmentation(**settings), seed=0).mixture
-
-
 def cut(alpha, epoch):
     """One draw: where the first clip shows its neighbour, and the labels."""
-    clip = torch.arange(4.0)[:, None, None, None, None].expand(4, 3, 2, 40, 60)
-    return mix(clip, smooth(torch.arange(4), 4, 0.0), mixture(epoch, (40, 60), cutmix=alpha))
+    clip, keys = torch.arange(4.0)[:, None, None, None, None].expand(4, 3, 2, 40, 60), [[epoch, i] for i in range(4)]
+    draws = draw(torch.tensor(keys), (40, 60), Augmentation(cutmix=alpha), seed=0)
+    return mix(clip, smooth(torch.arange(4), 4, 0.0), draws.mixture)
 
 
 def test_cutmix_mixes_labels_as_it_mixes_pixels():

@@ -16,11 +16,6 @@ from tests.video.test_sampling import untimed as video
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "xvit_sampling_crops_lr.json").read_text())
 
 
-def noise(*size):
-    generator = torch.Generator().manual_seed(0)
-    return torch.randint(0, 256, (*size, 3), dtype=torch.uint8, generator=generator).numpy()
-
-
 def test_segments_of_validation_and_test():
     for case in VECTORS["ssv2_segment"]:
         length, frames, clip = case["video_length"], case["num_frames"], case["clip"] or 0
@@ -87,9 +82,9 @@ def test_test_crops_lie_where_the_releases_do():
 
 @pytest.mark.parametrize("size", [(60, 80), (80, 60), (61, 83), (60, 60)])
 def test_released_views_resize_first_and_then_crop_whole_pixels(size):
-    frames = noise(2, *size)
+    noise = torch.randint(0, 256, (2, *size, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    frames, clip = noise.numpy(), noise.permute(0, 3, 1, 2).float()
     height, width = short_side_size(*size, 24)
-    clip = torch.from_numpy(frames).permute(0, 3, 1, 2).float()
     whole = torch.nn.functional.interpolate(clip, (height, width), mode="bilinear", antialias=True)
     views = ReleasedViews(3, 24)(frames)
     assert views.shape == (3, 2, 3, 24, 24)

@@ -34,10 +34,6 @@ def prefixed(prefix):
     return lambda tensors: {prefix + name: value for name, value in tensors.items()}
 
 
-def arguments_beside(tensors):
-    return {"model": tensors, "args": argparse.Namespace(lr=1e-3, name="vit"), "epoch": 3}
-
-
 WRAPPERS = {
     "plain": dict,
     "module": prefixed("module."),
@@ -50,7 +46,8 @@ WRAPPERS = {
     "model_state": lambda tensors: {"epoch": 3, "model_state": tensors, "optimizer_state": {"state": {}, "groups": []}},
     "state_dict": lambda tensors: {"state_dict": prefixed("module.")(tensors), "global_step": 10},
     "model": lambda tensors: {"model": tensors, "optimizer": {"state": {0: {"exp_avg": torch.ones(2)}}, "groups": []}},
-    "arguments beside": arguments_beside,
+    "arguments beside": lambda tensors: {"model": tensors, "args": argparse.Namespace(lr=1e-3, name="vit"), "epoch": 3},
+    "DeepSpeed": lambda tensors: {"module": tensors},
     "average alone": lambda tensors: {"state_dict_ema": tensors},
     "average, module": lambda tensors: {"model_ema": prefixed("module.")(tensors), "epoch": 1},
 }

@@ -12,6 +12,7 @@ from timm.models.eva import Eva
 from timm.models.vision_transformer import ResPostBlock, VisionTransformer
 
 from lit_video.attention import Grid, MixingPlan
+from lit_video.inference.rollout import patch_places
 from lit_video.network.patches import ClipSize
 from lit_video.network.positions import Positions
 from lit_video.network.timesformer import timesformer
@@ -124,7 +125,11 @@ def test_register_tokens_pass_through_a_timesformer(attention):
     load_image_vit(network, model.state_dict())
     picture = torch.randn(2, 3, 32, 32, dtype=torch.float64)
     clip = picture[:, :, None].expand(-1, -1, 1 if attention == "joint" else 2, -1, -1)
+    x, grid = network.embed(clip)
+    places = patch_places(x.shape[1], grid, network.embed.prefix)[0].flatten()
     with torch.no_grad():
+        patches = model.patch_embed(picture) + model.pos_embed[:, 4:]
+        torch.testing.assert_close(x[:, places], patches, atol=1e-12, rtol=1e-12)
         expected = model.forward_features(picture)[:, 0]
         torch.testing.assert_close(network.features(clip), expected, atol=1e-10, rtol=1e-10)
 
@@ -191,18 +196,14 @@ def test_positions_of_an_image_that_is_not_square_fit_their_own_grid_only():
         load_image_vit(video_vit(), weights)
 
 
-def resized_by_hand(table, source, target):
-    rows, columns = (cubic(s, t) for s, t in zip(source, target, strict=True))
-    cells = torch.einsum("y h, x w, h w d -> y x d", rows, columns, table[0, 1:].unflatten(0, source).double())
-    return torch.cat((table[:, :1].double(), cells.flatten(0, 1)[None]), dim=1)
-
-
 @pytest.mark.parametrize("image_size", [(48, 48), (48, 32), (16, 64)])
 def test_another_image_size_resizes_the_positions(image_size):
     """Where the grid of the file is known: of as many patches as here nothing else says that they are a square."""
     network, weights = video_vit(image_size=image_size).double(), image_vit().double().state_dict()
     load_image_vit(network, weights, grid=Grid(1, 4, 4))
-    expected = resized_by_hand(weights["pos_embed"], (4, 4), (image_size[0] // 8, image_size[1] // 8))
+    table, (rows, columns) = weights["pos_embed"], (cubic(4, side // 8) for side in image_size)
+    cells = torch.einsum("y h, x w, h w d -> y x d", rows, columns, table[0, 1:].unflatten(0, (4, 4)))
+    expected = torch.cat((table[:, :1], cells.flatten(0, 1)[None]), dim=1)
     torch.testing.assert_close(network.embed.pos_embed.detach(), expected, atol=1e-12, rtol=1e-12)
 
 

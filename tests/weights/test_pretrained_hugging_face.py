@@ -95,17 +95,13 @@ def clip_of(frames, height, width, dtype=torch.float64):
     return torch.randn(2, 3, frames, height, width, generator=generator, dtype=torch.float64).to(dtype)
 
 
-def frames_first(clip):
-    return rearrange(clip, "b c t h w -> b t c h w")
-
-
 def their_logits(model, clip):
     """Logits of transformers; of ``space``, from the mean over frames of what the encoder returns, as the authors'."""
     seen = {}
     if model.config.model_type == "timesformer":
         hook = model.timesformer.encoder.register_forward_hook(lambda module, args, out: seen.update(tokens=out[0]))
     with torch.no_grad():
-        logits = model(frames_first(clip)).logits
+        logits = model(rearrange(clip, "b c t h w -> b t c h w")).logits
         if getattr(model.config, "attention_type", None) != "space_only":
             return logits
         hook.remove()

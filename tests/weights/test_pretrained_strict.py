@@ -37,10 +37,6 @@ def hugging_face_s_vivit():
     return loaded(model), model.state_dict()
 
 
-def of_video_mae():
-    return ours(), authors(theirs().state_dict())
-
-
 # a network and its weights
 SOURCES = {
     "xvit": lambda: release_of_xvit("shift_ta1"),
@@ -49,7 +45,7 @@ SOURCES = {
     "hf-timesformer": lambda: timesformer(of_authors=False),
     "hf-vivit": hugging_face_s_vivit,
     "scenic-vivit": scenic,
-    "videomae": of_video_mae,
+    "videomae": lambda: (ours(), authors(theirs().state_dict())),
 }
 
 

@@ -11,7 +11,7 @@ from lit_video.modules import ViViT
 from lit_video.network.vit import ViTSize
 from lit_video.weights.hugging_face import check_config
 from lit_video.weights.loading import load_pretrained, source_of
-from lit_video.weights.reading import StoredWeights, model_of
+from lit_video.weights.reading import StoredWeights
 from lit_video.weights.settings import channel_pixels, model_settings, refuse_other_settings
 from tests.weights.conftest import randomised
 
@@ -108,12 +108,6 @@ def test_training_starts_from_a_pre_trained_encoder_without_its_decoder(names):
     assert left_out == "aggregate.head.bias, aggregate.head.weight, norm.bias, norm.weight"
     encoder = theirs(VideoMAEForPreTraining).videomae
     assert torch.equal(network.blocks[2].mlp.fc2.weight, encoder.encoder.layer[2].output.dense.weight)
-
-
-def test_a_file_of_version_2_is_read():
-    """DeepSpeed's place for the model."""
-    tensors, _ = model_of({"module": authors(theirs().state_dict())})
-    assert source_of(tensors) == "videomae"
 
 
 def test_other_settings_are_refused_with_the_flags():
