@@ -162,6 +162,7 @@ def test_another_batch_is_refused_in_a_line(batch, word):
     ("classes", "several", "target", "words"),
     [
         (8, False, 8, "clip 2 of a batch, counted from 0, has the label 8, expected 0 to 7 of 8 classes"),
+        (8, False, -1, "the label -1"),
         (8, False, 1.0, r"target is float64 \(3,\), expected class numbers \(b,\).*docs/in_python"),
         (8, False, [1, 1], r"int64 \(3, 2\), expected class numbers \(b,\)"),
         (8, False, [2.0, *[0.0] * 7], r"label 2, expected 0 to 1"),

@@ -266,6 +266,7 @@ WRONG = [
     (SOMETHING, "labels/train.json", None, '[{"id": "1"},\n {"id"', "train.json is no JSON, line 2"),
     (SOMETHING, "labels/labels.json", None, {"Doing": "a", "Holding": "b"}, "does not number the templates from 0"),
     (HOWTO, "task_ids.csv", None, "7\tBoil Eggs\n", "task_ids.csv does not name task 52907"),
+    (EPIC, EPIC_CSV, "00:00:00.00,00", ",00", "line 2, column start_timestamp: is empty"),
     (EPIC, EPIC_CSV, "P01_01_1,", "P01_01_0,", "line 3, column narration_id: P01_01_0 is there already, at line 2"),
 ]
 

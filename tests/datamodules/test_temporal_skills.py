@@ -122,7 +122,9 @@ def test_files_hold_what_was_drawn_and_say_so(tmp_path):
     ("changes", "message"),
     [
         ({"skills": ("drift", "dance")}, "skills has 'dance', expected drift, zoom"),
+        ({"skills": ("zoom", "zoom")}, "each once"),
         ({"skills": ("order8",)}, "length is 8, too short for order8, which takes 9 frames"),
+        ({"length": 12}, "length is 12, expected 8"),
         ({"length": 16, "frames_per_step": 3}, "frames_per_step is 3, expected a divisor of the length 16"),
         ({"sampling": Dense(seconds=1.5)}, "sampling.seconds is 1.5, videos last 1.0"),
         ({"sampling": WholeVideo(1.0)}, "expected Dense or Segments"),
