@@ -142,7 +142,7 @@ def test_clips_without_a_video_count_each_and_views_of_a_video_are_averaged(fami
 @pytest.mark.parametrize(
     ("batch", "word"),
     [
-        ({"video": torch.zeros(2, 3, 4, 16, 16), "label": torch.zeros(2)}, "clip is not among video, label"),
+        ({"video": torch.zeros(2, 3, 4, 16, 16), "label": torch.zeros(2)}, r"clip is a NoneType .given: video, label"),
         ({"clip": torch.zeros(2, 3, 4, 16, 16), "target": torch.zeros(2), "video": ["a", "b"]}, "video is a list"),
         ((torch.zeros(2, 3, 4, 16, 16, dtype=torch.uint8), torch.zeros(2)), "uint8"),
         ((torch.zeros(2, 4, 3, 16), torch.zeros(2)), r"\(2, 4, 3, 16\), expected"),

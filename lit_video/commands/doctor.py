@@ -12,7 +12,7 @@ from pathlib import Path
 from lit_video.commands.arguments import add_shared
 from lit_video.commands.parser import Parser
 from lit_video.utils.files import data_folder, write_bytes
-from lit_video.utils.wandb_login import first_line
+from lit_video.utils.text import first_line
 
 
 def doctor_arguments(parser: Parser) -> None:

@@ -1,69 +1,48 @@
 """Base class of video classifiers: training, validation, test; a family only builds its network."""
 
-import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from typing import Any, Literal
 
 import torch
-import torch.nn.functional as F
-from lightning import LightningModule, Trainer
+from lightning import LightningModule
 from torch import Tensor, nn
 
 from lit_video.errors import UserError
-from lit_video.modules.hyper_parameters import keep_storable
-from lit_video.modules.metrics import (
-    VideoAccuracy,
-    VideoPrecision,
-    ViewAverage,
-    binary_cross_entropy,
-    mean_over_ranks,
-    right_clips,
-    shared_numbers,
-)
-from lit_video.modules.optimization import Optimization, make_optimizer, optimization_of, rate
-from lit_video.modules.starting_weights import StartingWeights, backbone_digest, is_loaded, mark_when_loaded
+from lit_video.modules.evaluation import log_hits, log_metrics, metric_of, numbering, reset_metrics
+from lit_video.modules.hyper_parameters import add_settings, checked_settings, keep_storable, settings_of, videos_of
+from lit_video.modules.metrics import ViewAverage, cross_entropy, mean_over_ranks, right_clips, video_metric
+from lit_video.modules.optimization import Optimization, make_optimizer, make_schedule, optimization_of
+from lit_video.modules.starting_weights import StartingWeights, is_loaded, keep_features, mark_when_loaded
 from lit_video.network.aggregation import Probe, head_inputs, linear_head, put_probe, replace_head
 from lit_video.network.block import Checkpointing, checkpoint_layers
-from lit_video.network.transformer import VideoTransformer
-from lit_video.network.transformer import freeze as freeze_layers
+from lit_video.network.transformer import VideoTransformer, freeze_layers
 from lit_video.network.vit import ViTSize
-from lit_video.utils.class_paths import class_path
-from lit_video.utils.classes import Classes, per_task
-from lit_video.utils.settings import model_names
-from lit_video.video.batch import Batch, as_batch, check_classes, labelled
-from lit_video.video.settings import SETTINGS, stored_settings
+from lit_video.utils.classes import Classes, by_task
+from lit_video.video.batch import Batch, as_batch, check_axes, check_classes, labelled
 from lit_video.video.trained_on import noted
 from lit_video.weights.image_vit import TubeletInit
 from lit_video.weights.loading import SourceName
-from lit_video.weights.reading import CHECKPOINT_KEY, COMPILED, MODEL_KEY
+from lit_video.weights.reading import COMPILED
 from lit_video.weights.settings import WeightsSettings
-
-START = model_names("files", "start")
-# stored apart: arguments of ``load_from_checkpoint`` overwrite the hyper-parameters of a checkpoint
-CHECKED = ("family", "size", *model_names("function", "shape", "clip", "classes"))
 
 
 class VideoClassifier(LightningModule):
     """Base of all model families: loss, steps, optimizer, clip and video accuracy.
 
-    Logs ``train/loss`` of every optimizer step, ``train/clip_top1``; ``val/loss``, ``val/clip_top1`` and
-    ``val/clip_top5`` (the centre view); ``test/video_top1``, ``test/video_top5`` (all views of a video averaged, every
-    video once) and ``test/videos``. All cover all processes; several loaders each have theirs; accuracies in percent.
+    Families take normalised clips ``(b, 3, frames, height, width)`` and return logits ``(b, num_classes)``; the command
+    line takes these sizes from the data set. ``image_size`` is (height, width) in pixels, or the side of a square.
 
-    Several tasks (Epic-Kitchens' verb and noun, as in X-ViT's section 4) split the columns of one linear layer. The
-    loss is the sum of their cross entropies. A prediction is then right if it is right in all tasks;
-    ``val/TASK_top1``, ``test/TASK_top1``, ... are of one task (see :class:`~lit_video.modules.metrics.VideoAccuracy`).
-
-    With several labels per video the loss is binary cross entropy, and a prediction is right if it is one of them;
-    ``val/mean_average_precision`` and ``test/mean_average_precision`` are logged too.
+    Logs the mean over all processes of ``train/loss`` and ``train/clip_top1``, of ``val/loss``, ``val/clip_top1`` and
+    ``val/clip_top5`` (the centre view), and of ``test/video_top1`` and ``test/video_top5`` (all views averaged), in
+    percent. Several tasks (Epic-Kitchens' verb and noun, X-ViT's section 4) split the columns of one linear layer; see
+    :class:`~lit_video.modules.metrics.VideoAccuracy` and ``VideoPrecision`` (several labels) for their metrics.
 
     Args:
         network: clips ``(b, 3, t, height, width)`` to logits ``(b, classes)``.
         optimization: optimizer and learning rate; ``None`` for the defaults.
-        weights: a released checkpoint of this network: a file or folder that
-            :func:`~lit_video.weights.reading.read_weights` can read, or ``hub:NAME`` of ``lit_video
-            weights``. In training, a classifier of other classes starts from scratch.
+        weights: a released checkpoint of this network: a file or folder, or ``hub:NAME`` of ``lit_video weights``. In
+            training, a classifier of other classes starts from scratch.
         weights_settings: where a release is known to have been trained with other settings than these, which no shape
             shows: ``None`` refuses its weights, ``apply`` takes its settings (on the command line), ``ignore`` goes on.
         weights_source: program that wrote ``weights``, where the names of its parameters do not show it: TimeSformer's
@@ -80,12 +59,6 @@ class VideoClassifier(LightningModule):
         view_average: what a test averages over the views of a video, ``logits`` or ``softmax`` scores.
         num_classes: classes of each task by its name, in the order of the logits; a number for one task.
         several_labels: whether a video may have several labels; the command line takes it from the data set.
-        **kwargs: arguments of no family, which are refused.
-
-    Raises:
-        TypeError: there is no such argument.
-        ValueError: settings do not fit each other, or the shape of a clip.
-        UserError: when weights are loaded (``setup``, or the start of training): they are missing or do not fit.
     """
 
     # weights that image transformers start from: a file, ``timm:NAME``, or ``stills:N`` (N synthetic pictures)
@@ -109,15 +82,9 @@ class VideoClassifier(LightningModule):
         view_average: ViewAverage = "logits",
         num_classes: Classes | None = None,
         several_labels: bool = False,
-        **kwargs: Any,
     ) -> None:
         super().__init__()
-        for name, value in kwargs.items():
-            own = name in Optimization.__dataclass_fields__
-            hint = f"; give optimization=Optimization({name}={value!r}), of lit_video.modules.optimization" * own
-            raise TypeError(f"{type(self).__name__} has no argument {name}{hint}")
-        counts = num_classes.values() if isinstance(num_classes, dict) else [num_classes]
-        if 1 in counts and not several_labels and not self._steps_of_its_own:
+        if 1 in by_task(num_classes).values() and not several_labels and not self._steps_of_its_own:
             one = f"num_classes is {num_classes}: of a single class the loss is always 0, the accuracy 100 %"
             raise ValueError(f"{one}; it takes two, or several_labels; to predict a number see docs/in_python.md")
         self.save_hyperparameters(ignore=["network"])
@@ -125,11 +92,8 @@ class VideoClassifier(LightningModule):
         if probe:
             put_probe(network, probe, num_classes)
         self.network = network
-        self.weights = weights
-        self.weights_settings = weights_settings
-        self.weights_source = weights_source
-        self.weights_ema = weights_ema
-        self.image_pixels = image_pixels
+        self.weights, self.weights_settings = weights, weights_settings
+        self.weights_source, self.weights_ema, self.image_pixels = weights_source, weights_ema, image_pixels
         checkpoint_layers(network, activation_checkpointing)
         if freeze is not None:
             freeze_layers(network, freeze)
@@ -139,9 +103,7 @@ class VideoClassifier(LightningModule):
         self.several_labels = several_labels
         self.task_loss = task_loss
         self.view_average: ViewAverage = view_average
-        if several_labels and view_average == "softmax":
-            raise ValueError("view_average is softmax, but a video may have several labels, which have no softmax")
-        self.val_accuracy, self.test_accuracy = self._metric(), self._metric()
+        self._make_metrics()
         # the last optimizer step's means over batches: loss; numbers of right and of readable clips
         self.step_loss = torch.tensor(0.0)
         self.step_hits = torch.zeros(2)
@@ -154,32 +116,18 @@ class VideoClassifier(LightningModule):
         return type(self).__name__
 
     def forward(self, clip: Tensor) -> Tensor:
-        """Return logits ``(b, classes)`` of normalised clips ``(b, 3, t, h, w)``, computed in the weights' dtype.
-
-        Raises:
-            ValueError: a clip has other axes, or another number of frames.
-            UserError: weights to start from have not been loaded yet.
-        """
+        """Return logits ``(b, classes)`` of normalised clips ``(b, 3, t, h, w)``, computed in the weights' dtype."""
         given = self.weights or self.image_weights
-        if self.weights and self._run and not self._run.training:
+        if self.weights and self._trainer and not self._trainer.training:
             self._start.load("test")
         if given and not (is_loaded(self.network) or clip.is_meta):
             raise UserError(f"model: {given} is loaded when training starts; call setup('fit') to load it now")
-        self._check_axes(clip)
+        tokens = isinstance(self._plain_network, VideoTransformer)
+        if clip.ndim >= 4 or (tokens and self.frozen != "backbone"):
+            in_time = tokens and self.hparams.get("positions", "space-time") == "space-time"
+            check_axes(clip, in_time * self.hparams.get("frames", 0))
         dtype = next(self.parameters()).dtype
         return self.network(clip) if dtype == clip.dtype else self.network(clip.to(dtype)).to(clip.dtype)
-
-    def _check_axes(self, clip: Tensor) -> None:
-        """Refuse a clip of another layout, or with more or fewer frames than the temporal positions."""
-        tokens = isinstance(self._plain_network, VideoTransformer)
-        in_time = tokens and self.hparams.get("positions", "space-time") == "space-time"
-        frames = self.hparams.get("frames") if in_time else None
-        features = clip.ndim < 4 and (self.frozen == "backbone" or not tokens)
-        if not features and (clip.ndim != 5 or clip.shape[1] != 3 or frames not in (None, clip.shape[2])):
-            expected = f"(batch, 3 colours, {frames or 'frames'}, height, width)"
-            turned = clip.ndim == 5 and clip.shape[2] == 3 != clip.shape[1]
-            turn = "; clip.transpose(1, 2) brings colours before frames" * turned
-            raise ValueError(f"a clip is {tuple(clip.shape)}, expected {expected}{turn}")
 
     @property
     def num_features(self) -> int:
@@ -196,13 +144,17 @@ class VideoClassifier(LightningModule):
         """Replace the classifier by one of ``num_classes`` outputs, drawn at random; the rest of the network stays."""
         replace_head(self._plain_network, num_classes)
         self.num_classes = self.hparams["num_classes"] = num_classes
-        self.val_accuracy, self.test_accuracy = self._metric(), self._metric()
+        self._make_metrics()
+
+    def _make_metrics(self) -> None:
+        kind = self.num_classes, self.several_labels, self.view_average
+        self.val_accuracy, self.test_accuracy = video_metric(*kind), video_metric(*kind)
 
     def setup(self, stage: str) -> None:
         """Load the starting weights; under a trainer they are loaded later, after a checkpoint is restored."""
         if stage == "fit" and self.frozen is not None and not (self.weights or self.image_weights):
             raise UserError(f"model.freeze: {self.frozen}, of a network that starts at random: give model.weights")
-        if self._run is None:
+        if self._trainer is None:
             self._start.load(stage)
 
     def on_fit_start(self) -> None:
@@ -212,17 +164,16 @@ class VideoClassifier(LightningModule):
     def _start_training(self) -> None:
         """Load the starting weights, and cache the backbone's features in a data set that supports it."""
         self._start.load("fit")
-        if data := self._videos if getattr(self._videos, "features", None) else None:
+        if getattr(videos_of(self), "features", None):
             if self.frozen != "backbone":
                 raise UserError("data.features: are of a frozen backbone; set model.freeze: backbone")
-            network, training = self._plain_network.eval(), self.training
-            data.keep_features(network.features, self.device, backbone_digest(network, self._checked))
-            network.train(training)
+            keep_features(self._plain_network, videos_of(self), self.device, checked_settings(self))
 
     @property
     def _start(self) -> StartingWeights:
-        own = {field.name: getattr(self, field.name) for field in fields(StartingWeights) if field.name in START}
-        return StartingWeights(self._plain_network, self._settings, self._videos, **own)
+        release = self.weights, self.weights_settings, self.weights_source, self.weights_ema
+        image = self.image_weights, self.image_pixels, self.tubelet_init
+        return StartingWeights(self._plain_network, settings_of(self), videos_of(self), *release, *image)
 
     def check_image_weights(self) -> None:
         """Refuse image weights that do not fit, before any training; the model is on the meta device."""
@@ -232,16 +183,6 @@ class VideoClassifier(LightningModule):
     def trained_on(self) -> str:
         """Videos that the model was trained on, see :mod:`lit_video.video.trained_on`; empty if unknown."""
         return noted(self._plain_network)
-
-    @property
-    def _settings(self) -> dict[str, Any]:
-        """Settings and the family: the class of this package that the model is or extends."""
-        ours = (kind.__name__ for kind in type(self).__mro__ if kind.__module__.startswith("lit_video."))
-        return {**self.hparams, "family": next(ours)}
-
-    @property
-    def _checked(self) -> dict[str, Any]:
-        return {name: value for name, value in self._settings.items() if name in CHECKED}
 
     @property
     def _plain_network(self) -> Any:
@@ -264,20 +205,6 @@ class VideoClassifier(LightningModule):
         self.optimization = replace(self.optimization, lr=lr)
         self.hparams.update(optimization=asdict(self.optimization))
 
-    @property
-    def _run(self) -> Trainer | None:
-        """Lightning's trainer; ``None`` under Fabric or in a loop without Lightning."""
-        try:
-            return self.trainer if self.fabric is None else None
-        except RuntimeError:
-            return None
-
-    @property
-    def _videos(self) -> Any:
-        """Data module of the trainer; ``None`` for a user's own loaders."""
-        data = getattr(self._run, "datamodule", None)
-        return data if all(hasattr(data, name) for name in ("class_names", *SETTINGS)) else None
-
     def loss(self, logits: Tensor, target: Tensor) -> Tensor:
         """Return the cross entropy, summed or averaged over tasks; with several labels the binary one.
 
@@ -285,30 +212,18 @@ class VideoClassifier(LightningModule):
         The mean is over all clips of the batch. An unreadable clip adds nothing, so every clip has the same weight in
         any batch and process. (Batch norm does see it, grey.) In cross entropy a clip mixed with it keeps its share.
         """
-        if self.several_labels:
-            return binary_cross_entropy(logits, target) / len(logits)
-        shares = zip(per_task(logits, self.num_classes), per_task(target, self.num_classes), strict=True)
-        losses = torch.stack([F.cross_entropy(*share, reduction="sum") for share in shares]) / len(logits)
+        losses = cross_entropy(logits, target, self.num_classes, self.several_labels) / len(logits)
         return losses.mean() if self.task_loss == "mean" else losses.sum()
 
     def training_step(self, batch: Any, batch_idx: int) -> Tensor:
-        """Return the loss for class numbers or soft targets; a clip is right if all its tasks are.
-
-        Steps accept the batches of :func:`~lit_video.video.batch.as_batch`.
-        """
+        """Return the loss for class numbers or soft targets; a clip is right if all its tasks are."""
         taken = self._batch(batch)
         logits, target = self(taken["clip"]), taken["target"]
         loss = self.loss(logits, target)
-        if (run := self._run) is None:
-            return loss
-        hits = right_clips(logits, target, self.num_classes, self.several_labels)
-        read = taken["video"] >= 0
-        count, right = read.sum(), (hits & read).sum().float()
-        self._batches.append(torch.stack((loss.detach().float(), right, count.float())))
-        accuracy = right / count.clamp(min=1)  # among readable clips; 0 without any
-        # Lightning divides the sum of integer weights by the number of ranks, and rounds down
-        weight: Any = count * run.world_size  # stays on the device: no synchronisation
-        self.log("train/clip_top1", 100 * accuracy, batch_size=weight, on_step=False, on_epoch=True, sync_dist=True)
+        if self._trainer is not None:
+            hits = right_clips(logits, target, self.num_classes, self.several_labels)
+            right, count = log_hits(self, hits, taken["video"] >= 0)
+            self._batches.append(torch.stack((loss.detach().float(), right, count)))
         return loss
 
     @property
@@ -340,54 +255,20 @@ class VideoClassifier(LightningModule):
         """Collect the centre views."""
         self._collect("val", batch, dataloader_idx)
 
-    def _metric(self) -> VideoAccuracy:
-        metric = VideoPrecision if self.several_labels else VideoAccuracy
-        return metric(self.num_classes, self.view_average)
-
-    def _accuracy(self, split: str, loader: int) -> VideoAccuracy:
-        """Return the metric of one of several loaders: ``val_accuracy``, ``val_accuracy_1``, ..."""
-        name = f"{split}_accuracy_{loader}" if loader else f"{split}_accuracy"
-        if not hasattr(self, name):
-            self.add_module(name, self._metric().to(self.device))
-        return self.get_submodule(name)  # type: ignore[return-value]
-
     def _collect(self, split: str, batch: Any, loader: int) -> None:
-        accuracy = self._accuracy(split, loader)
-        processes = run.world_size if (run := self._run) else 1
-
-        def numbers(index: Tensor) -> Tensor:
-            """Return numbers by the loader's order, for clips of a batch without numbers of videos."""
-            number = sum(map(len, accuracy.video)) + index
-            return shared_numbers(number, self._loaders[loader], processes) if processes > 1 else number
-
-        taken = self._batch(batch, numbers, training=False)
+        accuracy = metric_of(self, split, loader)
+        taken = self._batch(batch, numbering(self, accuracy, loader), training=False)
         accuracy.update(self(taken["clip"]), taken["target"], taken["video"], taken["view"])
 
-    @property
-    def _loaders(self) -> Any:
-        """Loaders of this validation or test; the Trainer's public attributes may hold others."""
-        return self.trainer._evaluation_loop._combined_loader.flattened  # type: ignore[union-attr]
-
-    def _log_accuracy(self, split: str, names: dict[str, str]) -> None:
-        """Log each loader's metrics, several loaders' under Lightning's names; nothing after a user's own steps."""
-        for loader in range(count := len(self._loaders)):
-            if (accuracy := self._accuracy(split, loader)).update_called:
-                result, which = accuracy.compute(), f"/dataloader_idx_{loader}" if count > 1 else ""
-                single = {name: f"{split}/{name}" for name in result if "_" in name}
-                for name, shown in (names | single).items():
-                    self.log(shown + which, result[name], prog_bar=shown == "val/clip_top1", add_dataloader_idx=False)
-
     def on_validation_epoch_start(self) -> None:
-        """Reset the metrics of the last validation or test, which may have been interrupted."""
-        for part in self.children():
-            if isinstance(part, VideoAccuracy):
-                part.reset()
+        """Reset the metrics of the last validation or test."""
+        reset_metrics(self)
 
     on_test_epoch_start = on_validation_epoch_start
 
     def on_validation_epoch_end(self) -> None:
         """Log clip accuracy of one view per video, and the loss over videos that could be read."""
-        self._log_accuracy("val", {"loss": "val/loss", "top1": "val/clip_top1", "top5": "val/clip_top5"})
+        log_metrics(self, "val", {"loss": "val/loss", "top1": "val/clip_top1", "top5": "val/clip_top5"})
 
     def test_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
         """Collect all views."""
@@ -395,7 +276,7 @@ class VideoClassifier(LightningModule):
 
     def on_test_epoch_end(self) -> None:
         """Log video accuracy over all views. The metric keeps its state for callbacks until the next test."""
-        self._log_accuracy("test", {"top1": "test/video_top1", "top5": "test/video_top5", "videos": "test/videos"})
+        log_metrics(self, "test", {"top1": "test/video_top1", "top5": "test/video_top5", "videos": "test/videos"})
 
     def predict_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> Tensor:
         """Return logits ``(b, classes)`` of labelled or unlabelled clips; NaN for unreadable videos."""
@@ -413,19 +294,11 @@ class VideoClassifier(LightningModule):
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add the model's settings and, if there is a data set, its classes, clip settings and videos."""
-        checkpoint[MODEL_KEY] = self._checked
-        if data := self._videos:
-            own = {"model": class_path(type(self)), "data": stored_settings(data), "class_names": data.class_names}
-            known = noted(self._plain_network, getattr(data, "trained_on", ""))
-            checkpoint[CHECKPOINT_KEY] = own | {"trained_on": known}
+        add_settings(self, self._plain_network, checkpoint)
 
     def configure_optimizers(self) -> Any:
         """Make the optimizer and its schedule by step; Lightning calls this after it has restored a checkpoint."""
         self._start_training()
         optimizer = make_optimizer(self.optimization, self._plain_network)
-        steps = self.trainer.estimated_stepping_batches
-        if not 0 < steps < math.inf:  # -1: a loader without length; 0: an empty one
-            ends = "trainer.max_steps, or trainer.max_epochs and a loader of known length that is not empty"
-            raise UserError(f"the schedule of the learning rate needs an end: give {ends}")
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate(self.optimization, step / steps))
+        schedule = make_schedule(self.optimization, optimizer, self.trainer.estimated_stepping_batches)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}

@@ -23,8 +23,6 @@ NAMES: dict[Architecture, str] = {
 class ConvNet(VideoClassifier):
     """CNNs of PyTorchVideo: the baselines of the papers' tables.
 
-    Takes normalised clips ``(b, 3, frames, height, width)`` and returns logits ``(b, num_classes)``.
-
     ``weights`` takes PyTorchVideo's released checkpoints (``model_state`` with names ``blocks.*``).
 
     Args:

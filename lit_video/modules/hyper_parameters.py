@@ -1,25 +1,57 @@
-"""Hyper-parameters that ``torch.load(weights_only=True)`` reads from a checkpoint."""
+"""Settings of model and data in a checkpoint, which ``torch.load(weights_only=True)`` reads."""
 
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from lightning import LightningModule
 from lightning.pytorch.utilities import rank_zero_warn
-from torch import Tensor
+from torch import Tensor, nn
+
+from lit_video.utils.class_paths import class_path
+from lit_video.utils.settings import model_names
+from lit_video.video.settings import SETTINGS, stored_settings
+from lit_video.video.trained_on import noted
+from lit_video.weights.reading import CHECKPOINT_KEY, MODEL_KEY
+
+# stored apart: arguments of ``load_from_checkpoint`` overwrite the hyper-parameters of a checkpoint
+CHECKED = ("family", "size", *model_names("function", "shape", "clip", "classes"))
+
+
+def settings_of(model: LightningModule) -> dict[str, Any]:
+    """Return a model's settings and its family: the class of this package that it is or extends."""
+    ours = (kind.__name__ for kind in type(model).__mro__ if kind.__module__.startswith("lit_video."))
+    return {**model.hparams, "family": next(ours)}
+
+
+def checked_settings(model: LightningModule) -> dict[str, Any]:
+    """Return the settings that must agree when a checkpoint is loaded."""
+    return {name: value for name, value in settings_of(model).items() if name in CHECKED}
+
+
+def videos_of(model: LightningModule) -> Any:
+    """Return the trainer's data module; ``None`` for a user's own loaders, under Fabric, or without Lightning."""
+    data = getattr(model._trainer, "datamodule", None)
+    return data if {"class_names", *SETTINGS} <= {*dir(data)} else None
+
+
+def add_settings(model: LightningModule, network: nn.Module, checkpoint: dict[str, Any]) -> None:
+    """Add the model's settings to a checkpoint and, if there is a data set, its classes, clip settings and videos."""
+    checkpoint[MODEL_KEY] = checked_settings(model)
+    if data := videos_of(model):
+        own = {"model": class_path(type(model)), "data": stored_settings(data), "class_names": data.class_names}
+        checkpoint[CHECKPOINT_KEY] = own | {"trained_on": noted(network, getattr(data, "trained_on", ""))}
 
 
 def keep_storable(model: LightningModule) -> None:
     """Convert a model's hyper-parameters to plain values that constructors accept; drop others with a warning."""
-    plain = {name: _plain(value) for name, value in model.hparams.items()}
-    for name in [name for name, value in plain.items() if not _storable(value)]:
-        del plain[name]
-        kind = type(model.hparams.pop(name)).__name__
-        rank_zero_warn(f"{name}: checkpoints leave out this {kind}; give it again: load_from_checkpoint(..., {name}=)")
-    model.save_hyperparameters(plain)
-
-
-def _plain(value: Any) -> Any:
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+    for name, value in dict(model.hparams).items():
+        if is_dataclass(value) and not isinstance(value, type):
+            model.hparams[name] = value = asdict(value)
+        if not _storable(value):
+            kind = type(model.hparams.pop(name)).__name__
+            again = f"give it again: load_from_checkpoint(..., {name}=)"
+            rank_zero_warn(f"{name}: checkpoints leave out this {kind}; {again}")
+    model.save_hyperparameters(dict(model.hparams))
 
 
 def _storable(value: Any) -> bool:

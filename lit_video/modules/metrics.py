@@ -1,6 +1,7 @@
 """Video accuracy over all processes, every view of every video counted exactly once."""
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any, Literal
 
 import torch
@@ -14,7 +15,7 @@ from torchmetrics.functional.classification import binary_average_precision
 from torchmetrics.utilities import dim_zero_cat
 
 from lit_video.errors import UserError
-from lit_video.utils.classes import Classes, class_numbers, per_task
+from lit_video.utils.classes import Classes, by_task, class_numbers, per_task
 
 TOP = (1, 5)
 ViewAverage = Literal["logits", "softmax"]
@@ -43,8 +44,8 @@ class VideoAccuracy(Metric):
     def __init__(self, classes: Classes | None = None, average: ViewAverage = "logits") -> None:
         super().__init__()
         self.average: ViewAverage = average
-        self.tasks = classes if isinstance(classes, dict) else {}
-        if taken := self.tasks.keys() & {"video", "clip"}:
+        self.classes = classes
+        if taken := by_task(classes).keys() & {"video", "clip"}:
             raise ValueError(f"num_classes names a task {min(taken)}, which is what metrics of all tasks are called")
         for name in ("video", "view", "logits", "target"):
             self.add_state(name, default=[], dist_reduce_fx="cat")
@@ -71,7 +72,7 @@ class VideoAccuracy(Metric):
         first = torch.full((len(views),), len(video), device=video.device)
         first = first.scatter_reduce(0, inverse, torch.arange(len(video), device=video.device), "amin")
         numbers, of_video = torch.unique(video[first], return_inverse=True)
-        scores = view_scores(logits[first], self.average, self.tasks or None)
+        scores = view_scores(logits[first], self.average, self.classes)
         total = torch.zeros_like(scores[: len(numbers)]).index_add(0, of_video, scores)
         targets = target.new_zeros(len(numbers), *target.shape[1:])
         targets[of_video] = target[first]
@@ -83,8 +84,9 @@ class VideoAccuracy(Metric):
 
     def per_task(self) -> dict[str, tuple[Tensor, Tensor]]:
         """Return :meth:`per_video` by task; a single task has an empty name."""
-        logits, target = (per_task(x, self.tasks or None) for x in self.per_video())
-        return dict(zip(self.tasks or [""], zip(logits, target, strict=True), strict=True))
+        logits, target = self.per_video()
+        pairs = zip(per_task(logits, self.classes), per_task(target, self.classes), strict=True)
+        return dict(zip(by_task(self.classes) or [""], pairs, strict=True))
 
     def compute(self) -> dict[str, Tensor]:
         """Return ``top1``, ``top5``, ... in percent, ``videos`` (their number), ``loss``; ``TASK_top1``, ... by task.
@@ -93,14 +95,16 @@ class VideoAccuracy(Metric):
         finite, loss and accuracies are NaN.
         """
         tasks, depth = self.per_task(), max(TOP)
-        finite = torch.stack([logits.isfinite().all() for logits, _ in tasks.values()]).all()
+        finite = torch.cat([logits for logits, _ in tasks.values()], dim=1).isfinite().all()
         hits = {"": ranked_hits(list(tasks.values()), depth)}
-        if self.tasks:
+        if "" not in tasks:
             hits |= {f"{name}_": ranked_hits([task], depth) for name, task in tasks.items()}
-        if self.tasks.keys() == {"verb", "noun"}:
+        if tasks.keys() == {"verb", "noun"}:
             hits["action_"] = hits[""]
-        shares = {f"{of}top{k}": hit[:, :k].any(1).float().mean() for of, hit in hits.items() for k in TOP}
-        result = {name: torch.where(finite, 100 * share, torch.nan) for name, share in shares.items()}
+        result = {}
+        for name, k in product(hits, TOP):
+            share = hits[name][:, :k].any(1).float().mean()
+            result[f"{name}top{k}"] = torch.where(finite, 100 * share, torch.nan)
         losses = [F.cross_entropy(logits, target) for logits, target in tasks.values()]
         videos = torch.tensor(float(len(hits[""])), device=hits[""].device)
         return result | {"videos": videos, "loss": torch.stack(losses).sum()}
@@ -135,9 +139,19 @@ class VideoPrecision(VideoAccuracy):
         best = target.gather(1, logits.argsort(dim=1, descending=True, stable=True)[:, : max(TOP)])
         result = {f"top{k}": best[:, :k].amax(1).float().mean() for k in TOP}
         result["mean_average_precision"] = average_precision(logits, target).nanmean()
-        result = {name: torch.where(logits.isfinite().all(), 100 * value, torch.nan) for name, value in result.items()}
+        for name, value in result.items():
+            result[name] = torch.where(logits.isfinite().all(), 100 * value, torch.nan)
         videos = torch.tensor(float(len(target)), device=target.device)
         return result | {"videos": videos, "loss": binary_cross_entropy(logits, target) / len(target)}
+
+
+def video_metric(classes: Classes | None, several_labels: bool, average: ViewAverage) -> VideoAccuracy:
+    """Return the metric of videos with one label in each task, or with several labels."""
+    if not several_labels:
+        return VideoAccuracy(classes, average)
+    if average == "softmax":
+        raise ValueError("view_average is softmax, but a video may have several labels, which have no softmax")
+    return VideoPrecision(classes, average)
 
 
 def average_precision(logits: Tensor, target: Tensor) -> Tensor:
@@ -153,6 +167,14 @@ def binary_cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
     """Return binary cross entropy for targets ``(b, classes)``: mean over classes, sum over clips not marked -100."""
     each = F.binary_cross_entropy_with_logits(logits, target.clamp(min=0).to(logits), reduction="none").mean(1)
     return (each * (target >= 0).all(1)).sum()
+
+
+def cross_entropy(logits: Tensor, target: Tensor, classes: Classes | None, several_labels: bool) -> Tensor:
+    """Return the cross entropy of each task ``(tasks,)``, summed over clips; with several labels the binary one."""
+    if several_labels:
+        return binary_cross_entropy(logits, target)
+    tasks = zip(per_task(logits, classes), per_task(target, classes), strict=True)
+    return torch.stack([F.cross_entropy(*task, reduction="sum") for task in tasks])
 
 
 def ranked_hits(tasks: Sequence[tuple[Tensor, Tensor]], depth: int) -> Tensor:
@@ -181,10 +203,7 @@ def right_clips(logits: Tensor, target: Tensor, classes: Classes | None, several
 
 
 def mean_over_ranks(value: Tensor) -> Tensor:
-    """Return the mean of all processes' values; all of them must call it.
-
-    Unlike Lightning's own reduction there is no barrier, so the host does not wait for the device.
-    """
+    """Return the mean of all processes' values, without Lightning's barrier, at which the host waits for the device."""
     if not dist.is_available() or not dist.is_initialized():
         return value
     total = value.clone()

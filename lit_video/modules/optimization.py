@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 import torch
 from torch import nn
+from torch.optim.lr_scheduler import LambdaLR
 
+from lit_video.errors import UserError
 from lit_video.utils.startup import avoid_amx
 
 
@@ -70,10 +72,7 @@ def optimization_of(given: Optimization | Mapping[str, Any] | None) -> Optimizat
 
 
 def make_optimizer(config: Optimization, module: nn.Module) -> torch.optim.Optimizer:
-    """Make the optimizer; only with ``decay_all`` do norms, biases, tokens and positions have weight decay.
-
-    SGD and AdamW are fused on a GPU: one kernel for many parameters.
-    """
+    """Make the optimizer; only with ``decay_all`` do norms, biases, tokens and positions have weight decay."""
     groups = parameter_groups(config, module)
     fused = all(parameter.is_cuda for parameter in module.parameters()) or None  # PyTorch's own choice elsewhere
     if config.optimizer == "muon":
@@ -96,28 +95,36 @@ def make_optimizer(config: Optimization, module: nn.Module) -> torch.optim.Optim
 def parameter_groups(config: Optimization, module: nn.Module) -> list[dict[str, object]]:
     """Group parameters by decay and by their layer's rate, the highest rates first."""
     trained = {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
-    layers = {name: _layer(name) for name in trained}
-    top = 1 + max((layer for layer in layers.values() if layer is not None), default=0)
+    top = 1 + max(map(_layer, trained), default=0)
     groups: dict[tuple[float, bool], list[nn.Parameter]] = {}
     for name, parameter in trained.items():
-        layer = layers[name]
-        scale = config.layer_decay ** (0 if layer is None else top - layer)
+        layer = _layer(name)
+        below = top - layer if layer >= 0 else 0
         weight = parameter.ndim > 1 and not name.endswith(("_token", "_embed", "latents"))
-        groups.setdefault((scale, weight or config.decay_all), []).append(parameter)
-    muon = config.optimizer == "muon"
-    return [
-        {"params": parameters, "lr": config.lr * scale, "weight_decay": config.weight_decay if decayed else 0.0}
-        | ({"use_fallback": not decayed} if muon else {})
-        for (scale, decayed), parameters in sorted(groups.items(), key=lambda group: group[0], reverse=True)
-    ]
+        groups.setdefault((config.layer_decay**below, weight or config.decay_all), []).append(parameter)
+    made: list[dict[str, object]] = []
+    for (scale, decayed), parameters in sorted(groups.items(), key=lambda group: group[0], reverse=True):
+        group = {"params": parameters, "lr": config.lr * scale, "weight_decay": config.weight_decay * decayed}
+        if config.optimizer == "muon":
+            group["use_fallback"] = not decayed
+        made.append(group)
+    return made
 
 
-def _layer(name: str) -> int | None:
-    """Return a parameter's layer, counted from the patches; ``None`` above the last numbered block."""
+def _layer(name: str) -> int:
+    """Return a parameter's layer, counted from the patches; -1 above the last numbered block."""
     block = re.search(r"(?:^|\.)blocks\.(\d+)\.(?:layers\.(\d+)\.)?", name)  # a Perceiver's layers are in one block
     if block:
         return 1 + int(block[1]) + int(block[2] or 0)
-    return 0 if re.search(r"(?:^|\.)embed\.", name) else None
+    return 0 if re.search(r"(?:^|\.)embed\.", name) else -1
+
+
+def make_schedule(config: Optimization, optimizer: torch.optim.Optimizer, steps: float) -> LambdaLR:
+    """Make the schedule of the learning rate over so many optimizer steps."""
+    if not 0 < steps < math.inf:  # -1: a loader without length; 0: an empty one
+        ends = "trainer.max_steps, or trainer.max_epochs and a loader of known length that is not empty"
+        raise UserError(f"the schedule of the learning rate needs an end: give {ends}")
+    return LambdaLR(optimizer, lambda step: rate(config, step / steps))
 
 
 def rate(config: Optimization, progress: float) -> float:

@@ -14,9 +14,6 @@ from lit_video.utils.clip_shape import ImageSize, height_and_width
 class Perceiver(VideoClassifier):
     """Perceiver bottleneck: latents read the clip's tokens and transform among themselves (survey 5.2.4).
 
-    Takes normalised clips ``(b, 3, frames, height, width)`` and returns logits ``(b, num_classes)``; the command line
-    takes these sizes from the data set. ``image_size`` is (height, width) in pixels, or the side of a square.
-
     Args:
         size: ``Ti``, ``S``, ``B``, ``L``, ``H``, or width, depth (layers among the latents) and heads.
         patch: side of a patch in pixels.

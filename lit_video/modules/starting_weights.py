@@ -7,34 +7,24 @@ from inspect import getsource
 from pathlib import Path
 from typing import Any, Literal
 
+import torch
 from lightning.pytorch.utilities import rank_zero_only
 from torch import nn
 
 from lit_video.errors import UserError
 from lit_video.network.transformer import VideoTransformer
+from lit_video.utils.classes import by_task
 from lit_video.utils.settings import Effect
 from lit_video.video.seeding import digest
 from lit_video.video.settings import stored_settings
 from lit_video.video.trained_on import noted
+from lit_video.weights import settings as stated
 from lit_video.weights.hub import weights_path
 from lit_video.weights.hugging_face import check_config, check_labels
 from lit_video.weights.image_vit import TubeletInit, load_image_vit, read_image_vit
 from lit_video.weights.loading import SourceName, load_pretrained
 from lit_video.weights.reading import StoredWeights, of_our_own, read_weights, tensors_digest
-from lit_video.weights.settings import (
-    IGNORE,
-    OTHERWISE,
-    WeightsSettings,
-    channel_pixels,
-    fold_pixels,
-    known_grid,
-    line_on_grid,
-    pixel_settings,
-    refuse_another_grid,
-    refuse_other_pixels,
-    refuse_other_settings,
-    tasks_in_order,
-)
+from lit_video.weights.settings import WeightsSettings
 
 LOADED = "loaded"  # attribute of a network that has loaded weights
 
@@ -55,17 +45,14 @@ class StartingWeights:
     tubelet_init: TubeletInit = "central"
 
     def load(self, stage: str) -> None:
-        """Load image weights (only for training) or released ones, unless the network has loaded some before.
-
-        Raises:
-            UserError: weights do not fit the network, the settings or the data.
-        """
+        """Load image weights (only for training) or released ones, unless the network has loaded some before."""
         if is_loaded(self.network):
             return
         if stage == "fit" and self.image_weights:
             stored, taken = self._take_image(self.image_weights)
-            pixels = "" if self.image_pixels == "ignore" else self._match_pixels(stored)
-            _say(self.image_weights, stored.choice, taken, pixels)
+            _say(self.image_weights, stored.choice, taken)
+            if self.image_pixels != "ignore":
+                _say(self.image_weights, self._match_pixels(stored))
         if self.weights is not None:
             with _naming("weights", self.weights):
                 self._start_from(self.weights, fresh_head=stage == "fit")
@@ -82,8 +69,8 @@ class StartingWeights:
             noted(self.network, stored.trained_on)
             if self.weights_settings == "ignore":
                 return
-            self._refuse_what_differs(stored, IGNORE, "function", "shape")
-            refuse_another_grid(self.network, stored, IGNORE)
+            self._refuse_what_differs(stored, stated.IGNORE, "function", "shape")
+            stated.refuse_another_grid(self.network, stored, stated.IGNORE)
             self._check_labels(stored)
         except ValueError as error:
             raise UserError(f"the checkpoint does not fit: {error}") from error
@@ -93,9 +80,9 @@ class StartingWeights:
         with _naming("image_weights", given):
             stored = read_image_vit(given, self.network, self.weights_ema)
             noted(self.network, stored.trained_on)
-            grid = known_grid(self.network, stored)
+            grid = stated.known_grid(self.network, stored)
             taken = load_image_vit(self.network, stored.tensors, self.tubelet_init, grid)
-            return stored, "; ".join(filter(None, (taken, line_on_grid(self.network, stored, image=True))))
+            return stored, "; ".join(filter(None, (taken, stated.line_on_grid(self.network, stored, image=True))))
 
     def _start_from(self, path: str, fresh_head: bool) -> None:
         file = weights_path(path)
@@ -103,19 +90,19 @@ class StartingWeights:
         noted(self.network, stored.trained_on)
         if self.weights_settings != "ignore":
             check_config(stored.config, self.network)
-            self._refuse_what_differs(stored, OTHERWISE)
-        tasks = self.settings.get("num_classes")
-        tensors = tasks_in_order(stored.tensors, tasks if isinstance(tasks, dict) else {})
+            self._refuse_what_differs(stored, stated.OTHERWISE)
+        tensors = stated.tasks_in_order(stored.tensors, by_task(self.settings.get("num_classes")))
         left_out = load_pretrained(
-            self.network, tensors, fresh_head, known_grid(self.network, stored), self.weights_source
+            self.network, tensors, fresh_head, stated.known_grid(self.network, stored), self.weights_source
         )
-        fresh = f"no classifier of these classes, it starts from scratch ({left_out})" if left_out else ""
-        known = pixel_settings(stored) and not channel_pixels(stored)  # already compared above
-        pixels = "" if self.weights_settings == "ignore" or known else self._match_pixels(stored)
-        found = (
-            f"starts from the run's tested checkpoint, {file.name}" if Path(path).is_dir() and file.is_file() else ""
-        )
-        _say(path, found, stored.choice, line_on_grid(self.network, stored), fresh, pixels)
+        if Path(path).is_dir() and file.is_file():
+            _say(path, f"starts from the run's tested checkpoint, {file.name}")
+        _say(path, stored.choice, stated.line_on_grid(self.network, stored))
+        if left_out:
+            _say(path, f"no classifier of these classes, it starts from scratch ({left_out})")
+        known = stated.pixel_settings(stored) and not stated.channel_pixels(stored)  # already compared above
+        if self.weights_settings != "ignore" and not known:
+            _say(path, self._match_pixels(stored))
         if not left_out:
             self._check_labels(stored)
 
@@ -123,31 +110,32 @@ class StartingWeights:
         """Fold the data's pixel scale into the patches to match the weights' training; return a message."""
         if self.data is None or not isinstance(self.network, VideoTransformer):
             return ""
-        if known := channel_pixels(stored):
-            return fold_pixels(self.network.embed, *known, stored_settings(self.data))
+        if known := stated.channel_pixels(stored):
+            return stated.fold_pixels(self.network.embed, *known, stored_settings(self.data))
         taken = f"taken for those of data.mean {self.data.mean} and data.std {self.data.std}"
         return f"its pixels are not known: {taken}"
 
     def _refuse_what_differs(self, stored: StoredWeights, otherwise: str, *effects: Effect) -> None:
-        refuse_other_settings(self.settings, stored, otherwise, *effects)
+        stated.refuse_other_settings(self.settings, stored, otherwise, *effects)
         if self.data is not None:
-            refuse_other_pixels(stored_settings(self.data), stored, otherwise)
+            stated.refuse_other_pixels(stored_settings(self.data), stored, otherwise)
 
     def _check_labels(self, stored: StoredWeights) -> None:
         if self.data is not None and isinstance(self.data.class_names, list):
             check_labels(stored.labels, self.data.class_names)
 
 
-def backbone_digest(network: VideoTransformer, settings: Mapping[str, Any]) -> int:
-    """Return a hash of all that a clip's features depend on: weights, settings, code of users' classes."""
+def keep_features(network: VideoTransformer, data: Any, device: torch.device, settings: Mapping[str, Any]) -> None:
+    """Cache a frozen backbone's features in a data set, by a hash of weights, settings and code of users' classes."""
     weights = {name: value for name, value in network.state_dict().items() if not name.startswith("aggregate.")}
-    kinds = {type(part) for part in network.modules()}
-    own = [kind for kind in kinds if not kind.__module__.startswith(("torch.", "lit_video.", "timm."))]
-    return digest(
-        tensors_digest(weights),
-        sorted((name, repr(value)) for name, value in settings.items()),
-        sorted(map(getsource, own)),
-    )
+    code = []
+    for kind in set(map(type, network.modules())):
+        if not kind.__module__.startswith(("torch.", "lit_video.", "timm.")):
+            code.append(getsource(kind))
+    given = sorted((name, repr(value)) for name, value in settings.items())
+    training = network.training
+    data.keep_features(network.eval().features, device, digest(tensors_digest(weights), given, sorted(code)))
+    network.train(training)
 
 
 def is_loaded(network: nn.Module) -> bool:

@@ -15,9 +15,6 @@ from lit_video.utils.clip_shape import ImageSize, height_and_width
 class TimeSformer(VideoClassifier):
     """TimeSformer: five ways to attend over space and time (arXiv:2102.05095).
 
-    Takes normalised clips ``(b, 3, frames, height, width)`` and returns logits ``(b, num_classes)``; the command line
-    takes these sizes from the data set. ``image_size`` is (height, width) in pixels, or the side of a square.
-
     The variants differ only in clip size: the base model 8 x 224, HR 16 x 448, L 96 x 224.
 
     Args:

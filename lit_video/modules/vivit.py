@@ -18,9 +18,6 @@ from lit_video.weights.image_vit import TubeletInit
 class ViViT(VideoClassifier):
     """ViViT: tubelets, and four ways to factorise space and time (arXiv:2103.15691).
 
-    Takes normalised clips ``(b, 3, frames, height, width)`` and returns logits ``(b, num_classes)``; the command line
-    takes these sizes from the data set. ``image_size`` is (height, width) in pixels, or the side of a square.
-
     Args:
         size: ``Ti``, ``S``, ``B``, ``L``, ``H``, or width, depth and heads.
         patch: side of a tubelet in pixels.
@@ -81,4 +78,4 @@ class ViViT(VideoClassifier):
     def scheme_name(self) -> str:
         """Name in comparisons: ``ViViT-1`` to ``ViViT-4``; ``ViViT-2 mean`` without a temporal encoder."""
         mean = self.variant == 2 and self.temporal == "mean"
-        return f"ViViT-{self.variant}" + (" mean" if mean else "")
+        return f"ViViT-{self.variant}" + " mean" * mean

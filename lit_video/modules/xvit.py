@@ -17,9 +17,6 @@ from lit_video.utils.clip_shape import ImageSize, height_and_width
 class XViT(VideoClassifier):
     """X-ViT: space-time mixing attention, then temporal averaging or temporal attention (arXiv:2106.05968).
 
-    Takes normalised clips ``(b, 3, frames, height, width)`` and returns logits ``(b, num_classes)``; the command line
-    takes these sizes from the data set. ``image_size`` is (height, width) in pixels, or the side of a square.
-
     Args:
         size: ``Ti``, ``S``, ``B``, ``L``, or width, depth and heads.
         patch: side of a patch in pixels.

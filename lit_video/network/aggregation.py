@@ -70,7 +70,8 @@ class AttentiveProbe(LinearHead):
 
     def forward(self, x: Tensor) -> Tensor:
         """Classify what the query has read."""
-        x = x if self.pos_embed is None else x + resize_time(self.pos_embed, x.shape[1])
+        if self.pos_embed is not None:
+            x = x + resize_time(self.pos_embed, x.shape[1])
         u = self.read(self.query_token.expand(x.shape[0], -1, -1), x)
         return super().forward((u + self.mlp(u))[:, 0])
 
@@ -79,8 +80,9 @@ def put_probe(network: nn.Module, probe: Probe, classes: Classes | None) -> None
     """Replace a network's classifier by an attentive probe over all tokens, or over the frames' mean tokens."""
     if classes is None or not isinstance(network, VideoTransformer):
         raise ValueError(f"probe is {probe}, but the network has no tokens, or there are no num_classes")
-    frames = network.embed.grid.t if probe == "frames" else None
-    network.readout = frame_means if frames else all_tokens
+    frames, network.readout = None, all_tokens
+    if probe == "frames":
+        frames, network.readout = network.embed.grid.t, frame_means
     network.aggregate = AttentiveProbe(network.size.width, outputs(classes), network.size.heads, frames)
 
 
@@ -166,6 +168,7 @@ class TemporalEncoder(nn.Module):
         self, size: ViTSize, classes: int, frames: int, cls: bool = True, dropout: float = 0.0, drop_path: float = 0.0
     ) -> None:
         super().__init__()
+        self.slots = int(cls)  # class tokens in front of the frames
         self.cls_token = nn.Parameter(torch.zeros(1, 1, size.width)) if cls else None
         self.pos_embed = nn.Parameter(torch.empty(1, cls + frames, size.width))
         nn.init.normal_(self.pos_embed, std=0.02)
@@ -189,21 +192,18 @@ class TemporalEncoder(nn.Module):
 
     def resized(self, table: Tensor, t: int) -> Tensor:
         """Resize a table like ``pos_embed`` to ``t`` tubelets; the class token's position is kept."""
-        slots = 0 if self.cls_token is None else 1
-        return torch.cat((table[:, :slots], resize_time(table[:, slots:], t)), dim=1)
+        return torch.cat((table[:, : self.slots], resize_time(table[:, self.slots :], t)), dim=1)
 
 
 def linear_head(network: nn.Module) -> nn.Linear:
-    """Return the layer whose outputs, averaged over frames or pixels if there are several, are the logits.
-
-    Video transformers have it as ``aggregate.head``, PyTorchVideo's CNNs as ``proj`` of their last block.
-    """
+    """Return the layer whose outputs, averaged over frames or pixels if there are several, are the logits."""
+    last: object = None
     if isinstance(network, VideoTransformer):
         last = getattr(network.aggregate, "head", None)
-        last = last[-1] if isinstance(last, nn.Sequential) else last
-    else:
-        blocks = getattr(network, "blocks", None)
-        last = getattr(blocks[-1], "proj", None) if isinstance(blocks, nn.ModuleList) else None
+        if isinstance(last, nn.Sequential):
+            last = last[-1]
+    elif isinstance(blocks := getattr(network, "blocks", None), nn.ModuleList):
+        last = getattr(blocks[-1], "proj", None)
     if not isinstance(last, nn.Linear):
         raise ValueError(f"{type(network).__name__} ends in no linear layer that is known")
     return last
@@ -230,7 +230,9 @@ def head_inputs(network: nn.Module) -> Iterator[list[Tensor]]:
 
     def keep(module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         x = inputs[0]
-        features.append(x.flatten(1, -2).mean(1) if x.ndim > 2 else x)
+        if x.ndim > 2:
+            x = x.flatten(1, -2).mean(1)
+        features.append(x)
 
     handle = linear_head(network).register_forward_pre_hook(keep)
     try:

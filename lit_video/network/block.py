@@ -44,10 +44,7 @@ class Layer(nn.Module):
     checkpointing: Checkpointing = "none"
 
     def keep(self, part: Checkpointing, function: Callable[..., Tensor], *args: Any) -> Tensor:
-        """Call the function, keeping only its arguments if ``part`` is recomputed in the backward pass.
-
-        Random draws are repeated, so gradients are the same to the bit (Chen et al., arXiv:1604.06174).
-        """
+        """Call the function; keep only its arguments if ``part`` is recomputed (Chen et al., arXiv:1604.06174)."""
         if self.checkpointing == part and self.training:
             return checkpoint(function, *args, use_reentrant=False)
         return function(*args)
@@ -71,10 +68,10 @@ class Block(Layer):
         return self.keep("block", self._layer, x, grid)
 
     def _layer(self, x: Tensor, grid: Grid) -> Tensor:
-        drops = self.training and self.whole_scheme and bool(self.drop_path.drop_prob)
         y = self.keep("attention", self.scheme, x, grid)
-        x = x + self.drop_path(y - x) if drops else y
-        return x + self.drop_path(self.mlp(x))
+        if self.training and self.whole_scheme and self.drop_path.drop_prob:
+            y = x + self.drop_path(y - x)
+        return y + self.drop_path(self.mlp(y))
 
 
 def checkpoint_layers(network: nn.Module, part: Checkpointing) -> None:

@@ -74,12 +74,7 @@ def convnet(
         raise ValueError(f"width is {width}, expected at least 1")
     stem = width or 64
     shared = {"model_num_class": classes, "dropout_rate": dropout}
-    resnet = shared | {
-        "model_depth": depth,
-        "stem_dim_out": stem,
-        "head_pool": nn.AdaptiveAvgPool3d,
-        "head_activation": None,
-    }
+    resnet = dict(shared, model_depth=depth, stem_dim_out=stem, head_pool=nn.AdaptiveAvgPool3d, head_activation=None)
 
     def slowfast(**kernels: object) -> nn.Module:
         if beta_inv < 1 or stem % beta_inv:
@@ -90,6 +85,7 @@ def convnet(
             stem_dim_outs=(stem, stem // beta_inv),
             slowfast_channel_reduction_ratio=beta_inv,
             slowfast_fusion_conv_stride=(alpha, 1, 1),
+            slowfast_fusion_conv_kernel_size=({50: 7}.get(depth, 5), 1, 1),
             head_pool=nn.AdaptiveAvgPool3d,
             **kernels,
         )
@@ -109,13 +105,12 @@ def convnet(
 
     i3d = {"stem_conv_kernel_size": (5, 7, 7), "stage1_pool": nn.MaxPool3d, "stage_conv_a_kernel_size": _I3D}
     still = {"stem_conv_kernel_size": (1, 7, 7), "stage1_pool": nn.MaxPool3d, "stage_conv_a_kernel_size": _STILL}
-    wide, narrow = {"slowfast_fusion_conv_kernel_size": (7, 1, 1)}, {"slowfast_fusion_conv_kernel_size": (5, 1, 1)}
     builders: dict[str, Callable[[], nn.Module]] = {
         "c2d": lambda: create_resnet(**resnet, **still),
         "i3d": lambda: create_resnet(**resnet, **i3d),
         "slow": lambda: create_resnet(**resnet, stem_conv_kernel_size=(1, 7, 7)),
-        "slowfast": lambda: slowfast(**(wide if depth == 50 else narrow)),
-        "slowfast_50_50": lambda: slowfast(**narrow, stage_conv_a_kernel_sizes=_HALF),
+        "slowfast": slowfast,
+        "slowfast_50_50": lambda: slowfast(stage_conv_a_kernel_sizes=_HALF),
         "r2plus1d": lambda: create_r2plus1d(**resnet),
         "csn": lambda: create_csn(**resnet, stem_pool=nn.MaxPool3d),
         "x3d": x3d,

@@ -33,17 +33,14 @@ def count(module: nn.Module, frames: int, image_size: ImageSize) -> tuple[int, i
 
 
 def multiply_adds(module: nn.Module, *inputs: Any) -> int:
-    """Count the multiply-adds of matrix products and convolutions, attention included, for inputs on the meta device.
-
-    The papers' "FLOPs" are multiply-adds too; torch's counter counts each as two. Nothing is computed.
-    """
+    """Count multiply-adds of matrix products and convolutions, attention included, for inputs on the meta device."""
     import torch
     from torch.utils.flop_counter import FlopCounterMode
 
     shadow = copy.deepcopy(module).to("meta").eval().requires_grad_(False)
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         shadow(*inputs)
-    return int(counter.get_total_flops()) // 2
+    return int(counter.get_total_flops()) // 2  # torch counts each as two
 
 
 @dataclass(frozen=True)
@@ -76,8 +73,10 @@ def value(printed: str) -> float:
     return float(printed[:-1]) * UNITS[printed[-1]]
 
 
-def agrees(ours: float, printed: str) -> bool:
-    """Return whether our figure, rounded to the last printed digit, is the printed one."""
+def agrees(ours: float, printed: str | None) -> bool | None:
+    """Return whether our figure, rounded to the last printed digit, is the printed one; ``None`` without one."""
+    if not printed:
+        return None
     number = Decimal(printed[:-1])
     return round(Decimal(ours) / Decimal(UNITS[printed[-1]]), -int(number.as_tuple().exponent)) == number
 
@@ -97,21 +96,21 @@ def compare(model: Published, counted: tuple[int, int]) -> dict[str, Any]:
         "macs": macs,
         "paper_params": model.params,
         "paper_macs": model.cost,
-        "params_agree": agrees(params, model.params) if model.params else None,
-        "macs_agree": agrees(macs, model.cost) if model.cost else None,
+        "params_agree": agrees(params, model.params),
+        "macs_agree": agrees(macs, model.cost),
         "note": model.note,
     }
 
 
 def render(rows: Sequence[dict[str, Any]]) -> str:
     """Return the rows as tables, one per source, with the notes below."""
-    notes = list(dict.fromkeys(row["note"] for row in rows if row["note"]))
-    parts = []
-    for source in dict.fromkeys(row["source"] for row in rows):
-        of_source = [row for row in rows if row["source"] == source]
-        body = [[*cells(row), f"[{notes.index(row['note']) + 1}]" if row["note"] else ""] for row in of_source]
-        parts.append(text_table(source, HEADER, body))
-    footnotes = [f"[{i}] {note}" for i, note in enumerate(notes, 1)]
+    marks = {"": ""}
+    bodies: dict[str, list[list[str]]] = {}
+    for row in rows:
+        mark = marks.setdefault(row["note"], f"[{len(marks)}]")
+        bodies.setdefault(row["source"], []).append([*cells(row), mark])
+    parts = [text_table(source, HEADER, body) for source, body in bodies.items()]
+    footnotes = [f"{mark} {note}" for note, mark in marks.items() if note]
     return "\n\n".join(filter(None, [*parts, "\n".join(footnotes), CONVENTION]))
 
 

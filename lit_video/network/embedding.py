@@ -14,9 +14,6 @@ class Embedding(nn.Module):
     """Base of the embeddings: patches, a class token if ``cls``, and learned positions, separate in space and time.
 
     Positions are laid out for clips of ``frames`` and ``image_size`` (height, width); for other clips they are resized.
-
-    Raises:
-        ValueError: the image does not divide into patches, or the clip into tubelets.
     """
 
     def __init__(
@@ -38,6 +35,8 @@ class Embedding(nn.Module):
         self.temp_embed: nn.Parameter | None = None
         self.reg_token: nn.Parameter | None = None
         self.norm_pre: nn.Module = nn.Identity()
+        self.slots = int(cls)  # class tokens in front of the patches
+        self.prefix = self.slots  # class and register tokens in front of the patches
         if cls:
             self.cls_token = nn.Parameter(torch.empty(1, 1, self.width))
             nn.init.trunc_normal_(self.cls_token, std=0.02)
@@ -49,13 +48,11 @@ class Embedding(nn.Module):
             nn.init.normal_(self.temp_embed, std=positions.std or 0.0)
 
     def extend(self, size: ViTSize) -> None:
-        """Add what ``size`` asks for: register tokens after the class token, a norm of all tokens before the blocks.
-
-        Register tokens have no positions (as in arXiv:2309.16588).
-        """
+        """Add register tokens without positions (arXiv:2309.16588), a norm before the blocks, if ``size`` has them."""
         if size.registers and self.cls_token is None:
             raise ValueError(f"registers is {size.registers}, but this network has no class token for them to stand by")
         if size.registers:
+            self.prefix += size.registers
             self.reg_token = nn.Parameter(torch.empty(1, size.registers, self.width))
             nn.init.trunc_normal_(self.reg_token, std=0.02)
         if size.norm_pre:
@@ -72,16 +69,6 @@ class Embedding(nn.Module):
     def width(self) -> int:
         """Channels of a token."""
         return self.patches.proj.out_channels
-
-    @property
-    def slots(self) -> int:
-        """Class tokens in front of the patches: 0 or 1."""
-        return 0 if self.cls_token is None else 1
-
-    @property
-    def prefix(self) -> int:
-        """Class and register tokens in front of the patches."""
-        return self.slots + (0 if self.reg_token is None else self.reg_token.shape[1])
 
     def lead(self, x: Tensor) -> Tensor:
         """Put the class token, where there is one, before tokens ``(b, n, d)``."""

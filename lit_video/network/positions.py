@@ -56,7 +56,7 @@ def resize_space(table: Tensor, source: tuple[int, int], target: tuple[int, int]
     if source == target:
         return table
     cells = rearrange(table, "r (h w) d -> r d h w", h=source[0])
-    cells = F.interpolate(cells, size=target, mode=mode, align_corners=False if mode == "bicubic" else None)
+    cells = F.interpolate(cells, size=target, mode=mode)
     return rearrange(cells, "r d h w -> r (h w) d")
 
 
@@ -70,7 +70,7 @@ def resize_time(table: Tensor, frames: int, mode: str = "linear") -> Tensor:
             raise ValueError(f"frames {frames} is no multiple of {stored}, the length of the temporal positions")
         return repeat(table, "r t d -> r (k t) d", k=frames // stored)
     cells = rearrange(table, "r t d -> r d t")
-    cells = F.interpolate(cells, size=frames, mode=mode, align_corners=False if mode == "linear" else None)
+    cells = F.interpolate(cells, size=frames, mode=mode)
     return rearrange(cells, "r d t -> r t d")
 
 

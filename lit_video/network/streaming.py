@@ -33,11 +33,12 @@ class Stream:
     """
 
     def __init__(self, network: VideoTransformer) -> None:
-        embed, blocks = network.embed, [block for block in network.blocks if isinstance(block, Block)]
+        embed = network.embed
+        self._layers = [block for block in network.blocks if isinstance(block, Block)]
         one_frame = embed.patches.tubelet == 1 and embed.patches.sampled_frames is None
         frames = isinstance(embed, FrameEmbedding) and embed.temp_embed is None and network.readout is frame_tokens
-        known = len(blocks) == len(network.blocks) and isinstance(network.aggregate, TemporalMean | TemporalAttention)
-        if not (one_frame and frames and known):
+        known = isinstance(network.aggregate, TemporalMean | TemporalAttention)
+        if not (one_frame and frames and known and len(self._layers) == len(network.blocks)):
             raise ValueError(CANNOT)
         self.network = network
         self.frames = embed.grid.t
@@ -45,9 +46,7 @@ class Stream:
 
     def reset(self) -> None:
         """Forget all frames: the next one is the first of new videos."""
-        self._blocks = [
-            (streamed(block.scheme), block.mlp) for block in self.network.blocks if isinstance(block, Block)
-        ]
+        self._blocks = [(streamed(block.scheme), block.mlp) for block in self._layers]
         self._tokens: list[Tensor] = []
         self._like: tuple[int, ...] = ()
         self._whole = True

@@ -38,6 +38,12 @@ SCHEMES: dict[str, type[Scheme]] = {
     "space_before_time": SpaceBeforeTime,
     "parallel": Parallel,
 }
+# embedding and readout by the class tokens of a scheme
+LAYOUTS = {
+    "clip": (ClipEmbedding, clip_token),
+    "frame": (FrameEmbedding, mean_frame_token),
+    "none": (ClipEmbedding, mean_token),
+}
 
 
 def timesformer(
@@ -61,14 +67,13 @@ def timesformer(
     positions = replace(positions or Positions(), stored=NEAREST)
     if kind is Space and positions.kind != "none":
         positions = replace(positions, kind="space")
-    embedding = FrameEmbedding if kind.class_tokens == "frame" else ClipEmbedding
+    embedding, readout = LAYOUTS[kind.class_tokens]
     patches, with_cls = clip.patches(size.width), kind.class_tokens != "none"
     embed = embedding(patches, clip.frames, clip.image_size, positions, with_cls)
     kind.check(embed.grid)
     make = partial(kind, cls_in_time=True) if cls_in_time else kind
     blocks = encoder(size, lambda i: build_scheme(make, size.width, size.heads, i), drop_path)
     head = (HiddenHead if hidden_head else LinearHead)(size.width, classes, dropout)
-    readout = {"clip": clip_token, "frame": mean_frame_token, "none": mean_token}[kind.class_tokens]
     return VideoTransformer(embed, blocks, readout, head, size)
 
 

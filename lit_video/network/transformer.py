@@ -48,17 +48,21 @@ class VideoTransformer(nn.Module):
 
     def forward(self, clip: Tensor) -> Tensor:
         """Return the logits of a clip (5 axes), or of its :meth:`features` (2 or 3)."""
-        return self.aggregate(self.features(clip) if clip.ndim == 5 else clip)
+        if clip.ndim == 5:
+            clip = self.features(clip)
+        return self.aggregate(clip)
 
 
-def freeze(network: nn.Module, layers: int | Literal["backbone"]) -> None:
+def freeze_layers(network: nn.Module, layers: int | Literal["backbone"]) -> None:
     """Freeze patches, positions and the first ``layers`` blocks, or all before the classifier (``backbone``)."""
     if not isinstance(network, VideoTransformer):
         raise ValueError(f"freeze is {layers}, but the network has no transformer blocks")
     if isinstance(layers, int) and not 0 <= layers <= len(network.blocks):
         raise ValueError(f"freeze is {layers}, the network has {len(network.blocks)} blocks")
-    count = layers if isinstance(layers, int) else len(network.blocks)
-    for part in (network.embed, *network.blocks[:count], *([network.norm] if layers == "backbone" else [])):
+    parts = [network.embed, *network.blocks, network.norm]
+    if layers != "backbone":
+        parts = parts[: 1 + layers]
+    for part in parts:
         part.requires_grad_(False)
 
 
@@ -68,10 +72,8 @@ def frame_tokens(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
 
 
 def frame_means(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
-    """Return every frame's mean token: ``(b, t * s, d) -> (b, t, d)``. ViViT's model 2 without class tokens; probes.
-
-    Class and register tokens of the clip, which come first, are left out.
-    """
+    """Return every frame's mean token: ``(b, t * s, d) -> (b, t, d)``. ViViT's model 2 without class tokens; probes."""
+    # class and register tokens of the clip come first
     return reduce(norm(x)[:, x.shape[1] % grid.t :], "b (t s) d -> b t d", "mean", t=grid.t)
 
 

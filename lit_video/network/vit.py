@@ -48,7 +48,7 @@ class ViTSize:
         return {name: None if value in (1e-6, 0) else value for name, value in asdict(self).items()}
 
 
-SIZES: dict[SizeName, ViTSize] = {
+SIZES: dict[str, ViTSize] = {
     "Ti": ViTSize(192, 12, 3),
     "S": ViTSize(384, 12, 6),
     "B": ViTSize(768, 12, 12),
@@ -59,12 +59,13 @@ SIZES: dict[SizeName, ViTSize] = {
 
 def vit_size(given: str | ViTSize | Mapping[str, Any]) -> ViTSize:
     """Return a size by its name, or by its fields as a checkpoint stores them."""
-    if isinstance(given, str):
-        for name, size in SIZES.items():
-            if given == name:
-                return size
+    if isinstance(given, ViTSize):
+        return given
+    if isinstance(given, Mapping):
+        return ViTSize(**given)
+    if given not in SIZES:
         raise ValueError(f"size is {given}, expected {', '.join(SIZES)}, or width, depth and heads")
-    return ViTSize(**given) if isinstance(given, Mapping) else given
+    return SIZES[given]
 
 
 def encoder(size: ViTSize, scheme: Callable[[int], Scheme], drop_path: float = 0.0, gelu: Gelu = "none") -> list[Block]:
@@ -77,7 +78,7 @@ def encoder(size: ViTSize, scheme: Callable[[int], Scheme], drop_path: float = 0
         raise ValueError(f"drop_path is {drop_path}, expected 0 to less than 1")
     rates = torch.linspace(0, drop_path, size.depth, device="cpu").tolist()
     mlps = [MLP(size.width, size.mlp_ratio, gelu=size.gelu or gelu) for _ in rates]
-    blocks = [Block(scheme(i), mlp, rate) for i, (mlp, rate) in enumerate(zip(mlps, rates, strict=True))]
+    blocks = list(map(Block, map(scheme, range(size.depth)), mlps, rates))
     for module in nn.ModuleList(blocks).modules():
         if isinstance(module, nn.LayerNorm) and size.eps is not None:
             module.eps = size.eps

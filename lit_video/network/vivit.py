@@ -25,6 +25,7 @@ from lit_video.network.vit import ViTSize, encoder
 SCHEMES: dict[int, type[Scheme]] = {1: Joint, 2: Space, 4: FactorisedHeads}
 Pool = Literal["token", "mean", "fc_norm"]
 Temporal = Literal["encoder", "mean"]
+POOLS: dict[int, Pool] = {1: "token", 2: "token", 3: "mean", 4: "mean"}
 
 
 def vivit(
@@ -40,9 +41,9 @@ def vivit(
     drop_path: float = 0.0,
 ) -> VideoTransformer:
     """Build a ViViT (arXiv:2103.15691; GELU and norms as released); arguments: see :class:`lit_video.modules.ViViT`."""
-    if variant not in (1, 2, 3, 4):
+    if variant not in POOLS:
         raise ValueError(f"variant is {variant}, expected 1, 2, 3 or 4")
-    pool = pool or ("token" if variant in (1, 2) else "mean")
+    pool = pool or POOLS[variant]
     if temporal not in ("encoder", "mean"):
         raise ValueError(f"temporal is {temporal!r}, expected encoder or mean")
     if pool == "token" and variant in (3, 4):
@@ -70,4 +71,5 @@ def vivit(
     if temporal == "encoder":
         deep = replace(size, depth=temporal_depth)
         aggregate = TemporalEncoder(deep, classes, embed.grid.t, cls, dropout, drop_path)
-    return VideoTransformer(embed, blocks, frame_tokens if cls else frame_means, aggregate, size)
+    readout = {"token": frame_tokens, "mean": frame_means}[pool]
+    return VideoTransformer(embed, blocks, readout, aggregate, size)

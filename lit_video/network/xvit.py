@@ -60,7 +60,8 @@ def xvit(
     summarised = chosen_layers(summary_layers, size.depth, "summary_layers")
     if not plan.summary and summary_layers != "all":
         raise ValueError("summary_layers does not apply without summary")
-    cells, (rows, columns) = math.isqrt(plan.summary_tokens), (side // clip.patch for side in clip.image_size)
+    cells, (height, width) = math.isqrt(plan.summary_tokens), clip.image_size
+    rows, columns = height // clip.patch, width // clip.patch
     if rows % cells or columns % cells:
         given = f"summary_tokens is {plan.summary_tokens}"
         raise ValueError(f"{given}: {rows}x{columns} patches have no {cells}x{cells} cells")

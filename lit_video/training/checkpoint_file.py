@@ -16,6 +16,7 @@ from torch import Tensor
 
 from lit_video.errors import RunFailed
 from lit_video.runs.results import LAST
+from lit_video.utils.text import first_line
 
 RUN_KEY = "lit_video_run"  # key of the run's record in a checkpoint
 
@@ -24,8 +25,7 @@ class CheckpointFile(TorchCheckpointIO):
     """Reading and writing of Lightning's checkpoints.
 
     Training waits for the copy to memory, and for the previous checkpoint if still being written; :attr:`waited` is the
-    sum in seconds. (Lightning's TorchCheckpointIO moves a file from TMPDIR over the old one, and loads pickled code;
-    wrapped in AsyncCheckpointIO, this class would be replaced by TorchCheckpointIO.)
+    sum in seconds. Why Lightning's own writers are not used: see docs/architecture.md.
     """
 
     def __init__(self) -> None:
@@ -44,8 +44,7 @@ class CheckpointFile(TorchCheckpointIO):
     def load_checkpoint(self, path: Any, map_location: Any = "cpu", weights_only: bool | None = True) -> dict[str, Any]:
         """Read a checkpoint's tensors and plain values; refuse a file with anything else."""
         self.flush()
-        content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-        return content
+        return torch.load(path, map_location="cpu", weights_only=True)
 
     def flush(self) -> None:
         """Wait until the last checkpoint is on the disk; raise :class:`OSError` if it could not be written."""
@@ -79,8 +78,7 @@ def write_checkpoint(content: dict[str, Any], path: Path) -> None:
 
 def peek(path: Path) -> dict[str, Any]:
     """Read a checkpoint's tensors, memory-mapped, and plain values."""
-    content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    return content
+    return torch.load(path, map_location="cpu", weights_only=True, mmap=True)
 
 
 def damage(path: Path) -> str:
@@ -92,7 +90,7 @@ def damage(path: Path) -> str:
         content = peek(path)
         content["state_dict"], content[RUN_KEY]
     except Exception as error:  # a damaged pickle can raise anything
-        return str(error).splitlines()[0][:80] if str(error) else type(error).__name__
+        return first_line(error)[:80]
     return ""
 
 
@@ -112,9 +110,10 @@ def usable_checkpoint(run_dir: Path, owner: bool) -> Path | None:
 
 def best_checkpoint(trainer: Trainer) -> Path | None:
     """Return the checkpoint with the best monitored metric, if any; raise :class:`RunFailed` if its file is gone."""
-    monitors = [callback for callback in trainer.checkpoint_callbacks if isinstance(callback, ModelCheckpoint)]
-    chosen = next((callback for callback in monitors if callback.monitor), None)
-    if chosen is None:
+    for chosen in trainer.checkpoint_callbacks:
+        if isinstance(chosen, ModelCheckpoint) and chosen.monitor:
+            break
+    else:
         return None
     if not chosen.best_model_path:
         raise RunFailed(f"no checkpoint by {chosen.monitor}: no validation (trainer.check_val_every_n_epoch)")
@@ -129,8 +128,8 @@ def copied(content: Any) -> Any:
     if isinstance(content, Tensor):
         return content.detach().to("cpu", copy=True)
     if isinstance(content, dict):
-        pairs = ((key, copied(value)) for key, value in content.items())
+        pairs = zip(content, map(copied, content.values()), strict=True)
         return OrderedDict(pairs) if isinstance(content, OrderedDict) else dict(pairs)
     if isinstance(content, list | tuple):
-        return type(content)([copied(value) for value in content])
+        return type(content)(map(copied, content))
     return content

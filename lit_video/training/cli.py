@@ -46,10 +46,7 @@ SETTINGS: tuple[tuple[str, Any, Any, str], ...] = (
 
 
 class VideoCLI(LightningCLI):
-    """LightningCLI with the data set's frames, image size and classes linked to the model.
-
-    With ``execute`` the first argument is a subcommand to run; otherwise classes are only built.
-    """
+    """LightningCLI with settings linked from data set to model; only with ``execute`` it runs a subcommand."""
 
     model: VideoClassifier
     datamodule: VideoDataModule
@@ -57,7 +54,6 @@ class VideoCLI(LightningCLI):
     def __init__(self, args: list[str], execute: bool = False) -> None:
         filter_lightning()
         settings = {"exit_on_error": False, "allow_abbrev": False}
-        names = ("fit", "test")
         super().__init__(
             VideoClassifier,
             VideoDataModule,
@@ -67,7 +63,7 @@ class VideoCLI(LightningCLI):
             seed_everything_default=0,
             auto_configure_optimizers=False,
             trainer_defaults=TRAINER_DEFAULTS | ({"callbacks": [ReportBroken()]} if execute else {}),
-            parser_kwargs=settings | ({name: settings for name in names} if execute else {}),
+            parser_kwargs=settings | dict.fromkeys(("fit", "test"), settings),
             args=args,
             run=execute,
         )
@@ -82,7 +78,7 @@ class VideoCLI(LightningCLI):
 
     def before_instantiate_classes(self) -> None:
         """Import a user's scheme; with ``weights_settings apply`` take the settings of the released weights."""
-        config = self.config[self.subcommand] if self.subcommand else self.config
+        config = self.config.get(str(self.subcommand), self.config)
         given = config.model.init_args
         if "." in (given.get("attention") or ""):
             given.attention = import_scheme(given.attention)
@@ -174,8 +170,8 @@ def refuse_ignored(args: list[str], where: str) -> None:
             advice = f"set it there, as data.{link}" if link in model_names("clip") else "leave it out"
             raise UserError(f"{origin}: model.{link}: is taken from the data set; {advice}")
         if name == "--data.augmentation":
-            recipe = None if given.startswith("{") else given
-        if name.startswith("--data.augmentation.") and isinstance(recipe, str):
+            recipe = given.partition("{")[0]
+        if name.startswith("--data.augmentation.") and recipe and isinstance(recipe, str):
             taken = f"augmentation is the recipe {recipe}, which is taken whole"
             raise UserError(f"{where}: {name[2:]}: {taken}; write all its settings, see lit_video/video/recipes.py")
 

@@ -32,8 +32,10 @@ def take_tests(run_dir: Path, folds: Mapping[str, Path]) -> None:
     predicted = save_logits(run_dir, np.arange(len(target)), {"": (np.concatenate(cooled), target, [*classes])})
     join_mistakes(run_dir, folds)
     result, found = read_run(run_dir)["result"], temperature(logits, target)
-    task, top = predicted.tasks[""], {"test/video_top1": 1} | ({"test/video_top5": 5} if len(classes) > 5 else {})
-    metrics = {name: 100 * float(task.hits(best).mean()) for name, best in top.items()}
+    task = predicted.tasks[""]
+    metrics = {"test/video_top1": 100 * float(task.hits(1).mean())}
+    if len(classes) > 5:
+        metrics["test/video_top5"] = 100 * float(task.hits(5).mean())
     metrics["test/calibration_error"] = calibration_error(task.confidence, task.hits())
     result |= {"metrics": metrics, "test_videos": len(target), "temperature": found}
     result |= {"folds": {name: 100 * float((x.argmax(1) == y).mean()) for name, (x, y, _) in read.items()}}
@@ -47,12 +49,7 @@ def take_tests(run_dir: Path, folds: Mapping[str, Path]) -> None:
 
 
 def temperature(logits: NDArray[np.floating], target: NDArray[np.integer]) -> float:
-    """Return the divisor of logits with the highest likelihood (Guo et al., arXiv:1706.04599, section 4.2).
-
-    Args:
-        logits: ``(videos, classes)``, of videos that were not trained on.
-        target: class numbers, ``(videos,)``.
-    """
+    """Return the divisor of logits with the highest likelihood (Guo et al., arXiv:1706.04599, section 4.2)."""
     from scipy.optimize import minimize_scalar
     from scipy.special import log_softmax
 
@@ -64,4 +61,5 @@ def temperature(logits: NDArray[np.floating], target: NDArray[np.integer]) -> fl
 
 
 def _joined(folds: list[Logits]) -> tuple[NDArray[np.floating], NDArray[np.integer]]:
-    return np.concatenate([logits for logits, _, _ in folds]), np.concatenate([target for _, target, _ in folds])
+    logits, target, _ = zip(*folds, strict=True)
+    return np.concatenate(logits), np.concatenate(target)

@@ -29,10 +29,7 @@ def accumulation(global_batch: int | None, devices: int, batch_size: int, accumu
     batches, rest = divmod(global_batch, devices * batch_size)
     if rest:
         refused = f"{global_batch} does not divide into {devices} devices x data.batch_size {batch_size}"
-        each, left = divmod(global_batch, devices)
-        fitting = ", ".join(str(size) for size in range(1, each + 1) if each % size == 0)
-        advice = "take another number of devices" if left else f"data.batch_size can be {fitting}"
-        raise UserError(f"global_batch: {refused}; {advice}")
+        raise UserError(f"global_batch: {refused}; take devices and a data.batch_size whose product divides it")
     return batches
 
 
@@ -49,7 +46,6 @@ def check_scaling(trainer: Namespace, global_batch: int | None, batch_size: int)
 class GlobalBatch(Callback):
     """Translation of a checkpoint's batch counts per process to the devices in use.
 
-    Counts of optimizer steps need no translation. The data set itself counts the clips seen in its epoch.
     A step interrupted by a checkpoint starts over, because gradients are not saved.
     """
 

@@ -63,9 +63,11 @@ def read_record(run_dir: Path) -> Record | None:
 
 def weights_digest(path: Path, average: bool | None = None) -> str:
     """Return a 16-digit hexadecimal hash of the tensor names and values that :func:`read_weights` reads."""
-    files = sorted(path.iterdir()) if path.is_dir() else [path] if path.exists() else []
-    states = tuple((file.name, (found := file.stat()).st_mtime_ns, found.st_size) for file in files)
-    return _digest_of(path, average, states)
+    states = []
+    for file in sorted(path.glob("*")) or filter(Path.exists, [path]):
+        found = file.stat()
+        states.append((file.name, found.st_mtime_ns, found.st_size))
+    return _digest_of(path, average, tuple(states))
 
 
 @lru_cache(maxsize=64)
@@ -80,8 +82,8 @@ def take_trained(run: Run, now: Identity) -> Record | None:
     if now.commit == "unknown" or "+" in now.commit:
         code = f"the code is not a commit's ({now.commit})"
         raise UserError(f"--reuse: {code}, so no run is known as the same; leave it out")
-    folders = sorted(path.parent for path in run.request.folder.glob(f"*/*/*/seed{run.seed}/{RUN}"))
-    source = next((folder for folder in folders if _trained_alike(folder, now)), None)
+    records = sorted(run.request.folder.glob(f"*/*/*/seed{run.seed}/{RUN}"))
+    source = next((record.parent for record in records if _trained_alike(record.parent, now)), None)
     if source is None or (run.folder / LAST).exists():
         return None
     print(f"{run.label}: trained as {source}", flush=True)

@@ -116,10 +116,7 @@ def build_request(
     flags: Sequence[str] = (),
     reuse: bool = False,
 ) -> Request:
-    """Read a table and its scale's files into a :class:`Request`.
-
-    Rows are comma-separated names or numbers, ``None`` for all rows; flags are ``--data.X=Y``, ....
-    """
+    """Read a table and its scale's files into a :class:`Request`; rows are names or numbers with commas, or all."""
     table = read_table(list(configs), recipe)
     named = {(row := table.row(name)).name: row for text in rows or () for name in text.split(",")}
     chosen = table.rows if rows is None else list(named.values())

@@ -18,7 +18,7 @@ from lit_video.runs.results import LAST, Status, owned, write_status
 from lit_video.schemes.reach import reach
 from lit_video.tables.reading import write_origin
 from lit_video.tables.results import refuse_apart
-from lit_video.training.callbacks.checkpoints import Stopped, refuse_not_finite
+from lit_video.training.callbacks.checkpoints import Stopped, metrics_of, refuse_not_finite
 from lit_video.training.checkpoint_file import best_checkpoint, peek, usable_checkpoint
 from lit_video.training.cli import CheckCLI, refuse_ignored, user_errors
 from lit_video.training.global_batch import check_scaling
@@ -154,8 +154,9 @@ def _measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
     cli.trainer.loggers = []  # tests in other orders are not logged
     for order in cli.datamodule.test_orders:
         cli.datamodule.order = order
-        measured = {key.removeprefix("test/"): value for key, value in _tested(cli, checkpoint).items()}
-        metrics |= {f"{order}/{key}": value for key, value in measured.items() if key != "videos"}
+        for key, value in _tested(cli, checkpoint).items():
+            metrics[f"{order}/{key.removeprefix('test/')}"] = value
+        metrics.pop(f"{order}/videos", None)
     if cli.model.few_classes:  # top-5 says nothing about so few classes
         metrics = {key: value for key, value in metrics.items() if not key.endswith("_top5")}
     refuse_not_finite(metrics, f"test of {checkpoint}")
@@ -164,8 +165,7 @@ def _measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
 
 def _tested(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
     cli.trainer.test(cli.model, cli.datamodule, ckpt_path=checkpoint, verbose=False)
-    measured = {key: float(value) for key, value in cli.trainer.callback_metrics.items() if key.startswith("test/")}
-    return measured | cli.predictions.group_accuracy(cli.datamodule.class_groups)
+    return metrics_of(cli.trainer, "test/") | cli.predictions.group_accuracy(cli.datamodule.class_groups)
 
 
 def _write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], seconds: float) -> None:

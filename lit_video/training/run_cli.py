@@ -69,16 +69,16 @@ class RunCLI(VideoCLI):
             facts = self.facts | ({"commit": self.record.identity.commit} if self.record else {})
             self.logger = RowLogger(self.run_dir, facts, self.resolved(), self.run.row, table.title)
             kwargs["logger"] = self.logger
-        kwargs["callbacks"] = [
-            *[*given, self.timer, ReportBroken(self.run_dir), self.global_batch],
-            *([] if quick else [Curve(self.run_dir), self.predictions]),
-            *[Progress(name, None if quick else self.run_dir), ExactResumption(), *self._guards()],
-            *([LearningRateMonitor("step")] if self.logger else []),
-            TrackRow(self.logger, settings.log_every_n_steps),
-        ]
-        tf32 = self.config.float32_products == "tf32"
-        torch.set_float32_matmul_precision("high" if tf32 else "highest")
-        torch.backends.cudnn.allow_tf32 = tf32  # convolutions; PyTorch's default is to round
+        kept: list[Callback] = [Progress(name)]
+        if not quick:
+            kept = [Curve(self.run_dir), self.predictions, Progress(name, self.run_dir)]
+        own = [self.timer, ReportBroken(self.run_dir), self.global_batch, *kept, ExactResumption(), *self._guards()]
+        if self.logger:
+            own.append(LearningRateMonitor("step"))
+        kwargs["callbacks"] = [*given, *own, TrackRow(self.logger, settings.log_every_n_steps)]
+        products = self.config.float32_products
+        torch.set_float32_matmul_precision({"exact": "highest", "tf32": "high"}[products])
+        torch.backends.cudnn.allow_tf32 = products == "tf32"  # convolutions; PyTorch's default is to round
         trainer = super().instantiate_trainer(**kwargs)
         keep_handlers(trainer)
         trainer.accumulate_grad_batches = accumulation(
@@ -107,4 +107,4 @@ def refuse_searches(callbacks: Any) -> None:
 
 def as_list(given: Any) -> list[Any]:
     """Return a list from a Lightning setting that may be one value, several or none."""
-    return list(given) if isinstance(given, list | tuple) else [given] if given else []
+    return list(given) if isinstance(given, list | tuple) else list(filter(None, [given]))

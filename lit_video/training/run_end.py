@@ -36,11 +36,7 @@ def leave(run_dir: Path, status: int, line: str, step: int = 0, steps: int = 0) 
 
 
 def keep_handlers(trainer: Trainer) -> None:
-    """Keep a trainer from replacing our signal handlers.
-
-    Lightning's SIGTERM handler starts a collective at an arbitrary point, and the processes hang; its Slurm handler
-    saves and requeues by itself.
-    """
+    """Keep a trainer from replacing our signal handlers: with Lightning's, processes hang (docs/architecture.md)."""
     trainer._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
 
 
@@ -55,12 +51,7 @@ def write_end(run_dir: Path, state: State, message: str, step: int = 0, steps: i
 
 @contextmanager
 def failures() -> Iterator[None]:
-    """Report a broken video, a killed process or full memory in one line.
-
-    Raises:
-        UserError: a video cannot be read.
-        RunFailed: a process of the run died, memory is full, or a setting of the trainer proves wrong.
-    """
+    """Report a broken video, a killed process or full memory in one line."""
     try:
         yield
     except DecodeError as error:  # a worker's error includes its traceback, with the reason in the last line
@@ -72,8 +63,7 @@ def failures() -> Iterator[None]:
         if type(error).__module__.startswith(("torch._dynamo", "torch._inductor")):
             reason = str(getattr(error, "inner_exception", error)).strip().splitlines()[0]
             raise RunFailed(f"compile: {reason}; run it without --compile") from error
-        found = (re.search(pattern, f"{type(error).__name__}: {error}", re.IGNORECASE) for pattern in KNOWN)
-        for match, meaning in zip(found, KNOWN.values(), strict=True):
-            if match:
+        for pattern, meaning in KNOWN.items():
+            if match := re.search(pattern, f"{type(error).__name__}: {error}", re.IGNORECASE):
                 raise RunFailed(meaning.format(match[0])) from error
         raise

@@ -6,6 +6,7 @@ import os
 import shlex
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from lit_video.runs.identity import lasting_settings, plain_settings
 from lit_video.tables.table import Row
 from lit_video.training.callbacks.checkpoints import Stopped
 from lit_video.utils.stop_signals import DONE, FAILED
-from lit_video.utils.wandb_login import first_line, project, why_offline
+from lit_video.utils.text import first_line
+from lit_video.utils.wandb_login import project, why_offline
 from lit_video.video.seeding import digest
 
 # Slurm lets a job stop in 30 s; W&B's defaults are 90 s to start and no limit to finish.
@@ -39,7 +41,7 @@ class RowLogger(WandbLogger):
         os.environ |= LIMITS | os.environ | dict.fromkeys(("WANDB_DATA_DIR", "WANDB_CACHE_DIR"), str(self.folder))
         groups = {name: config.get(name) or {} for name in ("trainer", "data", "model")}
         facts = plain_settings(groups) | facts | {"label": row.label, "title": title}  # facts replace settings (views)
-        table, scale, name, seed = (str(facts[key]) for key in ("table", "scale", "row", "seed"))
+        table, scale, name, seed = map(str, itemgetter("table", "scale", "row", "seed")(facts))
         lasting = digest(str(sorted(lasting_settings(config).items()))) % 16**6
         own_id = f"{table}-{scale}-{name}-seed{seed}-{lasting:06x}"
         reason = why_offline()

@@ -41,17 +41,17 @@ class Row:
             raise self.error(column, "is empty; fill it in, or delete the row")
         return self.cells[column]
 
-    def whole(self, column: str, below: int | None = None) -> int:
-        """Return an integer from 0, and below a limit if there is one."""
+    def whole(self, column: str, below: int = 10**9) -> int:
+        """Return an integer from 0, and below a limit."""
         text = self.text(column)
-        if not text.isdecimal() or (below is not None and int(text) >= below):
-            top = "" if below is None else f" to {below - 1}"
-            raise self.error(column, f"is {text!r}, expected a whole number from 0{top}")
+        if not text.isdecimal() or int(text) >= below:
+            raise self.error(column, f"is {text!r}, expected a whole number from 0 to {below - 1}")
         return int(text)
 
     def member(self, column: str, numbers: Mapping[str, int], name: str | None = None) -> int:
         """Return the class number of a cell, or of a name made from it."""
-        name = self.text(column) if name is None else name
+        if name is None:
+            name = self.text(column)
         if name not in numbers:
             first, near = ", ".join(list(numbers)[:3]), did_you_mean(name, numbers)
             raise self.error(column, f"{name!r} is none of the {len(numbers)} classes ({first}, ...){near}; correct it")
@@ -163,9 +163,9 @@ def read_table(
     rows = [_row(f"{key}: {path}, line {number}", header, least, cells) for number, cells in lines]
     if unique:
         refuse_repeats(rows, unique)
-    strange = [row for row in rows if files and _NO_UTF8.search("".join(row.cells.values()))]
-    if not all(_NO_UTF8.search(row.cells[files or ""]) for row in strange):
-        read_text(key, path)  # more than file names is no UTF-8: refuse the file
+    for row in rows:
+        if files and _NO_UTF8.search("".join(row.cells.values())) and not _NO_UTF8.search(row.cells[files]):
+            read_text(key, path)  # more than file names is no UTF-8: refuse the file
     return rows
 
 
@@ -183,8 +183,9 @@ def like_times(names: Iterable[str]) -> list[str]:
 def refuse_repeats(rows: Iterable[Row], column: str, identity: Callable[[Row], object] | None = None) -> None:
     """Refuse two rows with the same cell in the column, or with the same result of ``identity``."""
     seen: dict[object, Row] = {}
+    same = identity or (lambda row: row.cells[column])
     for row in rows:
-        other = seen.setdefault(identity(row) if identity else row.cells[column], row)
+        other = seen.setdefault(same(row), row)
         if other is not row:
             line = other.where.rpartition(", ")[2]
             raise row.error(column, f"{row.cells[column]} is there already, at {line}; delete one")
@@ -207,22 +208,22 @@ def numbered(rows: Sequence[Row], columns: tuple[str, str], count: int, path: Pa
     """Return ``count`` class names sorted by number (from ``first``); ``columns`` hold number and name."""
     number, name = columns
     refuse_repeats(rows, number, lambda row: row.whole(number, first + count))
-    return exactly(count, [row.text(name) for row in sorted(rows, key=lambda row: row.whole(number))], path)
+    ordered = sorted(rows, key=lambda row: row.whole(number))
+    return exactly(count, [row.text(name) for row in ordered], path)
 
 
 def _lines(key: str, path: Path, delimiter: str | None, any_bytes: bool) -> list[tuple[int, list[str]]]:
     """Return line number and cells of every line that is not blank."""
-    text = read_text(key, path, "surrogateescape" if any_bytes else "strict")
-    text = read_text(key, path) if "\0" in text else text  # UTF-16
-    start = _QUOTED.sub("", text.lstrip().split("\n", 1)[0])
-    marks = [mark for mark in "\t,;" if mark in start] or [" "]
-    if len(marks) > 1:  # text may hold the others: the separator is in most lines
-        marks.sort(key=lambda mark: -sum(mark in line for line in text.split("\n")))
-    reader = csv.reader(
-        io.StringIO(text, newline=""), delimiter=delimiter or marks[0], skipinitialspace=True, strict=True
-    )
+    text = read_text(key, path, "surrogateescape")
+    if "\0" in text or not any_bytes:  # UTF-16 has zeros
+        text = read_text(key, path)
+    start, lines = _QUOTED.sub("", text.lstrip().split("\n", 1)[0]), text.split("\n")
+    marks = sorted(set("\t,;").intersection(start)) or [" "]
+    # text may hold the others: the separator is in most lines
+    mark = delimiter or max(marks, key=lambda mark: sum(mark in line for line in lines))
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, skipinitialspace=True, strict=True)
     try:
-        rows = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
+        rows = [(reader.line_num, list(map(str.strip, cells))) for cells in reader]
     except csv.Error as error:
         raise UserError(f"{key}: {path}, line {reader.line_num}: {error}; correct the quotes") from None
     return [(number, cells) for number, cells in rows if any(cells)]

@@ -1,6 +1,7 @@
 """Classes of one task or of several: their logits, labels and probabilities."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -11,9 +12,16 @@ Classes = int | dict[str, int]
 IGNORED = -100  # F.cross_entropy's default ignore_index
 
 
+def by_task(classes: Any) -> dict[str, Any]:
+    """Return each task's number of classes, or their names, by the task's name; a single task's name is empty."""
+    if isinstance(classes, dict) or classes is None:
+        return classes or {}
+    return {"": classes}
+
+
 def outputs(classes: Classes) -> int:
     """Return the number of logits for these classes; the heads of several tasks are one linear layer."""
-    return sum(classes.values()) if isinstance(classes, dict) else classes
+    return sum(by_task(classes).values())
 
 
 def per_task(x: Tensor, classes: Classes | None) -> Sequence[Tensor]:
@@ -25,7 +33,10 @@ def per_task(x: Tensor, classes: Classes | None) -> Sequence[Tensor]:
 
 def class_numbers(target: Tensor, classes: Classes | None) -> Tensor:
     """Return class numbers ``(tasks, b)``: as given, or the argmax of logits or soft labels."""
-    return torch.stack([x.argmax(1) if x.is_floating_point() else x for x in per_task(target, classes)])
+    numbers = per_task(target, classes)
+    if target.is_floating_point():
+        numbers = [x.argmax(1) for x in numbers]
+    return torch.stack(tuple(numbers))
 
 
 def soft_labels(labels: Tensor, classes: Classes, smoothing: float) -> Tensor:
@@ -35,15 +46,11 @@ def soft_labels(labels: Tensor, classes: Classes, smoothing: float) -> Tensor:
     """
     if labels.ndim == 2 and not isinstance(classes, dict):
         return labels.float().where(labels < 0, labels * (1 - smoothing) + smoothing / classes)
-    counts = classes.values() if isinstance(classes, dict) else (classes,)
-    shares = zip(per_task(labels, classes), counts, strict=True)
-    return torch.cat([smooth(label, count, smoothing) for label, count in shares], dim=1)
+    tasks = zip(per_task(labels, classes), by_task(classes).values(), strict=True)
+    return torch.cat([smooth(label, count, smoothing) for label, count in tasks], dim=1)
 
 
 def smooth(labels: Tensor, classes: int, smoothing: float) -> Tensor:
-    """Smooth class numbers ``(b,)`` to probabilities ``(b, classes)``: one-hot * (1 - smoothing) + smoothing / classes.
-
-    Rows of ``IGNORED`` labels are zero and add no loss.
-    """
-    valid = (labels != IGNORED)[:, None]
+    """Smooth class numbers ``(b,)`` to probabilities ``(b, classes)``; the share ``smoothing`` is uniform."""
+    valid = (labels != IGNORED)[:, None]  # rows of other labels are zero and add no loss
     return (F.one_hot(labels.clamp(min=0), classes) * (1 - smoothing) + smoothing / classes) * valid

@@ -9,10 +9,11 @@ PerChannel = float | tuple[float, float, float]  # one for all channels, or red,
 
 def height_and_width(size: int | Sequence[int]) -> tuple[int, int]:
     """Return height and width in pixels; lists are accepted, because files turn tuples into lists."""
-    sides = (size, size) if isinstance(size, int) else tuple(size)
-    if len(sides) != 2 or min(sides) < 1:
-        raise ValueError(f"image_size is {size}, expected at least 1, or height and width of at least 1")
-    return sides[0], sides[1]
+    if isinstance(size, int):
+        size = size, size
+    if len(size) != 2 or min(size) < 1:
+        raise ValueError(f"image_size is {size}, expected height and width of at least 1 pixel")
+    return size[0], size[1]
 
 
 def as_setting(size: int | Sequence[int]) -> ImageSize:
@@ -38,6 +39,11 @@ def in_words(size: int | Sequence[int]) -> str:
     """Return a size in words, height first: ``224 x 224``."""
     height, width = height_and_width(size)
     return f"{height} x {width}"
+
+
+def evenly(i: int, count: int) -> Fraction:
+    """Return the i-th of ``count`` evenly spaced positions from 0 to 1; a single one is central."""
+    return Fraction(i, count - 1) if count > 1 else Fraction(1, 2)
 
 
 def uniform_frames(frames: int, sampled: int) -> list[int]:

@@ -16,10 +16,7 @@ from lit_video.errors import OptionError
 
 
 def commit() -> str:
-    """Return the commit of the running code, with ``+changes`` if the working tree differs.
-
-    Outside a checkout (only files were copied): ``$LIT_VIDEO_COMMIT``, or ``unknown``.
-    """
+    """Return the commit of the code, ``+changes`` if files differ; ``$LIT_VIDEO_COMMIT`` or ``unknown`` without git."""
     command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--abbrev=12", "--dirty=+changes"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
@@ -31,16 +28,20 @@ def choose_device(name: str | None) -> torch.device:
     """Return the named device, else the best available one."""
     if name == "cuda" and not torch.cuda.is_available():
         raise OptionError("device cuda", "PyTorch finds no GPU here; leave the flag out")
-    return torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
+    if name is None and torch.cuda.is_available():
+        name = "cuda"
+    return torch.device(name or "cpu")
 
 
 def device_name(device: torch.device | str) -> str:
     """Return a GPU's name, or the processor's."""
     if torch.device(device).type == "cuda":
         return torch.cuda.get_device_name(device)
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
-    names = [line.partition(": ")[2] for line in lines if line.startswith("model name")]
-    return f"{names[0]}, {torch.get_num_threads()} threads" if names else platform.processor()
+    with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as lines:  # Linux
+        for line in lines:
+            if line.startswith("model name"):
+                return f"{line.partition(': ')[2].strip()}, {torch.get_num_threads()} threads"
+    return platform.processor()
 
 
 def seconds(

@@ -15,10 +15,11 @@ def content_of(figure: Figure, form: str = "png", **options: Any) -> bytes:
     content = io.BytesIO()
     for text in figure.findobj(Text):
         text.set_text(drawable(text.get_text()))
-    metadata = dict.fromkeys(("Creator", "Date", "Format", "Type")) if form == "svg" else None
+    if form == "svg":
+        options["metadata"] = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     svg: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "lit_video", "font.sans-serif": ["DejaVu Sans"]}
     with matplotlib.rc_context(svg):
-        figure.savefig(content, format=form, dpi=150, metadata=metadata, **options)
+        figure.savefig(content, format=form, dpi=150, **options)
     return content.getvalue()
 
 

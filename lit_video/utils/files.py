@@ -16,9 +16,10 @@ TABLES = (".csv", ".tsv", ".txt")
 PICTURES = {".jpg", ".jpeg", ".png"}
 COMMON = (".mp4", ".webm", ".mkv", ".avi", ".mov", ".m4v")  # endings of most videos
 # other endings that FFmpeg reads as video; raw frames (.yuv) carry no size and are excluded
-_RARE = """3g2 3gp apng asf dav dif divx dv f4v flv gif h261 h263 264 h264 265 h265 hevc ismv ivf m1v m2ts m2v mj2 mjpeg
-mjpg mk3d mpe mpeg mpg mpv mts mxf nut obu ogv qt rm rmvb tod trp ts vc1 vob wmv wtv y4m"""
-_VIDEOS = {*COMMON, *(f".{name}" for name in _RARE.split())}
+_RARE = """.3g2 .3gp .apng .asf .dav .dif .divx .dv .f4v .flv .gif .h261 .h263 .264 .h264 .265 .h265 .hevc .ismv .ivf
+.m1v .m2ts .m2v .mj2 .mjpeg .mjpg .mk3d .mpe .mpeg .mpg .mpv .mts .mxf .nut .obu .ogv .qt .rm .rmvb .tod .trp .ts .vc1
+.vob .wmv .wtv .y4m"""
+_VIDEOS = {*COMMON, *_RARE.split()}
 
 
 def is_video(name: str | Path) -> bool:
@@ -40,7 +41,7 @@ def write_bytes(path: Path, content: bytes, shared: bool = False) -> None:
     if path.is_relative_to("/dev") or (path.exists() and not path.is_file()):
         path.write_bytes(content)
         return
-    part = path.with_name(f".{path.name}{uuid4().hex if shared else ''}.part")
+    part = path.with_name(f".{path.name}{uuid4().hex * shared}.part")
     with part.open("wb") as file:
         file.write(content)
         file.flush()
@@ -56,10 +57,7 @@ def write_table(path: Path, rows: Iterable[Sequence[object]]) -> None:
 
 
 def read_whole(path: Path, read: Callable[[], T], then: str) -> T | None:
-    """Read one of our own files by ``read``; ``None`` if there is no such file.
-
-    ``read`` opens and parses the file. Its errors are reported as damage, with the advice ``then``.
-    """
+    """Read one of our own files by ``read``, ``None`` if absent; report errors as damage, with the advice ``then``."""
     try:
         return read()
     except FileNotFoundError:
@@ -67,8 +65,8 @@ def read_whole(path: Path, read: Callable[[], T], then: str) -> T | None:
     except UserError:
         raise
     except Exception as error:
-        reason = f"no {error}" if isinstance(error, KeyError) else str(error).partition("\n")[0][:100]
-        raise UserError(f"{path} is damaged ({reason or type(error).__name__}): {then}") from None
+        reason = f"{type(error).__name__}: {error}".partition("\n")[0][:100]
+        raise UserError(f"{path} is damaged ({reason}): {then}") from None
 
 
 def files_below(folder: Path) -> Iterator[Path]:
@@ -80,8 +78,12 @@ def files_below(folder: Path) -> Iterator[Path]:
             folders.clear()
             continue
         seen.add(real)
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield from (Path(place) / name for name in sorted(names) if not name.startswith("."))
+        folders[:] = _visible(folders)
+        yield from map(Path(place).joinpath, _visible(names))
+
+
+def _visible(names: list[str]) -> list[str]:
+    return sorted(name for name in names if not name.startswith("."))
 
 
 def data_folder(given: str | None = None) -> Path:
@@ -92,4 +94,5 @@ def data_folder(given: str | None = None) -> Path:
 def data_root(given: str) -> Path:
     """Return the absolute folder of a data set; ``$LIT_VIDEO_DATA/NAME`` lies in :func:`data_folder`."""
     variable, _, name = given.partition("/")
-    return (data_folder() / name if variable == "$LIT_VIDEO_DATA" else Path(given).expanduser()).absolute()
+    folder = data_folder() / name if variable == "$LIT_VIDEO_DATA" else Path(given).expanduser()
+    return folder.absolute()

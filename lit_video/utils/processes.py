@@ -24,7 +24,8 @@ def usable_cores() -> int:
 
 def first_process() -> bool:
     """Return whether this is a run's only process, or rank 0."""
-    return all(os.environ.get(name, "0") == "0" for name in ("RANK", "LOCAL_RANK", "SLURM_PROCID"))
+    ranks = map(os.environ.get, ("RANK", "LOCAL_RANK", "SLURM_PROCID"))
+    return {*ranks} <= {None, "0"}
 
 
 def started_by_lightning() -> bool:
@@ -34,8 +35,8 @@ def started_by_lightning() -> bool:
 
 def started_together() -> bool:
     """Return whether torchrun or Slurm started this process as one of several."""
-    several = [os.environ.get(name, "1") != "1" for name in ("WORLD_SIZE", "SLURM_NTASKS")]
-    return any(several) and not started_by_lightning()
+    sizes = map(os.environ.get, ("WORLD_SIZE", "SLURM_NTASKS"))
+    return not {*sizes} <= {None, "1"} and not started_by_lightning()
 
 
 def end_with(parent: int, number: signal.Signals = signal.SIGKILL) -> None:
@@ -86,16 +87,13 @@ def job_name() -> str:
 
 
 def requeue() -> str:
-    """Requeue the Slurm job, which ends it; return a message.
-
-    Do nothing outside Slurm, or with ``LIT_VIDEO_REQUEUE=0`` (for launchers that requeue).
-    """
+    """Requeue the Slurm job, which ends it, unless ``LIT_VIDEO_REQUEUE=0`` (launchers that requeue); return a line."""
     job = job_name()
     if not job or os.environ.get("LIT_VIDEO_REQUEUE") == "0":
         return ""
     try:
-        done = subprocess.run(["scontrol", "requeue", job], capture_output=True, text=True, timeout=30)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"job {job} is not requeued: {error}"
-    reason = done.stderr.strip()
-    return f"job {job} is not requeued: {reason}" if done.returncode else f"job {job} is requeued"
+        subprocess.run(["scontrol", "requeue", job], capture_output=True, text=True, timeout=30, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        reason = getattr(error, "stderr", None) or error
+        return f"job {job} is not requeued: {str(reason).strip()}"
+    return f"job {job} is requeued"

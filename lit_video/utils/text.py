@@ -14,15 +14,22 @@ def time_left(seconds: float) -> str:
 
 def plural(number: float, noun: str) -> str:
     """Return a number with its noun: ``1 video``, ``2 videos``, ``0.5 minutes``."""
-    return f"{number if isinstance(number, int) else f'{number:g}'} {noun}{'s' * (number != 1)}"
+    return f"{number:.9g} {noun}{'s' * (number != 1)}"
 
 
 def natural(text: str) -> tuple[list[str | int], str]:
     """Return a key that sorts names by the numbers in them: ``10`` after ``2``, ``order13`` after ``order5``."""
-    sign = -1 if re.fullmatch(r"-\d+(\.\d*)?", text) else 1
-    parts: list[str | int] = [*re.split(r"(\d+)", text[1:] if sign < 0 else text)]
+    sign, unsigned = 1, text
+    if re.fullmatch(r"-\d+(\.\d*)?", text):
+        sign, unsigned = -1, text[1:]
+    parts: list[str | int] = [*re.split(r"(\d+)", unsigned)]
     parts[1::2] = [sign * int(number) for number in parts[1::2]]
     return parts, text
+
+
+def first_line(error: object) -> str:
+    """Return the first line of an error, or its kind where it has no message."""
+    return (str(error) or type(error).__name__).splitlines()[0]
 
 
 def to_bytes(text: str) -> bytes:
@@ -58,15 +65,19 @@ def text_table(title: str, header: list[str], body: list[list[str]]) -> str:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    table = RichTable(title=Text(printable(title)) if title else None, title_justify="left")  # names are no markup
-    for i, name in enumerate(header):
-        table.add_column(Text(printable(name)), justify="right" if i else "left", no_wrap=True)
+    def plain(text: str) -> Text:
+        return Text(printable(text))  # names are no markup
+
+    table = RichTable(title=plain(title), title_justify="left")
+    for name in header:
+        table.add_column(plain(name), justify="right", no_wrap=True)
+    table.columns[0].justify = "left"
     for cells in body:
-        table.add_row(*(Text(printable(cell)) for cell in cells))
+        table.add_row(*map(plain, cells))
     console = Console(width=10**5)
     with console.capture() as capture:
         console.print(table)
-    return "\n".join(line.rstrip() for line in capture.get().rstrip().splitlines())
+    return "\n".join(map(str.rstrip, capture.get().rstrip().splitlines()))
 
 
 def printable(text: str) -> str:
@@ -81,5 +92,5 @@ def as_markdown(text: str) -> str:
 
 def markdown_lines(header: list[str], body: list[list[str]], numbers: bool = True) -> str:
     """Return a table in Markdown without its title, ``numbers`` to the right."""
-    rule = ["---"] + ["---:" if numbers else "---"] * (len(header) - 1)
+    rule = ["---", *["---" + ":" * numbers] * (len(header) - 1)]
     return "\n".join("| " + " | ".join(map(as_markdown, cells)) + " |" for cells in [header, rule, *body])

@@ -5,6 +5,8 @@ import os
 from urllib.error import HTTPError
 from urllib.request import build_opener
 
+from lit_video.utils.text import first_line
+
 
 def server() -> str:
     """Return the address of the W&B server."""
@@ -39,8 +41,3 @@ def why_offline() -> str | None:
     except Exception as error:  # no network, a bad address, a proxy's refusal
         return f"{server()} cannot be reached ({first_line(getattr(error, 'reason', error))})"
     return None
-
-
-def first_line(error: object) -> str:
-    """Return the first line of an error, or its kind where it has no message."""
-    return (str(error) or type(error).__name__).splitlines()[0]

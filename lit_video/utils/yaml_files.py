@@ -16,9 +16,10 @@ except ImportError:  # PyYAML was built without it
     from yaml import SafeLoader  # type: ignore[assignment]
 
 
-_PACKAGE = Path(__file__).parents[1].resolve()
 # inside the package in a wheel (setup.py), beside it in a clone
-EXPERIMENTS = (_PACKAGE if (_PACKAGE / "experiments").is_dir() else _PACKAGE.parent) / "experiments"
+EXPERIMENTS = Path(__file__).resolve().parents[1] / "experiments"
+if not EXPERIMENTS.is_dir():
+    EXPERIMENTS = EXPERIMENTS.parents[1] / "experiments"
 
 
 def find_config(given: str | Path) -> Path:
@@ -30,18 +31,23 @@ def find_config(given: str | Path) -> Path:
     shipped = {file.relative_to(EXPERIMENTS).with_suffix("").as_posix(): file for file in EXPERIMENTS.rglob("*.yaml")}
     if name in shipped:
         return shipped[name]
-    beside = [str(other) for other in path.parent.glob("*.yaml")] if path.suffix or len(path.parts) > 2 else []
-    near = did_you_mean(str(path), beside) or did_you_mean(name, shipped)
+    near = _near_file(path) or did_you_mean(name, shipped)
     raise UserError(f"{path}: no such file, and no experiment has this name{near}")
+
+
+def _near_file(path: Path) -> str:
+    """Name the YAML file beside an absent one whose name is nearest."""
+    return did_you_mean(str(path), map(str, path.parent.glob("*.yaml")))
 
 
 def find_experiments(given: str | Path = "experiments") -> Path:
     """Return a folder of tables; ``experiments`` is the package's if the working directory has none."""
     path = Path(given)
-    default = path == Path("experiments")
-    if not default and not path.is_dir():
+    if path == Path("experiments") and not any(path.glob("*.yaml")):
+        return EXPERIMENTS
+    if not path.is_dir():
         raise UserError(f"--experiments {path}: no such folder")
-    return EXPERIMENTS if default and not any(path.glob("*.yaml")) else path
+    return path
 
 
 class _StrictLoader(SafeLoader):
@@ -70,14 +76,14 @@ def read_yaml(path: Path) -> dict[str, Any]:
     try:
         content = _parse(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, IsADirectoryError):
-        beside = [str(other) for other in path.parent.glob("*.yaml")] if path.parent.is_dir() else []
-        raise UserError(f"{path}: no such file{did_you_mean(str(path), beside)}") from None
+        raise UserError(f"{path}: no such file{_near_file(path)}") from None
     except UnicodeDecodeError:
         raise UserError(f"{path}: not a text file") from None
+    except yaml.MarkedYAMLError as error:
+        assert error.problem_mark is not None
+        raise UserError(f"{path}, line {error.problem_mark.line + 1}: {error.problem}") from None
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that does not exist
-        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
-        line = f", line {mark.line + 1}" if mark else ""
-        raise UserError(f"{path}{line}: {problem or str(error).splitlines()[0]}") from None
+        raise UserError(f"{path}: {str(error).splitlines()[0]}") from None
     if not isinstance(content, dict):
         raise UserError(f"{path}: expected keys and values (trainer, data, model, table)")
     return deepcopy(content)

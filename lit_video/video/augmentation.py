@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from math import inf
 from typing import Any, Literal
 
@@ -16,14 +17,7 @@ from torchvision.transforms import InterpolationMode, v2
 from torchvision.transforms.v2 import functional as F
 
 from lit_video.utils.clip_shape import ImageSize, height_and_width
-from lit_video.video.crops import (
-    Box,
-    even_boxes,
-    multiscale_boxes,
-    random_box,
-    short_side_size,
-    uniform_crop,
-)
+from lit_video.video.crops import Box, even_boxes, multiscale_boxes, random_box, short_side_size, uniform_crop
 from lit_video.video.decoding import Frames
 
 Policy = Literal["none", "auto", "rand", "timm-v0", "vivit-rand-15", "vivit-rand-20"]
@@ -39,13 +33,15 @@ VIVIT_MAGNITUDES = {"vivit-rand-15": 15, "vivit-rand-20": 20}  # Table 7: 15 for
 XVIT_SHORT_SIDE = (0.9 * 256 / 224, 1.3 * 256 / 224)  # X-ViT, section 4.1
 # default ranges of the short side, as multiples of the clip's short side, by kind of crop
 SHORT_SIDES = {"scale": XVIT_SHORT_SIDE, "stretch": XVIT_SHORT_SIDE, "most": (1, 8 / 7), "whole": (1, 1.2 * 8 / 7)}
+SHORT_SIDES["multiscale"] = (1, 1)
 
 
 def timm_v0() -> ImageOp:
     """Build timm's AutoAugment ``v0`` with translations of up to 100 pixels, as in X-ViT's release."""
     augment: Any = auto_augment_transform("v0", {"translate_const": 100, "img_mean": (GREY,) * 3})
-    for op in (op for pair in augment.policy for op in pair if op.name == "Posterize"):
-        op.aug_fn = posterize
+    for op in chain(*augment.policy):
+        if op.name == "Posterize":
+            op.aug_fn = posterize
     return augment
 
 
@@ -117,10 +113,7 @@ def cutout(frames: Frames, half: float) -> Frames:
 
 
 def change_colours(clip: Tensor) -> Tensor:
-    """Change brightness, saturation, contrast and hue alike in all frames: uint8 ``(t, 3, height, width)`` -> same.
-
-    Strengths are those of DMVR, ViViT's loader (``color_default_augm``), but DMVR scales saturation in HSV.
-    """
+    """Change the colours of uint8 ``(t, 3, height, width)`` alike in all frames, by DMVR's ``color_default_augm``."""
     pixels = clip / 255 + random.uniform(-32, 32) / 255
     pixels = F.adjust_saturation(pixels.clamp(0, 1), random.uniform(0.6, 1.4))
     mean = pixels.mean((-2, -1), keepdim=True)
@@ -182,20 +175,21 @@ class TrainingView:
     def __init__(self, augmentation: Augmentation, size: ImageSize) -> None:
         self.augmentation = augmentation
         self.size = height_and_width(size)
-        self.before = timm_v0() if augmentation.policy == "timm-v0" else None
+        self.before: ClipOp = np.asarray
+        if augmentation.policy == "timm-v0":
+            self.before = partial(for_clip, timm_v0())
         self.policy = clip_policy(augmentation.policy)
         side = min(self.size)
-        given = None if augmentation.crop in ("most", "multiscale") else augmentation.short_side
-        low, high = given or [side * share for share in SHORT_SIDES.get(augmentation.crop, (1, 1))]
+        low, high = np.multiply(side, SHORT_SIDES[augmentation.crop]).tolist()
+        if augmentation.short_side and augmentation.crop not in ("most", "multiscale"):
+            low, high = augmentation.short_side
         if low < side:
             raise ValueError(f"augmentation.short_side begins at {low:g}, below the clip's {side} pixels")
         self.shares = (low / side, high / side)
 
     def __call__(self, frames: Frames) -> Tensor:
         """Augment a clip with draws from the global streams of ``random`` and ``torch``."""
-        if self.before is not None:
-            frames = for_clip(self.before, frames)
-        clip = resized_crop(frames, self.box(*frames.shape[1:3]), self.size)
+        clip = resized_crop(self.before(frames), self.box(*frames.shape[1:3]), self.size)
         if random.random() < self.augmentation.flip:
             clip = F.horizontal_flip(clip)
         clip = self.policy(clip)
@@ -207,12 +201,15 @@ class TrainingView:
 
     def box(self, height: int, width: int) -> Box:
         """Draw the crop of frames of this size."""
-        if self.augmentation.crop == "multiscale":
-            return random.choice(multiscale_boxes(height, width, self.size))
-        shape = (height, width) if self.augmentation.crop == "whole" else self.size
-        share = self._share()
-        across = self._share() if self.augmentation.crop == "stretch" else share
-        return random_box(height, width, (share, across), shape)
+        crop, shape = self.augmentation.crop, self.size
+        if crop == "multiscale":
+            return random.choice(multiscale_boxes(height, width, shape))
+        if crop == "whole":
+            shape = height, width
+        down = across = self._share()
+        if crop == "stretch":
+            across = self._share()
+        return random_box(height, width, (down, across), shape)
 
     def _share(self) -> float:
         low, high = self.shares
@@ -284,7 +281,8 @@ class ReleasedViews(EvaluationViews):
         return torch.stack([clip[..., y : y + self.side, x : x + self.side] for y, x in self._corners(height, width)])
 
     def _corners(self, height: int, width: int) -> list[tuple[int, int]]:
-        return [uniform_crop(height, width, self.side, i) for i in ((1,) if self.crops == 1 else (0, 1, 2))]
+        crops = [uniform_crop(height, width, self.side, i) for i in range(3)]
+        return {1: crops[1:2], 3: crops}[self.crops]
 
 
 VIEWS = {"even": EvaluationViews, "released": ReleasedViews, "whole": WholeViews}

@@ -9,7 +9,7 @@ from einops import rearrange, repeat
 from torch import Tensor
 
 from lit_video.errors import UserError
-from lit_video.utils.classes import IGNORED, Classes, outputs, soft_labels
+from lit_video.utils.classes import IGNORED, Classes, by_task, outputs, soft_labels
 from lit_video.utils.clip_shape import PerChannel, of_channels
 from lit_video.video.augmentation import Augmentation
 from lit_video.video.crops import Box
@@ -40,21 +40,22 @@ def as_batch(given: Any, numbers: Callable[[Tensor], Tensor], labelled: bool = T
     Unless ``labelled``, clips may come alone, and ``target`` is -100.
     """
     found = _named(given)
-    needed = {"clip", "target"} if labelled else {"clip"}
-    names = [name for name in Batch.__annotations__ if name in needed or (name in found and name != "target")]
-    for name in names:
+    names = {"clip"} | found.keys() & {"video", "view"}
+    if labelled:
+        names.add("target")
+    for name in sorted(names):
         if not isinstance(found.get(name), Tensor):
-            kind = f"is a {type(found[name]).__name__}" if name in found else f"is not among {', '.join(found)}"
             expected = "a batch is (clip, class), or a mapping of tensors with clip and target"
-            raise UserError(f"{expected}, and video and view if clips share videos; {name} {kind}")
+            kind = f"{name} is a {type(found.get(name)).__name__} (given: {', '.join(found)})"
+            raise UserError(f"{expected}, and video and view if clips share videos; {kind}")
     clip = found["clip"]
     if (clip.ndim != 5 and not features) or not clip.is_floating_point():
         raise UserError(f"clip is {_kind(clip)}, expected normalised float values (b, 3, t, height, width)")
     index = torch.arange(len(clip), device=clip.device)
-    each = index if {"video", "view"} <= found.keys() else numbers(index)
-    unknown = {"target": torch.full_like(index, IGNORED), "video": each, "view": each}
-    batch: Any = unknown | {name: found[name] for name in names}
-    return batch
+    batch: Any = {"target": torch.full_like(index, IGNORED)}
+    if not {"video", "view"} <= names:
+        batch |= dict.fromkeys(("video", "view"), numbers(index))
+    return batch | {name: found[name] for name in names}
 
 
 def _named(given: Any) -> Mapping[str, Any]:
@@ -73,14 +74,22 @@ def _axes(target: Tensor, classes: Classes, several_labels: bool) -> tuple[int, 
     return (len(classes),) if isinstance(classes, dict) else ()
 
 
+def check_axes(clip: Tensor, frames: int) -> None:
+    """Refuse a clip of other axes than ``(batch, 3, frames, height, width)``; any number of frames if it is 0."""
+    if clip.ndim != 5 or clip.shape[1] != 3 or (frames and clip.shape[2] != frames):
+        expected = f"expected (batch, 3 colours, {frames or 'frames'}, height, width)"
+        raise ValueError(f"a clip is {tuple(clip.shape)}, {expected}; clip.transpose(1, 2) swaps frames and colours")
+
+
 def labelled(batch: Batch, classes: Classes, several_labels: bool, training: bool) -> Batch:
     """Check targets, and convert class numbers to int64; a clip of class -100 counts as unreadable."""
     target, soft = batch["target"], batch["target"].is_floating_point()
     if target.shape[1:] != _axes(target, classes, several_labels) or soft > (training or several_labels):
-        axes = "".join(f" {size}" for size in _axes(target.long(), classes, several_labels))
-        kind = "a one or zero for each class" if several_labels else "class numbers"
-        number = "; to predict numbers see docs/in_python.md" if soft else ""
-        raise UserError(f"target is {_kind(target)}, expected {kind} (b,{axes}) of {classes} classes{number}")
+        axes, kind = " ".join(map(str, ("b,", *_axes(target.long(), classes, several_labels)))), "class numbers"
+        if several_labels:
+            kind = "a one or zero for each class"
+        expected = f"expected {kind} ({axes}) of {classes} classes; to predict numbers see docs/in_python.md"
+        raise UserError(f"target is {_kind(target)}, {expected}")
     ignored = (target == IGNORED).reshape(len(target), -1).any(1)
     target = target if soft else target.long()
     return Batch(clip=batch["clip"], target=target, video=batch["video"].masked_fill(ignored, -1), view=batch["view"])
@@ -93,8 +102,9 @@ def check_classes(given: Any, classes: Classes, several_labels: bool) -> None:
         return
     if target.shape[1:] != _axes(target, classes, several_labels):
         return  # refused later, in the step
-    counts = [*classes.values()] if isinstance(classes, dict) else classes
-    highest = torch.tensor(2 if several_labels or target.is_floating_point() else counts) - 1
+    highest = torch.tensor(1)  # a share of a class
+    if not (several_labels or target.is_floating_point()):
+        highest = torch.tensor([*by_task(classes).values()]).squeeze() - 1
     rounding = 1e-3  # mixed probabilities add up to 1 within rounding
     wrong = ~((target > -rounding) & (target < highest + rounding) | (target == IGNORED))
     if wrong.any():
@@ -137,7 +147,7 @@ def evaluation_batch(raw: RawBatch, mean: PerChannel, std: PerChannel, channels:
     view = raw["first_view"][:, None] + torch.arange(views, device=device)
     clip, label, video = normalise(raw["clip"], mean, std, channels), raw["label"], raw["video"]
     if any(raw["broken"]):
-        broken = torch.tensor([bool(reason) for reason in raw["broken"]]).to(device, non_blocking=True)
+        broken = torch.tensor([*map(bool, raw["broken"])]).to(device, non_blocking=True)
         label = label.masked_fill(_beside(broken, label), IGNORED)
         video = video.masked_fill(broken, -1)
         by_video = rearrange(clip, "(b v) ... -> b v ...", v=views)
@@ -206,20 +216,18 @@ def erase(clip: Tensor, boxes: Tensor) -> Tensor:
     ``boxes``: ``(b, 4)``, a :class:`Box` each. All clips are erased together, in a few kernels.
     """
     top, left, height, width = boxes[:, :, None].unbind(1)
-    rows, columns = (torch.arange(size, device=clip.device) for size in clip.shape[-2:])
+    rows = torch.arange(clip.shape[-2], device=clip.device)
+    columns = torch.arange(clip.shape[-1], device=clip.device)
     down, across = (rows >= top) & (rows < top + height), (columns >= left) & (columns < left + width)
     inside = down[:, :, None] & across[:, None]
     return clip.masked_fill_(inside[:, None, None], 0)
 
 
 def draw(keys: Tensor, size: tuple[int, int], augmentation: Augmentation, seed: int) -> BatchDraws:
-    """Draw a batch's augmentation on the CPU from the seed and the samples' ``keys (b, 2)``: epoch and index.
-
-    ``size``: height and width of the clips in pixels.
-    """
+    """Draw a batch's augmentation on the CPU from the seed and the samples' ``keys (b, 2)``: epoch and index."""
     generator = torch.Generator().manual_seed(digest(seed, keys.tolist()))
-    boxes = [_erased(size, augmentation.erasing, generator) for _ in range(len(keys))]
-    return BatchDraws(torch.tensor(boxes) if any(map(any, boxes)) else None, _mixture(size, augmentation, generator))
+    boxes = torch.tensor([_erased(size, augmentation.erasing, generator) for _ in keys])
+    return BatchDraws(boxes if boxes.any() else None, _mixture(size, augmentation, generator))
 
 
 def _erased(size: tuple[int, int], probability: float, generator: torch.Generator) -> Box:
@@ -259,7 +267,8 @@ def _cutmix(size: tuple[int, int], alpha: float, generator: torch.Generator) -> 
     """
     cut = math.sqrt(1 - _beta(alpha, generator))
     centre = torch.rand(2, generator=generator).tolist()
-    (top, height), (left, width) = (_interval(n, cut, u) for n, u in zip(size, centre, strict=True))
+    top, height = _interval(size[0], cut, centre[0])
+    left, width = _interval(size[1], cut, centre[1])
     return Mixture(height * width / math.prod(size), Box(top, left, height, width))
 
 

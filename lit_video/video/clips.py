@@ -6,10 +6,11 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Literal, TypedDict
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import Dataset
@@ -22,9 +23,8 @@ from lit_video.video.decoding import (
     FrameTable,
     decode,
     decode_images,
-    frame_table,
-    image_table,
     segment,
+    video_table,
 )
 from lit_video.video.sampling import Sampling
 from lit_video.video.seeding import digest, seeded
@@ -47,11 +47,13 @@ class VideoRecord:
 
     def table(self) -> FrameTable:
         """Return the table of the whole video's frames; see :func:`~lit_video.video.decoding.decode` for errors."""
-        return frame_table(self.path) if self.fps is None else image_table(self.path, self.fps)
+        return video_table(self.path, self.fps)
 
     def decode(self, numbers: Sequence[int], decode: Decode = decode) -> Frames:
         """Return RGB frames by their number, ``(len(numbers), height, width, 3)``; ``decode`` reads video files."""
-        return (decode if self.fps is None else decode_images)(self.path, numbers)
+        if self.fps is not None:
+            decode = decode_images
+        return decode(self.path, numbers)
 
 
 def share_of(records: Sequence[VideoRecord], share: float) -> list[VideoRecord]:
@@ -121,11 +123,11 @@ class ClipDataset(Dataset[Sample]):
         record = self.records[keys[0][1] // (self.clips or 1)]
         if len(keys) > 1:
             try:
-                wanted = sorted({number for key in keys for number in self._numbers(key)})
+                wanted = sorted({*chain(*map(self._numbers, keys))})
                 table = record.table()
                 if 3 * len(wanted) * table.height * table.width <= TOGETHER:
-                    frames, index = record.decode(wanted, self.decode), {number: i for i, number in enumerate(wanted)}
-                    return [self._sample(key, lambda numbers: frames[[index[i] for i in numbers]]) for key in keys]
+                    frames = record.decode(wanted, self.decode)
+                    return [self._sample(key, lambda numbers: frames[np.searchsorted(wanted, numbers)]) for key in keys]
             except DecodeError:
                 pass
         return [self._sample(key, partial(record.decode, decode=self.decode)) for key in keys]
@@ -160,8 +162,8 @@ class ClipDataset(Dataset[Sample]):
         """Return the frame numbers of one clip of a video, in the order in which the model sees them."""
         first, table = segment(record.path, record.table(), record.start, record.end)
         long = table if self.short == "repeat" else self.sampling.long_enough(table, self.frames)
-        numbers = self.sampling.numbers(long, self.frames, clip, self.clips)
-        return reordered([first + i % table.count for i in numbers], self.order)
+        numbers = np.array(self.sampling.numbers(long, self.frames, clip, self.clips))
+        return reordered((first + numbers % table.count).tolist(), self.order)
 
 
 def _key(item: Key | int) -> Key:

@@ -5,8 +5,14 @@ from itertools import product
 from math import ceil
 from typing import NamedTuple
 
+import numpy as np
+
+from lit_video.utils.clip_shape import evenly
+
 # X-ViT's release on Kinetics, after TSN (arXiv:1608.00859): sides over those of the largest box
 MULTISCALE_SIZES = (1, 0.875, 0.75, 0.66)
+# its positions in quarters of the free space: corners, middles of edges and the centre, then the points between them
+QUARTERS = [*product((0, 2, 4), repeat=2), *product((1, 3), repeat=2)]
 
 
 class Box(NamedTuple):
@@ -27,11 +33,9 @@ def largest(height: int, width: int, shape: tuple[int, int]) -> tuple[float, flo
 
 
 def random_box(height: int, width: int, shares: tuple[float, float], shape: tuple[int, int]) -> Box:
-    """Draw the position of a box; ``shares`` are its height and width over those of the largest box of ``shape``.
-
-    Scaling the short side to 256 and cropping 224 pixels is a crop with the share 224 / 256.
-    """
-    down, right = (round(side * share) for side, share in zip(largest(height, width, shape), shares, strict=True))
+    """Draw the position of a box; ``shares`` are its height and width over those of the largest box of ``shape``."""
+    most = largest(height, width, shape)
+    down, right = round(most[0] * shares[0]), round(most[1] * shares[1])
     return Box(random.randint(0, height - down), random.randint(0, width - right), down, right)
 
 
@@ -41,25 +45,24 @@ def multiscale_boxes(height: int, width: int, size: tuple[int, int] = (224, 224)
     A box's sides are the largest box's times 1, 0.875, 0.75 or 0.66, where both factors are equal or neighbours in
     this list. A side within 2 pixels of the side in ``size`` is set to it. Some positions coincide.
     """
-    exact = [[int(most * share) for share in MULTISCALE_SIZES] for most in largest(height, width, size)]
-    rows, columns = (
-        [to if abs(side - to) < 3 else side for side in sides] for sides, to in zip(exact, size, strict=True)
-    )
-    steps = range(len(MULTISCALE_SIZES))
-    shapes = [(rows[i], columns[j]) for i in steps for j in steps if abs(i - j) <= 1]
-    # quarters of the free space: corners, middles of edges and the centre, then the points between them
-    quarters = [*product((0, 2, 4), repeat=2), *product((1, 3), repeat=2)]
-    return [Box((height - h) // 4 * i, (width - w) // 4 * j, h, w) for h, w in shapes for i, j in quarters]
+    exact = np.outer(MULTISCALE_SIZES, largest(height, width, size)).astype(int)
+    sides = np.where(np.abs(exact - size) < 3, size, exact).tolist()
+    boxes = []
+    for i, j in product(range(len(sides)), repeat=2):
+        if abs(i - j) <= 1:
+            h, w = sides[i][0], sides[j][1]
+            boxes += [Box((height - h) // 4 * y, (width - w) // 4 * x, h, w) for y, x in QUARTERS]
+    return boxes
 
 
 def even_boxes(height: int, width: int, crops: int, shape: tuple[int, int], share: float = 1.0) -> list[Box]:
     """Return boxes with ``share`` of the largest's sides, evenly spaced along the longer side, central on the other."""
     most = largest(height, width, shape)
-    down, right = (round(side * share) for side in most)
-    steps = [i / (crops - 1) for i in range(crops)] if crops > 1 else [0.5]
-    tall = most[0] < height
-    shares = [(step, 0.5) if tall else (0.5, step) for step in steps]
-    return [Box(round((height - down) * y), round((width - right) * x), down, right) for y, x in shares]
+    down, right = round(most[0] * share), round(most[1] * share)
+    steps = [float(evenly(i, crops)) for i in range(crops)]
+    if most[0] < height:
+        return [Box(round((height - down) * y), round((width - right) * 0.5), down, right) for y in steps]
+    return [Box(round((height - down) * 0.5), round((width - right) * x), down, right) for x in steps]
 
 
 def uniform_crop(height: int, width: int, size: int, spatial: int) -> tuple[int, int]:

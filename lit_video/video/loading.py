@@ -16,9 +16,8 @@ class TrainingSampler(DistributedSampler[Sample]):
 
     An optimizer step takes the next ``batch_size * ranks * accumulate`` items: the first batch of every rank, then the
     second of every rank, up to ``accumulate``. A step thus has the same items on any number of processes, and the same
-    batches if ``batch_size`` is equal. Clips that do not fill a step are left out of the epoch. Lightning calls
-    ``set_epoch`` of a ``DistributedSampler``, and injects no sampler of its own. ``ranks``: number of processes, and
-    the rank of this process.
+    batches if ``batch_size`` is equal. Clips that do not fill a step are left out of the epoch. ``ranks``: number of
+    processes, and the rank of this process.
     """
 
     def __init__(
@@ -36,9 +35,10 @@ class TrainingSampler(DistributedSampler[Sample]):
         epoch, seen = self.resume
         order = list(super().__iter__())
         whole = seen // self.step_size * self.step_size  # an interrupted step starts over
-        start = (whole if epoch == self.epoch else 0) + self.ranks[1] * self.batch_size
+        start = whole * (epoch == self.epoch) + self.ranks[1] * self.batch_size
         for first in range(start, self.steps * self.step_size, self.ranks[0] * self.batch_size):
-            yield from ((self.epoch, int(i)) for i in order[first : first + self.batch_size])  # type: ignore[call-overload]
+            for index in order[first : first + self.batch_size]:
+                yield self.epoch, int(index)  # type: ignore[call-overload]
 
     def __len__(self) -> int:
         return self.steps * self.step_size // self.ranks[0]
@@ -51,7 +51,8 @@ class EvaluationSampler(DistributedSampler[Sample]):
         super().__init__(range(items), num_replicas=ranks[0], rank=ranks[1], shuffle=False)  # type: ignore[arg-type]
 
     def __iter__(self) -> Iterator[Key]:  # type: ignore[override]
-        yield from ((self.epoch, int(i)) for i in super().__iter__())  # type: ignore[call-overload]
+        for index in super().__iter__():
+            yield self.epoch, int(index)  # type: ignore[call-overload]
 
 
 def _end_workers(batches: Any) -> None:

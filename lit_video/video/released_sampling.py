@@ -7,7 +7,7 @@ the last window of a video is never tested.
 
 import random
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, starmap
 
 import torch
 
@@ -26,10 +26,10 @@ class ReleasedSegments(Sampling):
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
         """Return the frame numbers of one clip, see :class:`Sampling`."""
         self.check(frames, clips or 1)
-        ranges = pairwise(round((table.count - 1) / frames * i) for i in range(frames + 1))
+        borders = [round((table.count - 1) / frames * i) for i in range(frames + 1)]
         if clips is None:
-            return [random.randint(low, high) for low, high in ranges]
-        return [((low + high) // 2, low, high)[clip] for low, high in ranges]
+            return list(starmap(random.randint, pairwise(borders)))
+        return [((low + high) // 2, low, high)[clip] for low, high in pairwise(borders)]
 
     def check(self, frames: int, clips: int) -> None:
         """Check that a segment has a middle, a first and a last frame."""
@@ -57,5 +57,4 @@ class ReleasedDense(DenseStride):
         slack = max(table.count - window, 0)
         start = random.uniform(0, slack) if clips is None else slack * clip / clips
         # float32 as in the release: rounding next to whole numbers decides indices
-        index = torch.linspace(start, start + window - 1, frames).clamp(0, table.count - 1)
-        return [int(i) for i in index]
+        return torch.linspace(start, start + window - 1, frames).clamp(0, table.count - 1).int().tolist()

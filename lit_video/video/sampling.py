@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor, inf
 
+import numpy as np
 from pytorchvideo.data.clip_sampling import RandomClipSampler
 
+from lit_video.utils.clip_shape import evenly
 from lit_video.video.decoding import FrameTable, exact, looped
 
 Span = tuple[Fraction, Fraction]  # start and end, in seconds from the first frame
@@ -94,7 +96,7 @@ class DenseStride(Sampling):
         # the span in frames instead of seconds
         start, _ = clip_span(Fraction(frames * self.stride), Fraction(table.count), clip, clips)
         first = floor(start) + self.stride // 2
-        return [min(first + i * self.stride, table.count - 1) for i in range(frames)]
+        return np.minimum(first + self.stride * np.arange(frames), table.count - 1).tolist()
 
     def clip_seconds(self, table: FrameTable, frames: int) -> Fraction:
         """Return the seconds of ``frames * stride`` frames at ``fps``, or at the video's own rate."""
@@ -129,7 +131,8 @@ class WholeVideo(Dense):
         """Return the clips that cover a video of this length, start and end in seconds."""
         length, shorter = exact(self.seconds), Fraction(1, 10**6)  # seconds; a shorter remainder is no clip
         count, latest = max(ceil((seconds - shorter) / length), 1), max(seconds - length, Fraction(0))
-        return [(start, start + length) for start in (min(i * length, latest) for i in range(count))]
+        starts = [min(i * length, latest) for i in range(count)]
+        return [(start, start + length) for start in starts]
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
         """Return the frame numbers of one clip, see :class:`Sampling`."""
@@ -147,14 +150,11 @@ def positive(**values: float | None) -> None:
 
 
 def clip_span(length: Fraction, seconds: Fraction, clip: int, clips: int | None) -> Span:
-    """Return a random clip of this length, or one of ``clips`` evenly spaced clips, from a video of ``seconds``.
-
-    Evenly spaced clips reach both ends, unlike those of PyTorchVideo 0.1.5; a single clip is the centre clip.
-    """
+    """Return a random clip of this length, or one of ``clips`` evenly spaced from end to end of ``seconds``."""
     if clips is None:
         start = Fraction(RandomClipSampler(length)(0, seconds, {}).clip_start_sec)
     else:
-        start = max(seconds - length, Fraction(0)) * (Fraction(clip, clips - 1) if clips > 1 else Fraction(1, 2))
+        start = max(seconds - length, Fraction(0)) * evenly(clip, clips)
     return start, start + length
 
 

@@ -15,10 +15,7 @@ def digest(*key: object) -> int:
 
 @contextmanager
 def seeded(*key: object) -> Iterator[None]:
-    """Draw from ``random`` and ``torch`` as a function of the key alone, then restore their streams.
-
-    PyTorchVideo's samplers and torchvision's transforms draw from these global streams only.
-    """
+    """Draw from the global streams of ``random`` and ``torch`` as a function of the key alone, then restore them."""
     python, pytorch = random.getstate(), torch.get_rng_state()
     seed = digest(*key)
     random.seed(seed)

@@ -24,14 +24,13 @@ NO_END = 2**62
 
 def trained_on(records: Sequence[VideoRecord], known: str = "") -> str:
     """Encode videos as text for a checkpoint, 43 characters per video; paths in ``known`` are not read again."""
-    contents = {path: content for path, content, *_ in _array(known).tolist()}
+    contents = dict(_array(known)[:, :2].tolist())
     return _text(np.unique(_rows(records, contents), axis=0))
 
 
 def joined(*texts: str) -> str:
     """Merge several texts of :func:`trained_on` without repeats."""
-    given = [text for text in texts if text]
-    return _text(np.unique(np.concatenate([*map(_array, given)]), axis=0)) if given else ""
+    return _text(np.unique(np.concatenate([*map(_array, texts)]), axis=0))
 
 
 def noted(network: Any, text: str = "") -> str:
@@ -50,10 +49,11 @@ def seen(text: str, records: Sequence[VideoRecord]) -> list[bool]:
         spans[path].append((start, end))
         spans[content].append((start, end))
     spans.pop(0, None)
-    return [
-        any(start < stop and begin < end for key in (path, content) for begin, stop in spans.get(key, ()))
-        for path, content, start, end in asked.tolist()
-    ]
+    flags = []
+    for path, content, start, end in asked.tolist():
+        trained = np.array(spans[path] + spans[content]).reshape(-1, 2)
+        flags.append(bool(((start < trained[:, 1]) & (trained[:, 0] < end)).any()))
+    return flags
 
 
 def said(flags: Sequence[bool | None]) -> str:
@@ -87,12 +87,14 @@ def _content(path: Path) -> int:
         if path.is_dir():
             names = sorted(entry.name for entry in os.scandir(path) if entry.is_file())
             some = [names[i] for i in np.linspace(0, len(names) - 1, min(PARTS, len(names))).astype(int)]
-            return _digest(b"folder", str([len(names), *(_content(path / name) for name in some)]).encode())
+            contents = [len(names), *(_content(path / name) for name in some)]
+            return _digest(b"folder", str(contents).encode())
         with path.open("rb", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
+            if size <= PARTS * PART:
+                return _digest(str(size).encode(), file.read())
             starts = [i * (size - PART) // (PARTS - 1) for i in range(PARTS)]
-            small = size <= PARTS * PART
-            parts = [file.read()] if small else [os.pread(file.fileno(), PART, start) for start in starts]
+            parts = [os.pread(file.fileno(), PART, start) for start in starts]
         return _digest(str(size).encode(), *parts)
     except OSError:
         return 0

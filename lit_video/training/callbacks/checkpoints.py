@@ -12,6 +12,7 @@ import torch.distributed as dist
 from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback, Checkpoint
 from torch import Tensor, nn
+from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
 from lit_video.errors import RunFailed
@@ -44,9 +45,7 @@ class RequireFinite(Callback):
         self.skipped = state_dict["skipped"]
         self._may_skip = self.skipped < self.skip
 
-    def on_before_optimizer_step(
-        self, trainer: Trainer, pl_module: LightningModule, optimizer: torch.optim.Optimizer
-    ) -> None:
+    def on_before_optimizer_step(self, trainer: Trainer, pl_module: LightningModule, optimizer: Optimizer) -> None:
         """Leave out the update, while allowed, if some process has a non-finite gradient."""
         if not self._may_skip or trainer.scaler is not None:  # float16's scaler leaves out such steps itself
             return
@@ -81,13 +80,17 @@ class RequireFinite(Callback):
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Check the metrics, which are equal on all processes."""
-        values = {key: float(value) for key, value in trainer.callback_metrics.items() if key.startswith("val/")}
-        refuse_not_finite(values, f"validation after step {trainer.global_step}")
+        refuse_not_finite(metrics_of(trainer, "val/"), f"validation after step {trainer.global_step}")
 
     def fail(self) -> None:
         """End the run as failed."""
         what = self.found or "the loss of another process is not finite"
         raise RunFailed(f"{what}; lower the learning rate, or start over and allow some such steps with --nan skip:N")
+
+
+def metrics_of(trainer: Trainer, split: str) -> dict[str, float]:
+    """Return the metrics of one split as numbers."""
+    return {key: float(value) for key, value in trainer.callback_metrics.items() if key.startswith(split)}
 
 
 def refuse_not_finite(values: dict[str, float], where: str) -> None:
@@ -114,10 +117,7 @@ ACTIONS = (NOTHING, SAVE, TIME_OVER, "SIGUSR1", "SIGUSR2", "SIGTERM", "SIGINT", 
 
 @dataclass(eq=False)
 class Checkpoints(Checkpoint):
-    """Writing of ``last.ckpt`` between steps: at intervals, before a validation, and on a signal or time limit.
-
-    After every step all processes agree on an action, on the CPU, without waiting for the devices.
-    """
+    """Writing of ``last.ckpt`` between steps: at intervals, before a validation, and on a signal or time limit."""
 
     run_dir: Path
     every: float  # seconds
@@ -160,15 +160,7 @@ class Checkpoints(Checkpoint):
         if action != SAVE:
             self._stop(trainer, action)
 
-    def on_validation_batch_end(
-        self,
-        trainer: Trainer,
-        pl_module: LightningModule,
-        outputs: Any,
-        batch: Any,
-        batch_idx: int,
-        dataloader_idx: int = 0,
-    ) -> None:
+    def on_validation_batch_end(self, trainer: Trainer, *args: Any, **kwargs: Any) -> None:
         """Stop during a validation; the checkpoint was saved before."""
         if not self.stops.waits:
             return
@@ -209,6 +201,7 @@ class Checkpoints(Checkpoint):
         return SAVE if now - self._saved >= self.every or before_validation else NOTHING
 
     def _agree(self, action: str) -> str:
+        """Return the same action in all processes, on the CPU, without waiting for the devices."""
         if self._group is None:
             return action
         code = torch.tensor(ACTIONS.index(action))
@@ -231,8 +224,8 @@ class ExactResumption(Callback):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Take the rate from the schedule: the checkpoint's is wrong if training has become longer."""
-        for schedule in (config.scheduler for config in trainer.lr_scheduler_configs):
-            if isinstance(schedule, LambdaLR):
+        for config in trainer.lr_scheduler_configs:
+            if isinstance(schedule := config.scheduler, LambdaLR):
                 groups = zip(schedule.optimizer.param_groups, schedule.base_lrs, schedule.lr_lambdas, strict=True)
                 for group, base, share in groups:
                     group["lr"] = base * share(schedule.last_epoch)

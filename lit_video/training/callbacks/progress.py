@@ -46,7 +46,7 @@ class Progress(Callback):
         """Log the data wait; write and print if due."""
         now, waited = time.monotonic(), float(getattr(trainer.train_dataloader, "waited", 0.0))
         before, begin = self._since or (waited, now)
-        share = 100 * (waited - before) / (now - begin) if now > begin else 0.0
+        share = 100 * (waited - before) / max(now - begin, 1e-9)
         # a CPU tensor: Lightning would copy a number to the device, and wait
         pl_module.log("train/data_wait", torch.tensor(share), prog_bar=True, batch_size=1)
         self._since = before, begin

@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from itertools import zip_longest
+from itertools import chain, starmap, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,8 @@ from lit_video.runs.files import DRAWN, HEIGHT, MISTAKE, MISTAKES, THUMBNAILS, W
 from lit_video.runs.predictions import Predictions, TaskPredictions, save_logits
 from lit_video.runs.results import write_curves
 from lit_video.tables.statistics import calibration_error
+from lit_video.training.callbacks.checkpoints import metrics_of
+from lit_video.utils.classes import by_task
 from lit_video.utils.files import write_bytes, write_table
 from lit_video.utils.text import to_text
 from lit_video.video.clips import VideoRecord
@@ -71,8 +73,7 @@ class Curve(Callback):
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Store a validation's metrics for this epoch alone: Lightning keeps them in later epochs too."""
-        metrics = trainer.callback_metrics.items()
-        self.validation = {key: float(value) for key, value in metrics if key.startswith("val/")}
+        self.validation = metrics_of(trainer, "val/")
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Add the epoch's point after its validation, if any."""
@@ -124,7 +125,7 @@ class SavePredictions(Callback):
         if pl_module.several_labels:
             each = precision_rows(data.class_names, *outputs[""])
             return write_table(self.run_dir / "classes.csv", [("class", "videos", "average_precision"), *each])
-        names = data.class_names if isinstance(data.class_names, dict) else {"": data.class_names}
+        names = by_task(data.class_names)
         tasks = {
             task: (logits.cpu().numpy(), target.cpu().numpy(), names[task])
             for task, (logits, target) in outputs.items()
@@ -134,16 +135,19 @@ class SavePredictions(Callback):
             return
         save_logits(self.run_dir, self.predictions.video, tasks)
         write_mistakes(self.run_dir / MISTAKES, self.predictions, data)
-        rows = [row for name, task in self.predictions.tasks.items() for row in class_rows(name, task)]
+        rows = chain(*starmap(class_rows, self.predictions.tasks.items()))
         write_table(self.run_dir / "classes.csv", [("task", "class", "videos", "top1", "top5"), *rows])
         self._draw(self.predictions)
 
     @property
     def calibration_error(self) -> dict[str, float]:
         """Calibration error of every task in percent, as ``test/calibration_error``."""
-        tasks = self.predictions.tasks.items() if self.predictions else ()
-        errors = {f"{name}_" if name else "": calibration_error(task.confidence, task.hits()) for name, task in tasks}
-        return {f"test/{name}calibration_error": error for name, error in errors.items()}
+        errors = {}
+        if self.predictions:
+            for name, task in self.predictions.tasks.items():
+                key = "_".join(filter(None, (name, "calibration_error")))
+                errors[f"test/{key}"] = calibration_error(task.confidence, task.hits())
+        return errors
 
     def group_accuracy(self, groups: Mapping[str, list[int]]) -> dict[str, float]:
         """Return ``test/NAME`` per group of classes: top-1 of the last test in percent, for a single task."""
@@ -160,11 +164,11 @@ class SavePredictions(Callback):
             from lit_video.utils.figures import content_of
 
             for name, task in predictions.tasks.items():
-                title = f"{self.title}, {name}" if name else self.title
+                title = ", ".join(filter(None, (self.title, name)))
                 side = min(max(0.3 * len(task.classes), 3.0), 9.0)
                 figure = confusion_figure(task.confusion, task.classes, title, side)
-                path = self.run_dir / (f"confusion_{name}.png" if name else "confusion.png")
-                write_bytes(path, content_of(figure, bbox_inches="tight"))
+                stem = "_".join(filter(None, ("confusion", name)))
+                write_bytes(self.run_dir / f"{stem}.png", content_of(figure, bbox_inches="tight"))
         except (ImportError, ValueError) as error:
             print(f"{self.run_dir}: the confusion matrix is not drawn: {error}", flush=True)
 
@@ -187,17 +191,12 @@ def write_mistakes(file: Path, predictions: Predictions, data: VideoDataModule) 
     probability = np.prod([task.confidence for task in tasks], axis=0)
     wrong = sorted(np.flatnonzero(~predictions.hits()), key=lambda i: -probability[i])
     listed = [records[int(predictions.video[i])] for i in wrong]
-    rows = [
-        (
-            _name(record, data.data_root()),
-            ", ".join(task.classes[task.target[i]] for task in tasks),
-            ", ".join(task.classes[task.predicted[i]] for task in tasks),
-            f"{probability[i]:.4f}",
-            "",
-        )
-        for i, record in zip(wrong, listed, strict=True)
-    ]
-    _write(file, rows, [_thumbnail(record) for record in listed[:DRAWN]])
+    rows = []
+    for i, record in zip(wrong, listed, strict=True):
+        target = ", ".join(task.classes[task.target[i]] for task in tasks)
+        predicted = ", ".join(task.classes[task.predicted[i]] for task in tasks)
+        rows.append((_name(record, data.data_root()), target, predicted, f"{probability[i]:.4f}", ""))
+    _write(file, rows, [*map(_thumbnail, listed[:DRAWN])])
 
 
 def join_mistakes(run_dir: Path, folds: Mapping[str, Path]) -> None:
@@ -214,9 +213,10 @@ def join_mistakes(run_dir: Path, folds: Mapping[str, Path]) -> None:
 
 def _name(record: VideoRecord, root: Path) -> str:
     """Return a video's relative path; a segment's times follow as a W3C media fragment: ``video.mp4#t=1.5,3``."""
-    times = [record.start or 0, *([] if record.end is None else [record.end])]
-    part = "" if record.start is None and record.end is None else f"#t={','.join(f'{t:g}' for t in times)}"
-    return relative(record.path, root) + part
+    name = relative(record.path, root)
+    if record.end is not None:
+        return f"{name}#t={record.start or 0:g},{record.end:g}"
+    return name if record.start is None else f"{name}#t={record.start:g}"
 
 
 def _thumbnail(record: VideoRecord) -> Image.Image:

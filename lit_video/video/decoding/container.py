@@ -97,12 +97,13 @@ def check_end(container: InputContainer, stream: VideoStream, first: float, end:
     """
     formats, least = set(container.format.name.split(",")), SHORT
     here = end - first
-    if tag := stream.metadata.get("DURATION") if "matroska" in formats else None:  # an end time, despite its name
+    if "matroska" in formats:
+        least = 1.0
+    if tag := "matroska" in formats and stream.metadata.get("DURATION"):  # an end time, despite its name
         hours, minutes, seconds = tag.split(":")
-        announced, here, least = int(hours) * 3600 + int(minutes) * 60 + float(seconds), end, 1.0
-    elif formats & {"matroska", "flv"}:  # an end time too
-        announced, here = (container.duration or 0) / 1e6 if len(container.streams) == 1 else 0.0, end
-        least = 1.0 if "matroska" in formats else SHORT
+        announced, here = int(hours) * 3600 + int(minutes) * 60 + float(seconds), end
+    elif formats & {"matroska", "flv"} and len(container.streams) == 1:  # an end time too
+        announced, here = (container.duration or 0) / 1e6, end
     elif formats & {"mp4", "asf"}:
         announced = float((stream.duration or 0) * (stream.time_base or 0))
     else:  # other formats announce nothing: FFmpeg computes the duration from the packets

@@ -73,7 +73,10 @@ class FrameTable:
 @lru_cache(KEPT)
 def frame_table(path: Path) -> FrameTable:
     """Scan a video's packets (1-3 ms for ten seconds of video), cached; raises a :class:`DecodeError`."""
-    return next(filter(None, (source(path) for source in _sources)), None) or _scan(path)
+    for source in _sources:
+        if table := source(path):
+            return table
+    return _scan(path)
 
 
 _sources: list[Callable[[Path], FrameTable | None]] = []
@@ -100,7 +103,7 @@ def stacked(path: Path, images: list[Frames]) -> Frames:
 
 def check_sound(path: Path, table: FrameTable, numbers: Sequence[int]) -> None:
     """Raise a :class:`DecodeError`, with times and the reason, for frames that are known to be damaged."""
-    if damaged := sorted({*numbers}.intersection(table.damaged)) if table.damaged else []:
+    if damaged := sorted({*numbers}.intersection(table.damaged)):
         raise DecodeError(f"{path}: {table.where(damaged)} damaged: {table.damage}")
 
 
@@ -118,40 +121,38 @@ def _scan(path: Path) -> FrameTable:
 def _table(path: Path, container: InputContainer, stream: VideoStream, packets: Sequence[Seen]) -> FrameTable:
     shown = [p for p in packets if not p.is_discard]  # an edit list hides frames that others refer to
     # drop the frames shown before the first key frame: Matroska cannot store their (negative) times
-    late = next((i for i, p in enumerate(shown) if i and p.pts is not None), 1)
-    shown = shown[:1] + shown[late:] if shown and shown[0].pts is not None else shown
+    if shown and shown[0].pts is not None:
+        del shown[1 : next((i for i, p in enumerate(shown) if i and p.pts is not None), 1)]
     if not shown:
         raise av.InvalidDataError(0, "the video stream is empty")
     base, rate = Fraction(stream.time_base or 1), Fraction(stream.average_rate or 25)
-    back = any(joints(packets, base).values())  # time falls: identify frames by counting
+    starts = joints(packets, base)
+    back = any(starts.values())  # time falls: identify frames by counting
     pts = compact({p.pts for p in shown if p.pts is not None})
     if back or len(pts) < len(shown) or not _identify(path, container, stream, shown):
         pts = ()
     times = pts if pts or back else compact(_clock(container, shown))
     found = gaps(times, base, stream.codec_context.codec.canonical_name)
     sampled = without_jumps(times, found) or times
-    step = (sampled[-1] - sampled[-2]) * base if len(sampled) > 1 else 1 / rate  # also the last frame's duration
-    seconds = (sampled[-1] - sampled[0]) * base + step if sampled else len(shown) / rate
+    step, seconds = 1 / rate, len(shown) / rate
+    if len(sampled) > 1:
+        step = (sampled[-1] - sampled[-2]) * base  # also the last frame's duration
     if times:
+        seconds = (sampled[-1] - sampled[0]) * base + step
         last = max((p.duration or 0 for p in shown[-TAIL:] if p.pts == times[-1]), default=0)
         end = times[-1] * base + max(last * base, step)
         check_end(container, stream, float(times[0] * base), float(end), float(found.usual * base or step))
-    starts = [p.pts for p in packets if p.is_keyframe and p.pts is not None] if seeks(stream, packets) else []
-    damaged, why, doubtful = verdict(packets, pts, times, found, stream)
+    keyframes: Sequence[int] = ()
+    if pts and seeks(stream, packets):
+        keyframes = compact(p.pts for p in packets if p.is_keyframe and p.pts is not None)
+    if sampled is pts:
+        sampled = ()  # the same times
+    damaged, why, doubtful = verdict(packets, starts, pts, times, found, stream)
     if damaged and not pts:
         raise av.InvalidDataError(0, f"{why}, and without times its frames cannot be told apart")
+    size, numbers = (stream.codec_context.height, stream.codec_context.width), compact(damaged)
     return FrameTable(
-        pts,
-        base,
-        compact(starts if pts else ()),
-        len(shown),
-        seconds,
-        stream.codec_context.height,
-        stream.codec_context.width,
-        compact(() if sampled is pts else sampled),
-        compact(damaged),
-        why if damaged else "",
-        doubtful or back,
+        pts, base, keyframes, len(shown), seconds, *size, compact(sampled), numbers, why, doubtful or back
     )
 
 
@@ -175,8 +176,9 @@ def _identify(path: Path, container: InputContainer, stream: VideoStream, shown:
 def _clock(container: InputContainer, shown: Sequence[Seen]) -> list[int]:
     """Return decoding times, whose steps equal those of presentation times; empty if unknown or not ascending."""
     times = [p.dts for p in shown if p.dts is not None]
-    even = len(times) == len(shown) and all(a < b for a, b in pairwise(times))
-    return times if even and not container.format.flags & NO_TIMESTAMPS else []
+    if container.format.flags & NO_TIMESTAMPS or len(times) < len(shown) or times != sorted({*times}):
+        return []
+    return times
 
 
 def exact(number: float) -> Fraction:
@@ -197,15 +199,14 @@ def compact(times: Iterable[int]) -> Sequence[int]:
 
 
 def segment(path: Path, table: FrameTable, start: float | None, end: float | None) -> tuple[int, FrameTable]:
-    """Return the first frame and the table of a part of a video, from ``start`` to ``end`` in seconds.
-
-    ``start=None`` is the beginning, ``end=None`` the end. Raises a :class:`DecodeError` for a part outside the video.
-    """
+    """Return the first frame and the table of a part of a video, in seconds; ``None`` for its beginning or end."""
     if start is None and end is None:
         return 0, table
-    begin, stop = exact(start or 0.0), table.seconds if end is None else min(exact(end), table.seconds)
+    begin, stop = exact(start or 0.0), table.seconds
+    if end is not None:
+        stop = min(exact(end), stop)
     if not 0 <= begin < stop:
-        span = f"{start or 0:g} to {'its end' if end is None else f'{end:g} s'}"
+        span = f"{float(begin):g} to {float(stop):g} s"
         raise DecodeError(f"{path}: no segment from {span} in a video of {float(table.seconds):.2f} s")
     if table.times:
         first, last = (bisect_left(table.times, table.times[0] + t / table.time_base) for t in (begin, stop))

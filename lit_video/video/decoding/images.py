@@ -10,14 +10,7 @@ from PIL import Image, ImageOps
 from lit_video.utils.files import PICTURES
 from lit_video.utils.text import natural
 from lit_video.video.decoding.container import DecodeError
-from lit_video.video.decoding.frame_table import (
-    Frames,
-    FrameTable,
-    check_numbers,
-    exact,
-    frame_table,
-    stacked,
-)
+from lit_video.video.decoding.frame_table import Frames, FrameTable, check_numbers, exact, frame_table, stacked
 
 
 def image_table(folder: Path, fps: float) -> FrameTable:
@@ -27,6 +20,11 @@ def image_table(folder: Path, fps: float) -> FrameTable:
     step = 1 / exact(fps)
     count = len(files)
     return FrameTable(range(count), step, range(count), count, count * step, height, width)
+
+
+def video_table(path: Path, fps: float | None) -> FrameTable:
+    """Return the frame table of a video or, with ``fps``, of a folder of images."""
+    return frame_table(path) if fps is None else image_table(path, fps)
 
 
 @lru_cache(2**11)  # a path takes about 200 bytes

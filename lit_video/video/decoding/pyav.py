@@ -7,8 +7,8 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
-from itertools import groupby, islice
-from math import atan2, degrees, hypot, inf
+from itertools import count, groupby, islice, repeat
+from math import atan2, copysign, degrees, hypot, inf
 from pathlib import Path
 from typing import cast
 
@@ -25,14 +25,7 @@ from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
 from lit_video.video.decoding.container import DecodeError, open_video, reading, video_stream
-from lit_video.video.decoding.frame_table import (
-    Frames,
-    FrameTable,
-    check_numbers,
-    check_sound,
-    frame_table,
-    stacked,
-)
+from lit_video.video.decoding.frame_table import Frames, FrameTable, check_numbers, check_sound, frame_table, stacked
 
 # (path, frame numbers from 0) -> RGB (frames, height, width, 3); raises DecodeError and IndexError
 Decode = Callable[[Path, Sequence[int]], Frames]
@@ -45,11 +38,8 @@ def decode(path: Path, numbers: Sequence[int]) -> Frames:
     """Decode frames of a video by their number in display order: RGB, ``(len(numbers), height, width, 3)``.
 
     Groups of pictures without a wanted frame are skipped, as are unwanted frames to which no other frame refers. Pixels
-    are exactly those of decoding the whole video. The display matrix (turn, mirroring) is applied.
-
-    Raises:
-        DecodeError: the file cannot be read, or a wanted frame cannot be decoded or is damaged.
-        IndexError: a number beyond the video's frames.
+    are exactly those of decoding the whole video. The display matrix (turn, mirroring) is applied. Raises a
+    :class:`DecodeError` for a file that cannot be read and for a wanted frame that is damaged.
     """
     table = frame_table(path)
     check_numbers(path, numbers, table.count)
@@ -115,27 +105,34 @@ def _frames(container: InputContainer, stream: VideoStream, wanted: set[int]) ->
         context.skip_frame = "DEFAULT" if behind > 1 or packet.pts in wanted else "NONREF"
         frames, told = _decode_packet(context, packet)
         lost, first = lost or (told and not first), False
-        yield from ((frame, lost) for frame in frames)
+        yield from zip(frames, repeat(lost))
         wanted.discard(packet.pts)
         if not wanted:
-            # damage often shows only in the next packet; decoders other than AV1's need only its header
-            context.skip_frame = "DEFAULT" if behind > 1 else "ALL"
-            for packet in islice(packets, behind):
-                yield from ((frame, lost) for frame in context.decode(packet if packet.size else None))
-            # flush the decoder: the last frames come out in display order
-            yield from ((frame, lost) for frame in context.decode(None))
-            return
+            break
+    else:
+        return
+    # damage often shows only in the next packet; decoders other than AV1's need only its header
+    context.skip_frame = "DEFAULT" if behind > 1 else "ALL"
+    for packet in islice(packets, behind):
+        yield from zip(_decode(context, packet), repeat(lost))
+    # flush the decoder: the last frames come out in display order
+    yield from zip(context.decode(None), repeat(lost))
+
+
+def _decode(context: VideoCodecContext, packet: Packet[VideoStream]) -> list[VideoFrame]:
+    """Decode a packet; the empty one at the end of a file flushes the decoder."""
+    return context.decode(packet if packet.size else None)
 
 
 def _decode_packet(context: VideoCodecContext, packet: Packet[VideoStream]) -> tuple[list[VideoFrame], bool]:
     """Decode a packet; also return whether pictures before it are lost, as FFmpeg's H.264 decoder logs."""
     if context.name != "h264":
-        return context.decode(packet if packet.size else None), False
+        return _decode(context, packet), False
     level = av.logging.get_level()
     av.logging.set_level(av.logging.DEBUG)
     try:
         with av.logging.Capture() as lines:
-            frames = context.decode(packet if packet.size else None)
+            frames = _decode(context, packet)
     finally:
         av.logging.set_level(level)
     return frames, any(text.startswith("Frame num gap") or "eference picture" in text for _, _, text in lines)
@@ -143,16 +140,17 @@ def _decode_packet(context: VideoCodecContext, packet: Packet[VideoStream]) -> t
 
 def _behind(stream: VideoStream) -> int:
     """Return how many packets after a frame its damage can show; AV1's decoder reports late."""
-    return 3 if stream.codec_context.codec.canonical_name == "av1" else 1
+    return {"av1": 3}.get(stream.codec_context.codec.canonical_name, 1)
 
 
 def frames_in_order(path: Path, table: FrameTable, wanted: Sequence[int]) -> Iterator[tuple[int, VideoFrame]]:
     """Yield wanted frames by number, decoded from the start: for streams without times or exact seeking."""
-    number_of = {pts: i for i, pts in enumerate(table.pts)}
+    number_of: dict[int | None, int] = dict(zip(table.pts, count()))
     last, keep = max(wanted), set(wanted)
     with open_video(path) as container:
-        for count, (frame, spoiled) in enumerate(judged(container, bool(table.pts))):
-            i = count if not table.pts else -1 if frame.pts is None else number_of.get(frame.pts, -1)
+        for i, (frame, spoiled) in enumerate(judged(container, bool(table.pts))):
+            if table.pts:
+                i = number_of.get(frame.pts, -1)
             if i in keep:
                 check_sound(path, table, [i])
                 if spoiled:
@@ -175,7 +173,8 @@ def judged(container: InputContainer, timed: bool) -> Iterator[tuple[VideoFrame,
     for packet in container.demux(stream):
         try:
             frames, told = _decoded(stream.codec_context, packet)
-            lost += [key] if told and key is not None else []
+            if told and key is not None:
+                lost.append(key)
         except av.FFmpegError:
             frames = []
             lost.append(-inf if key is None else key)
@@ -184,14 +183,14 @@ def judged(container: InputContainer, timed: bool) -> Iterator[tuple[VideoFrame,
         for frame in frames:
             time = inf if frame.pts is None else frame.pts
             if timed and frame.key_frame and frame.pict_type not in PREDICTED and not frame.is_corrupt:
-                yield from ((each, spoiled) for each in held)
+                yield from zip(held, repeat(spoiled))
                 held.clear()
                 spoiled, lost = False, [start for start in lost if start >= time]
             spoiled = spoiled or frame.is_corrupt or any(start < time for start in lost)
             held.append(frame)
             while len(held) > _behind(stream) and (frame.pict_type not in BETWEEN or len(held) > HELD):
                 yield held.popleft(), spoiled
-    yield from ((each, spoiled) for each in held)
+    yield from zip(held, repeat(spoiled))
 
 
 def _decoded(context: VideoCodecContext, packet: Packet[VideoStream]) -> tuple[list[VideoFrame], bool]:
@@ -205,27 +204,25 @@ def _decoded(context: VideoCodecContext, packet: Packet[VideoStream]) -> tuple[l
 def _rgb(frame: VideoFrame, converter: VideoReformatter) -> Frames:
     # one converter per clip, without threads: creating either costs more than converting a small frame
     image: Frames = converter.reformat(frame, format="rgb24", threads=1).to_ndarray().astype(np.uint8, copy=False)
-    transposed, upside_down, mirrored = orientation(frame)
-    image = image.swapaxes(0, 1) if transposed else image
-    return image[:: -1 if upside_down else 1, :: -1 if mirrored else 1]
+    transposed, down, right = orientation(frame)
+    if transposed:
+        image = image.swapaxes(0, 1)
+    return image[::down, ::right]
 
 
-def orientation(frame: VideoFrame) -> tuple[bool, bool, bool]:
-    """Return whether a frame is shown transposed, then upside down, then mirrored.
-
-    Raises:
-        av.FFmpegError: the rotation is no multiple of 90 degrees.
-    """
-    matrix = _side_data(frame).get("DISPLAYMATRIX")
-    a, b, _, c, d = np.frombuffer(matrix, np.int32)[:5].tolist() if matrix else (0, 0, 0, 0, 0)
+def orientation(frame: VideoFrame) -> tuple[bool, int, int]:
+    """Return whether a frame is shown transposed, then the steps through rows and columns, -1 if turned round."""
+    matrix = _side_data(frame).get("DISPLAYMATRIX", bytes(20))
+    a, b, _, c, d = np.frombuffer(matrix, np.int32)[:5].tolist()
     across, down = hypot(a, c), hypot(b, d)
     if not across or not down:  # no matrix, or a degenerate one: FFmpeg shows the stored picture
-        return False, False, False
+        return False, 1, 1
     quarters, rest = divmod(round(degrees(atan2(b / down, a / across))), 90)
     if rest:
         turn = f"its header turns the picture by {(90 * quarters + rest) % 360} degrees"
         raise av.PatchWelcomeError(0, f"{turn}; encode it upright: ffmpeg -i IN OUT")
-    return (True, b < 0, c < 0) if quarters % 2 else (False, d < 0, a < 0)
+    down, right = (b, c) if quarters % 2 else (d, a)
+    return bool(quarters % 2), int(copysign(1, down)), int(copysign(1, right))
 
 
 def _side_data(frame: VideoFrame) -> Mapping[str, bytes]:
@@ -234,17 +231,15 @@ def _side_data(frame: VideoFrame) -> Mapping[str, bytes]:
         return cast("Mapping[str, bytes]", frame.side_data)  # PyAV's type is too narrow
     graph = Graph()
     nodes = [graph.add_buffer(None, frame.width, frame.height, frame.format, time_base=Fraction(1, 1000))]
-    nodes += [graph.add("sidedata", f"mode=delete:type={kind}") for kind in range(len(Type), KINDS)]
+    for kind in range(len(Type), KINDS):
+        nodes.append(graph.add("sidedata", f"mode=delete:type={kind}"))
     graph.link_nodes(*nodes, graph.add("buffersink")).configure()
     graph.vpush(frame)
     return cast("Mapping[str, bytes]", graph.vpull().side_data)
 
 
 class KeptVideos:
-    """Cache that decodes a whole video at its first use, and keeps the pixels while there is room.
-
-    Each process has its own cache of ``gigabytes``; videos without room are decoded every time.
-    """
+    """A process's cache: a whole video is decoded at its first use, and its pixels are kept while there is room."""
 
     def __init__(self, decode: Decode, gigabytes: float) -> None:
         self._decode = decode

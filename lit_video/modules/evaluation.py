@@ -1,0 +1,67 @@
+"""Accuracy of a classifier in training, and its metrics in validation and test, one for each split and loader."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from lightning import LightningModule
+from torch import Tensor
+
+from lit_video.modules.metrics import VideoAccuracy, shared_numbers
+
+
+def log_hits(model: LightningModule, hits: Tensor, readable: Tensor) -> tuple[Tensor, Tensor]:
+    """Log the accuracy among readable clips of a training batch; return the numbers of right and of readable ones."""
+    count, right = readable.sum(), (hits & readable).sum().float()
+    accuracy = right / count.clamp(min=1)  # 0 without readable clips
+    # Lightning divides the sum of integer weights by the number of ranks, and rounds down
+    weight: Any = count * model.trainer.world_size  # stays on the device: no synchronisation
+    model.log("train/clip_top1", 100 * accuracy, batch_size=weight, on_step=False, on_epoch=True, sync_dist=True)
+    return right, count.float()
+
+
+def metric_of(model: LightningModule, split: str, loader: int) -> VideoAccuracy:
+    """Return the metric of one of several loaders: ``val_accuracy``, ``val_accuracy_1``, ..."""
+    name = f"{split}_accuracy"
+    if loader:
+        name += f"_{loader}"
+    if not hasattr(model, name):
+        model.add_module(name, metric_of(model, split, 0).clone())
+        metric_of(model, split, loader).reset()
+    return model.get_submodule(name)  # type: ignore[return-value]
+
+
+def numbering(model: LightningModule, accuracy: VideoAccuracy, loader: int) -> Callable[[Tensor], Tensor]:
+    """Return a function that numbers clips of a batch by the loader's order, where no numbers of videos come along."""
+    before = sum(map(len, accuracy.video))
+
+    def numbers(index: Tensor) -> Tensor:
+        processes = getattr(model._trainer, "world_size", 1)
+        if processes == 1:
+            return before + index
+        return shared_numbers(before + index, loaders(model)[loader], processes)
+
+    return numbers
+
+
+def loaders(model: LightningModule) -> Any:
+    """Return the loaders of this validation or test; the Trainer's public attributes may hold others."""
+    return model.trainer._evaluation_loop._combined_loader.flattened  # type: ignore[union-attr]
+
+
+def log_metrics(model: LightningModule, split: str, names: Mapping[str, str]) -> None:
+    """Log each loader's metrics, several loaders' under Lightning's names; nothing after a user's own steps."""
+    count = len(loaders(model))
+    for loader in range(count):
+        accuracy, which = metric_of(model, split, loader), f"/dataloader_idx_{loader}" * (count > 1)
+        if accuracy.update_called:
+            result = accuracy.compute()
+            by_task = {name: f"{split}/{name}" for name in result if "_" in name}
+            for name, shown in {**names, **by_task}.items():
+                model.log(shown + which, result[name], prog_bar=shown == "val/clip_top1", add_dataloader_idx=False)
+
+
+def reset_metrics(model: LightningModule) -> None:
+    """Reset the metrics of the last validation or test, which may have been interrupted."""
+    for part in model.children():
+        if isinstance(part, VideoAccuracy):
+            part.reset()
