@@ -3,10 +3,12 @@
 import math
 import re
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold
 
 from lit_video.errors import UserError
-from lit_video.own_videos.finding import OwnVideo
+from lit_video.own_videos.finding import OwnVideo, labels_of, splits_of
 from lit_video.utils.text import natural
 
 # table columns that name groups; the first that is present counts
@@ -52,51 +54,68 @@ def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None, least: in
     """
     if wanted == "none":
         return Groups(None, "Every video stands for itself (--group none).")
-    if wanted and any(not video.columns.get(wanted) for video in videos):
-        there = ", ".join(videos[0].columns) or "there is no table"
-        raise UserError(f"--group {wanted}: no such column, or an empty cell in it; columns: {there}")
+    signs: Iterable[tuple[list[str], str, bool]] = _signs(videos)
+    if wanted:
+        signs = [(_cells(videos, wanted), f"by the column {wanted}", True)]
+        if not all(_cells(videos, wanted)):
+            there = ", ".join(videos[0].columns) or "there is no table"
+            raise UserError(f"--group {wanted}: no such column, or an empty cell in it; columns: {there}")
     few = ""
-    for names, sign, sure in _signs(videos, (wanted,) if wanted else COLUMNS):
-        count, rare = len(set(names)), _rare(videos, names, least)
+    for names, sign, sure in signs:
+        if not all(names):
+            continue
+        count, pairs = len(set(names)), {*zip(labels_of(videos), names, strict=True)}
+        rare = [*_fewer(map(itemgetter(0), pairs), least)]
         if rare and wanted:
             raise UserError(f"--group {wanted}: class {rare[0]!r} has fewer than {least} of them, to train and to test")
-        if not rare and all(names) and (wanted or count < len(videos)):
+        if not rare and (wanted or count < len(videos)):
             together = f"Videos recorded together stay together, {sign}: {count} groups ({min(names)!r}, ...)."
             return Groups(names, few + together)
-        if rare and all(names) and sure and not few:
+        if rare and sure and not few:
             few = f"Videos recorded together are not kept together: class {rare[0]!r} has fewer than {least} groups "
             few += f"{sign}. So the model is tested on recordings that it knows, and its accuracy will look too high. "
     unknown = "No column, and not every file's name, says which videos were recorded together. If some were, accuracy "
     return Groups(None, few or f"{unknown}will look too high: name them in a table's column and give --group COLUMN.")
 
 
-def _signs(videos: Sequence[OwnVideo], columns: Sequence[str]) -> Iterator[tuple[list[str], str, bool]]:
+def _signs(videos: Sequence[OwnVideo]) -> Iterator[tuple[list[str], str, bool]]:
     """Yield (group names, explanation, is_certain), most certain first; a name is empty where it is unknown."""
-    for column in columns:
-        yield [video.columns.get(column, "") for video in videos], f"by the column {column}", True
-    stems = [video.path.rpartition("/")[2].rpartition(".")[0] for video in videos]
-    marked = ["_".join(_MARKED.findall(stem)) for stem in stems]
+    for column in COLUMNS:
+        yield _cells(videos, column), f"by the column {column}", True
+    stems, marked, starts = list[str](), list[str](), list[str]()
+    for video in videos:
+        stem = video.path.rpartition("/")[2].rpartition(".")[0]
+        stems.append(stem)
+        marked.append("_".join(_MARKED.findall(stem)))
+        starts.append(_start(stem, video.label))
     yield marked, "by a part of their file names such as s01", False
     guess = f"a guess by the times in their file names (less than {GAP // 60} minutes apart)"
     yield _by_time(stems), guess, True
-    starts = [_start(stem, video.label) for stem, video in zip(stems, videos, strict=True)]
     yield starts, "a guess by the start of their file names", False
+
+
+def _cells(videos: Sequence[OwnVideo], column: str) -> list[str]:
+    return [video.columns.get(column, "") for video in videos]
 
 
 def _by_time(stems: Sequence[str]) -> list[str]:
     """Return when each video's series of recordings began, by the times in file names; empty without a time."""
-    times = [_time(stem) for stem in stems]
-    names, first, last = dict[datetime, str](), datetime.min, datetime.min
-    for time in sorted({time for time in times if time}):
-        first = time if (time - last).total_seconds() >= GAP else first
+    times = [*map(_time, stems)]
+    first = last = datetime.min
+    names: dict[datetime | None, str] = {None: ""}
+    for time in sorted(filter(None, {*times})):
+        if (time - last).total_seconds() >= GAP:
+            first = time
         names[time], last = str(first), time
-    return [names[time] if time else "" for time in times]
+    return [names[time] for time in times]
 
 
 def _time(stem: str) -> datetime | None:
+    found = _TIME.search(stem)
+    if not found:
+        return None
     try:
-        found = _TIME.search(stem)
-        return datetime(*map(int, found.groups())) if found else None  # type: ignore[arg-type]
+        return datetime(*map(int, found.groups()))  # type: ignore[arg-type]
     except ValueError:  # a month 13, for instance
         return None
 
@@ -105,12 +124,14 @@ def _start(stem: str, label: str) -> str:
     """Return a name without label, date and counter; empty if only a camera's words are left."""
     words = [word for word in re.split(r"[_\-. ]+", re.sub(_DATE, "", stem)) if word.lower() != label.lower()]
     start = _COUNTER.sub("", "_".join(filter(None, words)))
-    return "" if all(map(_CAMERA.fullmatch, start.split("_"))) and not start[:1].isdigit() else start
+    if all(map(_CAMERA.fullmatch, start.split("_"))) and not start[:1].isdigit():
+        return ""
+    return start
 
 
-def _rare(videos: Sequence[OwnVideo], names: Sequence[str], least: int) -> list[str]:
-    counts = Counter(label for label, _ in {(v.label, name) for v, name in zip(videos, names, strict=True)})
-    return [label for label, count in sorted(counts.items()) if count < least]
+def _fewer(labels: Iterable[str], least: int) -> dict[str, int]:
+    """Return the labels that occur fewer than ``least`` times, sorted, with their numbers."""
+    return {label: count for label, count in sorted(Counter(labels).items()) if count < least}
 
 
 PARTS = 5  # a fifth for the test, a fifth of the rest for validation; or 5 folds
@@ -123,12 +144,14 @@ ENOUGH = 0.02  # mean unevenness (share of a class) that ends the search
 
 def folds(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[list[OwnVideo], str]:
     """Assign each video its test fold (``fold1``, ...) as split, keeping groups whole; also return a description."""
-    parts = _parts(videos, groups, PARTS)
-    number = {i: n for n, part in enumerate(parts, 1) for i in part.tolist()}
-    sizes = ", ".join(str(len(part)) for part in parts)
-    how = f"Few videos, so {len(parts)}-fold cross-validation: groups of {sizes}; "
+    divided, sizes = [*videos], list[str]()
+    for number, part in enumerate(_parts(videos, groups, PARTS, np.arange(len(videos))), 1):
+        sizes.append(str(len(part)))
+        for i in part:
+            divided[i] = replace(videos[i], split=f"{FOLD}{number}")
+    how = f"Few videos, so {len(sizes)}-fold cross-validation: groups of {', '.join(sizes)}; "
     how += "each is tested by a model trained on the others, and the model to keep is trained on all."
-    return [replace(video, split=f"{FOLD}{number[i]}") for i, video in enumerate(videos)], how
+    return divided, how
 
 
 def fold_names(splits: Iterable[str | None]) -> list[str]:
@@ -142,7 +165,7 @@ def held_out(videos: Sequence[OwnVideo]) -> set[str]:
     Raises:
         UserError: other splits are given, but no training videos.
     """
-    given = {video.split for video in videos if video.split}
+    given = set(filter(None, splits_of(videos)))
     if given and "train" not in given:
         raise UserError(f"all videos are of the split {' or '.join(sorted(given))}; give training videos too")
     return given - {"train"}
@@ -154,42 +177,40 @@ def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[li
     Given test and validation splits are kept. Without a test split, the given validation videos become the test.
     Missing splits are taken from the training videos, so no video is in both validation and test.
     """
-    given = held_out(videos)
-    splits = [video.split or "train" for video in videos]
+    given, labels = held_out(videos), np.array(labels_of(videos))
+    splits = np.array([video.split or "train" for video in videos])
+
+    def take(split: str, parts: int = PARTS) -> None:
+        """Move one of ``parts`` parts of the training videos to another split."""
+        splits[_parts(videos, groups, parts, np.flatnonzero(splits == "train"))[0]] = split
+
     how = "as given"
     if not given and len(videos) < FEW:
-        _take(videos, groups, splits, "test", PARTS_OF_FEW)
+        take("test", PARTS_OF_FEW)
         how = "chosen at random; too few to choose the best checkpoint by, so the last one is tested"
     elif not given:
-        _take(videos, groups, splits, "test")
-        _take(videos, groups, splits, "val")
+        take("test")
+        take("val")
         how = "chosen at random"
-    elif given != {"val", "test"}:
-        if "test" not in given:
-            splits = ["test" if split == "val" else split for split in splits]
-        _take(videos, groups, splits, "val")
-        test = "test" if "test" in given else "validation"
-        how = f"the {test} videos given are tested, some of the training videos choose the checkpoint"
-    counts = Counter(splits)
-    choose = f", {counts['val']} to choose the best checkpoint (validation)" if counts["val"] else ""
-    how = f"{counts['train']} videos to train{choose}, {counts['test']} to test: {how}."
-    divided = [replace(video, split=split) for video, split in zip(videos, splits, strict=True)]
-    trained = {video.label for video in divided if video.split == "train"}
-    absent = {video.label: video.split for video in divided if video.label not in trained}
+    elif given == {"test"}:
+        take("val")
+        how = "the test videos given are tested, some of the training videos choose the checkpoint"
+    elif given == {"val"}:
+        splits[splits == "val"] = "test"
+        take("val")
+        how = "the validation videos given are tested, some of the training videos choose the checkpoint"
+    absent = np.setdiff1d(labels, labels[splits == "train"]).tolist()
     if absent:
-        name, split = min(absent.items(), key=lambda one: natural(one[0]))
+        name = min(absent, key=natural)
+        split = splits[labels == name][-1]
         of_it = f"class {name!r} has {split} videos, but none to train ({len(absent)} such classes)"
         raise UserError(f"{of_it}; give it training videos, or take its {split} videos out")
-    return divided, how
-
-
-def _take(
-    videos: Sequence[OwnVideo], groups: Sequence[str] | None, splits: list[str], split: str, parts: int = PARTS
-) -> None:
-    """Move one of ``parts`` parts of the training videos to another split."""
-    train = [i for i, one in enumerate(splits) if one == "train"]
-    for i in _parts([videos[i] for i in train], groups and [groups[i] for i in train], parts)[0]:
-        splits[train[i]] = split
+    divided = [replace(video, split=split) for video, split in zip(videos, splits.tolist(), strict=True)]
+    counts = Counter(splits_of(divided))
+    numbers = f"{counts['train']} videos to train"
+    if counts["val"]:
+        numbers += f", {counts['val']} to choose the best checkpoint (validation)"
+    return divided, f"{numbers}, {counts['test']} to test: {how}."
 
 
 def without_rare(videos: Sequence[OwnVideo]) -> tuple[list[OwnVideo], list[str]]:
@@ -198,30 +219,36 @@ def without_rare(videos: Sequence[OwnVideo]) -> tuple[list[OwnVideo], list[str]]
     Raises:
         UserError: fewer than two classes are left.
     """
-    counts = Counter(video.label for video in videos)
-    rare = {name: count for name, count in sorted(counts.items()) if count < LEAST}
-    if (left := len(counts) - len(rare)) < 2:
-        few = ", ".join(f"{name} has {count}" for name, count in list(rare.items())[:5])
-        raise UserError(
-            f"{left} classes have {LEAST} videos or more, to train, to validate and to test ({few}); add videos"
-        )
+    labels = labels_of(videos)
+    rare = _fewer(labels, LEAST)
+    if (left := len({*labels}) - len(rare)) < 2:
+        few = ", ".join(f"{name} has {count}" for name, count in [*rare.items()][:5])
+        needs = f"{LEAST} videos or more, to train, to validate and to test"
+        raise UserError(f"{left} classes have {needs} ({few}); add videos")
     lines = [f"left out: class {name!r}, {count} of the {LEAST} videos that it needs" for name, count in rare.items()]
     return [video for video in videos if video.label not in rare], lines
 
 
-def _parts(videos: Sequence[OwnVideo], groups: Sequence[str] | None, wanted: int) -> list[NDArray[np.intp]]:
-    """Return video indices of at most ``wanted`` parts, most even first, from the best of several divisions."""
-    labels, own = np.array([video.label for video in videos]), groups or [str(i) for i in range(len(videos))]
-    parts = max(2, min(wanted, len(set(own)), np.unique(labels, return_counts=True)[1].max()))
+def _parts(
+    videos: Sequence[OwnVideo], groups: Sequence[str] | None, wanted: int, among: NDArray[np.intp]
+) -> list[NDArray[np.intp]]:
+    """Return at most ``wanted`` parts of the videos ``among``, most even first: the best of several divisions."""
+    labels, own = np.array(labels_of(videos))[among], np.arange(len(among)).astype(str)
+    if groups:
+        own = np.array(groups)[among]
+    parts = max(2, min(wanted, len({*own}), np.unique(labels, return_counts=True)[1].max()))
     best, least = list[NDArray[np.intp]](), np.inf
     for seed in range(TRIES):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # classes with fewer videos than parts; _unevenness weighs them
             division = StratifiedGroupKFold(parts, shuffle=True, random_state=seed).split(labels, labels, own)
-            found = sorted((_unevenness(labels, part, parts), i, part) for i, (_, part) in enumerate(division))
-        if (off := sum(uneven for uneven, *_ in found)) < least:
-            best, least = [part for *_, part in found], off
-        if least <= ENOUGH * parts * len(set(labels)):
+            found = [part for _, part in division]
+        uneven = np.array([_unevenness(labels, part, parts) for part in found])
+        order = uneven.argsort(kind="stable")
+        off = sum(uneven[order].tolist())
+        if off < least:
+            best, least = [among[found[i]] for i in order], off
+        if least <= ENOUGH * parts * len({*labels}):
             break
     return best
 
@@ -229,8 +256,9 @@ def _parts(videos: Sequence[OwnVideo], groups: Sequence[str] | None, wanted: int
 def _unevenness(labels: NDArray[np.str_], part: NDArray[np.intp], wanted: int) -> float:
     """Return the sum over classes of |share - 1 / wanted|; a part with none or all of a class counts 10."""
     counts, there = Counter(labels.tolist()), Counter(labels[part].tolist())
-    shares = [there[name] / count for name, count in counts.items()]
-    return sum(10.0 if share in (0.0, 1.0) else abs(share - 1 / wanted) for share in shares)
+    shares = np.array([there[name] / count for name, count in counts.items()])
+    off = np.where(np.isin(shares, (0.0, 1.0)), 10.0, abs(shares - 1 / wanted))
+    return float(sum(off.tolist()))
 
 
 def limits(videos: Sequence[OwnVideo]) -> list[str]:
@@ -239,9 +267,10 @@ def limits(videos: Sequence[OwnVideo]) -> list[str]:
     By chance alone, two models of 50 % accuracy that disagree on half of the videos differ by the printed points or
     more in one of twenty cases (normal approximation of McNemar's test).
     """
-    splits = {v.split for v in videos}
-    counts = {split: Counter(v.label for v in videos if v.split == split) for split in splits}
-    in_test = counts["test"] if "test" in counts else Counter(video.label for video in videos)  # folds test all
+    counts = defaultdict[str | None, Counter[str]](Counter)
+    for video in videos:
+        counts[video.split][video.label] += 1
+    in_test = counts.get("test") or Counter(labels_of(videos))  # folds test all
     tested = sum(in_test.values())
     points = 100 * 1.96 * math.sqrt(0.5 / tested)
     name, most = in_test.most_common(1)[0]
@@ -253,6 +282,9 @@ def limits(videos: Sequence[OwnVideo]) -> list[str]:
         if split in counts and (absent := sorted(counts["train"].keys() - counts[split].keys())):
             lines.append(f"No video of {', '.join(absent)} {what}: too few videos, or too few recordings.")
     if "test" not in counts:
-        unseen = [name for name, n in sorted(in_test.items()) if n in [count[name] for count in counts.values()]]
-        lines += [f"All videos of {name} are in one group: the model that they test never saw them." for name in unseen]
+        in_folds = Counter(chain.from_iterable(counts.values()))
+        lines += [
+            f"All videos of {name} are in one group: the model that they test never saw them."
+            for name in _fewer(in_folds.elements(), 2)
+        ]
     return lines

@@ -3,7 +3,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -13,11 +13,9 @@ from lit_video.utils.annotations import SEPARATORS, Row, like_times, read_table
 from lit_video.utils.files import PICTURES, TABLES, files_below, is_video
 from lit_video.utils.text import natural
 
-SPLITS: dict[str, tuple[str, ...]] = {
-    "train": ("train", "training"),
-    "val": ("val", "valid", "validation", "dev"),
-    "test": ("test", "testing"),
-}
+NAMES = {"train": "train", "training": "train"}  # names of splits
+NAMES |= dict.fromkeys(("val", "valid", "validation", "dev"), "val") | dict.fromkeys(("test", "testing"), "test")
+SPLITS = tuple(dict.fromkeys(NAMES.values()))
 # names of columns; the first that is present counts
 PATH = ("path", "video", "file", "filename", "video_path", "name")
 LABEL = ("label", "class", "category", "action")
@@ -52,7 +50,22 @@ class OwnVideos:
     @property
     def class_names(self) -> list[str]:
         """Names of the classes, sorted."""
-        return sorted({video.label for video in self.videos}, key=natural)
+        return sorted(set(labels_of(self.videos)), key=natural)
+
+
+def labels_of(videos: Sequence[OwnVideo]) -> list[str]:
+    """Return each video's class."""
+    return [video.label for video in videos]
+
+
+def splits_of(videos: Sequence[OwnVideo]) -> list[str | None]:
+    """Return each video's split or fold."""
+    return [video.split for video in videos]
+
+
+def counted(counts: Iterable[tuple[str, int]]) -> list[str]:
+    """Return each number with its noun: ``["2 .mp4", "1 .txt"]``."""
+    return [f"{count} {noun}" for noun, count in counts]
 
 
 def find_videos(place: Path) -> OwnVideos:
@@ -62,10 +75,10 @@ def find_videos(place: Path) -> OwnVideos:
         UserError: there is no such folder, or fewer than two classes; a table is wrong, or for another task.
     """
     if place.is_file() and place.suffix.lower() in TABLES:
-        found = _of_tables(place.parent, {place: None})
+        found = _of_tables({place: None})
     elif place.is_dir():
         tables = _tables_in(place)
-        found = (None if _split_folders(place) else _tables(place, tables)) or _class_folders(place, tables)
+        found = _tables(place, tables) or _class_folders(place, tables)
     else:
         raise UserError(f"{place}: no such folder, and no table ({', '.join(TABLES)})")
     if not found.videos:
@@ -85,26 +98,31 @@ def _refuse_links(found: OwnVideos) -> None:
             raise UserError(f"{found.root / video.path}: is the same file as {found.root / other}; keep one of them")
 
 
+def _ending(path: Path) -> str:
+    return path.suffix.lower() or "without ending"
+
+
 def _unused(root: Path, used: Collection[Path]) -> Counter[str]:
     """Count the unused files below a folder by ending and, outside class folders, by folder."""
     counts, classes = Counter[str](), {root, *(path.parent for path in used)}
-    for path in files_below(root):
-        if path not in used:
-            where = "" if path.parent in classes else f" in {path.relative_to(root).parts[0]}/"
-            counts[(path.suffix.lower() or "without ending") + where] += 1
+    for path in {*files_below(root)} - {*used}:
+        kind = _ending(path)
+        if path.parent not in classes:
+            kind += f" in {path.relative_to(root).parts[0]}/"
+        counts[kind] += 1
     return counts
 
 
 def _what_is_there(root: Path) -> str:
     """Say what a folder without videos by class holds instead."""
-    files = [path.relative_to(root) for path in islice(files_below(root), LOOKED_AT) if path.is_file()]
-    counts = Counter(path.suffix.lower() or "without ending" for path in files).most_common(3)
-    found = ", ".join(f"{count} {ending}" for ending, count in counts) or "no file"
+    files = [path for path in islice(files_below(root), LOOKED_AT) if path.is_file()]
+    endings = Counter(map(_ending, files))
+    found = ", ".join(counted(endings.most_common(3))) or "no file"
     why = "no video"
-    if videos := [path for path in files if is_video(path)]:
-        why = f"{videos[0]} lies in no class folder of it"
-    elif any(path.suffix.lower() in PICTURES for path in files):
+    if PICTURES & endings.keys():
         why = "no video; docs/adding.md has a way for pictures and folders of frames"
+    if video := next(filter(is_video, files), None):
+        why = f"{video.relative_to(root)} lies in no class folder of it"
     return "; ".join([f"holds {found}: {why}", *map(_misses, _tables_in(root))])
 
 
@@ -114,64 +132,77 @@ def _split_folders(root: Path) -> Mapping[str, Path]:
     A folder of class folders is a split, a folder of videos a class. Without ``train``, splits count only if no class
     folders lie beside them.
     """
+    named: dict[str, Path] = {}
     folders: dict[str, Path] = {}
-    shown = sorted(path for path in root.glob("[!.]*") if path.is_dir())
-    for split, names in SPLITS.items():
-        of_split = [path for name in names for path in shown if path.name.lower() == name and any(_videos(path, 2))]
-        if of_split:
-            folders[split] = of_split[0]
-    return folders if "train" in folders or not any(_videos(root, 2)) else {}
+    for path in sorted(root.glob("[!.]*")):
+        name = path.name.lower()
+        if name in NAMES and any(_videos(path, 2)):
+            named.setdefault(name, path)
+    for name, split in NAMES.items():
+        if name in named:
+            folders.setdefault(split, named[name])
+    if "train" not in folders and any(_videos(root, 2)):
+        return {}
+    return folders
 
 
 def _videos(root: Path, depth: int) -> Iterator[Path]:
     paths = sorted(root.glob("/".join(["[!.]*"] * depth)))
-    return (path for path in paths if is_video(path) and path.is_file())
+    return filter(Path.is_file, filter(is_video, paths))
 
 
 def _class_folders(root: Path, tables: Sequence[Path]) -> OwnVideos:
     """Return the videos of ``DIR/CLASS/VIDEO``, or of every split's classes."""
     splits = _split_folders(root)
-    videos = [
-        OwnVideo(str(path.relative_to(root)), path.parent.name, split)
-        for split, folder in splits.items() or [(None, root)]
-        for path in _videos(folder, 2)
-    ]
-    found = "; ".join(["class folders", *(f"not used: {_misses(path)}" for path in tables)])
+    videos, used = list[OwnVideo](), set[Path]()
+    for split, folder in splits.items() or [(None, root)]:
+        for path in _videos(folder, 2):
+            videos.append(OwnVideo(str(path.relative_to(root)), path.parent.name, split))
+            used.add(path)
     if splits:
-        found = f"class folders in {', '.join(folder.name for folder in splits.values())}"
-    elif named := sorted({video.label for video in videos if _split_named(video.label)}):
+        return OwnVideos(videos, f"class folders in {_names(splits.values())}", root, _unused(root, used))
+    found = "; not used: ".join(["class folders", *map(_misses, tables)])
+    if named := sorted(filter(_split_named, {*labels_of(videos)})):
         found += f"; {', '.join(named)} read as a class: no class folders in it"
-    used = {root / video.path for video in videos} | (set() if splits else {*tables})
-    return OwnVideos(videos, found, root, _unused(root, used))
+    return OwnVideos(videos, found, root, _unused(root, used.union(tables)))
+
+
+def _names(paths: Iterable[Path]) -> str:
+    return ", ".join(path.name for path in paths)
 
 
 def _split_named(name: str) -> str | None:
-    return next((split for split, names in SPLITS.items() if name.lower() in names), None)
+    return NAMES.get(name.lower())
 
 
 def _tables_in(root: Path) -> list[Path]:
     """Return the tables in a folder; .txt files count only if they list videos."""
-    files = sorted(path for path in root.iterdir() if path.suffix.lower() in TABLES and path.is_file())
-    return [path for path in files if path.suffix.lower() != ".txt" or all(_columns(path))]
+    tables = list[Path]()
+    for path in sorted(filter(Path.is_file, root.iterdir())):
+        ending = path.suffix.lower()
+        if ending in TABLES and (ending != ".txt" or _lists_videos(path)):
+            tables.append(path)
+    return tables
 
 
 def _tables(root: Path, tables: Sequence[Path]) -> OwnVideos | None:
-    """Return the videos of one table for all splits, or of one per split."""
-    first = {_split_named(path.stem): path for path in reversed(tables)}
-    by_split: dict[Path, str | None] = {first[split]: split for split in SPLITS if split in first}
+    """Return the videos of one table for all splits, or of one per split; ``None`` if there are split folders."""
+    if _split_folders(root):
+        return None
+    by_split: dict[Path, str | None] = {}
+    for split in SPLITS:
+        of_split = [path for path in tables if _split_named(path.stem) == split]
+        by_split |= dict.fromkeys(of_split[:1], split)
     if "train" not in by_split.values():
-        labelled = [path for path in tables if all(_columns(path))]
-        if len(labelled) > 1:
-            names = ", ".join(path.name for path in labelled)
-            raise UserError(
-                f"{root}: {names} could all be the table of the videos; give one of them, or keep one there"
-            )
-        by_split = dict.fromkeys(labelled)
+        by_split = dict.fromkeys(filter(_lists_videos, tables))
+        if len(by_split) > 1:
+            several = f"{_names(by_split)} could all be the table of the videos"
+            raise UserError(f"{root}: {several}; give one of them, or keep one there")
     if not by_split:
         return None
-    found = _of_tables(root, by_split)
-    used = {found.root / video.path for video in found.videos} | {*map(Path.absolute, by_split)}
-    return replace(found, unused=_unused(root.absolute(), used))
+    found = _of_tables(by_split)
+    used = {found.root / video.path for video in found.videos}
+    return replace(found, unused=_unused(root.absolute(), used.union(map(Path.absolute, by_split))))
 
 
 def _header(path: Path) -> list[str]:
@@ -181,35 +212,45 @@ def _header(path: Path) -> list[str]:
     return [cell.strip().strip('"') for cell in line.split(mark)]
 
 
-def _columns(path: Path) -> list[str | None]:
+def _first(names: Iterable[str], known: Collection[str]) -> str | None:
+    """Return the first known name, in upper or lower case."""
+    for name in names:
+        if name.lower() in known:
+            return name
+    return None
+
+
+def _columns(path: Path) -> tuple[str | None, str | None]:
     """Return a table's path and label columns, ``None`` for missing ones; a list of videos needs no header."""
     header = _header(path)
     if is_video(header[0]) and len(header) == 2:
-        return [PATH[0], LABEL[0]]
-    return [next((name for name in header if name.lower() in known), None) for known in (PATH, LABEL)]
+        return PATH[0], LABEL[0]
+    return _first(header, PATH), _first(header, LABEL)
+
+
+def _lists_videos(path: Path) -> bool:
+    return all(_columns(path))
 
 
 def _misses(path: Path) -> str:
-    """Say how a table begins, and which columns it lacks."""
-    needs = [name for name, column in zip(("path", "label"), _columns(path), strict=True) if column is None]
-    return f"{path.name} begins with {', '.join(_header(path))[:200]!r}; needs a first line with {' and '.join(needs)}"
+    """Say how a table begins that lacks a column."""
+    return f"{path.name} begins with {', '.join(_header(path))[:200]!r}; needs a first line with path and label"
 
 
-def _of_tables(folder: Path, tables: Mapping[Path, str | None]) -> OwnVideos:
-    """Return the videos of tables by split; paths are relative to the folder, or to their common parent."""
-    videos = [video for path, split in tables.items() for video in _of_table(path, split)]
-    places = [os.path.abspath(folder / video.path) for video in videos]
-    root = Path(os.path.abspath(folder))
-    if not all(Path(place).is_relative_to(root) for place in places):
-        root = Path(os.path.commonpath([os.path.dirname(place) for place in places]))
-    for place in places:
-        if os.path.isdir(place) or Path(place).suffix.lower() in PICTURES:
-            raise UserError(f"{place}: is a picture or a folder of frames, which docs/adding.md has a way for")
-    videos = [replace(video, path=os.path.relpath(place, root)) for video, place in zip(videos, places, strict=True)]
-    return OwnVideos(videos, ", ".join(path.name for path in tables), root)
+def _of_tables(tables: Mapping[Path, str | None]) -> OwnVideos:
+    """Return the videos of a folder's tables by split; paths are relative to it, or to their common parent."""
+    videos = list[OwnVideo]()
+    for path, split in tables.items():
+        videos += _of_table(path, split)
+    root, places = os.path.abspath(path.parent), [video.path for video in videos]
+    if os.path.commonpath([root, *places]) != root:
+        root = os.path.commonpath([*map(os.path.dirname, places)])
+    videos = [replace(video, path=os.path.relpath(video.path, root)) for video in videos]
+    return OwnVideos(videos, _names(tables), Path(root))
 
 
-def _of_table(path: Path, split: str | None = None) -> list[OwnVideo]:
+def _of_table(path: Path, split: str | None) -> Iterator[OwnVideo]:
+    """Yield a table's videos with their absolute paths."""
     place, label = _columns(path)
     if place is None or label is None:
         raise UserError(f"{path}: {_misses(path)}")
@@ -217,16 +258,19 @@ def _of_table(path: Path, split: str | None = None) -> list[OwnVideo]:
     if times := like_times(rows[0].cells):
         advice = "cut the videos, or write an experiment of VideoCSV, which reads parts; or rename the column"
         raise UserError(f"{path}: column {times[0]}: parts of videos are not taken here; {advice}")
-    if more := [name for name in rows[0].cells if LIKE_LABELS.fullmatch(name)]:
-        raise UserError(f"{path}: column {more[0]}: several labels per video are not learned; keep one column label")
-    if several := [row for row in rows if any(mark in row.text(label) for mark in SEPARATORS)]:
-        what = f"is {several[0].text(label)!r}; several labels per video are not learned, keep one"
-        raise several[0].error(label, what)
-    return [OwnVideo(row.text(place), row.text(label), split or _split_of(row), dict(row.cells)) for row in rows]
+    if more := next(filter(LIKE_LABELS.fullmatch, rows[0].cells), None):
+        raise UserError(f"{path}: column {more}: several labels per video are not learned; keep one column label")
+    for row in rows:
+        video, name = os.path.abspath(path.parent / row.text(place)), row.text(label)
+        if {*SEPARATORS} & {*name}:
+            raise row.error(label, f"is {name!r}; several labels per video are not learned, keep one")
+        if os.path.isdir(video) or Path(video).suffix.lower() in PICTURES:
+            raise UserError(f"{video}: is a picture or a folder of frames, which docs/adding.md has a way for")
+        yield OwnVideo(video, name, split or _split_of(row), dict(row.cells))
 
 
 def _split_of(row: Row) -> str | None:
-    column = next((name for name in row.cells if name.lower() in SPLIT), None)
+    column = _first(row.cells, SPLIT)
     if column is None:
         return None
     if (split := _split_named(row.cells[column])) is None:

@@ -1,6 +1,7 @@
 """Effects of each setting, in one list that a test compares with all constructors and the command line."""
 
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
 
 # function: what a network computes; weights do not show it in names or shapes, so those of another value load silently
 # shape: names or shapes of the weights
@@ -85,3 +86,14 @@ def model_keys(*effects: Effect) -> tuple[str, ...]:
 def data_keys(*effects: DataEffect) -> tuple[str, ...]:
     """Return the settings of data sets with these effects by their keys in a resolved configuration."""
     return tuple(f"data.init_args.{name}" for name in data_names(*effects))
+
+
+def picked(settings: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return the settings of these names, in their order, as far as they are given."""
+    return {name: settings[name] for name in names if name in settings}
+
+
+def of_group(settings: Mapping[str, Any], group: str) -> dict[str, Any]:
+    """Return a group's settings without its name: ``window`` of ``model.window`` for the group ``model``."""
+    start = f"{group}."
+    return {key.removeprefix(start): value for key, value in settings.items() if key.startswith(start)}

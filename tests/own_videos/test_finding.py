@@ -78,7 +78,7 @@ TIMED = "path,label,start_frame,end_frame\na.mp4,walk,1,2\nb.mp4,sit,1,2\n"
         (
             {"labels.csv": "path,labels\nvideos/a.mp4,walk\n", "videos/a.mp4": ""},
             "one class (videos); a classifier needs two or more; looked at class folders; not used: "
-            "labels.csv begins with 'path, labels'; needs a first line with label; expected ",
+            "labels.csv begins with 'path, labels'; needs a first line with path and label; expected ",
         ),
         ({"labels.csv": "path,label\nv,walk\nw,sit\n", "v/1.jpg": ""}, "v: is a picture or a folder of frames"),
     ],
