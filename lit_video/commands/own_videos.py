@@ -17,7 +17,7 @@ from lit_video.commands.arguments import (
 from lit_video.commands.parser import PROGRAM, Parser, parse, run_command
 from lit_video.errors import UserError
 from lit_video.own_videos.finding import find_videos
-from lit_video.own_videos.schemes import SCHEMES, schemes_named
+from lit_video.own_videos.schemes import schemes_named
 from lit_video.tables.reading import folder_name, read_table
 from lit_video.utils.files import TABLES, write_atomically
 from lit_video.utils.processes import usable_cores
@@ -107,40 +107,39 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
     place = existing(f"no such folder, and no table ({', '.join(TABLES)})")(str(arguments.videos))
     if place.is_file() and place.suffix.lower() not in TABLES:
         raise UserError(f"{place}: is no table ({', '.join(TABLES)}); give the folder that holds the class folders")
-    chosen = schemes_named(schemes) if schemes else None
+    chosen = {} if schemes is None else schemes_named(schemes)
     weights, compared = arguments.weights or "auto", "schemes" in arguments
     if weights not in ("auto", "none") and not compared:
         find_start(weights)
     found = find_videos(arguments.videos)
     # here, because importing torch takes seconds and the checks above do not need it
-    from lit_video.own_videos.choices import VIDEOS, at_hand, start_from
+    from lit_video.own_videos.choices import SCRATCH, VIDEOS, at_hand, start_from
     from lit_video.own_videos.images import image_start
     from lit_video.own_videos.plan import PlanOptions, plan
 
-    start = None
+    start = SCRATCH
     if weights == "auto" and not schemes:
         weights = VIDEOS if at_hand(VIDEOS) else "none"
-    if chosen and compared and weights != "none":
+    if compared and weights != "none":
         start = image_start(weights, chosen)
     elif weights not in ("auto", "none"):
         start = start_from(weights)
-    if start and schemes and not compared:
+    if start.weights and schemes and not compared:
         raise UserError(f"--weights {weights}: are of {start.model}, which is the scheme; leave --scheme out")
-    rows = (chosen or {"xvit": SCHEMES["xvit"]}).values()
-    models = {str(row["set"].get("model", "XViT")) for row in rows} if chosen or not start else {start.model}
-    _check_settings(arguments.settings, models)
+    if arguments.settings:
+        rows = (chosen or start.rows).values()
+        _check_settings(arguments.settings, {row.get("set", {}).get("model", start.model) for row in rows})
     with writing("--output", file.parent):
         file.parent.mkdir(parents=True, exist_ok=True)
-    made_by = f"{PROGRAM} {shlex.join(arguments.words)}"
+    made_by, frozen = f"{PROGRAM} {shlex.join(arguments.words)}", getattr(arguments, "frozen", None)
     given = (made_by, chosen, start, arguments.minutes, arguments.group)
-    frozen = {"yes": True, "no": False}.get(getattr(arguments, "frozen", None) or "")
     plan(found, PlanOptions(arguments.videos, file, *given, folds=not compared, frozen=frozen))
 
 
 def _check_settings(settings: Sequence[str], models: Collection[str]) -> None:
     from lit_video.training.cli import ReadCLI, user_errors
 
-    for model in models if settings else ():
+    for model in models:
         with user_errors(lambda key: "command line"):
             ReadCLI(["--data=VideoCSV", "--data.root=.", f"--model={model}", *settings])
 

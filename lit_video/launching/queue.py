@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
@@ -21,10 +22,11 @@ from lit_video.training.request import Run
 from lit_video.utils.parallel import EVERY
 from lit_video.utils.processes import PARENT, requeue, usable_cores
 from lit_video.utils.stop_signals import AGAIN, DONE, FAILED, MISTAKE, PREEMPTED, STATUS, handled_by
-from lit_video.utils.text import plural, text_table, time_left
+from lit_video.utils.text import counted, plural, text_table, time_left
 
 Slot = Mapping[str, str]  # environment variables that give a run its GPUs or cores, for one run at a time
 HERE: Slot = {}
+FOLDER = attrgetter("folder")  # of a run
 # variables that a run must not inherit from the job or the process group that its queue runs in
 FOREIGN = re.compile(r"(SLURM_|MASTER_|TORCHELASTIC_).*|(LOCAL_|NODE_|GROUP_)?RANK|(LOCAL_)?WORLD_SIZE")
 ENDED = ("failed", "stopped", "preempted")
@@ -39,8 +41,8 @@ def slots(jobs: int | None, gpus_per_run: int | None) -> list[Slot]:
     if gpus_per_run and len(found) < gpus_per_run:
         raise UserError(f"--gpus-per-run {gpus_per_run}: this machine has {len(found)} GPUs; give --jobs N on a CPU")
     if found:
-        groups = [",".join(found[i : i + each]) for i in range(0, len(found) - each + 1, each)]
-        return [{"CUDA_VISIBLE_DEVICES": group} for group in groups[:jobs]]
+        starts = range(0, len(found) - each + 1, each)
+        return [{"CUDA_VISIBLE_DEVICES": ",".join(found[i : i + each])} for i in starts[:jobs]]
     if not jobs or jobs == 1 or "OMP_NUM_THREADS" in os.environ:
         return [HERE] * (jobs or 1)
     return [{"OMP_NUM_THREADS": str(max(1, usable_cores() // jobs))}] * jobs
@@ -51,8 +53,8 @@ def gpus() -> list[str]:
     import torch  # here, because importing torch takes seconds
 
     count = torch.cuda.device_count()
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return visible.replace(" ", "").split(",")[:count] if visible else [str(i) for i in range(count)]
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES") or ",".join(map(str, range(count)))
+    return visible.replace(" ", "").split(",")[:count]
 
 
 class Attempt(NamedTuple):
@@ -100,10 +102,11 @@ class Queue:
                 while self._waiting and free and not self.stop:
                     if self._start(self._waiting.pop(0), free[0]):
                         free.pop(0)
-                for attempt in [each for each in self._running if each.process.poll() is not None]:
-                    self._running.remove(attempt)
-                    free.insert(0, attempt.slot)
-                    self._ended(attempt)
+                for attempt in [*self._running]:
+                    if attempt.process.poll() is not None:
+                        self._running.remove(attempt)
+                        free.insert(0, attempt.slot)
+                        self._ended(attempt)
                 if self.stop and not stopping:
                     stopping = True
                     if self._running:
@@ -122,8 +125,10 @@ class Queue:
         if observed.active:
             self.leave(run, observed.detail)
             return False
-        devices = slot.get("CUDA_VISIBLE_DEVICES")
-        self.say(f"{run.name}: starting ({f'GPU {devices}, ' if devices else ''}log {run.log})")
+        where = f"log {run.log}"
+        if devices := slot.get("CUDA_VISIBLE_DEVICES"):
+            where = f"GPU {devices}, {where}"
+        self.say(f"{run.name}: starting ({where})")
         environment = {key: value for key, value in os.environ.items() if not FOREIGN.fullmatch(key)}
         environment |= dict(slot) | {PARENT: str(os.getpid()), "PYTHONUNBUFFERED": "1"}
         run.folder.mkdir(parents=True, exist_ok=True)
@@ -162,9 +167,11 @@ class Queue:
 
     def _send(self) -> None:
         """Forward USR1 and USR2; send SIGTERM for any other signal, because a run's second SIGINT ends it at once."""
-        preempted = self.stop in (signal.SIGUSR1, signal.SIGUSR2)
+        number = signal.SIGTERM
+        if self.stop in (signal.SIGUSR1, signal.SIGUSR2):
+            number = self.stop
         for attempt in self._running:
-            attempt.process.send_signal(self.stop if self.stop and preempted else signal.SIGTERM)
+            attempt.process.send_signal(number)
 
 
 def run_here(command: str, runs: Sequence[Run], slots: Sequence[Slot], reuse: bool) -> int:
@@ -172,7 +179,7 @@ def run_here(command: str, runs: Sequence[Run], slots: Sequence[Slot], reuse: bo
     if reuse and len(slots) > 1:
         raise UserError("--reuse: a row takes what a finished row has trained, so one runs at a time; give --jobs 1")
     left = unfinished(runs)
-    queue, told = Queue(slots, say, jobs_of(run.folder for run in left)), time.monotonic()
+    queue, told = Queue(slots, say, jobs_of(map(FOLDER, left))), time.monotonic()
 
     def tell() -> None:
         nonlocal told
@@ -181,7 +188,7 @@ def run_here(command: str, runs: Sequence[Run], slots: Sequence[Slot], reuse: bo
             say(_at_work(runs))
 
     queue.work(left, tell)
-    say(counts([observe(run.folder, {}) for run in runs]))
+    say(counts(_observed(runs, {})))
     if queue.stop:
         requeued = requeue() if STATUS[queue.stop] == PREEMPTED else ""
         end = "; ".join(filter(None, [f"stopped by {queue.stop.name}", requeued, AGAIN]))
@@ -190,7 +197,8 @@ def run_here(command: str, runs: Sequence[Run], slots: Sequence[Slot], reuse: bo
     missing = [run for run in queue.missing if observe(run.folder, {}).state != "done"]
     if missing:
         print(f"{command}: {len(missing)} runs have no result; {AGAIN}", file=sys.stderr, flush=True)
-    return FAILED if missing else DONE
+        return FAILED
+    return DONE
 
 
 def unfinished(runs: Sequence[Run]) -> list[Run]:
@@ -207,26 +215,29 @@ def unfinished(runs: Sequence[Run]) -> list[Run]:
 
 def free(runs: Sequence[Run]) -> list[Run]:
     """Return the runs that no process or Slurm job runs; print a line for each other run."""
-    jobs = jobs_of(run.folder for run in runs)
-    observed = [observe(run.folder, jobs) for run in runs]
-    for run, each in zip(runs, observed, strict=True):
+    left = list[Run]()
+    for run, each in zip(runs, _observed(runs, jobs_of(map(FOLDER, runs))), strict=True):
         if each.active:
             say(f"{run.name}: {LEFT_ALONE} ({each.detail})")
-    return [run for run, each in zip(runs, observed, strict=True) if not each.active]
+        else:
+            left.append(run)
+    return left
 
 
 def show(runs: Sequence[Run]) -> int:
     """Print the progress of all runs."""
-    jobs = jobs_of(run.folder for run in runs)
-    observed = [observe(run.folder, jobs) for run in runs]
+    observed, body = _observed(runs, jobs_of(map(FOLDER, runs))), list[list[str]]()
     header = ["table", "row", "seed", "state", "progress", "clips/s", "data wait", "left", ""]
-    body = [
-        [run.request.table.name, run.row.name, str(run.seed), each.state, *_progress(each), each.detail]
-        for run, each in zip(runs, observed, strict=True)
-    ]
+    for run, each in zip(runs, observed, strict=True):
+        names = [run.request.table.name, run.row.name, str(run.seed)]
+        body.append([*names, each.state, *_progress(each), each.detail])
     say(text_table("", header, body))
     say(counts(observed))
     return DONE
+
+
+def _observed(runs: Sequence[Run], jobs: Mapping[str, str]) -> list[Observed]:
+    return [observe(run.folder, jobs) for run in runs]
 
 
 def say(line: str) -> None:
@@ -236,39 +247,47 @@ def say(line: str) -> None:
 
 def _at_work(runs: Sequence[Run]) -> str:
     """Return the number of runs per state and the progress of running ones."""
-    observed = [observe(run.folder, {}) for run in runs]
-    lines = [
-        " ".join(filter(None, [run.name, each.detail.partition(" on ")[0], *_progress(each)[::3]]))
-        for run, each in zip(runs, observed, strict=True)
-        if each.state == "running"
-    ]
-    return "; ".join([counts(observed), *_total(observed), *lines])
+    observed = _observed(runs, {})
+    parts = [counts(observed), *_total(observed)]
+    for run, each in zip(runs, observed, strict=True):
+        if each.state == "running":
+            progress, *_, left = _progress(each)
+            parts.append(" ".join(filter(None, [run.name, each.detail.partition(" on ")[0], progress, left])))
+    return "; ".join(parts)
 
 
 def _total(observed: Sequence[Observed]) -> list[str]:
     """Estimate the time left for all runs from the number of running ones and their times."""
-    known = [each.status for each in observed if each.state == "running" and each.status and each.status.seconds_left]
-    if not known:
+    whole, rest, running, waiting = 0.0, 0.0, 0, 0
+    for each in observed:
+        if each.state not in ("done", "running", "failed"):
+            waiting += 1
+        if each.state == "running" and each.status and each.status.seconds_left:
+            running += 1
+            rest = max(rest, each.status.seconds_left)
+            steps, step = each.status.steps, each.status.step
+            whole = max(whole, each.status.seconds_left * steps / max(1, steps - step))
+    if not running:
         return []
-    whole = max(one.seconds_left * one.steps / max(1, one.steps - one.step) for one in known)
-    waiting = sum(each.state not in ("done", "running", "failed") for each in observed)
-    return [f"about {time_left(max(one.seconds_left for one in known) + whole * waiting / len(known))} for all"]
+    return [f"about {time_left(rest + whole * waiting / running)} for all"]
 
 
 def counts(observed: Sequence[Observed]) -> str:
     """Return how many runs are in each state."""
-    by_state = Counter(each.state for each in observed)
-    parts = [f"{by_state[state]} {state}" for state in ORDER if by_state[state]]
-    return f"{len(observed)} runs: {', '.join(parts)}"
+    by_state = Counter[str](dict.fromkeys(ORDER, 0))
+    by_state.update(each.state for each in observed)
+    return f"{len(observed)} runs: {', '.join(counted(+by_state))}"
 
 
 def _progress(each: Observed) -> list[str]:
     """Return progress, clips per second, data wait and time left; empty where unknown."""
-    status = each.status
+    status, cells = each.status, [""] * 4
     if status is None or not status.steps or each.state == "done":
-        return [""] * 4
-    progress = f"{status.step}/{status.steps} {100 * status.step // status.steps} %"
-    if each.state != "running" or status.state not in ("training", "image model"):
-        return [progress, "", "", ""]
-    speed = [f"{status.clips_per_second:.0f}", f"{status.data_wait:.0f} %"] if status.clips_per_second else ["", ""]
-    return [progress, *speed, time_left(status.seconds_left) if status.seconds_left else ""]
+        return cells
+    cells[0] = f"{status.step}/{status.steps} {100 * status.step // status.steps} %"
+    if each.state == "running" and status.state in ("training", "image model"):
+        if status.clips_per_second:
+            cells[1:3] = f"{status.clips_per_second:.0f}", f"{status.data_wait:.0f} %"
+        if status.seconds_left:
+            cells[3] = time_left(status.seconds_left)
+    return cells

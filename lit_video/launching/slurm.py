@@ -27,34 +27,40 @@ class Resources:
     @property
     def flags(self) -> list[str]:
         """The trainer's devices and nodes, which must agree with Slurm's."""
-        flags = [f"--trainer.devices={self.gpus_per_node}"] if self.gpus_per_node else []
-        return flags + ([f"--trainer.num_nodes={self.nodes}"] if self.nodes else [])
+        flags = {"devices": self.gpus_per_node, "num_nodes": self.nodes}
+        return [f"--trainer.{name}={count}" for name, count in flags.items() if count]
 
     def sbatch(self, name: str, runs: Sequence[Run]) -> list[str]:
         """Return the command that submits an array of runs."""
-        parallel = f"%{self.parallel}" if self.parallel else ""
-        options = {"array": f"0-{len(runs) - 1}{parallel}", "job-name": name, "nodes": str(self.nodes or 1)}
+        options = {"array": f"0-{len(runs) - 1}", "job-name": name, "nodes": str(self.nodes or 1)}
+        if self.parallel:
+            options["array"] += f"%{self.parallel}"
         options |= {"ntasks-per-node": str(self.gpus_per_node or 1), "signal": SIGNAL, "open-mode": "append"}
-        options |= {"output": f"{runs[0].request.folder}/slurm-%A.log"}  # Slurm's own messages
-        options |= ({"gpus-per-node": str(self.gpus_per_node)} if self.gpus_per_node else {}) | dict(self.options)
-        return ["sbatch", "--parsable", "--requeue", *(f"--{key}={value}" for key, value in options.items())]
+        options["output"] = f"{runs[0].request.folder}/slurm-%A.log"  # Slurm's own messages
+        if self.gpus_per_node:
+            options["gpus-per-node"] = str(self.gpus_per_node)
+        options.update(self.options)
+        return ["sbatch", "--parsable", "--requeue", *map("--{}={}".format, options, options.values())]
 
     def script(self, runs: Sequence[Run]) -> str:
         """Return an array's script: each task executes a run and appends its output to the run's log."""
-        # since Slurm 22.05 srun ignores sbatch's --cpus-per-task
-        cores = [f"--cpus-per-task={count}"] if (count := self.options.get("cpus-per-task")) else []
-        lines = [
-            f"  {i}) exec >> {shlex.quote(str(run.log))} 2>&1; set -- {shlex.join(run.command)} ;;"
-            for i, run in enumerate(runs)
-        ]
-        return "\n".join(
-            ["#!/bin/bash", "case $SLURM_ARRAY_TASK_ID in", *lines, "esac", shlex.join(["srun", *cores]) + ' "$@"', ""]
-        )
+        srun = ["srun"]
+        if cores := self.options.get("cpus-per-task"):
+            srun.append(f"--cpus-per-task={cores}")  # since Slurm 22.05 srun ignores sbatch's
+        lines = ["#!/bin/bash", "case $SLURM_ARRAY_TASK_ID in"]
+        for i, run in enumerate(runs):
+            lines.append(f"  {i}) exec >> {shlex.quote(str(run.log))} 2>&1; set -- {shlex.join(run.command)} ;;")
+        return "\n".join([*lines, "esac", f'{shlex.join(srun)} "$@"', ""])
+
+
+def _arrays(runs: Sequence[Run]) -> list[tuple[str, list[Run]]]:
+    """Return the runs of each table with its name."""
+    return [(name, [*group]) for name, group in groupby(runs, lambda run: run.request.table.name)]
 
 
 def scripts(runs: Sequence[Run], resources: Resources) -> list[str]:
     """Return the command and the script of each table's array, as they would be submitted."""
-    arrays = [(name, [*group]) for name, group in groupby(runs, lambda run: run.request.table.name)]
+    arrays = _arrays(runs)
     return [f"# {shlex.join(resources.sbatch(name, each))}\n{resources.script(each)}" for name, each in arrays]
 
 
@@ -62,15 +68,14 @@ def submit(runs: Sequence[Run], resources: Resources, say: Callable[[str], None]
     """Submit one array per table, and write each run's job number (``JOB_INDEX``) into its folder."""
     from filelock import FileLock, Timeout
 
-    for name, group in groupby(runs, lambda run: run.request.table.name):
-        array = list(group)
+    for name, array in _arrays(runs):
         command, script = resources.sbatch(name, array), resources.script(array)
         try:
             done = subprocess.run(command, input=script, capture_output=True, text=True)
         except FileNotFoundError:
             raise UserError("--launcher slurm: no sbatch here; take a login node of the cluster") from None
         if done.returncode:
-            lines = [line.removeprefix("sbatch: error: ") for line in done.stderr.strip().splitlines()]
+            lines = done.stderr.replace("sbatch: error: ", "").strip().splitlines()
             raise UserError(f"--launcher slurm: sbatch: {'; '.join(lines)}")
         job = done.stdout.strip().partition(";")[0]
         for i, run in enumerate(array):

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import socket
 import subprocess
 import time
@@ -37,11 +38,11 @@ def observe(folder: Path, jobs: Mapping[str, str]) -> Observed:
             return Observed("done", status=status)
     except UserError as error:
         return Observed("failed", str(error), status)
-    job = status.job if status else ""
+    if status is None:
+        return Observed("running", "starting", None, True) if lock_held(folder) else Observed("not started")
+    job = status.job
     if lock_held(folder) or jobs.get(job) == "":
         return _running(status)
-    if status is None:
-        return Observed("not started")
     if job in jobs:
         state: State = "preempted" if status.state == "preempted" else "queued"
         why = "" if jobs[job] == "None" else f" ({jobs[job]})"  # Slurm has not looked at it yet
@@ -55,11 +56,14 @@ def observe(folder: Path, jobs: Mapping[str, str]) -> Observed:
     return Observed("lost", f"its process on {status.host} is gone and left no message", status)
 
 
-def _running(status: Status | None) -> Observed:
+def _running(status: Status) -> Observed:
     """Describe a run at work by its last status, unless an earlier attempt wrote it."""
-    job = f"job {status.job}" if status and status.job else ""
-    what = f"{status.state} on {status.host}" if status and status.state in RUNNING else "starting"
-    return Observed("running", f"{what} {job}".strip(), status, True)
+    words = ["starting"]
+    if status.state in RUNNING:
+        words = [f"{status.state} on {status.host}"]
+    if status.job:
+        words.append(f"job {status.job}")
+    return Observed("running", " ".join(words), status, True)
 
 
 def lock_held(folder: Path) -> bool:
@@ -81,7 +85,11 @@ def lock_held(folder: Path) -> bool:
 
 def jobs_of(folders: Iterable[Path]) -> dict[str, str]:
     """Return Slurm's queue, if any of the runs was submitted to Slurm."""
-    return queued_jobs() if any((status := read_status(folder)) and status.job for folder in folders) else {}
+    for folder in folders:
+        status = read_status(folder)
+        if status and status.job:
+            return queued_jobs()
+    return {}
 
 
 def queued_jobs() -> dict[str, str]:
@@ -95,6 +103,10 @@ def queued_jobs() -> dict[str, str]:
         raise UserError("squeue: no answer within a minute; try again") from None
     if done.returncode:
         raise UserError(done.stderr.strip().partition("\n")[0] or f"squeue: exit status {done.returncode}")
-    jobs = [line.split("|", 2) for line in done.stdout.splitlines() if line.count("|") >= 2]
-    waiting = ("PENDING", "REQUEUE", "SPECIAL_EXIT")
-    return {number: why if state.startswith(waiting) else "" for number, state, why in jobs if state != "COMPLETING"}
+    jobs = {}
+    for number, state, why in re.findall(r"^(.*?)\|(.*?)\|(.*)$", done.stdout, re.MULTILINE):
+        if state.startswith(("PENDING", "REQUEUE", "SPECIAL_EXIT")):
+            jobs[number] = why
+        elif state != "COMPLETING":
+            jobs[number] = ""
+    return jobs

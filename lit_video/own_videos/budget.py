@@ -1,7 +1,7 @@
 """Choose the length of training by the machine's speed, measured with the model to train."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from lit_video.own_videos.choices import Choice, Start
 from lit_video.schemes.loading import import_scheme
 from lit_video.utils.clip_shape import as_setting, height_and_width
 from lit_video.utils.environment import choose_device, seconds
+from lit_video.utils.settings import of_group, picked
 from lit_video.utils.text import plural
 
 SHARE = 0.7  # share of the time for training steps; the rest is for decoding, validation, test
@@ -26,11 +27,14 @@ PROBE_EPOCHS = 50
 VALIDATIONS = 25
 
 
-def built(model: str, settings: Mapping[str, Any], data: Mapping[str, Any], classes: int) -> nn.Module:
-    """Build a row's network as ``fit`` does, without loading weights."""
-    kind = getattr(modules, model)
-    known = inspect.signature(kind).parameters  # fit leaves out settings of other classes too
-    given = {key: value for key, value in settings.items() if key in known}
+def built(
+    model: str, settings: Mapping[str, Any], data: Mapping[str, Any], classes: int, row: Mapping[str, Any] | None = None
+) -> nn.Module:
+    """Build the network of a table's ``row`` as ``fit`` does, without loading weights."""
+    changes = (row or {}).get("set", {})
+    kind = getattr(modules, changes.get("model", model))
+    # fit leaves out settings of other classes too
+    given = picked({**settings, **of_group(changes, "model")}, inspect.signature(kind).parameters)
     if isinstance(given.get("size"), Mapping):
         given["size"] = ViTSize(**given["size"])
     if "." in given.get("attention", ""):
@@ -52,8 +56,11 @@ def clips_per_second(net: nn.Module, data: Mapping[str, Any], of_features: bool 
         with torch.no_grad():
             features = net.features(clips[:1])  # type: ignore[operator]
         clips = features.repeat(len(clips), *[1] * (features.ndim - 1))
-    fastest = min(seconds(lambda: net(clips).sum().backward(), device) for _ in range(STEPS))
-    return float(data["batch_size"] / fastest)
+    return float(data["batch_size"] / _fastest(lambda: net(clips).sum().backward(), device))
+
+
+def _fastest(action: Callable[[], object], device: torch.device) -> float:
+    return min(seconds(action, device) for _ in range(STEPS))
 
 
 def _noise(data: Mapping[str, Any], clips: int) -> torch.Tensor:
@@ -68,12 +75,13 @@ def probed(start: Start, videos: int, training: int, minutes: float, classes: in
     net = built(start.model, start.settings | {"probe": "attentive"}, start.clips, classes)
     clip, available = _noise(start.clips, 1), 60 * minutes * SHARE
     with torch.no_grad():
-        once = min(seconds(lambda: net(clip), torch.device("cpu")) for _ in range(2))
+        once = _fastest(lambda: net(clip), torch.device("cpu"))
     whole = PROBE_EPOCHS * training / clips_per_second(net, start.clips | {"batch_size": 8}, of_features=True)
-    probe: Literal["attentive", "frames"] = "attentive" if whole <= available else "frames"
+    probe: Literal["attentive", "frames"] = "attentive"
     views = videos * (1 + RANDOM)
-    pooled = "" if probe == "attentive" else ", so it reads the mean of each frame"
-    read = f"{PROBE_EPOCHS} epochs of a probe of all tokens take {whole:.0f} s of {available:.0f}{pooled}"
+    read = f"{PROBE_EPOCHS} epochs of a probe of all tokens take {whole:.0f} s of {available:.0f}"
+    if whole > available:
+        probe, read = "frames", f"{read}, so it reads the mean of each frame"
     return replace(start, probe=probe), [
         Choice("model.freeze", "backbone", f"{views} views go through it once, about {views * once:.0f} s on a CPU"),
         Choice("model.probe", probe, read),
@@ -85,21 +93,26 @@ def length(rate: float, training: int, minutes: float, validates: bool, runs: in
 
     ``rate`` is in clips per second; ``training`` is the number of videos per epoch, summed over runs.
     """
-    fit, most = int(60 * minutes * SHARE * rate / training), MOST if validates else MOST_BLIND
-    given = plural(minutes, "minute")
-    epochs = max(FEWEST, min(most, fit))
+    fit = int(60 * minutes * SHARE * rate / training)
+    epochs = max(FEWEST, min(MOST if validates else MOST_BLIND, fit))
+    reason = f"{fit} fit in {plural(minutes, 'minute')} ({plural(runs, 'training')}, {rate:.3g} clips/s)"
+    if epochs > fit:
+        reason = f"the least; {reason}"
+    elif epochs < fit:
+        reason = f"the most; more: --trainer.max_epochs N; {reason}"
     every = max(1, epochs // VALIDATIONS) if validates else epochs
     validations = plural(epochs // every, "validation") if validates else "no video validates"
-    speed = f"{f'{runs} trainings, ' if runs > 1 else ''}{rate:.3g} clips/s"
-    bound = "the least; " if epochs > fit else "the most; more: --trainer.max_epochs N; " if epochs < fit else ""
-    reason = f"{bound}{fit} fit in {given} ({speed})"
-    best, patience = {"monitor": "val/clip_top1", "mode": "max"}, max(5, round(0.4 * epochs / every))
-    callbacks = {"ModelCheckpoint": best, "EarlyStopping": best | {"patience": patience}}
-    built_of = [{"class_path": name, "init_args": settings} for name, settings in callbacks.items()]
-    said = f"the model of the best validation is tested; training ends after {patience} that are no better"
-    return [
+    chosen = [
         Choice("trainer.max_epochs", epochs, reason),
         Choice("trainer.check_val_every_n_epoch", every, validations),
         Choice("trainer.gradient_clip_val", 1.0, "as in the tables"),
-        *([Choice("trainer.callbacks", built_of, said)] if validates else []),
     ]
+    if not validates:
+        return chosen
+    best, patience = {"monitor": "val/clip_top1", "mode": "max"}, max(5, round(0.4 * epochs / every))
+    callbacks = [
+        {"class_path": "ModelCheckpoint", "init_args": best},
+        {"class_path": "EarlyStopping", "init_args": best | {"patience": patience}},
+    ]
+    said = f"the model of the best validation is tested; training ends after {patience} that are no better"
+    return [*chosen, Choice("trainer.callbacks", callbacks, said)]

@@ -3,19 +3,21 @@
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import median
 from typing import Any, Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.errors import UserError
 from lit_video.inference.checkpoints import read_checkpoint
+from lit_video.own_videos.schemes import SCHEMES, Rows
 from lit_video.utils.processes import usable_cores
-from lit_video.utils.settings import data_names, model_names
+from lit_video.utils.settings import data_names, model_names, of_group, picked
 from lit_video.weights.hub import fetch, find, find_start
 from lit_video.weights.reading import CHECKPOINT_KEY
 
@@ -27,7 +29,7 @@ LEFT_OUT = {*model_names("clip", "classes", "start", "training", "machine")} - {
 
 @dataclass(frozen=True)
 class Start:
-    """Start of a training: ``model.weights``, the model's class by name, its settings and those of the data."""
+    """Start of a training: ``model.weights``, empty for none; the model's class by name; settings of model and data."""
 
     weights: str
     model: str
@@ -36,6 +38,16 @@ class Start:
     probe: Literal["attentive", "frames"] | None = None  # for a frozen backbone; None: train the whole network
     sides: tuple[int, ...] = ()  # sides in pixels that an image model allows
     given: bool = False  # named by a flag: used even if slow
+
+    @property
+    def rows(self) -> Rows:
+        """Row of a table that trains from it."""
+        if self.probe:
+            return {"probed": {"label": f"{self.model}, frozen, with a probe"}}
+        return {"finetuned": {"label": f"{self.model}, fine-tuned"}} if self.weights else {"xvit": SCHEMES["xvit"]}
+
+
+SCRATCH = Start("", "XViT", {}, {})
 
 
 def start_from(weights: str) -> Start:
@@ -47,9 +59,8 @@ def start_from(weights: str) -> Start:
     path = find_start(weights)
     if isinstance(path, str):
         published = find(path).settings
-        model = {key.removeprefix("model."): value for key, value in published.items() if key.startswith("model.")}
-        clips = {key: published[f"data.{key}"] for key in CLIPS if f"data.{key}" in published}
-        return Start(path, published["model"], model, clips)
+        clips = picked(of_group(published, "data"), CLIPS)
+        return Start(path, published["model"], of_group(published, "model"), clips)
     if path != Path(weights):
         print(f"--weights {weights}: starts from the tested checkpoint of this run, {path.name}", flush=True)
     try:
@@ -58,14 +69,11 @@ def start_from(weights: str) -> Start:
     except (UserError, KeyError):
         image = f"an image ViT is given by --model.image_weights {weights}, with --model.size and --model.patch"
         raise UserError(f"--weights {weights}: no checkpoint of a run, whose settings it holds; {image}") from None
-    given = {key: value for key, value in checkpoint["hyper_parameters"].items() if key not in LEFT_OUT}
-    model = {
-        key: list(value) if isinstance(value, tuple) else value
-        for key, value in given.items()
-        if value is not None and not key.startswith("_")
-    }
-    clips = {key: own["data"][key] for key in CLIPS if key in own["data"]}
-    return Start(str(path.resolve()), own["model"].rpartition(".")[2], model, clips)
+    model = {}
+    for key, value in checkpoint["hyper_parameters"].items():
+        if not (key in LEFT_OUT or key.startswith("_") or value is None):
+            model[key] = [*value] if isinstance(value, tuple) else value
+    return Start(str(path.resolve()), own["model"].rpartition(".")[2], model, picked(own["data"], CLIPS))
 
 
 VIDEOS = "videomae-base-k400"  # weights to start from without a flag
@@ -91,7 +99,7 @@ FEW = 200  # training videos; with 40 of people in a room, width 48 from stills 
 STILLS = "stills:24576"
 STILLS_SIDE, GPU_SIDE, SIDES = 32, 112, (48, 72, 96, 120)  # pixels a side; SIDES are 4, 6, 8 and 10 patches
 WHY = {STILLS_SIDE: "the size of the drawn pictures that it learns from first", GPU_SIDE: "a GPU"}
-FRAMES = (8, 16)
+FRAMES, MORE_FRAMES = 8, 16
 LEAST_CROP = 0.9  # smallest crop of short trainings, as share of a side; with 0.73, UTD-MHAD was learned half as fast
 KEEP = 0.25  # share of the memory, for decoded videos
 # the choices that matter most, in words
@@ -134,6 +142,16 @@ class Machine:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
         return cls(gpu, memory, usable_cores())
 
+    @property
+    def kind(self) -> str:
+        """Kind of its processor."""
+        return "GPU" if self.gpu else "CPU"
+
+    def shared(self, runs: int) -> "Machine":
+        """Return the share of each of the ``runs`` that train at the same time: on a CPU side by side."""
+        parts = 1 if self.gpu else min(runs, self.cores)
+        return replace(self, memory=self.memory / parts, cores=self.cores // parts)
+
 
 def choose(
     videos: Sequence[VideoInfo],
@@ -142,54 +160,56 @@ def choose(
     classes: Sequence[str],
     training: int,
     machine: Machine,
-    start: Start | None,
+    start: Start,
     size: tuple[int, int],
 ) -> list[Choice]:
     """Choose the settings of data and model.
 
     ``decoded`` is the size of all decoded frames in GB; ``pixels`` mean and standard deviation (0 to 1) of the training
     videos' pixels, ``None`` to leave them out; ``training`` the number of training videos; ``size`` one of
-    :func:`sizes`. Without a ``start`` training is from scratch.
+    :func:`sizes`.
     """
     few = training < FEW and not machine.gpu
-    return [
-        *_clips(videos, start, *size),
-        *_pictures(videos, None if start or few else pixels, classes),
-        *_loading(decoded, training, machine, start),
-        *(_tuning(start) if start else _scratch(machine, few)),
-        *([Choice("trainer.precision", "bf16-mixed", "a GPU")] if machine.gpu else []),
-    ]
+    chosen = _clips(videos, start, *size) + _pictures(videos, None if start.weights or few else pixels, classes)
+    chosen += _loading(decoded, training, machine, start)
+    chosen += _tuning(start) if start.weights else _scratch(machine, few)
+    if machine.gpu:
+        chosen.append(Choice("trainer.precision", "bf16-mixed", "a GPU"))
+    return chosen
 
 
-def sizes(videos: Sequence[VideoInfo], training: int, machine: Machine, start: Start | None) -> list[tuple[int, int]]:
+def measured(videos: Sequence[VideoInfo], name: str) -> NDArray[Any]:
+    """Return a number of each video, such as its frames; 0 where it is unknown."""
+    return np.array([getattr(video, name) or 0 for video in videos])
+
+
+def sizes(videos: Sequence[VideoInfo], training: int, machine: Machine, start: Start) -> list[tuple[int, int]]:
     """Return (frames, side) cheapest first: several for image weights, or for many videos from scratch on a CPU."""
-    frames = [count for count in FRAMES if count == FRAMES[0] or count <= median(video.frames or 0 for video in videos)]
-    first, *sides = start.sides if start and start.sides else SIDES
-    if start and start.sides:
-        frames = frames[:1]
-    elif start or machine.gpu or training < FEW:
+    enough = np.median(measured(videos, "frames")) >= MORE_FRAMES
+    frames = [FRAMES, MORE_FRAMES] if enough and not start.sides else [FRAMES]
+    first, *sides = start.sides or SIDES
+    if not start.sides and (start.weights or machine.gpu or training < FEW):
         return [(frames[-1], GPU_SIDE if machine.gpu else STILLS_SIDE)]
-    most = median(min(video.width or 0, video.height or 0) for video in videos)
-    return [*((count, first) for count in frames), *((frames[-1], side) for side in sides if side <= most)]
+    shorter = np.median(np.minimum(measured(videos, "width"), measured(videos, "height")))
+    return [*((count, first) for count in frames), *((frames[-1], side) for side in sides if side <= shorter)]
 
 
-def _clips(videos: Sequence[VideoInfo], start: Start | None, count: int, side: int) -> list[Choice]:
-    seconds = sorted(video.seconds or 0.0 for video in videos)
-    frames = int(median(video.frames or 0 for video in videos))
-    length = f"videos last {seconds[0]:.1f} to {seconds[-1]:.1f} s, half of them up to {median(seconds):.1f} s"
-    most = seconds[int(0.9 * (len(seconds) - 1))]
+def _clips(videos: Sequence[VideoInfo], start: Start, count: int, side: int) -> list[Choice]:
+    seconds = np.sort(measured(videos, "seconds"))
+    frames = int(np.median(measured(videos, "frames")))
+    length = f"videos last {seconds[0]:.1f} to {seconds[-1]:.1f} s, half of them up to {np.median(seconds):.1f} s"
     chosen = [
         Choice("data.sampling", {"class_path": "Segments"}, f"each shows a whole video; {length}"),
         Choice("data.test_clips", 1, "one clip shows all of a video"),
     ]
-    if most > WHOLE:
+    if seconds[int(0.9 * (len(seconds) - 1))] > WHOLE:
         clip = {"class_path": "Dense", "init_args": {"seconds": 4.0}}
         chosen = [
             Choice("data.sampling", clip, f"each shows 4 s; {length}"),
             Choice("data.test_clips", 4, "four clips are averaged in the test, which is more of a video"),
         ]
-    chosen += [Choice(f"data.{key}", value, "of the weights") for key, value in (start.clips if start else {}).items()]
-    if start and not start.sides:
+    chosen += _of_the_weights("data", start.clips)
+    if start.weights and not start.sides:
         return chosen
     return [
         *chosen,
@@ -198,40 +218,43 @@ def _clips(videos: Sequence[VideoInfo], start: Start | None, count: int, side: i
     ]
 
 
+def _of_the_weights(group: str, settings: Mapping[str, Any]) -> list[Choice]:
+    return [Choice(f"{group}.{key}", value, "of the weights") for key, value in settings.items()]
+
+
 def _pictures(videos: Sequence[VideoInfo], pixels: tuple[float, float] | None, classes: Sequence[str]) -> list[Choice]:
-    width, height = (int(median(getattr(video, side) or 0 for video in videos)) for side in ("width", "height"))
+    width, height = int(np.median(measured(videos, "width"))), int(np.median(measured(videos, "height")))
     squeezed = f"whole pictures of {width} x {height}, squeezed into a square: a crop may lose who acts"
-    mean, std = pixels or (0.0, 0.0)
-    own = {"data.mean": round(mean, 2), "data.std": max(0.05, round(std, 2))} if pixels else {}
-    sided = [name for name in classes if _SIDES.search(name)]
-    flips = "half of the clips, as no class has a word for a side in its name (left, links, gauche, ...)"
-    flips = f"none, {sided[0]!r} would become another class" if sided else flips
-    settings = {"crop": "whole", "flip": 0.0 if sided else 0.5, "policy": "none"}
-    return [
-        Choice("data.views", "whole", squeezed),
-        Choice("data.test_crops", 1, "a whole picture has one"),
-        *(Choice(key, value, "of the pixels of these videos") for key, value in own.items()),
-        Choice("data.augmentation", settings | {"erasing": 0.0, "mixup": 0.0, "smoothing": 0.1}, flips),
-    ]
+    chosen = [Choice("data.views", "whole", squeezed), Choice("data.test_crops", 1, "a whole picture has one")]
+    if pixels:
+        mean, std = pixels
+        chosen.append(Choice("data.mean", round(mean, 2), "of the pixels of these videos"))
+        chosen.append(Choice("data.std", max(0.05, round(std, 2)), "of the pixels of these videos"))
+    flip = 0.5
+    why = "half of the clips, as no class has a word for a side in its name (left, links, gauche, ...)"
+    if sided := next(filter(_SIDES.search, classes), None):
+        flip, why = 0.0, f"none, {sided!r} would become another class"
+    settings = {"crop": "whole", "flip": flip, "policy": "none", "erasing": 0.0, "mixup": 0.0, "smoothing": 0.1}
+    return [*chosen, Choice("data.augmentation", settings, why)]
 
 
-def _loading(decoded: float, training: int, machine: Machine, start: Start | None) -> list[Choice]:
-    most = 32 if machine.gpu > 30 else 8 if start else 16
-    batch = max(2, min(most, training // 4))
-    if start and start.probe:
-        return [
-            Choice("data.batch_size", batch, f"{training} videos train"),
-            Choice("data.num_workers", 0, "features are read from files"),
-        ]
-    room = f"{machine.gpu:.0f} GB of the GPU" if machine.gpu else "a CPU"
-    small = decoded <= KEEP * machine.memory
-    keep = round(1.2 * decoded + 0.1, 1) if small else 0.0
-    often = "decoded once and kept in memory" if small else "decoded anew every epoch, too large for the memory"
-    workers = 0 if small and not machine.gpu else max(1, machine.cores - 1)
+def _loading(decoded: float, training: int, machine: Machine, start: Start) -> list[Choice]:
+    most = 8 if start.weights else 16
+    if machine.gpu > 30:
+        most = 32
+    chosen = [Choice("data.batch_size", max(2, min(most, training // 4)), f"{training} videos train")]
+    if start.probe:
+        return [*chosen, Choice("data.num_workers", 0, "features are read from files")]
+    keep, often = 0.0, "decoded anew every epoch, too large for the memory"
+    workers, why = max(1, machine.cores - 1), "one per core"
+    if decoded <= KEEP * machine.memory:
+        keep, often = round(1.2 * decoded + 0.1, 1), "decoded once and kept in memory"
+        if not machine.gpu:
+            workers, why = 0, "videos are decoded once"
     return [
-        Choice("data.batch_size", batch, f"{training} videos train, on {room}"),
+        *chosen,
         Choice("data.keep_gb", keep, f"videos are {often}: all together need {decoded:.1f} GB"),
-        Choice("data.num_workers", workers, "one per core" if workers else "videos are decoded once"),
+        Choice("data.num_workers", workers, why),
     ]
 
 
@@ -240,33 +263,41 @@ def _tuning(start: Start) -> list[Choice]:
     reason = "fine-tuning: AdamW, lower rates for lower layers, a tenth is warm-up"
     if start.probe:
         rate, reason = rate | {"lr": 1e-3, "layer_decay": 1.0}, "a probe alone is trained: AdamW, a tenth is warm-up"
+    setting = "model.image_weights" if start.sides else "model.weights"
     return [
-        *(Choice(f"model.{key}", value, "of the weights") for key, value in start.settings.items()),
-        Choice(f"model.{'image_' if start.sides else ''}weights", start.weights, "the start of training"),
+        *_of_the_weights("model", start.settings),
+        Choice(setting, start.weights, "the start of training"),
         Choice("model.optimization", rate, reason),
     ]
 
 
 def _scratch(machine: Machine, few: bool) -> list[Choice]:
-    width, depth, heads = (384, 8, 6) if machine.gpu else (48, 4, 4) if few else (96, 4, 4)
-    size = {"width": width, "depth": depth, "heads": heads}
+    size, patch, stills = {"width": 96, "depth": 4, "heads": 4}, 12, list[Choice]()
+    if machine.gpu:
+        size, patch = {"width": 384, "depth": 8, "heads": 6}, 16
+    elif few:
+        size, patch = size | {"width": 48}, 8
+        stills = [Choice("model.image_weights", STILLS, "few videos, so it learns from drawn pictures first")]
     rate = {"optimizer": "muon", "lr": 3e-3, "weight_decay": 0.05, "warmup": 0.1, "warmup_start": 0.01}
     return [
         Choice("model.size", size, "small, as it starts from no pretrained weights; larger ones need them (--weights)"),
-        Choice("model.patch", 16 if machine.gpu else 8 if few else 12, "pixels a side"),
+        Choice("model.patch", patch, "pixels a side"),
         Choice("model.positions", "space-time", "the order of frames may matter"),
         Choice("model.position_std", 0.5, "positions that start near zero barely move in short trainings"),
         Choice("model.dropout", 0.0, "few steps"),
-        *([Choice("model.image_weights", STILLS, "few videos, so it learns from drawn pictures first")] if few else []),
+        *stills,
         Choice("model.optimization", rate, "from scratch Muon needs fewer steps than AdamW here"),
     ]
 
 
 def crop_less(choices: Sequence[Choice]) -> list[Choice]:
     """Return the choices with weaker crops, for a training from scratch that is too short for strong ones."""
-    side = nested(choices)["data"]["image_size"]
-    less = {"short_side": [side, round(side / LEAST_CROP, 3)]} if side in SIDES else {}
-    return [replace(one, value=one.value | less) if one.key == "data.augmentation" else one for one in choices]
+    data, less = nested(choices)["data"], [*choices]
+    if (side := data["image_size"]) in SIDES:
+        i = [choice.key for choice in choices].index("data.augmentation")
+        weaker = data["augmentation"] | {"short_side": [side, round(side / LEAST_CROP, 3)]}
+        less[i] = replace(choices[i], value=weaker)
+    return less
 
 
 def nested(choices: Sequence[Choice]) -> dict[str, dict[str, Any]]:
@@ -280,10 +311,15 @@ def nested(choices: Sequence[Choice]) -> dict[str, dict[str, Any]]:
 
 def main_lines(choices: Sequence[Choice]) -> list[str]:
     """Return a line in words for each of the few choices that matter most."""
-    chosen = {choice.key: choice for choice in choices if choice.key in MAIN}
-    shown = {key for key, one in chosen.items() if isinstance(one.value, int | str) and one.value != STILLS}
-    values = {key: f"{chosen[key].value}, " if key in shown else "" for key in chosen}
-    return [f"{words}: {values[key]}{chosen[key].reason}" for key, words in MAIN.items() if key in chosen]
+    chosen = {choice.key: choice for choice in choices}
+    lines = []
+    for key, words in MAIN.items():
+        if key in chosen:
+            value, reason = chosen[key].value, chosen[key].reason
+            if isinstance(value, int | str) and value != STILLS:
+                reason = f"{value}, {reason}"
+            lines.append(f"{words}: {reason}")
+    return lines
 
 
 def as_lines(choices: Sequence[Choice]) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from lit_video.errors import UserError
 from lit_video.utils.annotations import SEPARATORS, Row, like_times, read_table
 from lit_video.utils.files import PICTURES, TABLES, files_below, is_video
-from lit_video.utils.text import natural
+from lit_video.utils.text import counted, natural
 
 NAMES = {"train": "train", "training": "train"}  # names of splits
 NAMES |= dict.fromkeys(("val", "valid", "validation", "dev"), "val") | dict.fromkeys(("test", "testing"), "test")
@@ -63,11 +63,6 @@ def splits_of(videos: Sequence[OwnVideo]) -> list[str | None]:
     return [video.split for video in videos]
 
 
-def counted(counts: Iterable[tuple[str, int]]) -> list[str]:
-    """Return each number with its noun: ``["2 .mp4", "1 .txt"]``."""
-    return [f"{count} {noun}" for noun, count in counts]
-
-
 def find_videos(place: Path) -> OwnVideos:
     """Find videos in class folders, with or without splits, or by a table.
 
@@ -117,7 +112,7 @@ def _what_is_there(root: Path) -> str:
     """Say what a folder without videos by class holds instead."""
     files = [path for path in islice(files_below(root), LOOKED_AT) if path.is_file()]
     endings = Counter(map(_ending, files))
-    found = ", ".join(counted(endings.most_common(3))) or "no file"
+    found = ", ".join(counted(dict(endings.most_common(3)))) or "no file"
     why = "no video"
     if PICTURES & endings.keys():
         why = "no video; docs/adding.md has a way for pictures and folders of frames"

@@ -7,7 +7,7 @@ import torch
 
 from lit_video.errors import UserError
 from lit_video.own_videos.budget import built
-from lit_video.own_videos.choices import FRAMES, Start, at_hand
+from lit_video.own_videos.choices import FRAMES, SCRATCH, Start, at_hand
 from lit_video.own_videos.schemes import Rows
 from lit_video.weights.hub import IMAGES, fetch, find
 from lit_video.weights.image_vit import load_image_vit, on_meta, read_image_vit, structure
@@ -18,26 +18,29 @@ PATCHES = (4, 6, 8, 10, 14)  # patches a side
 COSTS = "which from few videos is far less accurate than in the papers, whose schemes start from an image model"
 
 
-def image_start(weights: str, rows: Rows) -> Start | None:
+def image_start(weights: str, rows: Rows) -> Start:
     """Return the start from ``timm:NAME`` or, for ``auto``, from the first default that suits all rows; download it.
 
     Raises:
-        UserError: no download, or a row cannot start from it; ``auto`` prints that instead and returns ``None``.
+        UserError: no download, or a row cannot start from it; ``auto`` prints that instead, and starts from scratch.
     """
-    given = weights != "auto"
-    for image in [weights] if given else DEFAULTS[torch.cuda.is_available() :]:
+    if weights != "auto":
+        try:
+            start = _start(weights, rows)
+        except ValueError as error:
+            expected = "expected auto, none, or timm:NAME of a plain ViT (docs/image_weights.md)"
+            raise UserError(f"--weights {weights}: {error}; {expected}") from error
+        fetch(find(weights))
+        return replace(start, given=True)
+    for image in DEFAULTS[torch.cuda.is_available() :]:
         try:
             start = _start(image, rows)
         except ValueError as error:
             said = f"{image}: {error}"
             continue
-        if given:
-            fetch(find(image))
-        return replace(start, given=given) if given or at_hand(image, COSTS) else None
-    if given:
-        raise UserError(f"--weights {said}; expected auto, none, or timm:NAME of a plain ViT (docs/image_weights.md)")
+        return start if at_hand(image, COSTS) else SCRATCH
     print(f"{said}. So that they are compared alike, all schemes start from scratch.", flush=True)
-    return None
+    return SCRATCH
 
 
 def _start(image: str, rows: Rows) -> Start:
@@ -46,14 +49,13 @@ def _start(image: str, rows: Rows) -> Start:
     vit = on_meta(image.removeprefix(IMAGES))
     size, patch = structure(vit), vit.patch_embed.patch_size[0]
     sides = tuple(patch * count for count in PATCHES if patch * count <= vit.patch_embed.img_size[0])
-    pixels = {key: [*vit.pretrained_cfg[key]] for key in ("mean", "std")}
+    pixels = {"mean": [*vit.pretrained_cfg["mean"]], "std": [*vit.pretrained_cfg["std"]]}
     start = Start(image, "XViT", {"size": asdict(size), "patch": patch}, pixels, sides=sides)
-    clip = {"frames": FRAMES[0], "image_size": sides[0]}
+    clip = {"frames": FRAMES, "image_size": sides[0]}
     for row in rows.values():
-        own = {key.removeprefix("model."): value for key, value in row["set"].items()}
         try:
             with torch.device("meta"):
-                net: Any = built(own.pop("model", start.model), start.settings | own, clip, 2)
+                net: Any = built(start.model, start.settings, clip, 2, row)
                 load_image_vit(net, read_image_vit(image, net).tensors)
         except ValueError as error:
             raise ValueError(f"{row['label']} cannot start from it ({error})") from error

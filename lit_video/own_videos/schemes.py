@@ -6,21 +6,29 @@ from lit_video.errors import UserError
 from lit_video.utils.text import did_you_mean
 
 Rows = dict[str, dict[str, Any]]  # rows of a table: label and settings, by name
+
+
+def _timesformer(label: str, attention: str) -> dict[str, Any]:
+    return {"label": label, "set": {"model": "TimeSformer", "model.attention": attention}}
+
+
+def _vivit(variant: int) -> dict[str, Any]:
+    settings = {"model": "ViViT", "model.variant": variant, "model.tubelet": 2, "model.temporal_depth": 2}
+    return {"label": f"ViViT-{variant}", "set": settings}
+
+
 SCHEMES: Rows = {
     "xvit": {"label": "X-ViT", "set": {"model.window": 1, "model.ta_layers": 1}},
     "xvit2": {"label": "X-ViT, window 2", "set": {"model.window": 2, "model.ta_layers": 1}},
     "space": {"label": "spatial-only", "set": {"model.window": 0, "model.ta_layers": 0}},
-    **{
-        name: {"label": f"TimeSformer {label}", "set": {"model": "TimeSformer", "model.attention": name}}
-        for name, label in {"divided": "T+S", "joint": "ST", "local_global": "L+G", "axial": "T+W+H"}.items()
-    },
-    **{
-        f"vivit{i}": {
-            "label": f"ViViT-{i}",
-            "set": {"model": "ViViT", "model.variant": i, "model.tubelet": 2, "model.temporal_depth": 2},
-        }
-        for i in (1, 2, 3, 4)
-    },
+    "divided": _timesformer("TimeSformer T+S", "divided"),
+    "joint": _timesformer("TimeSformer ST", "joint"),
+    "local_global": _timesformer("TimeSformer L+G", "local_global"),
+    "axial": _timesformer("TimeSformer T+W+H", "axial"),
+    "vivit1": _vivit(1),
+    "vivit2": _vivit(2),
+    "vivit3": _vivit(3),
+    "vivit4": _vivit(4),
     "perceiver": {"label": "Perceiver", "set": {"model": "Perceiver", "model.latents": 32, "model.reads": 2}},
 }
 
@@ -31,20 +39,18 @@ def schemes_named(names: str) -> Rows:
     Raises:
         UserError: there is no such name.
     """
-    given = [*filter(None, map(str.strip, names.split(",")))]
-    if unknown := [name for name in given if "." not in name and name not in SCHEMES] or ([] if given else [names]):
-        near = did_you_mean(unknown[0], SCHEMES)
-        raise UserError(f"no scheme {unknown[0]!r}{near}; schemes: {', '.join(SCHEMES)}")
     rows: Rows = {}
-    for name in given:
-        if "." not in name:
+    for name in [*filter(None, map(str.strip, names.split(",")))] or [names]:
+        if name in SCHEMES:
             rows[name] = SCHEMES[name]
             continue
+        if "." not in name:
+            raise UserError(f"no scheme {name!r}{did_you_mean(name, SCHEMES)}; schemes: {', '.join(SCHEMES)}")
         from lit_video.schemes.loading import import_scheme  # imports torch
 
         try:
             label = import_scheme(name)
         except ValueError as error:
             raise UserError(f"--schemes: {error}") from error
-        rows[label] = {"label": label, "set": {"model": "TimeSformer", "model.attention": name}}
+        rows[label] = _timesformer(label, name)
     return rows

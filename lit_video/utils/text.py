@@ -1,7 +1,7 @@
 """Text for people: times, near names, tables."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 STEERING = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -15,6 +15,11 @@ def time_left(seconds: float) -> str:
 def plural(number: float, noun: str) -> str:
     """Return a number with its noun: ``1 video``, ``2 videos``, ``0.5 minutes``."""
     return f"{number:.9g} {noun}{'s' * (number != 1)}"
+
+
+def counted(counts: Mapping[str, int]) -> list[str]:
+    """Return each number with its noun: ``["2 done", "1 running"]``."""
+    return [f"{number} {noun}" for noun, number in counts.items()]
 
 
 def natural(text: str) -> tuple[list[str | int], str]:

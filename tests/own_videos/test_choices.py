@@ -4,7 +4,7 @@ import pytest
 
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.own_videos.budget import length
-from lit_video.own_videos.choices import Machine, Start, as_lines, choose, crop_less, nested, sizes
+from lit_video.own_videos.choices import SCRATCH, Machine, Start, as_lines, choose, crop_less, nested, sizes
 
 LAPTOP, SERVER = Machine(0.0, 16.0, 4), Machine(80.0, 128.0, 16)
 
@@ -13,7 +13,7 @@ def video(seconds=2.0, frames=50, width=320, height=240):
     return VideoInfo("a.mp4", seconds=seconds, frames=frames, width=width, height=height)
 
 
-def settings(*videos, decoded=0.1, classes=("walk", "sit"), training=400, machine=LAPTOP, start=None):
+def settings(*videos, decoded=0.1, classes=("walk", "sit"), training=400, machine=LAPTOP, start=SCRATCH):
     videos = videos or [video()]
     size = sizes(videos, training, machine, start)[-1]
     return nested(choose(videos, decoded, (0.41, 0.234), classes, training, machine, start, size))
@@ -31,7 +31,7 @@ def settings(*videos, decoded=0.1, classes=("walk", "sit"), training=400, machin
 )
 def test_no_flips_where_classes_name_a_side(classes, flip):
     assert settings(classes=classes)["data"]["augmentation"]["flip"] == flip
-    lines = as_lines(choose([video()], 0.1, (0.5, 0.5), classes, 40, LAPTOP, None, (16, 32)))
+    lines = as_lines(choose([video()], 0.1, (0.5, 0.5), classes, 40, LAPTOP, SCRATCH, (16, 32)))
     (line,) = [line for line in lines if line.startswith("data.augmentation")]
     assert ("would become another class" in line) == (flip == 0.0)
 
@@ -70,17 +70,17 @@ def test_weights_bring_their_settings_and_a_recipe_of_fine_tuning():
 @pytest.mark.parametrize(
     ("videos", "training", "machine", "start", "expected"),
     [
-        ([video()], 400, LAPTOP, None, [(8, 48), (16, 48), (16, 72), (16, 96), (16, 120)]),
+        ([video()], 400, LAPTOP, SCRATCH, [(8, 48), (16, 48), (16, 72), (16, 96), (16, 120)]),
         (
             [video(width=80, height=60), video(), video(width=99, height=77)],
             400,
             LAPTOP,
-            None,
+            SCRATCH,
             [(8, 48), (16, 48), (16, 72)],
         ),
-        ([video(frames=12, width=32, height=24)], 400, LAPTOP, None, [(8, 48)]),
-        ([video()], 50, LAPTOP, None, [(16, 32)]),
-        ([video(frames=12)], 400, SERVER, None, [(8, 112)]),
+        ([video(frames=12, width=32, height=24)], 400, LAPTOP, SCRATCH, [(8, 48)]),
+        ([video()], 50, LAPTOP, SCRATCH, [(16, 32)]),
+        ([video(frames=12)], 400, SERVER, SCRATCH, [(8, 112)]),
         ([video()], 400, LAPTOP, Start("hub:x", "XViT", {}, {"image_size": 224}), [(16, 32)]),
     ],
 )
@@ -89,10 +89,11 @@ def test_the_sizes_to_choose_from_are_what_the_videos_have(videos, training, mac
     for size in expected:
         choices = choose(videos, 0.1, None, ("a", "b"), training, machine, start, size)
         chosen = nested(choices)
-        assert chosen["data"]["image_size"] == (224 if start else size[1])
-        assert start or size[1] % chosen["model"]["patch"] == 0
+        assert chosen["data"]["image_size"] == (224 if start.weights else size[1])
+        assert start.weights or size[1] % chosen["model"]["patch"] == 0
         less = nested(crop_less(choices))["data"]["augmentation"].get("short_side")
-        assert less == (None if start or size[1] in (32, 112) else [size[1], pytest.approx(size[1] / 0.9, abs=0.01)])
+        short_side = [size[1], pytest.approx(size[1] / 0.9, abs=0.01)]
+        assert less == (None if start.weights or size[1] in (32, 112) else short_side)
 
 
 def test_epochs_follow_from_speed_and_time():
