@@ -107,10 +107,7 @@ def scheme_file(text: str) -> str:
 SHARED: dict[str, dict[str, Any]] = {
     "--batch": dict(type=positive, default=8, metavar="B", help="clips at a time (default: 8)"),
     "--ckpt": dict(
-        names=("--ckpt", "--ckpt_path"),
-        type=find_checkpoint,
-        metavar="RUN",
-        help="a run's last.ckpt or its folder",
+        names=("--ckpt", "--ckpt_path"), type=find_checkpoint, metavar="RUN", help="a run's last.ckpt or its folder"
     ),
     "--clips": dict(type=positive, metavar="N", help="views in time (default: as tested in training)"),
     "--config": dict(

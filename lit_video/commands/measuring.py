@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from lit_video.commands.arguments import (
-    add_output,
-    add_settings,
-    add_shared,
-    existing,
-    request_of,
-    writing,
-)
+from lit_video.commands.arguments import add_output, add_settings, add_shared, existing, request_of, writing
 from lit_video.commands.parser import Parser, run_command
 from lit_video.errors import UserError
 from lit_video.network.cost import Published, compare, count, published, render

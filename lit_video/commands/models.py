@@ -6,15 +6,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lit_video.commands.arguments import (
-    add_output,
-    add_settings,
-    add_shared,
-    existing,
-    new_file,
-    positive,
-    writing,
-)
+from lit_video.commands.arguments import add_output, add_settings, add_shared, existing, new_file, positive, writing
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError, one_line
 from lit_video.runs.files import MISTAKES, has_result
