@@ -125,10 +125,8 @@ class Queue:
         if observed.active:
             self.leave(run, observed.detail)
             return False
-        where = f"log {run.log}"
-        if devices := slot.get("CUDA_VISIBLE_DEVICES"):
-            where = f"GPU {devices}, {where}"
-        self.say(f"{run.name}: starting ({where})")
+        devices = f"GPU {slot['CUDA_VISIBLE_DEVICES']}, " if "CUDA_VISIBLE_DEVICES" in slot else ""
+        self.say(f"{run.name}: starting ({devices}log {run.log})")
         environment = {key: value for key, value in os.environ.items() if not FOREIGN.fullmatch(key)}
         environment |= dict(slot) | {PARENT: str(os.getpid()), "PYTHONUNBUFFERED": "1"}
         run.folder.mkdir(parents=True, exist_ok=True)
@@ -167,9 +165,7 @@ class Queue:
 
     def _send(self) -> None:
         """Forward USR1 and USR2; send SIGTERM for any other signal, because a run's second SIGINT ends it at once."""
-        number = signal.SIGTERM
-        if self.stop in (signal.SIGUSR1, signal.SIGUSR2):
-            number = self.stop
+        number = self.stop if self.stop in (signal.SIGUSR1, signal.SIGUSR2) else signal.SIGTERM
         for attempt in self._running:
             attempt.process.send_signal(number)
 
@@ -197,8 +193,7 @@ def run_here(command: str, runs: Sequence[Run], slots: Sequence[Slot], reuse: bo
     missing = [run for run in queue.missing if observe(run.folder, {}).state != "done"]
     if missing:
         print(f"{command}: {len(missing)} runs have no result; {AGAIN}", file=sys.stderr, flush=True)
-        return FAILED
-    return DONE
+    return FAILED if missing else DONE
 
 
 def unfinished(runs: Sequence[Run]) -> list[Run]:

@@ -245,16 +245,15 @@ def _loading(decoded: float, training: int, machine: Machine, start: Start) -> l
     chosen = [Choice("data.batch_size", max(2, min(most, training // 4)), f"{training} videos train")]
     if start.probe:
         return [*chosen, Choice("data.num_workers", 0, "features are read from files")]
+    small = decoded <= KEEP * machine.memory
     keep, often = 0.0, "decoded anew every epoch, too large for the memory"
-    workers, why = max(1, machine.cores - 1), "one per core"
-    if decoded <= KEEP * machine.memory:
+    if small:
         keep, often = round(1.2 * decoded + 0.1, 1), "decoded once and kept in memory"
-        if not machine.gpu:
-            workers, why = 0, "videos are decoded once"
+    workers = 0 if small and not machine.gpu else max(1, machine.cores - 1)
     return [
         *chosen,
         Choice("data.keep_gb", keep, f"videos are {often}: all together need {decoded:.1f} GB"),
-        Choice("data.num_workers", workers, why),
+        Choice("data.num_workers", workers, "one per core" if workers else "videos are decoded once"),
     ]
 
 

@@ -104,8 +104,7 @@ def _by_time(stems: Sequence[str]) -> list[str]:
     first = last = datetime.min
     names: dict[datetime | None, str] = {None: ""}
     for time in sorted(filter(None, {*times})):
-        if (time - last).total_seconds() >= GAP:
-            first = time
+        first = time if (time - last).total_seconds() >= GAP else first
         names[time], last = str(first), time
     return [names[time] for time in times]
 
@@ -124,9 +123,7 @@ def _start(stem: str, label: str) -> str:
     """Return a name without label, date and counter; empty if only a camera's words are left."""
     words = [word for word in re.split(r"[_\-. ]+", re.sub(_DATE, "", stem)) if word.lower() != label.lower()]
     start = _COUNTER.sub("", "_".join(filter(None, words)))
-    if all(map(_CAMERA.fullmatch, start.split("_"))) and not start[:1].isdigit():
-        return ""
-    return start
+    return "" if all(map(_CAMERA.fullmatch, start.split("_"))) and not start[:1].isdigit() else start
 
 
 def _fewer(labels: Iterable[str], least: int) -> dict[str, int]:
@@ -192,13 +189,11 @@ def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[li
         take("test")
         take("val")
         how = "chosen at random"
-    elif given == {"test"}:
-        take("val")
-        how = "the test videos given are tested, some of the training videos choose the checkpoint"
-    elif given == {"val"}:
+    elif len(given) == 1:
         splits[splits == "val"] = "test"
         take("val")
-        how = "the validation videos given are tested, some of the training videos choose the checkpoint"
+        test = "test" if "test" in given else "validation"
+        how = f"the {test} videos given are tested, some of the training videos choose the checkpoint"
     absent = np.setdiff1d(labels, labels[splits == "train"]).tolist()
     if absent:
         name = min(absent, key=natural)
@@ -207,10 +202,8 @@ def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[li
         raise UserError(f"{of_it}; give it training videos, or take its {split} videos out")
     divided = [replace(video, split=split) for video, split in zip(videos, splits.tolist(), strict=True)]
     counts = Counter(splits_of(divided))
-    numbers = f"{counts['train']} videos to train"
-    if counts["val"]:
-        numbers += f", {counts['val']} to choose the best checkpoint (validation)"
-    return divided, f"{numbers}, {counts['test']} to test: {how}."
+    choose = f", {counts['val']} to choose the best checkpoint (validation)" if counts["val"] else ""
+    return divided, f"{counts['train']} videos to train{choose}, {counts['test']} to test: {how}."
 
 
 def without_rare(videos: Sequence[OwnVideo]) -> tuple[list[OwnVideo], list[str]]:

@@ -22,10 +22,8 @@ LABEL = ("label", "class", "category", "action")
 SPLIT = ("split", "subset", "set")
 LIKE_LABELS = re.compile(r"(?:label|class|category|action)_?\d+", re.I)
 LOOKED_AT = 10_000  # files counted to describe a folder without class folders
-EXPECTED = (
-    "expected DIR/CLASS/VIDEO.mp4, DIR/train/CLASS/VIDEO.mp4 (and test/, val/), "
-    "or DIR/labels.csv with columns path and label"
-)
+EXPECTED = "expected DIR/CLASS/VIDEO.mp4, DIR/train/CLASS/VIDEO.mp4 (and test/, val/), "
+EXPECTED += "or DIR/labels.csv with columns path and label"
 
 
 @dataclass(frozen=True)
@@ -101,10 +99,8 @@ def _unused(root: Path, used: Collection[Path]) -> Counter[str]:
     """Count the unused files below a folder by ending and, outside class folders, by folder."""
     counts, classes = Counter[str](), {root, *(path.parent for path in used)}
     for path in {*files_below(root)} - {*used}:
-        kind = _ending(path)
-        if path.parent not in classes:
-            kind += f" in {path.relative_to(root).parts[0]}/"
-        counts[kind] += 1
+        where = "" if path.parent in classes else f" in {path.relative_to(root).parts[0]}/"
+        counts[_ending(path) + where] += 1
     return counts
 
 
@@ -127,8 +123,7 @@ def _split_folders(root: Path) -> Mapping[str, Path]:
     A folder of class folders is a split, a folder of videos a class. Without ``train``, splits count only if no class
     folders lie beside them.
     """
-    named: dict[str, Path] = {}
-    folders: dict[str, Path] = {}
+    named, folders = dict[str, Path](), dict[str, Path]()
     for path in sorted(root.glob("[!.]*")):
         name = path.name.lower()
         if name in NAMES and any(_videos(path, 2)):
@@ -136,9 +131,7 @@ def _split_folders(root: Path) -> Mapping[str, Path]:
     for name, split in NAMES.items():
         if name in named:
             folders.setdefault(split, named[name])
-    if "train" not in folders and any(_videos(root, 2)):
-        return {}
-    return folders
+    return folders if "train" in folders or not any(_videos(root, 2)) else {}
 
 
 def _videos(root: Path, depth: int) -> Iterator[Path]:
@@ -175,7 +168,7 @@ def _tables_in(root: Path) -> list[Path]:
     tables = list[Path]()
     for path in sorted(filter(Path.is_file, root.iterdir())):
         ending = path.suffix.lower()
-        if ending in TABLES and (ending != ".txt" or _lists_videos(path)):
+        if ending in TABLES and (ending != ".txt" or _columns(path)):
             tables.append(path)
     return tables
 
@@ -189,10 +182,10 @@ def _tables(root: Path, tables: Sequence[Path]) -> OwnVideos | None:
         of_split = [path for path in tables if _split_named(path.stem) == split]
         by_split |= dict.fromkeys(of_split[:1], split)
     if "train" not in by_split.values():
-        by_split = dict.fromkeys(filter(_lists_videos, tables))
+        by_split = dict.fromkeys(filter(_columns, tables))
         if len(by_split) > 1:
-            several = f"{_names(by_split)} could all be the table of the videos"
-            raise UserError(f"{root}: {several}; give one of them, or keep one there")
+            what = "could all be the table of the videos; give one of them, or keep one there"
+            raise UserError(f"{root}: {_names(by_split)} {what}")
     if not by_split:
         return None
     found = _of_tables(by_split)
@@ -209,22 +202,16 @@ def _header(path: Path) -> list[str]:
 
 def _first(names: Iterable[str], known: Collection[str]) -> str | None:
     """Return the first known name, in upper or lower case."""
-    for name in names:
-        if name.lower() in known:
-            return name
-    return None
+    return next((name for name in names if name.lower() in known), None)
 
 
-def _columns(path: Path) -> tuple[str | None, str | None]:
-    """Return a table's path and label columns, ``None`` for missing ones; a list of videos needs no header."""
+def _columns(path: Path) -> tuple[str, str] | None:
+    """Return a table's path and label columns, ``None`` if it lacks one; a list of videos needs no header."""
     header = _header(path)
     if is_video(header[0]) and len(header) == 2:
         return PATH[0], LABEL[0]
-    return _first(header, PATH), _first(header, LABEL)
-
-
-def _lists_videos(path: Path) -> bool:
-    return all(_columns(path))
+    place, label = _first(header, PATH), _first(header, LABEL)
+    return (place, label) if place and label else None
 
 
 def _misses(path: Path) -> str:
@@ -246,10 +233,10 @@ def _of_tables(tables: Mapping[Path, str | None]) -> OwnVideos:
 
 def _of_table(path: Path, split: str | None) -> Iterator[OwnVideo]:
     """Yield a table's videos with their absolute paths."""
-    place, label = _columns(path)
-    if place is None or label is None:
+    if not (columns := _columns(path)):
         raise UserError(f"{path}: {_misses(path)}")
-    rows = read_table("table", path, (place, label), (place, label), unique=place, files=place)
+    place, label = columns
+    rows = read_table("table", path, columns, columns, unique=place, files=place)
     if times := like_times(rows[0].cells):
         advice = "cut the videos, or write an experiment of VideoCSV, which reads parts; or rename the column"
         raise UserError(f"{path}: column {times[0]}: parts of videos are not taken here; {advice}")
@@ -265,8 +252,7 @@ def _of_table(path: Path, split: str | None) -> Iterator[OwnVideo]:
 
 
 def _split_of(row: Row) -> str | None:
-    column = _first(row.cells, SPLIT)
-    if column is None:
+    if (column := _first(row.cells, SPLIT)) is None:
         return None
     if (split := _split_named(row.cells[column])) is None:
         raise row.error(column, f"is {row.cells[column]!r}, expected train, val or test")

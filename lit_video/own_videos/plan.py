@@ -13,33 +13,9 @@ import yaml
 from lit_video.datamodules.manifest import MANIFEST, scan
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.errors import UserError
+from lit_video.own_videos import choices, dividing
 from lit_video.own_videos.budget import ENOUGH, FEWEST, built, clips_per_second, length, probed
-from lit_video.own_videos.choices import (
-    SCRATCH,
-    STILLS,
-    Choice,
-    Machine,
-    Start,
-    as_lines,
-    choose,
-    crop_less,
-    main_lines,
-    measured,
-    nested,
-    sizes,
-)
-from lit_video.own_videos.dividing import (
-    FEW_FOR_FOLDS,
-    LEAST,
-    LEAST_OF_FOLDS,
-    divide,
-    find_groups,
-    fold_names,
-    folds,
-    held_out,
-    limits,
-    without_rare,
-)
+from lit_video.own_videos.choices import SCRATCH, STILLS, Choice, Machine, Start, measured, nested
 from lit_video.own_videos.finding import OwnVideo, OwnVideos, splits_of
 from lit_video.own_videos.schemes import Rows
 from lit_video.utils.files import write_atomically, write_table
@@ -74,14 +50,14 @@ class PlanOptions:
 def _write_experiment(
     options: PlanOptions,
     root: Path,
-    choices: Sequence[Choice],
+    chosen: Sequence[Choice],
     rows: Rows,
     notes: Sequence[str],
     splits: Collection[str | None],
     columns: Collection[str],
 ) -> None:
     """Write the experiment's YAML file, with every choice and its reason on top."""
-    path, settings = options.file, nested(choices)
+    path, settings = options.file, nested(chosen)
     title, start = f"Videos of {options.place.resolve().name}", settings["model"].get("image_weights", "scratch")
     if not options.folds:
         title += f", all schemes from {DRAWN.get(start, start)}"
@@ -90,27 +66,22 @@ def _write_experiment(
         "train": str(path.with_name(path.stem + VIDEOS).resolve()),
         "columns": list(columns),
         "split_column": "split",
-        "train_values": fold_names(splits) or ["train"],
+        "train_values": dividing.fold_names(splits) or ["train"],
         "val_values": list({"val"}.intersection(splits)),
     }
     if "test" in splits:
         data["test_values"] = ["test"]
+    table = {"title": title, "source": str(options.place.resolve()), "scale": "own", "metric": "test/video_top1"}
     content = {
         "trainer": {"accelerator": "auto", "devices": 1} | settings["trainer"],
         "data": {"class_path": "VideoCSV", "init_args": data | settings["data"]},
         "model": {"class_path": options.start.model, "init_args": settings["model"]},
-        "table": {
-            "title": title,
-            "source": str(options.place.resolve()),
-            "scale": "own",
-            "metric": "test/video_top1",
-            "rows": rows,
-        },
+        "table": table | {"rows": rows},
     }
     lines = [
         f"Made by {options.command}",
         f"Run by  lit_video fit {shlex.join(['--config', str(path), '--runs', str(path.parent / 'runs')])}",
-        *("", *notes, "", "Choices, and why:", indent("\n".join(as_lines(choices)), "  ")),
+        *("", *notes, "", "Choices, and why:", indent("\n".join(choices.as_lines(chosen)), "  ")),
     ]
     header = indent("\n".join(lines) + "\n", "# ", lambda line: True).replace("# \n", "#\n")
     write_atomically(path, escaped(header) + yaml.safe_dump(content, sort_keys=False, width=120))
@@ -126,13 +97,13 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
     print(notes[0], flush=True)
     looked_at = {video.path: (found.root / video.path, None) for video in found.videos}
     manifest = scan(looked_at, options.file.with_name(MANIFEST)).facts()
-    videos, rare = without_rare(_readable(found.videos, manifest, found.root))
+    videos, rare = dividing.without_rare(_readable(found.videos, manifest, found.root))
     notes += rare
-    few = options.folds and len(videos) < FEW_FOR_FOLDS and not held_out(videos)
-    groups = find_groups(videos, options.group, LEAST_OF_FOLDS if few else LEAST)
-    videos, how = (folds if few else divide)(videos, groups.names)
+    few = options.folds and len(videos) < dividing.FEW_FOR_FOLDS and not dividing.held_out(videos)
+    groups = dividing.find_groups(videos, options.group, dividing.LEAST_OF_FOLDS if few else dividing.LEAST)
+    videos, how = (dividing.folds if few else dividing.divide)(videos, groups.names)
     counts = Counter(splits_of(videos))
-    notes += [how, groups.reason, *limits(videos)]
+    notes += [how, groups.reason, *dividing.limits(videos)]
     print(*notes[1:], "Measuring how fast this machine trains ...", sep="\n", flush=True)
     runs, training, epoch = 1, counts["train"], counts["train"]
     if few:  # every video trains in all folds but its own, and in the model trained on all
@@ -149,32 +120,32 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
         folder = str(options.file.resolve().with_name("features"))
         frozen += [Choice("data.features", folder, "float16, shared by all rows")]
     rows = options.schemes or start.rows
-    choices, lengths = list[Choice](), list[Choice]()
-    left = sizes(facts, training, machine, start)
+    chosen, lengths = list[Choice](), list[Choice]()
+    left = choices.sizes(facts, training, machine, start)
     while left:
         size = left.pop(0)
-        larger = choose(facts, decoded, pixels, classes, training, machine, start, size) + frozen
+        larger = choices.choose(facts, decoded, pixels, classes, training, machine, start, size) + frozen
         rate = _speed(larger, start.model, rows, len(classes))
         found_lengths = length(rate, epoch, minutes, counts["val"] > 0, runs)
         epochs = found_lengths[0].value
-        if start.sides and not choices and not start.given and epochs <= FEWEST:
+        if start.sides and not chosen and not start.given and epochs <= FEWEST:
             clips = f"even with clips of {size[0]} frames x {size[1]} pixels"
             why = f"in {plural(minutes, 'minute')} too few epochs fit, {clips}"
             print(f"{start.weights}: {why}. All schemes start from scratch. More time: --minutes N", flush=True)
-            start = SCRATCH
-            left = sizes(facts, training, machine, start)
+            start, left = SCRATCH, choices.sizes(facts, training, machine, SCRATCH)
             continue
-        if choices and epochs < ENOUGH:
+        if chosen and epochs < ENOUGH:
             break
-        choices, lengths = larger, found_lengths
+        chosen, lengths = larger, found_lengths
     if not start.weights and lengths[0].value < ENOUGH:
-        choices = crop_less(choices)
-    choices += lengths
-    rows = _fold_rows(rows, fold_names(counts)) if few else rows
-    print("Chosen for these videos and this machine:", *map("  {}".format, main_lines(choices)), sep="\n", flush=True)
+        chosen = choices.crop_less(chosen)
+    chosen += lengths
+    rows = _fold_rows(rows, dividing.fold_names(counts)) if few else rows
+    lines = map("  {}".format, choices.main_lines(chosen))
+    print("Chosen for these videos and this machine:", *lines, sep="\n", flush=True)
     table = options.file.with_name(options.file.stem + VIDEOS)
     columns = _write_videos(table, videos, groups.names)
-    _write_experiment(options, found.root, choices, rows, notes, counts, columns)
+    _write_experiment(options, found.root, chosen, rows, notes, counts, columns)
     print(f"wrote {options.file} (all settings, with reasons) and {table}", flush=True)
 
 
@@ -239,8 +210,8 @@ def _readable(videos: Sequence[OwnVideo], rows: Mapping[str, VideoInfo], root: P
     return good
 
 
-def _speed(choices: Sequence[Choice], model: str, rows: Rows, classes: int) -> float:
-    settings, rates = nested(choices), []
+def _speed(chosen: Sequence[Choice], model: str, rows: Rows, classes: int) -> float:
+    settings, rates = nested(chosen), []
     for row in rows.values():
         net = built(model, settings["model"], settings["data"], classes, row)
         rates.append(clips_per_second(net, settings["data"], "features" in settings["data"]))
