@@ -1,6 +1,7 @@
 """Arguments that several commands share, and functions that convert them for other packages."""
 
 import os
+import re
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.runs.results import find_checkpoint
-from lit_video.utils.settings import RUN
+from lit_video.utils.settings import RUN, picked
 from lit_video.utils.text import did_you_mean
 from lit_video.utils.yaml_files import find_config, find_experiments
 
@@ -71,14 +72,15 @@ def existing(otherwise: str, ending: str = "") -> Callable[[str], Path]:
 
 def number(limit: int, whole: bool = True) -> Callable[[str], float]:
     """Return an argument type: a whole number from ``limit``, or any number above ``limit``."""
+    kind, expected = (int, "whole number from") if whole else (float, "number above")
 
     def checked(text: str) -> float:
         try:
-            value = int(text) if whole else float(text)
+            value = kind(text)
         except ValueError:
             value = -inf
         if not (limit <= value < inf) or (value == limit and not whole):
-            raise ArgumentTypeError(f"is {text}, expected a {'whole number from' if whole else 'number above'} {limit}")
+            raise ArgumentTypeError(f"is {text}, expected a {expected} {limit}")
         return value
 
     return checked
@@ -89,9 +91,9 @@ positive, natural, positive_number = number(1), number(0), number(0, whole=False
 
 def whole_numbers(text: str) -> list[int]:
     """Parse comma-separated whole numbers such as ``0,1,2``; drop repeats."""
-    if not all(part.strip().isdecimal() for part in text.split(",")):
+    if not re.fullmatch(r"\s*\d+\s*(,\s*\d+\s*)*", text):
         raise ArgumentTypeError(f"is {text}, expected whole numbers with commas, such as 0,1,2")
-    return list(dict.fromkeys(int(part) for part in text.split(",")))
+    return list(dict.fromkeys(map(int, text.split(","))))
 
 
 def scheme_file(text: str) -> str:
@@ -104,34 +106,22 @@ def scheme_file(text: str) -> str:
         raise ArgumentTypeError(str(error)) from error
 
 
+CONFIG = "settings, a later file over an earlier one: a table's YAML or name, then a scale's (scale/X)"
+EXPERIMENTS = "folder of the tables' YAML files (default: experiments, else this package's)"
 SHARED: dict[str, dict[str, Any]] = {
     "--batch": dict(type=positive, default=8, metavar="B", help="clips at a time (default: 8)"),
     "--ckpt": dict(
-        names=("--ckpt", "--ckpt_path"), type=find_checkpoint, metavar="RUN", help="a run's last.ckpt or its folder"
+        names=("--ckpt", "--ckpt_path"), type=find_checkpoint, metavar="RUN", help="a run, or its last.ckpt"
     ),
     "--clips": dict(type=positive, metavar="N", help="views in time (default: as tested in training)"),
     "--config": dict(
-        names=("--config", "-c"),
-        action="append",
-        default=[],
-        type=find_config,
-        metavar="FILE",
-        help="settings, a later file over an earlier one: a table's YAML or name, then a scale's (scale/X)",
+        names=("--config", "-c"), action="append", default=[], type=find_config, metavar="FILE", help=CONFIG
     ),
     "--crops": dict(type=positive, metavar="M", help="views in space of each (likewise)"),
     "--device": dict(choices=["cpu", "cuda"], help="default: cuda where there is one"),
-    "--experiments": dict(
-        type=find_experiments,
-        default="experiments",
-        metavar="DIR",
-        help="folder of the tables' YAML files (default: experiments, else this package's)",
-    ),
+    "--experiments": dict(type=find_experiments, default="experiments", metavar="DIR", help=EXPERIMENTS),
     "--fps": dict(type=positive_number, metavar="N", help="frames per second of folders of pictures, each a video"),
-    "--jobs": dict(
-        type=positive,
-        metavar="N",
-        help="runs at a time, here each on a GPU or a share of the cores (default: one; of sweep: one per GPU)",
-    ),
+    "--jobs": dict(type=positive, metavar="N", help="runs at a time (default: one; of sweep: one per GPU)"),
     "--recipe": dict(help="the scale's recipe where the paper and its code disagree: paper or released"),
     "--reuse": dict(action="store_true", help="share the training that rows or tables have in common"),
     "--row": dict(action="append", metavar="NAMES", help="some rows only, by names or numbers from 0, with commas"),
@@ -142,11 +132,7 @@ SHARED: dict[str, dict[str, Any]] = {
     ),
     "--workers": dict(type=natural, default=2, metavar="W", help="processes that decode (default: 2)"),
     "runs": dict(
-        nargs="*",
-        type=Path,
-        default=[Path("runs")],
-        metavar="RUNS",
-        help="a runs folder, or one inside it (default: runs)",
+        nargs="*", type=Path, default=[Path("runs")], metavar="RUNS", help="runs folders, or parts (default: runs)"
     ),
     "tables": dict(nargs="*", type=find_config, metavar="TABLE", help="YAML or names; --config is for files over them"),
 }
@@ -165,18 +151,15 @@ def add_table(parser: Parser) -> None:
 
 
 def add_output(
-    parser: Parser,
-    kind: Literal["FILE", "DIR"],
-    default: str | None = None,
-    otherwise: str = "",
-    endings: Sequence[str] = (),
-    required: bool = False,
+    parser: Parser, kind: Literal["FILE", "DIR"], endings: Sequence[str] = (), otherwise: str = "", **settings: Any
 ) -> None:
     """Add ``--output``, ``-o``; ``otherwise`` describes a default that the command computes."""
-    text = f"{'folder' if kind == 'DIR' else 'file'} to write" + (f", {', '.join(endings)}" if endings else "")
-    text += f" (default: {default or otherwise})" if default or otherwise else ""
-    path = new_file("--output", *endings) if kind == "FILE" else Path
-    parser.add_argument("--output", "-o", type=path, default=default, required=required, metavar=kind, help=text)
+    default = settings.get("default", otherwise)
+    text, path = ("file to write", new_file("--output", *endings)) if kind == "FILE" else ("folder to write", Path)
+    text = ", ".join([text, *endings])
+    if default:
+        text += f" (default: {default})"
+    parser.add_argument("--output", "-o", type=path, metavar=kind, help=text, **settings)
 
 
 def add_settings(parser: Parser, command: str = "fit", more: Sequence[str] = ()) -> None:
@@ -197,5 +180,5 @@ def request_of(arguments: Namespace) -> "Request":
     """Return the rows of a table that the arguments name, with the settings."""
     from lit_video.training.request import build_request
 
-    given = {name: getattr(arguments, name) for name in ("seeds", "runs", "reuse") if name in arguments}
+    given = picked(vars(arguments), ("seeds", "runs", "reuse"))
     return build_request(configs(arguments), arguments.row, recipe=arguments.recipe, flags=arguments.settings, **given)

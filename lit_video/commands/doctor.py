@@ -1,6 +1,7 @@
 """The ``doctor`` command: what works on this machine, what does not, and what to do."""
 
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -49,17 +50,21 @@ def doctor(arguments: Namespace) -> int:
 
 def libraries() -> str:
     """Return the versions of Python and of the libraries that the package needs."""
-    names = [need.partition(">=")[0].partition("[")[0] for need in requires("lit_video") or () if ";" not in need]
-    python = f"Python {sys.version.split()[0]} in {sys.executable}"
-    return ", ".join([python, *(f"{name} {version(name)}" for name in names)])
+    found = [f"Python {sys.version.split()[0]} in {sys.executable}"]
+    for need in requires("lit_video") or ():
+        if ";" not in need:
+            name = re.split(r">=|\[", need)[0]
+            found.append(f"{name} {version(name)}")
+    return ", ".join(found)
 
 
 def gpus() -> str:
     """Multiply two matrices on every GPU that PyTorch finds."""
     import torch
 
-    names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
-    for i in range(len(names)):
+    names = []
+    for i in range(torch.cuda.device_count()):
+        names.append(torch.cuda.get_device_name(i))
         ones = torch.ones(64, 64, device=f"cuda:{i}")
         torch.testing.assert_close((ones @ ones).cpu(), torch.full((64, 64), 64.0))
     if not names and shutil.which("nvidia-smi"):

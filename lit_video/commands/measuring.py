@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,12 +47,14 @@ def cost_arguments(parser: Parser) -> None:
 
 def cost(arguments: Namespace) -> int:
     """Count parameters and multiply-adds of the papers' models, or of a table's rows."""
-    names = [f"--{name}" for name in ("row", "recipe") if getattr(arguments, name)]
-    named = arguments.tables or arguments.config
-    if not named and (given := [*names, *arguments.settings]):
-        raise UserError(f"{given[0]}: is about a table; name it too")
-    papers = ((model, count_published(model)) for model in published())
-    rows = [compare(*each) for each in (_table_costs(request_of(arguments)) if named else papers)]
+    if arguments.tables or arguments.config:
+        rows = [*starmap(compare, _table_costs(request_of(arguments)))]
+    else:
+        named = {"--row": arguments.row, "--recipe": arguments.recipe} | dict.fromkeys(arguments.settings, True)
+        for flag, given in named.items():
+            if given:
+                raise UserError(f"{flag}: is about a table; name it too")
+        rows = [compare(model, count_published(model)) for model in published()]
     print(json.dumps(rows, indent=2) if arguments.json else render(rows))
     return 0
 
@@ -103,7 +107,7 @@ def profile(arguments: Namespace) -> int:
     the built-in schemes; then its accuracy in each skill beside rows with the same training. Exits with 1 where the
     scheme breaks its contract.
     """
-    file = arguments.scheme.rpartition(":")[0] if ".py:" in arguments.scheme else arguments.scheme
+    file = re.sub(r"(?<=\.py):.*", "", arguments.scheme)
     existing("no such file", ".py")(file)
     if file not in ROWS and not {".", "/"} & set(file):
         raise UserError(f"{file}: no built-in scheme{did_you_mean(file, ROWS)}; give FILE.py, or {', '.join(ROWS)}")
@@ -119,8 +123,8 @@ def profile(arguments: Namespace) -> int:
     if contract.faults or not contract.sight:
         return 1
     words = in_words(contract.sight)
-    print("", *(f"{key}: {text}" for key, text in words.items()), sep="\n", flush=True)
-    schemes = {name: kind} | {key: other for key, other in built_in().items() if key != name}
+    print("", *map("{}: {}".format, words, words.values()), sep="\n", flush=True)
+    schemes = {name: kind} | built_in() | {name: kind}
     found = costs({key: partial(each, WIDTH, HEADS) for key, each in schemes.items()})
     print("", text_table("One layer, a clip of 16 x 64 x 64 pixels, on this CPU", HEADER, cells(found)), sep="\n")
     folder: Path = arguments.output or Path("profile") / name
@@ -130,9 +134,7 @@ def profile(arguments: Namespace) -> int:
     print(f"wrote {folder / 'sight.png'}", flush=True)
     if arguments.look:
         return DONE
-    if arguments.on:
-        return _compare(arguments, folder)
-    return _skills(arguments, name, folder)
+    return _compare(arguments, folder) if arguments.on else _skills(arguments, name, folder)
 
 
 def built_in() -> dict[str, Callable[..., Scheme]]:
@@ -171,8 +173,7 @@ def _picture(name: str, seen: Sight, words: dict[str, str]) -> bytes:
 
 
 def _compare(arguments: Namespace, folder: Path) -> int:
-    schemes = ["space", "xvit", "divided", "joint"]
-    schemes += [] if arguments.scheme in schemes else [arguments.scheme]
+    schemes = dict.fromkeys(["space", "xvit", "divided", "joint", arguments.scheme])
     words = ["compare", str(arguments.on), "--schemes", ",".join(schemes), "-o", str(folder)]
     return run_command([*words, *_flags(arguments)])
 
@@ -204,12 +205,12 @@ def _skills(arguments: Namespace, name: str, folder: Path) -> int:
 
 def nearest_first(groups: Groups, name: str) -> Groups:
     """Return the groups with one row first, and the others by their L1 distance from it."""
-    own = next(values for row, values in groups.rows if row["name"] == name)
+    import numpy as np
 
-    def distance(each: tuple[dict[str, Any], list[float | None]]) -> float:
-        return sum(abs((a or 0) - (b or 0)) for a, b in zip(own, each[1], strict=True))
-
-    return replace(groups, rows=sorted(groups.rows, key=distance))
+    names = [row["name"] for row, _ in groups.rows]
+    values = np.array([values for _, values in groups.rows], np.float64)  # NaN for None
+    distances = np.abs(np.nan_to_num(values) - np.nan_to_num(values[names.index(name)])).sum(1)
+    return replace(groups, rows=[groups.rows[i] for i in distances.argsort(kind="stable")])
 
 
 def _experiment(folder: Path, row: str, scheme: str) -> Path:

@@ -13,6 +13,7 @@ from lit_video.runs.files import MISTAKES, has_result
 from lit_video.runs.results import WAYS, settings_of
 from lit_video.training.request import setting_flags
 from lit_video.utils.files import write_atomically, write_bytes
+from lit_video.utils.settings import picked
 from lit_video.utils.text import printable, text_table
 from lit_video.weights.hub import Release, fetch, find, releases
 
@@ -58,10 +59,10 @@ def test(arguments: Namespace) -> int:
 
 def _lightning_arguments(arguments: Namespace) -> tuple[list[str], Path | None]:
     """Return LightningCLI's arguments (settings of the run or hub weights, then the user's) and the checkpoint."""
-    flags = [f"--config={path}" for path in arguments.config] + arguments.settings
+    flags = [*map("--config={}".format, arguments.config), *arguments.settings]
     if arguments.weights:
         flags = [*setting_flags(find(arguments.weights).settings), f"--model.weights={arguments.weights}", *flags]
-    names = {flag.split("=")[0] for flag in flags}
+    names = {flag.partition("=")[0] for flag in flags}
     checkpoint: Path | None = arguments.ckpt
     if checkpoint is None:
         if not any(name.endswith(".weights") for name in names):
@@ -89,7 +90,7 @@ def _predictions(arguments: Namespace, top: int = 1) -> "VideoPredictions":
     from lit_video.inference.videos import find_videos
 
     records, trained = find_videos(arguments.videos, arguments.fps), load(arguments.ckpt)
-    given = {name: getattr(arguments, name) for name in ("clips", "crops", "batch", "workers", "device", "fps")}
+    given = picked(vars(arguments), ("clips", "crops", "batch", "workers", "device", "fps"))
     return predict(trained, records, top, Evaluation(**given, progress=True))
 
 
@@ -121,17 +122,17 @@ def predict(arguments: Namespace) -> int:
             write_features(arguments.features, found.paths, found.features, found.logits, found.class_names)
     if found.ranked:
         print(table_of(found.ranked))
-    lines = [f"wrote {path}" for path in (arguments.output, arguments.features) if path]
+    lines = [*map("wrote {}".format, filter(None, (arguments.output, arguments.features)))]
     if how_many := said([video.trained_on for video in found.ranked]):
+        lines.append(f"{how_many}: right answers there say nothing about new videos")
         tested = settings_of(arguments.ckpt).with_name(MISTAKES)
-        advice = f"; mistakes of its test: {tested}" if tested.is_file() else ""
-        lines.append(f"{how_many}: right answers there say nothing about new videos{advice}")
-    lines += [f"{path}: {reason}" for path, reason in found.broken.items()]
+        if tested.is_file():
+            lines[-1] += f"; mistakes of its test: {tested}"
+    lines += map("{}: {}".format, found.broken, found.broken.values())
     if found.broken:
         lines.append(f"{len(found.broken)} of {len(found.broken) + len(found.paths)} videos could not be read")
-    for line in lines:
-        print(printable(line), file=sys.stderr)
-    return 1 if found.broken else 0
+    print(*map(printable, lines), sep="\n", end="\n" * bool(lines), file=sys.stderr)
+    return int(bool(found.broken))
 
 
 def attention_arguments(parser: Parser) -> None:
@@ -181,12 +182,14 @@ def embed(arguments: Namespace) -> int:
         print(printable(f"{path}: {reason}"), file=sys.stderr)
     points = project(found.features.numpy())
     known = [bool(video.trained_on) for video in found.ranked]
-    title = f"t-SNE of the features of {len(points)} videos" + (f", hollow: {said(known)}" if any(known) else "")
+    title = f"t-SNE of the features of {len(points)} videos"
+    if any(known):
+        title += f", hollow: {said(known)}"
     figure = points_figure(points, [path.parent.name for path in found.paths], known, title)
     with writing("--output", arguments.output):
         write_bytes(arguments.output, content_of(figure, arguments.output.suffix[1:].lower()))
     print("; ".join(filter(None, [f"wrote {arguments.output}", said(known)])), file=sys.stderr)
-    return 1 if found.broken else 0
+    return int(bool(found.broken))
 
 
 def export_arguments(parser: Parser) -> None:
@@ -209,9 +212,9 @@ def export(arguments: Namespace) -> int:
     with writing("--output", output):
         said, how_to_load = export(arguments.ckpt, arguments.to, output)
         print(f"wrote {said}")
-        card = [model_card(run)] if has_result(run) else []
-        write_atomically(output / "README.md", "\n".join([*card, how_to_load]))
-        print(f"wrote {output / 'README.md'}{', the model card' if card else ''}: how to load it")
+        card = f"{model_card(run)}\n" if has_result(run) else ""
+        write_atomically(output / "README.md", card + how_to_load)
+        print(f"wrote {output / 'README.md'}: how to load it")
     return 0
 
 
@@ -226,14 +229,14 @@ def weights_arguments(parser: Parser) -> None:
 def weights(arguments: Namespace) -> int:
     """List published weights, for --model.weights hub:NAME, or fetch them."""
     columns = ["name", "model", "data", "clip", "views", "top-1", "top-5", "file", "fetched"]
-    print(text_table("Published weights", columns, [_row(release) for release in releases().values()]))
+    print(text_table("Published weights", columns, [*map(_row, releases().values())]))
     print("\ntop-1 and top-5 are the authors', with their views; none of these has been fetched or tested by us")
     return 0
 
 
 def fetch_weights(arguments: Namespace) -> int:
     """Download published weights into $LIT_VIDEO_DATA, else ~/.cache/lit_video."""
-    for release in [find(name) for name in arguments.names]:
+    for release in [*map(find, arguments.names)]:  # all names are checked first
         print(f"{release.name}: {fetch(release)}")
     return 0
 

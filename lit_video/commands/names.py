@@ -19,10 +19,14 @@ def refuse_unknown_class(setting: str, name: str) -> None:
     if not folder or name == "null" or not name.isidentifier() or Path(name).is_file():
         return
     nodes = ast.parse((PACKAGE / folder / "__init__.py").read_text(encoding="utf-8")).body
-    own = [node for node in nodes if isinstance(node, ast.ImportFrom) and f".{folder}." in str(node.module)]
-    known = sorted({each.name for node in own for each in node.names} - BASES)
+    known = list[str]()
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and f".{folder}." in str(node.module):
+            known += [each.name for each in node.names if each.name not in BASES]
     if name not in known:
-        raise UserError(f"{setting}: no such class: {name}{did_you_mean(name, known)}; there are {', '.join(known)}")
+        raise UserError(
+            f"{setting}: no such class: {name}{did_you_mean(name, known)}; there are {', '.join(sorted(known))}"
+        )
 
 
 def refuse_wrong_number(setting: str, text: str) -> None:
@@ -41,16 +45,16 @@ def _numbers() -> set[str]:
     numbers: set[str] = set()
     others: set[str] = set()
     for setting, annotation in _annotated():
-        kinds = {part.strip() for part in ast.unparse(annotation).split("|")} - {"None"}
+        kinds = {*ast.unparse(annotation).split(" | ")} - {"None"}
         (numbers if kinds and kinds <= {"int", "float"} else others).add(setting)
     return numbers - others
 
 
 def _annotated() -> Iterator[tuple[str, ast.expr]]:
     """Yield the settings of models and data sets, with their annotations."""
-    files = [(key, path) for key in ("model", "data") for path in (PACKAGE / FOLDERS[key]).glob("*.py")]
-    files.append(("model.optimization", PACKAGE / "modules/optimization.py"))
-    for prefix, path in files:
+    files = dict.fromkeys((PACKAGE / "modules").glob("*.py"), "model")
+    files |= dict.fromkeys((PACKAGE / "datamodules").glob("*.py"), "data")
+    for path, prefix in [*files.items(), (PACKAGE / "modules/optimization.py", "model.optimization")]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef) and node.name == "__init__":
                 yield from ((f"{prefix}.{one.arg}", one.annotation) for one in node.args.args if one.annotation)

@@ -85,9 +85,10 @@ class Parser(argparse.ArgumentParser):
             setting, _, value = word.lstrip("-").partition("=")
             refuse_unknown_class(setting, value)
             refuse_wrong_number(setting, value)
-        asked = [word for word in settings if word.partition("=")[0].endswith(".help")]
-        if self.lightning and (asked or own[:2] == ["--help", "all"]):
-            return Namespace(run=_show, asked=[self.lightning, *(settings if asked else ["--help"])])
+            if self.lightning and setting.endswith(".help"):
+                return Namespace(run=_show, asked=[self.lightning, *settings])
+        if self.lightning and own[:2] == ["--help", "all"]:
+            return Namespace(run=_show, asked=[self.lightning, "--help"])
         if self.commands and own and not own[0].startswith("-"):
             near = did_you_mean(own[0], self.commands)
             self.error(f"no command {own[0]!r}{near}; commands: {', '.join(self.commands)}")
@@ -105,7 +106,7 @@ class Parser(argparse.ArgumentParser):
         if meant := MEANT.get(name.replace("-", "_").removeprefix("trainer.")):
             return f"; here it is {meant}"
         near = did_you_mean(name, [flag.lstrip("-") for flag in self._option_string_actions])
-        settings = ", ".join(f"{name}.X" for name in self.settings[:3])
+        settings = ", ".join(map("{}.X".format, self.settings[:3]))
         return near.replace("mean ", "mean --") or (settings and f"; settings are {settings}")
 
     def _divided(self, words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -118,7 +119,7 @@ class Parser(argparse.ArgumentParser):
         while left:
             word = left.pop(0)
             if word == "--":
-                own += [f"./{path}" if path.startswith("-") else path for path in left]
+                own += [re.sub("^-", "./-", path) for path in left]
                 break
             if not word.startswith("-") or word.partition("=")[0] in flags:
                 own.append(word)
@@ -135,7 +136,7 @@ class Parser(argparse.ArgumentParser):
         name = word.partition("=")[0].rstrip("+")
         if MEANT.get(name.removeprefix("--trainer."), name) != name:
             return False
-        return name in self.settings or name.startswith(tuple(f"{setting}." for setting in self.settings))
+        return f"{name}.".startswith(tuple(map("{}.".format, self.settings)))
 
 
 def _show(arguments: Namespace) -> int:

@@ -84,7 +84,9 @@ def report(arguments: Namespace) -> int:
     page = to_bytes(render_page(sections, claims, found, f"{PROGRAM} {shlex.join(arguments.words)}"))
     with writing("--output", arguments.output):
         write_bytes(arguments.output, page)
-    number = sum(len(each) for section in sections for each in section.read.results.values())
+    number = 0
+    for section in sections:
+        number += sum(map(len, section.read.results.values()))
     held = f"{plural(len(sections), 'table')}, {plural(number, 'run')}"
     print(f"wrote {arguments.output}: {held}, {len(page) / 1e6:.1f} MB", file=sys.stderr)
     if found:
@@ -131,17 +133,22 @@ def reproduce(arguments: Namespace) -> int:
     if not arguments.results.is_dir():
         raise UserError(f"--results {arguments.results}: no such folder")
     texts = pages(arguments.experiments, arguments.results)
-    files = {arguments.output.parent / path if path.name else arguments.output: text for path, text in texts.items()}
-    if arguments.check:
-        old = [str(path) for path, text in files.items() if not path.exists() or path.read_text("utf-8") != text]
-        print(f"{', '.join(old)}: out of date; run lit_video reproduce" if old else "up to date")
-        return int(bool(old))
-    for path, text in files.items():
+    old, files = list[str](), list[str]()
+    for name, text in texts.items():
+        path = arguments.output.parent / name if name.name else arguments.output
+        files.append(str(path))
+        if arguments.check:
+            if not path.exists() or path.read_text("utf-8") != text:
+                old.append(str(path))
+            continue
         with writing("--output", path):
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, text)
-    print(f"wrote {', '.join(map(str, files))}")
-    return 0
+    if old:
+        print(f"{', '.join(old)}: out of date; run lit_video reproduce")
+    else:
+        print("up to date" if arguments.check else f"wrote {', '.join(files)}")
+    return int(bool(old))
 
 
 def dashboard_arguments(parser: Parser) -> None:

@@ -51,7 +51,7 @@ def print_settings(request: Request) -> int:
 
     for run in request.runs:
         config = build_row(run).resolved()
-        print(f"--- # {run.name}" if len(request.runs) > 1 else f"# {run.name}")
+        print(f"--- # {run.name}")
         print(yaml.safe_dump(config, sort_keys=False), end="")
     return DONE
 
@@ -74,7 +74,8 @@ def run_table(request: Request, jobs: int, quiet: bool = False) -> int:
     return status
 
 
-SLURM = ("cpus", "mem", "time", "partition", "account", "qos")
+OTHERS = ("mem", "time", "partition", "account", "qos")
+SLURM = {"cpus": "cpus-per-task"} | dict(zip(OTHERS, OTHERS, strict=True))  # sbatch's options by ours
 
 
 def sweep_arguments(parser: Parser) -> None:
@@ -92,11 +93,10 @@ def sweep_arguments(parser: Parser) -> None:
     slurm = parser.add_argument_group("for --launcher slurm", "options of sbatch for each run")
     slurm.add_argument("--nodes", type=positive, metavar="N")
     slurm.add_argument("--cpus", metavar="N", help="cores of a process")
-    for name in SLURM[1:]:
+    for name in OTHERS:
         slurm.add_argument(f"--{name}")
-    slurm.add_argument(
-        "--slurm", action="append", type=_option, metavar="KEY=VALUE", help="any other, by its long name"
-    )
+    text = "any other, by its long name"
+    slurm.add_argument("--slurm", action="append", type=_option, default=[], metavar="KEY=VALUE", help=text)
     add_settings(parser)
 
 
@@ -139,14 +139,14 @@ def _refuse_twins(requests: list[Request]) -> None:
 def _resources(arguments: Namespace) -> Resources:
     """Return the Slurm resources of a run; refuse flags of the other launcher."""
     by_slurm = arguments.launcher == "slurm"
-    names = (*SLURM, "nodes", "slurm")
-    given = {name: value for name in names if (value := vars(arguments)[name])}
-    if given and not by_slurm and not arguments.status:
-        raise UserError(f"--{next(iter(given)).replace('_', '-')}: is for Slurm; add --launcher slurm")
+    given = vars(arguments)
+    for name in (*SLURM, "nodes", "slurm"):
+        if given[name] and not by_slurm and not arguments.status:
+            raise UserError(f"--{name}: is for Slurm; add --launcher slurm")
     if by_slurm and arguments.reuse:
         raise UserError("--reuse: is for --launcher local")
-    options = {"cpus-per-task" if name == "cpus" else name: given[name] for name in SLURM if name in given}
-    options |= dict(option.split("=", 1) for option in given.get("slurm", ()))
+    options = {SLURM[name]: given[name] for name in SLURM if given[name]}
+    options |= dict(option.split("=", 1) for option in arguments.slurm)
     return Resources(arguments.nodes, arguments.gpus_per_run, options, arguments.jobs)
 
 
