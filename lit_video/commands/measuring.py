@@ -126,7 +126,9 @@ def profile(arguments: Namespace) -> int:
     print("", *map("{}: {}".format, words, words.values()), sep="\n", flush=True)
     schemes = {name: kind} | built_in() | {name: kind}
     found = costs({key: partial(each, WIDTH, HEADS) for key, each in schemes.items()})
-    print("", text_table("One layer, a clip of 16 x 64 x 64 pixels, on this CPU", HEADER, cells(found)), sep="\n")
+    print(
+        "", text_table("One layer, a clip of 16 x 64 x 64 pixels, on this CPU", HEADER, [*map(cells, found)]), sep="\n"
+    )
     folder: Path = arguments.output or Path("profile") / name
     with writing("--output", folder):
         folder.mkdir(parents=True, exist_ok=True)

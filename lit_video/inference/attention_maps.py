@@ -48,7 +48,7 @@ class AttentionMaps:
 
     def label(self, i: int) -> str:
         """Return the name and timestamp of a frame or tubelet."""
-        grouped = len(set(self.tubelets)) < len(self.frames)
+        grouped = len({*self.tubelets}) < len(self.frames)
         name = f"tubelet {self.tubelets[i]}" if grouped else f"frame {self.numbers[i]}"
         return f"{name}, {self.seconds[i]:.1f} s"
 
@@ -85,18 +85,20 @@ def attention_maps(
         raise UserError(str(error)) from error
     (ranked,) = ranked_videos([record.path], result.logits.float().cpu(), names, 1, model.several_labels)
     first = [*ranked.ranked.values()][-1][0]  # with several tasks: the most probable combination
-    true = f"; true class: {folder}" if isinstance(names, list) and folder in names else ""
-    share = f"{100 * result.other:.0f} % of it goes to tokens that are no patches, such as the class token"
-    lines = [
-        f"predicted: {first.name}, {100 * first.probability:.0f} %{true}",
-        f"{record.path.name}: attention rollout from the output",
-        *([share] if result.other >= 0.005 else []),
-        *(["the model was trained on this video"] if trained.saw([record]) == [True] else []),
-    ]
-    tubelets = tubelet_frames(network.embed.patches, len(numbers))
-    pairs = sorted((frame, tubelet) for tubelet, members in enumerate(tubelets) for frame in members)
-    shown, of_frames = [frame for frame, _ in pairs], [tubelet for _, tubelet in pairs]
-    seconds = [record.table().seconds_at(numbers[i]) for i in shown]
+    lines = [f"predicted: {first.name}, {100 * first.probability:.0f} %"]
+    if isinstance(names, list) and folder in names:
+        lines[0] += f"; true class: {folder}"
+    lines.append(f"{record.path.name}: attention rollout from the output")
+    if result.other >= 0.005:
+        lines.append(f"{100 * result.other:.0f} % of it goes to tokens that are no patches, such as the class token")
+    if trained.saw([record]) == [True]:
+        lines.append("the model was trained on this video")
+    tubelets: dict[int, int] = {}  # of each frame that the model uses
+    for tubelet, members in enumerate(tubelet_frames(network.embed.patches, len(numbers))):
+        tubelets |= dict.fromkeys(members, tubelet)
+    shown = sorted(tubelets)
+    of_frames = [tubelets[frame] for frame in shown]
+    seconds = [record.table().seconds_at(numbers[frame]) for frame in shown]
     patches = result.patches.double().cpu()
     maps = (patches * (patches.numel() / max(float(patches.sum()), 1e-12))).numpy()[of_frames]
     frames = record.decode(numbers)[shown]

@@ -55,9 +55,7 @@ def _for_transformers(checkpoint: Mapping[str, Any], ckpt: Path, to: str, folder
             raise ValueError("classes of transformers have one head, this model has several")
         height, side = height_and_width(model.hparams["image_size"])
         if height != side:
-            raise ValueError(
-                f"clips of {height} x {side} pixels: transformers' preprocessors crop squares; use --to pt2"
-            )
+            raise ValueError(f"clips of {height} x {side} pixels: transformers crops squares; use --to pt2")
         if getattr(model.network, "readout", None) is mean_frame_token:
             raise ValueError("of space attention transformers gives logits of every frame, without their mean")
         weights = renamed(model.network)
@@ -65,8 +63,9 @@ def _for_transformers(checkpoint: Mapping[str, Any], ckpt: Path, to: str, folder
     except ValueError as error:
         raise OptionError(f"to {to}", error) from error
     config = _config(model.hparams, stored.class_names, vivit)
-    config |= {"hidden_act": HIDDEN_ACT[gelus_of(model.network).pop()]}
-    config |= {"problem_type": "multi_label_classification"} if model.several_labels else {}
+    config["hidden_act"] = HIDDEN_ACT[gelus_of(model.network).pop()]
+    if model.several_labels:
+        config["problem_type"] = "multi_label_classification"
     folder.mkdir(parents=True, exist_ok=True)
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     for name, content in (("config.json", config), ("preprocessor_config.json", preprocessor)):
@@ -102,18 +101,12 @@ def _config(hparams: Mapping[str, Any], names: list[str] | None, vivit: bool) ->
     size, patch = vit_size(hparams["size"]), hparams["patch"]
     labels = names or [f"LABEL_{i}" for i in range(hparams["num_classes"])]
     if vivit:
-        family = {
-            "architectures": ["VivitForVideoClassification"],
-            "model_type": "vivit",
-            "tubelet_size": [hparams["tubelet"], patch, patch],
-        }
+        family = {"architectures": ["VivitForVideoClassification"], "model_type": "vivit"}
+        family["tubelet_size"] = [hparams["tubelet"], patch, patch]
     else:
-        family = {
-            "architectures": ["TimesformerForVideoClassification"],
-            "model_type": "timesformer",
-            "patch_size": patch,
-            "attention_type": f"{hparams['attention'].rpartition('.')[2].lower()}_space_time",
-        }
+        family = {"architectures": ["TimesformerForVideoClassification"], "model_type": "timesformer"}
+        attention = f"{hparams['attention'].rpartition('.')[2].lower()}_space_time"
+        family |= {"patch_size": patch, "attention_type": attention}
     return family | {
         "num_frames": hparams["frames"],
         "image_size": height_and_width(hparams["image_size"])[0],
@@ -125,7 +118,7 @@ def _config(hparams: Mapping[str, Any], names: list[str] | None, vivit: bool) ->
         "qkv_bias": True,
         "layer_norm_eps": size.eps or 1e-6,
         "id2label": dict(enumerate(labels)),
-        "label2id": {label: i for i, label in enumerate(labels)},
+        "label2id": dict(zip(labels, range(len(labels)), strict=True)),
     }
 
 
@@ -175,17 +168,8 @@ def _pt2(network: nn.Module, clip: Tensor, path: Path) -> Program:
 def _onnx(network: nn.Module, clip: Tensor, path: Path) -> Program:
     if not (find_spec("onnxscript") and find_spec("onnxruntime")):
         raise OptionError("to onnx", 'onnxscript or onnxruntime is not installed: pip install "lit_video[onnx]"')
-    torch.onnx.export(
-        network,
-        (clip,),
-        path,
-        dynamo=True,
-        external_data=False,
-        verbose=False,
-        dynamic_shapes=(BATCHES,),
-        input_names=["clip"],
-        output_names=["logits"],
-    )
+    names: dict[str, Any] = {"input_names": ["clip"], "output_names": ["logits"], "dynamic_shapes": (BATCHES,)}
+    torch.onnx.export(network, (clip,), path, dynamo=True, external_data=False, verbose=False, **names)
     from onnxruntime import InferenceSession
 
     session = InferenceSession(path, providers=["CPUExecutionProvider"])

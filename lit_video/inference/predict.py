@@ -17,7 +17,7 @@ from lit_video.datamodules.folder import VideoList
 from lit_video.datamodules.long_videos import EPIC_CLASSES
 from lit_video.errors import OptionError, UserError, one_line
 from lit_video.inference.checkpoints import build_model, read_checkpoint
-from lit_video.inference.ranking import RankedVideo, ranked_videos
+from lit_video.inference.ranking import ClassNames, RankedVideo, ranked_videos
 from lit_video.inference.videos import Paths, find_videos
 from lit_video.modules import VideoClassifier
 from lit_video.modules.metrics import video_logits, view_scores
@@ -27,7 +27,7 @@ from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.environment import choose_device
 from lit_video.utils.parallel import with_progress
-from lit_video.utils.settings import data_names
+from lit_video.utils.settings import data_names, of_group, picked
 from lit_video.video.batch import normalise
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import forget_tables
@@ -42,26 +42,17 @@ from lit_video.weights.settings import channel_pixels, fold_pixels, number_of_cl
 class Evaluation:
     """Options of evaluating a model on videos.
 
-    Args:
-        clips: temporal views of a video; ``None`` for the number in the run's own test.
-        crops: spatial views of each clip, likewise.
-        batch: clips per batch.
-        workers: decoding processes; 0 decodes in the main process.
-        device: ``None`` for a GPU if available.
-        progress: show a progress bar in a terminal.
-        fps: frame rate of folders of pictures; if given, they count as videos.
-
     Raises:
         UserError: a number is too small, or there is no such device.
     """
 
-    clips: int | None = None
-    crops: int | None = None
-    batch: int = 8
-    workers: int = 2
-    device: Literal["cpu", "cuda"] | None = None
-    progress: bool = False
-    fps: float | None = None
+    clips: int | None = None  # temporal views of a video; None for the number in the run's own test
+    crops: int | None = None  # spatial views of each clip, likewise
+    batch: int = 8  # clips per batch
+    workers: int = 2  # decoding processes; 0 decodes in the main process
+    device: Literal["cpu", "cuda"] | None = None  # None for a GPU if available
+    progress: bool = False  # show a progress bar in a terminal
+    fps: float | None = None  # frame rate of folders of pictures; if given, they count as videos
 
     def __post_init__(self) -> None:
         """Check every value."""
@@ -105,7 +96,7 @@ class VideoPredictions:
     paths: list[Path]  # videos that could be read
     logits: Tensor  # (videos, classes); several tasks are concatenated
     features: Tensor  # (videos, d), the linear head's input
-    class_names: list[str] | dict[str, list[str]]  # by class number; a dict for several tasks
+    class_names: ClassNames  # by class number; a dict for several tasks
     broken: dict[Path, str]  # unreadable videos and the reasons
     ranked: list[RankedVideo]  # each path's most probable classes, and whether the model was trained on the video
 
@@ -115,7 +106,7 @@ class TrainedModel:
     """A trained model, its class names and the settings of its clips."""
 
     model: VideoClassifier  # on the CPU, in eval mode
-    class_names: list[str] | dict[str, list[str]]  # by class number; a dict for several tasks
+    class_names: ClassNames  # by class number; a dict for several tasks
     settings: dict[str, Any]  # arguments of a data set, see stored_settings()
     trained_on: str = ""  # videos, see lit_video.video.trained_on; empty if unknown (published weights)
 
@@ -198,13 +189,13 @@ def _released(name: str) -> TrainedModel:
     given, stored = find(name).settings, read_weights(weights_path(name))
     count = number_of_classes(stored.tensors) or 0
     classes: Classes = EPIC_CLASSES if count == outputs(EPIC_CLASSES) else count
-    clips = {key: given[f"data.{key}"] for key in SETTINGS if f"data.{key}" in given}
-    if sampling := clips.get("sampling"):
-        kind = sampling if isinstance(sampling, dict) else {"class_path": sampling}
-        clips["sampling"] = getattr(datamodules, kind["class_path"])(**kind.get("init_args", {}))
-    settings = {key.removeprefix("model."): value for key, value in given.items() if key.startswith("model.")}
-    size, data = {key: clips[key] for key in ("frames", "image_size")}, stored_settings(VideoList([], **clips))
-    model = getattr(modules, given["model"])(classes, **size, **settings, weights=name)
+    clips = picked(of_group(given, "data"), SETTINGS)
+    if isinstance(sampling := clips.get("sampling"), str):
+        clips["sampling"] = getattr(datamodules, sampling)()
+    elif sampling:
+        clips["sampling"] = getattr(datamodules, sampling["class_path"])(**sampling.get("init_args", {}))
+    size, data = picked(clips, ("frames", "image_size")), stored_settings(VideoList([], **clips))
+    model = getattr(modules, given["model"])(classes, **size, **of_group(given, "model"), weights=name)
     model.setup("test")
     try:
         refuse_other_pixels(data, stored)
@@ -212,11 +203,16 @@ def _released(name: str) -> TrainedModel:
         raise UserError(f"{name}: {error}") from error
     if known := channel_pixels(stored):
         fold_pixels(model.network.embed, *known, data)
+    names: ClassNames = sorted(stored.labels, key=stored.labels.__getitem__)
     if isinstance(classes, dict):
-        tasks = {task: [f"{task} {i}" for i in range(number)] for task, number in classes.items()}
-        return TrainedModel(model.eval(), tasks, clips)
-    names = sorted(stored.labels, key=stored.labels.__getitem__)
-    return TrainedModel(model.eval(), names if len(names) == count else [f"class {i}" for i in range(count)], clips)
+        names = {task: _numbered(task, number) for task, number in classes.items()}
+    elif len(names) != count:
+        names = _numbered("class", count)
+    return TrainedModel(model.eval(), names, clips)
+
+
+def _numbered(noun: str, count: int) -> list[str]:
+    return [f"{noun} {i}" for i in range(count)]
 
 
 def predict(
@@ -243,18 +239,24 @@ def predict(
     if evaluation.progress:
         outputs = with_progress(outputs, len(records), "predict")
     each, features, reasons = zip(*outputs, strict=True)
-    read = [i for i, reason in enumerate(reasons) if not reason]
-    paths, logits = [records[i].path for i in read], torch.stack(each)[read]
-    broken = {record.path: reason for record, reason in zip(records, reasons, strict=True) if reason}
-    known = trained.saw([records[i] for i in read])
-    ranked = ranked_videos(paths, logits, trained.class_names, top, trained.model.several_labels, known)
-    return VideoPredictions(paths, logits, torch.stack(features)[read], trained.class_names, broken, ranked)
+    read, broken = list[VideoRecord](), dict[Path, str]()
+    for record, reason in zip(records, reasons, strict=True):
+        if reason:
+            broken[record.path] = reason
+        else:
+            read.append(record)
+    right = ~torch.tensor([*map(bool, reasons)])
+    paths, logits = [record.path for record in read], torch.stack(each)[right]
+    ranked = ranked_videos(paths, logits, trained.class_names, top, trained.model.several_labels, trained.saw(read))
+    return VideoPredictions(paths, logits, torch.stack(features)[right], trained.class_names, broken, ranked)
 
 
 def video_list(trained: TrainedModel, records: Sequence[VideoRecord], evaluation: Evaluation) -> VideoList:
     """Build the data set of videos to evaluate, with the views of ``evaluation`` or the model's own."""
-    views = dict(zip(data_names("counts"), (evaluation.clips, evaluation.crops), strict=True))
-    settings = trained.settings | {name: count for name, count in views.items() if count}
+    settings = dict(trained.settings)
+    for name, count in zip(data_names("counts"), (evaluation.clips, evaluation.crops), strict=True):
+        if count:
+            settings[name] = count
     loading: dict[str, Any] = {"batch_size": evaluation.batch, "num_workers": evaluation.workers, "broken": "report"}
     forget_tables()  # in a long process a path may hold a new video
     try:

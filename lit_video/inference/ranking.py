@@ -1,14 +1,13 @@
 """Ranking of predicted classes, as tables and files."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from lit_video.errors import UserError
@@ -54,16 +53,22 @@ def ranked_videos(
     for path, finite in zip(paths, logits.isfinite().all(1).tolist(), strict=True):
         if not finite:  # softmax and rank would still give a class
             raise UserError(f"{path}: the model's logits are not finite, so there is no prediction; check its weights")
-    names = class_names if isinstance(class_names, dict) else {ONLY_TASK: class_names}
-    each = torch.split(logits, [len(of_task) for of_task in names.values()], dim=1)
-    shares = [share.sigmoid() if several_labels else share.softmax(1) for share in each]
-    videos = []
-    for i, path in enumerate(paths):
-        ranked = {task: _best(names[task], share[i], top) for task, share in zip(names, shares, strict=True)}
-        if len(ranked) > 1:
-            ranked["action" if ranked.keys() == {"verb", "noun"} else "all"] = combined(list(ranked.values()), top)
-        videos.append(RankedVideo(path, ranked, trained_on[i] if trained_on else None))
-    return videos
+    names, first, videos = _by_task(class_names), 0, [RankedVideo(path, {}) for path in paths]
+    for task, of_task in names.items():
+        each = logits[:, first : first + len(of_task)]
+        first += len(of_task)
+        shares = each.sigmoid() if several_labels else each.softmax(1)
+        for video, share in zip(videos, shares, strict=True):
+            video.ranked[task] = _best(of_task, share, top)
+    if len(names) > 1:
+        for video in videos:
+            both = "action" if names.keys() == {"verb", "noun"} else "all"
+            video.ranked[both] = combined([*video.ranked.values()], top)
+    return [replace(video, trained_on=known) for video, known in zip_longest(videos, trained_on)]
+
+
+def _by_task(names: ClassNames) -> dict[str, list[str]]:
+    return names if isinstance(names, dict) else {ONLY_TASK: names}
 
 
 def _best(names: Sequence[str], share: Tensor, top: int) -> list[Ranked]:
@@ -86,14 +91,22 @@ def combined(tasks: Sequence[list[Ranked]], top: int) -> list[Ranked]:
 
 def table_of(videos: Sequence[RankedVideo]) -> str:
     """Return a text table with a line per video and rank."""
-    tasks, marked = list(videos[0].ranked), any(video.trained_on for video in videos)
-    body = []
+    header, body = ["video"], []
+    for task in videos[0].ranked:
+        header += [task, "%"]
     for video in videos:
-        for rank, ranked in enumerate(zip_longest(*video.ranked.values())):
-            cells = [(one.name, f"{100 * one.probability:.1f}") if one else ("", "") for one in ranked]
-            mark = ["trained on" if video.trained_on and not rank else ""] if marked else []
-            body.append(["" if rank else str(video.path), *chain(*cells), *mark])
-    return text_table("", ["video", *chain(*((task, "%") for task in tasks)), *([""] if marked else [])], body)
+        name, mark = str(video.path), "trained on" * bool(video.trained_on)
+        for ranked in zip_longest(*video.ranked.values(), fillvalue=None):
+            cells = [name]
+            for one in ranked:
+                cells += [one.name, f"{100 * one.probability:.1f}"] if one else ["", ""]
+            body.append([*cells, mark])
+            name = mark = ""
+    if not any(video.trained_on for video in videos):
+        body = [cells[:-1] for cells in body]
+    else:
+        header.append("")
+    return text_table("", header, body)
 
 
 def write_ranking(path: Path, videos: Sequence[RankedVideo], broken: Mapping[Path, str]) -> None:
@@ -120,8 +133,7 @@ def write_features(path: Path, videos: Sequence[Path], features: Tensor, logits:
 
     ``class_names`` and ``tasks`` name the columns of ``logits``. Nothing is pickled.
     """
-    columns = names if isinstance(names, dict) else {ONLY_TASK: names}
-    pairs = [(task, name) for task, of_task in columns.items() for name in of_task]
+    pairs = [(task, name) for task, of_task in _by_task(names).items() for name in of_task]
     tasks, class_names = np.array(pairs, dtype=np.str_).reshape(-1, 2).T
     arrays: dict[str, Any] = {"features": features.numpy(), "logits": logits.numpy()}
     arrays |= {"class_names": class_names, "tasks": tasks, "paths": np.array([*map(str, videos)], dtype=np.str_)}

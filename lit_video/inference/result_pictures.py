@@ -56,7 +56,8 @@ def confusion_figure(counts: NDArray[np.int64], classes: Sequence[str], title: s
     cell = 72 * side / len(classes)
     if cell >= NUMBERED:
         _numbers(axes, shares, np.where(counts, counts.astype(str), ""))
-    _names(axes, [short(name, 24) for name in classes] if cell >= NAMED else [], min(9.0, 0.8 * cell), rotation=90)
+    named = classes if cell >= NAMED else []
+    _names(axes, [short(name, 24) for name in named], min(9.0, 0.8 * cell), rotation=90)
     axes.set(xlabel="taken for", ylabel="class")
     return figure
 
@@ -106,8 +107,9 @@ def heat_map(groups: Groups, title: str = "") -> Figure:
     """Draw accuracies of rows by groups as a heat map; row labels include the temporal reach."""
     figure, axes = _axes(0.38 * len(groups.names), 0.26 * len(groups.rows), title)
     names = [" | ".join(filter(None, (row["label"], reach_text(row)))) for row, _ in groups.rows]
-    shares = np.array([[(value or 0) / 100 for value in values] for _, values in groups.rows])
-    texts = np.array([["" if value is None else f"{value:.0f}" for value in values] for _, values in groups.rows])
+    accuracies = np.array([values for _, values in groups.rows], np.float64)  # NaN for None
+    shares = np.nan_to_num(accuracies) / 100
+    texts = np.char.replace(np.char.mod("%.0f", accuracies), "nan", "")
     _cells(axes, shares)
     _numbers(axes, shares, texts)
     _names(axes, names, 9.0, groups.names, rotation=45, ha="left", rotation_mode="anchor")

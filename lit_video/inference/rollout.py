@@ -91,7 +91,9 @@ def routing_parameters(module: nn.Module) -> dict[str, Tensor]:
         for name, parameter in inner.named_parameters(prefix, recurse=False):
             last = name.rpartition(".")[2]
             adds = last == POSITIONS or (linear and last == "bias")
-            value = 0.0 if adds or id(inner) in silent else 1 / parameter.shape[-1] if linear else 1.0
+            value = 1 / parameter.shape[-1] if linear else 1.0
+            if adds or id(inner) in silent:
+                value = 0.0
             if not name.startswith("embed."):  # :func:`rollout` replaces the embedding's output
                 parameters[name] = parameter.new_full((), value).expand(parameter.shape)
     return parameters

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lit_video.errors import OptionError, UserError
-from lit_video.utils.files import COMMON, PICTURES, files_below, is_video
+from lit_video.utils.files import COMMON, files_below, is_picture, is_video
 from lit_video.video.clips import VideoRecord
 
 Paths = str | Path | Sequence[str | Path | VideoRecord]  # find_videos returns given records unchanged
@@ -24,8 +24,8 @@ def find_videos(videos: Paths, fps: float | None = None) -> list[VideoRecord]:
         if not path.exists():
             raise UserError(f"{path}: no such file or folder")
         inside = _below(path, fps) if path.is_dir() else [path]
-        if pictures := [path for path in inside if path.suffix.lower() in PICTURES]:
-            raise UserError(f"{pictures[0]}: is a picture, not a video; give the folder of its frames, and --fps N")
+        if picture := next(filter(is_picture, inside), None):
+            raise UserError(f"{picture}: is a picture, not a video; give the folder of its frames, and --fps N")
         if not inside and _below(path, fps=1.0):
             raise UserError(f"{path}: holds pictures, no video; give --fps N, the frames per second of their taking")
         if not inside:
@@ -37,6 +37,10 @@ def find_videos(videos: Paths, fps: float | None = None) -> list[VideoRecord]:
 
 
 def _below(folder: Path, fps: float | None) -> list[Path]:
-    files = [path for path in files_below(folder) if path.is_file()]
-    folders = {path.parent for path in files if path.suffix.lower() in PICTURES} if fps else set()
-    return sorted([*(path for path in files if is_video(path)), *folders])
+    found = set[Path]()
+    for path in filter(Path.is_file, files_below(folder)):
+        if is_video(path):
+            found.add(path)
+        elif fps and is_picture(path):
+            found.add(path.parent)
+    return sorted(found)

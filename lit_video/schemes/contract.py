@@ -1,6 +1,6 @@
 """Contract of an attention scheme: checks of a user's class before training."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from traceback import extract_tb
@@ -48,10 +48,11 @@ def check_contract(kind: Callable[..., Scheme]) -> Contract:
         try:  # runs a user's code
             scheme = make(0)
             served = {grid: _serves(scheme, grid) for grid in GRIDS}
-            grids = "; ".join(f"{_on(grid)}{f' {error}' * bool(error)}" for grid, error in served.items())
-            findings["frames and sizes"] = _sizes(served)
+            said = [f"{_on(grid)} {error}".strip() for grid, error in served.items()]
+            grids = "; ".join(said)
+            findings["frames and sizes"] = _sizes(said)
             if not findings["frames and sizes"]:
-                findings |= _checks(make, next(grid for grid, error in served.items() if not error))
+                findings |= _checks(make, min(served, key=served.__getitem__))  # the first one without an error
                 seen = sight(make, GRID, DEPTH, WIDTH)
                 findings |= _sight_checks(scheme, seen)
         except Exception as error:
@@ -80,11 +81,11 @@ def _serves(scheme: Scheme, grid: Grid) -> str:
     return "" if out.isfinite().all() else "fails: tokens are not finite"
 
 
-def _sizes(served: dict[Grid, str]) -> str:
+def _sizes(said: Sequence[str]) -> str:
     """Return the grids' faults; ``check`` may refuse some grids (frames x rows x columns), but not all."""
-    if bad := [f"{_on(grid)} {error}" for grid, error in served.items() if error.startswith("fails")]:
+    if bad := [line for line in said if " fails: " in line]:
         return f"{'; '.join(bad)}; check(grid), a classmethod, refuses grids that cannot be served by a ValueError"
-    return "" if not all(served.values()) else "no grid is served"
+    return "no grid is served" * all("refused: " in line for line in said)
 
 
 def _on(grid: Grid) -> str:
@@ -125,8 +126,11 @@ def _sight_checks(scheme: Scheme, seen: Sight) -> dict[str, str]:
         unread = f"{missed} of {len(patches)} patches are seen by none, and never classified"
         findings["class token"] = unread * bool(missed)
     if scheme.causal:
-        leaks = ((n, *pair) for n in range(1, len(seen.layers) + 1) for pair in seen.later_frames(n))
-        findings["causal"] = next(("in layer {} frame {} depends on frame {}".format(*found) for found in leaks), "")
+        findings["causal"] = ""
+        for number in range(1, len(seen.layers) + 1):
+            if leaks := seen.later_frames(number):
+                findings["causal"] = "in layer {} frame {} depends on frame {}".format(number, *leaks[0])
+                break
     return findings
 
 
@@ -135,7 +139,9 @@ def _differ(one: Tensor, other: Tensor) -> bool:
 
 
 def _line(error: BaseException) -> str:
-    steps = [(Path(each.filename), each.lineno) for each in extract_tb(error.__traceback__)]
-    own = [(path.name, line) for path, line in steps if not {"lit_video", "torch"} & {*path.parts}]
-    where = " ({}, line {})".format(*own[-1]) if own else ""
+    where = ""
+    for step in extract_tb(error.__traceback__):
+        path = Path(step.filename)
+        if not {"lit_video", "torch"} & {*path.parts}:
+            where = f" ({path.name}, line {step.lineno})"
     return f"{type(error).__name__}: {one_line(error)[:160]}{where}"

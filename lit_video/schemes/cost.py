@@ -1,6 +1,7 @@
 """Cost of an attention scheme: parameters, multiply-adds, memory and time of a layer."""
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
@@ -32,22 +33,18 @@ class Cost:
 
 def costs(schemes: dict[str, Callable[[], Scheme]]) -> list[Cost]:
     """Measure schemes by name, side by side on this machine's CPU."""
-    built = {name: make() for name, make in schemes.items()}
-    times: dict[str, list[float]] = {name: [] for name in built}
+    built, times, found = dict[str, Scheme](), defaultdict[str, list[float]](list), list[Cost]()
+    for name, make in schemes.items():
+        built[name] = make()
     for _ in range(ROUNDS):
         for name, scheme in built.items():
             x = _tokens(scheme, CLIPS)
             times[name].append(seconds(partial(_step, scheme, x), x.device))
-    return [
-        Cost(
-            name,
-            sum(parameter.numel() for parameter in scheme.parameters()),
-            multiply_adds(scheme, _tokens(scheme, 1, device="meta"), CLIP),
-            _kept(scheme),
-            median(times[name]) / CLIPS,
-        )
-        for name, scheme in built.items()
-    ]
+    for name, scheme in built.items():
+        params = sum(parameter.numel() for parameter in scheme.parameters())
+        macs = multiply_adds(scheme, _tokens(scheme, 1, device="meta"), CLIP)
+        found.append(Cost(name, params, macs, _kept(scheme), median(times[name]) / CLIPS))
+    return found
 
 
 def _tokens(scheme: Scheme, clips: int, **where: Any) -> Tensor:
@@ -78,9 +75,7 @@ def _kept(scheme: Scheme) -> int:
 HEADER = ["scheme", "params", "MMACs", "kept, MB", "ms"]
 
 
-def cells(found: Sequence[Cost]) -> list[list[str]]:
-    """Return the cells of costs under ``HEADER``."""
-    return [
-        [one.name, f"{one.params:,}", f"{one.macs / 1e6:,.0f}", f"{one.bytes / 1e6:.1f}", f"{1e3 * one.seconds:.1f}"]
-        for one in found
-    ]
+def cells(one: Cost) -> list[str]:
+    """Return the cells of a cost under ``HEADER``."""
+    memory, time = f"{one.bytes / 1e6:.1f}", f"{1e3 * one.seconds:.1f}"
+    return [one.name, f"{one.params:,}", f"{one.macs / 1e6:,.0f}", memory, time]

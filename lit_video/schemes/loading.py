@@ -56,9 +56,10 @@ def _defined(kind: object, module: ModuleType) -> bool:
 def _module_of(path: Path) -> ModuleType:
     if not path.is_file():
         raise ValueError(f"{path}: no such file")
-    name = path.stem
+    name, spec = path.stem, None
     loaded = sys.modules.get(name)
-    spec = loaded.__spec__ if loaded else find_spec(name) if name.isidentifier() else None
+    if loaded or name.isidentifier():
+        spec = loaded.__spec__ if loaded else find_spec(name)
     if spec and not (spec.origin and Path(spec.origin).resolve() == path.resolve()):
         raise ValueError(f"{path}: another module is called {name}; give the file another name")
     if loaded:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from lit_video.attention import Grid, Scheme
 
 Order = Literal["seen", "near", "blind"]
+ORDERS: tuple[Order, ...] = ("seen", "near", "blind")  # of several layers, the first counts
 Make = Callable[[int], Scheme]  # the scheme of a layer, by its number from 0
 M = TypeVar("M", bound=nn.Module)
 NOTHING = 1e-12  # share of the largest derivative, above rounding in double precision
@@ -80,21 +81,20 @@ def sight(make: Make, grid: Grid, depth: int, width: int = 8) -> Sight:
         schemes = [make(i) for i in range(depth)]
         frames, is_patch = token_layout(schemes[0].class_tokens, grid)
         x = torch.randn(1, len(frames), width, dtype=torch.float64)
-        found: dict[str, tuple[Tensor, Order]] = {}
-        kinds = list(map(_configuration, schemes))
+        layers, orders, kinds = dict[str, Tensor](), set[Order](), [*map(_configuration, schemes)]
         for kind, one in zip(kinds, schemes, strict=True):
-            if kind not in found:
-                seen = torch.stack([_depends(randomised(one, std), x, grid) for std in SPREADS]).any(0)
-                found[kind] = seen, _order(one, x, grid, frames)
-    orders = [order for _, order in found.values()]
-    order: Order = "seen" if "seen" in orders else "near" if "near" in orders else "blind"
-    return Sight(grid, frames, is_patch, [found[kind][0] for kind in kinds], order)
+            if kind not in layers:
+                layers[kind] = torch.stack([_depends(randomised(one, std), x, grid) for std in SPREADS]).any(0)
+                orders.add(_order(one, x, grid, frames))
+    return Sight(grid, frames, is_patch, [layers[kind] for kind in kinds], min(orders, key=ORDERS.index))
 
 
 def _configuration(scheme: Scheme) -> str:
     """Return the attributes of a scheme's modules, without parameters."""
-    attributes = [vars(module) for module in scheme.modules()]
-    return repr([{name: value for name, value in each.items() if name[0] != "_"} for each in attributes])
+    attributes = list[tuple[str, Any]]()
+    for module in scheme.modules():
+        attributes += [(name, value) for name, value in vars(module).items() if name[0] != "_"]
+    return repr(attributes)
 
 
 def randomised(scheme: M, std: float) -> M:
@@ -122,13 +122,17 @@ def _order(scheme: Scheme, x: Tensor, grid: Grid, frames: Tensor) -> Order:
     for order in (number[::-1], [*number[1:], 0], [1, 0, *number[2:]]):  # reversed, rotated, two swapped
         moved = torch.cat((token[:first], token[first:].view(grid.t, -1)[order].flatten()))
         same.append(torch.allclose(scheme(x[:, moved].clone(), grid), out[:, moved], rtol=0, atol=close))
-    return "blind" if all(same) else "near" if same[0] else "seen"
+    if all(same):
+        return "blind"
+    return "near" if same[0] else "seen"
 
 
 def in_words(seen: Sight) -> dict[str, str]:
     """Return a description of the sight by topic."""
     depth = len(seen.layers)
-    later = bool(seen.later_frames(depth))
+    causal = "yes: no token of a frame depends on later frames"
+    if seen.later_frames(depth):
+        causal = "no: a token of a frame depends on later frames"
     order = {
         "seen": "seen: other orders of the frames give other tokens",
         "near": "only nearness is seen: reversed frames give the same tokens in reverse; positions must tell it",
@@ -137,7 +141,7 @@ def in_words(seen: Sight) -> dict[str, str]:
     return {
         "reach": f"{seen.reach(1)} frames in one layer, {seen.reach(depth)} in {depth}, of a clip of {seen.grid.t}",
         "order": order[seen.order],
-        "causal": f"{'no' if later else 'yes'}: {'a' if later else 'no'} token of a frame depends on later frames",
+        "causal": causal,
         "class token": _class_token_in_words(seen),
     }
 
@@ -146,6 +150,7 @@ def _class_token_in_words(seen: Sight) -> str:
     tokens, patches = seen.class_tokens, seen.patches
     if not len(tokens):
         return "none; the mean of all tokens is classified"
-    first, share = ((each[tokens][:, patches] > 0).double().mean() for each in (seen.layers[0], seen.depths))
+    first = (seen.layers[0][tokens][:, patches] > 0).double().mean()
+    share = (seen.depths[tokens][:, patches] > 0).double().mean()
     each = "one per frame" if len(tokens) > 1 else "one"
     return f"{each}; sees {first:.0%} of the patches in one layer, {share:.0%} in {len(seen.layers)}"

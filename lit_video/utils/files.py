@@ -27,6 +27,11 @@ def is_video(name: str | Path) -> bool:
     return os.path.splitext(name)[1].lower() in _VIDEOS
 
 
+def is_picture(path: Path) -> bool:
+    """Return whether a file is a picture by its ending."""
+    return path.suffix.lower() in PICTURES
+
+
 def write_atomically(path: Path, text: str, shared: bool = False) -> None:
     """Write a text as :func:`write_bytes` writes bytes."""
     write_bytes(path, to_bytes(text), shared)
