@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from glob import glob
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
@@ -106,17 +106,14 @@ def scheme_file(text: str) -> str:
         raise ArgumentTypeError(str(error)) from error
 
 
+CONFIG_NAMES = ("--config", "-c")
 CONFIG = "settings, a later file over an earlier one: a table's YAML or name, then a scale's (scale/X)"
 EXPERIMENTS = "folder of the tables' YAML files (default: experiments, else this package's)"
 SHARED: dict[str, dict[str, Any]] = {
     "--batch": dict(type=positive, default=8, metavar="B", help="clips at a time (default: 8)"),
-    "--ckpt": dict(
-        names=("--ckpt", "--ckpt_path"), type=find_checkpoint, metavar="RUN", help="a run, or its last.ckpt"
-    ),
+    "--ckpt": dict(names=("--ckpt", "--ckpt_path"), type=find_checkpoint, metavar="RUN", help="a run or its last.ckpt"),
     "--clips": dict(type=positive, metavar="N", help="views in time (default: as tested in training)"),
-    "--config": dict(
-        names=("--config", "-c"), action="append", default=[], type=find_config, metavar="FILE", help=CONFIG
-    ),
+    "--config": dict(names=CONFIG_NAMES, action="append", default=[], type=find_config, metavar="FILE", help=CONFIG),
     "--crops": dict(type=positive, metavar="M", help="views in space of each (likewise)"),
     "--device": dict(choices=["cpu", "cuda"], help="default: cuda where there is one"),
     "--experiments": dict(type=find_experiments, default="experiments", metavar="DIR", help=EXPERIMENTS),
@@ -127,13 +124,9 @@ SHARED: dict[str, dict[str, Any]] = {
     "--row": dict(action="append", metavar="NAMES", help="some rows only, by names or numbers from 0, with commas"),
     "--runs": dict(type=Path, default=Path("runs"), metavar="DIR", help="folder of the runs (default: runs)"),
     "--scheme": dict(type=scheme_file, metavar="FILE.py", help="a run's own attention scheme, whose code is run"),
-    "--seeds": dict(
-        type=whole_numbers, default="0", metavar="0,1,2", help="each row once per seed (default: %(default)s)"
-    ),
+    "--seeds": dict(type=whole_numbers, default="0", metavar="0,1,2", help="of each row (default: %(default)s)"),
     "--workers": dict(type=natural, default=2, metavar="W", help="processes that decode (default: 2)"),
-    "runs": dict(
-        nargs="*", type=Path, default=[Path("runs")], metavar="RUNS", help="runs folders, or parts (default: runs)"
-    ),
+    "runs": dict(nargs="*", type=Path, default=[Path("runs")], metavar="RUNS", help="folders of runs (default: runs)"),
     "tables": dict(nargs="*", type=find_config, metavar="TABLE", help="YAML or names; --config is for files over them"),
 }
 
@@ -150,10 +143,8 @@ def add_table(parser: Parser) -> None:
     add_shared(parser, "tables", "--config", "--recipe", "--runs")
 
 
-def add_output(
-    parser: Parser, kind: Literal["FILE", "DIR"], endings: Sequence[str] = (), otherwise: str = "", **settings: Any
-) -> None:
-    """Add ``--output``, ``-o``; ``otherwise`` describes a default that the command computes."""
+def add_output(parser: Parser, kind: str, endings: Sequence[str] = (), otherwise: str = "", **settings: Any) -> None:
+    """Add ``--output``, ``-o``; ``kind`` is ``FILE`` or ``DIR``; ``otherwise`` describes a computed default."""
     default = settings.get("default", otherwise)
     text, path = ("file to write", new_file("--output", *endings)) if kind == "FILE" else ("folder to write", Path)
     text = ", ".join([text, *endings])

@@ -16,19 +16,16 @@ def data_arguments(parser: Parser) -> None:
     checking.examples("ROOT --dataset SomethingV2", "ROOT --dataset VideoFolder --decode -o manifest.sqlite")
     checking.add_argument("--decode", action="store_true", help="decode every frame, not only the first")
     checking.add_argument("root", type=existing("no such folder"), metavar="ROOT", help="folder of the data set")
-    text = "such as SomethingV2 or VideoFolder, as fit's --data; --data.X sets more"
-    checking.add_argument("--dataset", required=True, metavar="NAME", help=text)
+    checking.add_argument("--dataset", required=True, metavar="NAME", help="as fit's --data, such as VideoFolder")
     add_output(checking, "FILE", otherwise="ROOT/manifest.sqlite, a row per video")
     checking.settings = ("--data",)
     preparation.examples("SRC DST --preset fast", "SRC DST --short-side 128")
-    preparation.add_argument(
-        "src", type=existing("no such folder"), metavar="SRC", help="folder of videos, or of class folders of videos"
-    )
+    text = "folder of videos, or of class folders of them"
+    preparation.add_argument("src", type=existing("no such folder"), metavar="SRC", help=text)
     preparation.add_argument("dst", type=Path, metavar="DST", help="another folder")
     text = "small (default): GOP 12; fast: a seventh larger, decodes twice as fast; fastest: GOP 1 likewise, 3.5 x"
     preparation.add_argument("--preset", choices=("small", "fast", "fastest"), default="small", help=text)
-    text = "pixels (default: 256); smaller videos keep their size"
-    preparation.add_argument("--short-side", type=number(16), default=256, help=text)
+    preparation.add_argument("--short-side", type=number(16), default=256, help="at most, in pixels (default: 256)")
 
 
 def check(arguments: Namespace) -> int:
@@ -54,6 +51,5 @@ def prepare(arguments: Namespace) -> int:
     """
     from lit_video.datamodules.preparation import PRESETS, prepare_folder
 
-    return prepare_folder(
-        arguments.src, arguments.dst, replace(PRESETS[arguments.preset], short_side=arguments.short_side)
-    )
+    preset = replace(PRESETS[arguments.preset], short_side=arguments.short_side)
+    return prepare_folder(arguments.src, arguments.dst, preset)

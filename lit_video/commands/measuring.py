@@ -90,11 +90,9 @@ def _table_costs(request: Request) -> Iterator[tuple[Published, tuple[int, int]]
 def profile_arguments(parser: Parser) -> None:
     """Add examples and arguments."""
     parser.examples("my_scheme.py", "my_scheme.py --on videos --seeds 0,1,2")
-    text = "FILE.py, FILE.py:CLASS or MODULE.CLASS of your own, or the name of a built-in scheme"
-    parser.add_argument("scheme", metavar="SCHEME", help=text)
+    parser.add_argument("scheme", metavar="SCHEME", help="FILE.py, FILE.py:CLASS, MODULE.CLASS, or a built-in scheme")
     add_output(parser, "DIR", otherwise="profile/NAME")
-    text = "train it on your own videos (a folder or a list) instead of the temporal skills"
-    parser.add_argument("--on", type=Path, metavar="VIDEOS", help=text)
+    parser.add_argument("--on", type=Path, metavar="VIDEOS", help="folder or list of videos to train it on, not skills")
     parser.add_argument("--look", action="store_true", help="train nothing")
     add_shared(parser, "--seeds", "--jobs")
     add_settings(parser)
@@ -126,9 +124,8 @@ def profile(arguments: Namespace) -> int:
     print("", *map("{}: {}".format, words, words.values()), sep="\n", flush=True)
     schemes = {name: kind} | built_in() | {name: kind}
     found = costs({key: partial(each, WIDTH, HEADS) for key, each in schemes.items()})
-    print(
-        "", text_table("One layer, a clip of 16 x 64 x 64 pixels, on this CPU", HEADER, [*map(cells, found)]), sep="\n"
-    )
+    title = "One layer, a clip of 16 x 64 x 64 pixels, on this CPU"
+    print("", text_table(title, HEADER, [*map(cells, found)]), sep="\n")
     folder: Path = arguments.output or Path("profile") / name
     with writing("--output", folder):
         folder.mkdir(parents=True, exist_ok=True)

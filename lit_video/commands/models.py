@@ -25,8 +25,7 @@ def test_arguments(parser: Parser) -> None:
     """Add examples and arguments."""
     parser.examples("--ckpt RUN --data.order shuffled", "--weights hub:timesformer-k400 --data.root DIR")
     add_shared(parser, "--ckpt", "--scheme", "--config")
-    text = "published weights, with the settings of their evaluation"
-    parser.add_argument("--weights", metavar="hub:NAME", help=text)
+    parser.add_argument("--weights", metavar="hub:NAME", help="published weights, with their settings")
     add_settings(parser, "test", more=["--seed_everything", "--print_config"])
 
 
@@ -138,8 +137,9 @@ def predict(arguments: Namespace) -> int:
 def attention_arguments(parser: Parser) -> None:
     """Add examples and arguments."""
     parser.examples("video.mp4 --ckpt RUN -o maps.png")
-    text = "a video, or a folder of pictures with --fps"
-    parser.add_argument("video", type=existing("no such file or folder"), metavar="VIDEO", help=text)
+    parser.add_argument(
+        "video", type=existing("no such file or folder"), metavar="VIDEO", help="or pictures, with --fps"
+    )
     add_shared(parser, "--ckpt", required=True)
     add_shared(parser, "--scheme")
     add_output(parser, "FILE", default="attention.png", endings=[".png"])
@@ -196,8 +196,7 @@ def export_arguments(parser: Parser) -> None:
     """Add examples and arguments."""
     parser.examples("--to onnx --ckpt RUN -o DIR", "--to hf-timesformer --ckpt RUN -o DIR")
     kinds = ["hf-timesformer", "hf-vivit", "pt2", "onnx", "safetensors"]
-    text = "transformers, torch.export, ONNX, or weights alone"
-    parser.add_argument("--to", choices=kinds, required=True, help=text)
+    parser.add_argument("--to", choices=kinds, required=True, help="transformers, torch.export, ONNX, or weights alone")
     add_shared(parser, "--ckpt", required=True)
     add_shared(parser, "--scheme")
     add_output(parser, "DIR", required=True)

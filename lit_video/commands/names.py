@@ -24,9 +24,8 @@ def refuse_unknown_class(setting: str, name: str) -> None:
         if isinstance(node, ast.ImportFrom) and f".{folder}." in str(node.module):
             known += [each.name for each in node.names if each.name not in BASES]
     if name not in known:
-        raise UserError(
-            f"{setting}: no such class: {name}{did_you_mean(name, known)}; there are {', '.join(sorted(known))}"
-        )
+        near, there = did_you_mean(name, known), ", ".join(sorted(known))
+        raise UserError(f"{setting}: no such class: {name}{near}; there are {there}")
 
 
 def refuse_wrong_number(setting: str, text: str) -> None:

@@ -2,18 +2,9 @@
 
 import shlex
 from argparse import Namespace
-from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from lit_video.commands.arguments import (
-    add_output,
-    add_settings,
-    add_shared,
-    existing,
-    natural,
-    positive_number,
-    writing,
-)
+from lit_video.commands.arguments import add_output, add_settings, add_shared, existing, natural, number, writing
 from lit_video.commands.parser import PROGRAM, Parser, parse, run_command
 from lit_video.errors import UserError
 from lit_video.own_videos.finding import find_videos
@@ -41,11 +32,10 @@ def finetune_arguments(parser: Parser) -> None:
 
 def add_videos(parser: Parser) -> None:
     """Add the arguments that ``finetune`` and ``compare`` have in common."""
-    text = "class folders of videos, or a table of them (.csv, .tsv)"
-    parser.add_argument("videos", type=Path, metavar="DIR|TABLE", help=text)
+    parser.add_argument("videos", type=Path, metavar="DIR|TABLE", help="class folders of videos, or a table of them")
     add_output(parser, "DIR", otherwise="own/NAME")
     text = "minutes of training: of compare for each run (default: 10 on a CPU, 30 on a GPU)"
-    parser.add_argument("--minutes", type=positive_number, metavar="N", help=text)
+    parser.add_argument("--minutes", type=number(0, whole=False), metavar="N", help=text)
     parser.add_argument("--group", metavar="COLUMN|none", help="column of the table: videos that belong together")
     add_shared(parser, "--jobs")
     add_settings(parser)
@@ -66,7 +56,7 @@ def finetune(arguments: Namespace) -> int:
         from lit_video.reports.card import model_card
         from lit_video.training.folds import take_tests
 
-        folder, *folds = [table.run_dir(runs_of(file), row, arguments.seed) for row in table.rows]
+        folder, *folds = [table.run_dir(file.with_name("runs"), row, arguments.seed) for row in table.rows]
         if folds:
             take_tests(folder, {fold.parent.name: fold for fold in folds})
         write_report(file)
@@ -91,11 +81,6 @@ def experiment_of(arguments: Namespace, ending: str = "") -> Path:
     name = folder_name(place.stem if place.is_file() else place.name) or "videos"
     folder: Path = arguments.output or Path("own") / name
     return folder / f"{name}{ending}.yaml"
-
-
-def runs_of(file: Path) -> Path:
-    """Return the folder of an experiment's runs."""
-    return file.parent / "runs"
 
 
 def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> None:
@@ -126,22 +111,17 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
         start = start_from(weights)
     if start.weights and schemes and not compared:
         raise UserError(f"--weights {weights}: are of {start.model}, which is the scheme; leave --scheme out")
-    if arguments.settings:
-        rows = (chosen or start.rows).values()
-        _check_settings(arguments.settings, {row.get("set", {}).get("model", start.model) for row in rows})
+    models = {row.get("set", {}).get("model", start.model) for row in (chosen or start.rows).values()}
+    for model in models if arguments.settings else ():
+        from lit_video.training.cli import ReadCLI, user_errors
+
+        with user_errors(lambda key: "command line"):
+            ReadCLI(["--data=VideoCSV", "--data.root=.", f"--model={model}", *arguments.settings])
     with writing("--output", file.parent):
         file.parent.mkdir(parents=True, exist_ok=True)
     made_by, frozen = f"{PROGRAM} {shlex.join(arguments.words)}", getattr(arguments, "frozen", None)
     given = (made_by, chosen, start, arguments.minutes, arguments.group)
     plan(found, PlanOptions(arguments.videos, file, *given, folds=not compared, frozen=frozen))
-
-
-def _check_settings(settings: Sequence[str], models: Collection[str]) -> None:
-    from lit_video.training.cli import ReadCLI, user_errors
-
-    for model in models:
-        with user_errors(lambda key: "command line"):
-            ReadCLI(["--data=VideoCSV", "--data.root=.", f"--model={model}", *settings])
 
 
 def _check_same_plan(arguments: Namespace, file: Path) -> None:
@@ -164,7 +144,7 @@ def _check_same_plan(arguments: Namespace, file: Path) -> None:
 def fit_experiment(arguments: Namespace, file: Path, seeds: str, side_by_side: int = 1) -> int:
     """Train and test the experiment's rows with ``fit``; delete a plan with wrong settings."""
     jobs = ["--jobs", str(arguments.jobs or min(side_by_side, usable_cores()))]
-    fit = ["fit", "--config", str(file), "--runs", str(runs_of(file)), "--seeds", seeds]
+    fit = ["fit", "--config", str(file), "--runs", str(file.with_name("runs")), "--seeds", seeds]
     try:
         content = read_yaml(file)
         if content["data"]["init_args"].get("features") and len(rows := content["table"]["rows"]) > 1:
@@ -173,14 +153,14 @@ def fit_experiment(arguments: Namespace, file: Path, seeds: str, side_by_side: i
         quiet = ["--quiet"] if side_by_side > 1 else []  # no table at the end: for folds it says nothing
         return run_command([*fit, *jobs, *quiet, *arguments.settings])
     except UserError:
-        if not (runs_of(file) / file.stem).exists():
+        if not (file.with_name("runs") / file.stem).exists():
             file.unlink()
         raise
 
 
 def write_report(file: Path) -> None:
     """Write a page of the experiment's results beside it."""
-    run_command(["report", str(runs_of(file) / file.stem), "-o", str(file.with_suffix(".html"))])
+    run_command(["report", str(file.with_name("runs") / file.stem), "-o", str(file.with_suffix(".html"))])
 
 
 def compare_arguments(parser: Parser) -> None:
@@ -207,10 +187,10 @@ def compare(arguments: Namespace) -> int:
     status = fit_experiment(arguments, file, ",".join(map(str, arguments.seeds)))
     if status == DONE:
         table = read_table([file])
-        found = summary(table, runs_of(file))
+        found = summary(table, file.with_name("runs"))
         print(text_table(*pairs_table(found)), flush=True)
         write_report(file)
         best = max(found["rows"], key=lambda row: row["metrics"][table.metric]["ours"])
         print(f"The highest accuracy is that of {best['label']}; with seed {best['seeds'][0]}:", flush=True)
-        print_result(table.run_dir(runs_of(file), table.row(best["name"]), best["seeds"][0]))
+        print_result(table.run_dir(file.with_name("runs"), table.row(best["name"]), best["seeds"][0]))
     return status

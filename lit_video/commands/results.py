@@ -24,8 +24,9 @@ def table_arguments(parser: Parser) -> None:
     add_shared(parser, "--seeds", default=None, help="each row once per seed (default: all that there are)")
     parser.add_argument("--format", choices=["text", "json", "markdown"], default="text", help="default: text")
     parser.add_argument("--pairs", action="store_true", help="the differences of all rows, with their intervals")
-    text = "accuracy by skill, drawn"
-    parser.add_argument("--plot", type=new_file("--plot", ".png", ".svg"), metavar="FILE", help=text)
+    parser.add_argument(
+        "--plot", type=new_file("--plot", ".png", ".svg"), metavar="FILE", help="accuracy by skill, drawn"
+    )
 
 
 def table(arguments: Namespace) -> int:
@@ -133,22 +134,18 @@ def reproduce(arguments: Namespace) -> int:
     if not arguments.results.is_dir():
         raise UserError(f"--results {arguments.results}: no such folder")
     texts = pages(arguments.experiments, arguments.results)
-    old, files = list[str](), list[str]()
-    for name, text in texts.items():
-        path = arguments.output.parent / name if name.name else arguments.output
-        files.append(str(path))
-        if arguments.check:
-            if not path.exists() or path.read_text("utf-8") != text:
-                old.append(str(path))
-            continue
+    files = {arguments.output.parent / path: text for path, text in texts.items() if path.name}
+    files[arguments.output] = texts[Path()]
+    if arguments.check:
+        old = [str(path) for path, text in files.items() if not path.exists() or path.read_text("utf-8") != text]
+        print(f"{', '.join(old)}: out of date; run lit_video reproduce" if old else "up to date")
+        return int(bool(old))
+    for path, text in files.items():
         with writing("--output", path):
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, text)
-    if old:
-        print(f"{', '.join(old)}: out of date; run lit_video reproduce")
-    else:
-        print("up to date" if arguments.check else f"wrote {', '.join(files)}")
-    return int(bool(old))
+    print(f"wrote {', '.join(map(str, files))}")
+    return 0
 
 
 def dashboard_arguments(parser: Parser) -> None:
@@ -157,8 +154,7 @@ def dashboard_arguments(parser: Parser) -> None:
     add_shared(parser, "tables", help="default: all of experiments")
     add_shared(parser, "--config", "--recipe")
     parser.add_argument("--entity", help="user or team at W&B (default: yours)")
-    text = "at W&B (default: $WANDB_PROJECT, else lit_video)"
-    parser.add_argument("--project", default=project(), help=text)
+    parser.add_argument("--project", default=project(), help="at W&B (default: $WANDB_PROJECT, else lit_video)")
 
 
 def dashboard(arguments: Namespace) -> int:

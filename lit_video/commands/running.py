@@ -83,9 +83,7 @@ def sweep_arguments(parser: Parser) -> None:
     parser.examples("ablation_tw skills --jobs 2", "xvit_ssv2 --config scale/ssv2 --launcher slurm --gpus-per-run 8")
     add_shared(parser, "tables", "--config", "--recipe", "--row", "--seeds", "--runs", "--jobs", "--reuse")
     parser.add_argument("--status", action="store_true", help="start nothing; show how far all runs are")
-    parser.add_argument(
-        "--launcher", choices=["local", "slurm"], default="local", help="here (default), or an array per table by Slurm"
-    )
+    parser.add_argument("--launcher", choices=["local", "slurm"], default="local", help="here, or an array per table")
     text = "GPUs of each run (by Slurm: on each of its nodes)"
     parser.add_argument("--gpus-per-run", "--gpus-per-node", type=positive, metavar="N", help=text)
     text = "start nothing; show the runs, or by Slurm the command and the script of each array"
@@ -95,8 +93,7 @@ def sweep_arguments(parser: Parser) -> None:
     slurm.add_argument("--cpus", metavar="N", help="cores of a process")
     for name in OTHERS:
         slurm.add_argument(f"--{name}")
-    text = "any other, by its long name"
-    slurm.add_argument("--slurm", action="append", type=_option, default=[], metavar="KEY=VALUE", help=text)
+    slurm.add_argument("--slurm", action="append", type=_option, default=[], metavar="KEY=VALUE", help="any other")
     add_settings(parser)
 
 

@@ -18,9 +18,6 @@ def project(features: NDArray[np.floating], seed: int = 0) -> NDArray[np.float64
     """Project features ``(n, d)`` to points ``(n, 2)`` that keep neighbours close.
 
     Source: t-SNE, van der Maaten and Hinton, JMLR 9 (2008).
-
-    Raises:
-        UserError: there are fewer than five videos, or their features are equal.
     """
     from sklearn.manifold import TSNE  # imported late: it sets variables for OpenMP
 

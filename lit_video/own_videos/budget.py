@@ -27,9 +27,7 @@ PROBE_EPOCHS = 50
 VALIDATIONS = 25
 
 
-def built(
-    model: str, settings: Mapping[str, Any], data: Mapping[str, Any], classes: int, row: Mapping[str, Any] | None = None
-) -> nn.Module:
+def built(model: str, settings: Mapping[str, Any], data: Mapping[str, Any], classes: int, row: Any = None) -> nn.Module:
     """Build the network of a table's ``row`` as ``fit`` does, without loading weights."""
     changes = (row or {}).get("set", {})
     kind = getattr(modules, changes.get("model", model))

@@ -51,11 +51,7 @@ SCRATCH = Start("", "XViT", {}, {})
 
 
 def start_from(weights: str) -> Start:
-    """Return the start from published weights by name, or from a run's checkpoint or folder.
-
-    Raises:
-        UserError: there are no such weights, or their settings are unknown.
-    """
+    """Return the start from published weights by name, or from a run's checkpoint or folder."""
     path = find_start(weights)
     if isinstance(path, str):
         published = find(path).settings
@@ -198,16 +194,13 @@ def _clips(videos: Sequence[VideoInfo], start: Start, count: int, side: int) -> 
     seconds = np.sort(measured(videos, "seconds"))
     frames = int(np.median(measured(videos, "frames")))
     length = f"videos last {seconds[0]:.1f} to {seconds[-1]:.1f} s, half of them up to {np.median(seconds):.1f} s"
-    chosen = [
-        Choice("data.sampling", {"class_path": "Segments"}, f"each shows a whole video; {length}"),
-        Choice("data.test_clips", 1, "one clip shows all of a video"),
-    ]
+    sampling: dict[str, Any] = {"class_path": "Segments"}
+    shows = "a whole video"
+    test = Choice("data.test_clips", 1, "one clip shows all of a video")
     if seconds[int(0.9 * (len(seconds) - 1))] > WHOLE:
-        clip = {"class_path": "Dense", "init_args": {"seconds": 4.0}}
-        chosen = [
-            Choice("data.sampling", clip, f"each shows 4 s; {length}"),
-            Choice("data.test_clips", 4, "four clips are averaged in the test, which is more of a video"),
-        ]
+        sampling, shows = {"class_path": "Dense", "init_args": {"seconds": 4.0}}, "4 s"
+        test = Choice("data.test_clips", 4, "four clips are averaged in the test, which is more of a video")
+    chosen = [Choice("data.sampling", sampling, f"each shows {shows}; {length}"), test]
     chosen += _of_the_weights("data", start.clips)
     if start.weights and not start.sides:
         return chosen

@@ -48,9 +48,6 @@ def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None, least: in
     """Return groups by a table's column or by file names.
 
     ``wanted`` is a column, ``none``, or ``None`` for the first source that gives each class ``least`` groups or more.
-
-    Raises:
-        UserError: there is no such column, or a class has too few groups by it.
     """
     if wanted == "none":
         return Groups(None, "Every video stands for itself (--group none).")
@@ -157,11 +154,7 @@ def fold_names(splits: Iterable[str | None]) -> list[str]:
 
 
 def held_out(videos: Sequence[OwnVideo]) -> set[str]:
-    """Return the given splits other than ``train``; empty if all videos are still to be divided.
-
-    Raises:
-        UserError: other splits are given, but no training videos.
-    """
+    """Return the given splits other than ``train``; empty if all videos are still to be divided."""
     given = set(filter(None, splits_of(videos)))
     if given and "train" not in given:
         raise UserError(f"all videos are of the split {' or '.join(sorted(given))}; give training videos too")
@@ -207,11 +200,7 @@ def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[li
 
 
 def without_rare(videos: Sequence[OwnVideo]) -> tuple[list[OwnVideo], list[str]]:
-    """Return the videos of classes large enough to train, validate and test, and a line per class left out.
-
-    Raises:
-        UserError: fewer than two classes are left.
-    """
+    """Return the videos of classes large enough to train, validate and test, and a line per class left out."""
     labels = labels_of(videos)
     rare = _fewer(labels, LEAST)
     if (left := len({*labels}) - len(rare)) < 2:

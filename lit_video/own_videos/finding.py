@@ -62,11 +62,7 @@ def splits_of(videos: Sequence[OwnVideo]) -> list[str | None]:
 
 
 def find_videos(place: Path) -> OwnVideos:
-    """Find videos in class folders, with or without splits, or by a table.
-
-    Raises:
-        UserError: there is no such folder, or fewer than two classes; a table is wrong, or for another task.
-    """
+    """Find videos in class folders, with or without splits, or by a table."""
     if place.is_file() and place.suffix.lower() in TABLES:
         found = _of_tables({place: None})
     elif place.is_dir():

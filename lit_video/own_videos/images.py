@@ -19,11 +19,7 @@ COSTS = "which from few videos is far less accurate than in the papers, whose sc
 
 
 def image_start(weights: str, rows: Rows) -> Start:
-    """Return the start from ``timm:NAME`` or, for ``auto``, from the first default that suits all rows; download it.
-
-    Raises:
-        UserError: no download, or a row cannot start from it; ``auto`` prints that instead, and starts from scratch.
-    """
+    """Return the start from ``timm:NAME`` or, for ``auto``, from the first default that suits all rows; download it."""
     if weights != "auto":
         try:
             start = _start(weights, rows)

@@ -88,11 +88,7 @@ def _write_experiment(
 
 
 def plan(found: OwnVideos, options: PlanOptions) -> None:
-    """Write the experiment and the table of videos; print what is found and chosen.
-
-    Raises:
-        UserError: there are too few videos, or the options name a group column that is missing.
-    """
+    """Write the experiment and the table of videos; print what is found and chosen."""
     notes = _found(found, options.place)
     print(notes[0], flush=True)
     looked_at = {video.path: (found.root / video.path, None) for video in found.videos}

@@ -34,11 +34,7 @@ SCHEMES: Rows = {
 
 
 def schemes_named(names: str) -> Rows:
-    """Return the rows of schemes by name (``xvit,divided``), or by ``MODULE.CLASS`` of one's own, each once.
-
-    Raises:
-        UserError: there is no such name.
-    """
+    """Return the rows of schemes by name (``xvit,divided``), or by ``MODULE.CLASS`` of one's own, each once."""
     rows: Rows = {}
     for name in [*filter(None, map(str.strip, names.split(",")))] or [names]:
         if name in SCHEMES:
