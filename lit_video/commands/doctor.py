@@ -50,12 +50,9 @@ def doctor(arguments: Namespace) -> int:
 
 def libraries() -> str:
     """Return the versions of Python and of the libraries that the package needs."""
-    found = [f"Python {sys.version.split()[0]} in {sys.executable}"]
-    for need in requires("lit_video") or ():
-        if ";" not in need:
-            name = re.split(r">=|\[", need)[0]
-            found.append(f"{name} {version(name)}")
-    return ", ".join(found)
+    names = [re.split(r">=|\[", need)[0] for need in requires("lit_video") or () if ";" not in need]
+    python = f"Python {sys.version.split()[0]} in {sys.executable}"
+    return ", ".join([python, *map("{} {}".format, names, map(version, names))])
 
 
 def gpus() -> str:

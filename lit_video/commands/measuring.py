@@ -50,10 +50,9 @@ def cost(arguments: Namespace) -> int:
     if arguments.tables or arguments.config:
         rows = [*starmap(compare, _table_costs(request_of(arguments)))]
     else:
-        named = {"--row": arguments.row, "--recipe": arguments.recipe} | dict.fromkeys(arguments.settings, True)
-        for flag, given in named.items():
-            if given:
-                raise UserError(f"{flag}: is about a table; name it too")
+        flags = ["--row"] * bool(arguments.row) + ["--recipe"] * bool(arguments.recipe) + arguments.settings
+        if flags:
+            raise UserError(f"{flags[0]}: is about a table; name it too")
         rows = [compare(model, count_published(model)) for model in published()]
     print(json.dumps(rows, indent=2) if arguments.json else render(rows))
     return 0

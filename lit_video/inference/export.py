@@ -82,44 +82,28 @@ def _preprocessor(data: Mapping[str, Any], vivit: bool) -> dict[str, Any]:
         raise ValueError(f"the model sees {channels} pixels, transformers' preprocessors give rgb")
     side = height_and_width(data["image_size"])[0]
     whole, square = data.get("views") == "whole", {"height": side, "width": side}
-    return {
-        "image_processor_type": "VivitImageProcessor" if vivit else "VideoMAEImageProcessor",
-        "do_resize": True,
-        "size": square if whole else {"shortest_edge": side},
-        "do_center_crop": not whole,
-        "crop_size": square,
-        "do_rescale": True,
-        "rescale_factor": 1 / 255,
-        "offset": vivit,
-        "do_normalize": True,
-        "image_mean": [mean - vivit for mean in of_channels(data["mean"])],  # ViViT's processor always subtracts 1
-        "image_std": [*of_channels(data["std"])],
-    }
+    steps = {"do_resize": True, "do_rescale": True, "do_normalize": True, "do_center_crop": not whole, "offset": vivit}
+    mean = [mean - vivit for mean in of_channels(data["mean"])]  # ViViT's processor always subtracts 1
+    pixels = {"rescale_factor": 1 / 255, "image_mean": mean, "image_std": [*of_channels(data["std"])]}
+    size = square if whole else {"shortest_edge": side}
+    kind = "VivitImageProcessor" if vivit else "VideoMAEImageProcessor"
+    return {"image_processor_type": kind, "size": size, "crop_size": square} | steps | pixels
 
 
 def _config(hparams: Mapping[str, Any], names: list[str] | None, vivit: bool) -> dict[str, Any]:
     size, patch = vit_size(hparams["size"]), hparams["patch"]
     labels = names or [f"LABEL_{i}" for i in range(hparams["num_classes"])]
+    config: dict[str, Any] = {"num_channels": 3, "qkv_bias": True, "layer_norm_eps": size.eps or 1e-6}
+    config |= {"num_frames": hparams["frames"], "image_size": height_and_width(hparams["image_size"])[0]}
+    config |= {"hidden_size": size.width, "num_hidden_layers": size.depth, "num_attention_heads": size.heads}
+    config["intermediate_size"] = round(size.width * size.mlp_ratio)
+    config |= {"id2label": dict(enumerate(labels)), "label2id": dict(zip(labels, range(len(labels)), strict=True))}
     if vivit:
-        family = {"architectures": ["VivitForVideoClassification"], "model_type": "vivit"}
-        family["tubelet_size"] = [hparams["tubelet"], patch, patch]
-    else:
-        family = {"architectures": ["TimesformerForVideoClassification"], "model_type": "timesformer"}
-        attention = f"{hparams['attention'].rpartition('.')[2].lower()}_space_time"
-        family |= {"patch_size": patch, "attention_type": attention}
-    return family | {
-        "num_frames": hparams["frames"],
-        "image_size": height_and_width(hparams["image_size"])[0],
-        "num_channels": 3,
-        "hidden_size": size.width,
-        "num_hidden_layers": size.depth,
-        "num_attention_heads": size.heads,
-        "intermediate_size": round(size.width * size.mlp_ratio),
-        "qkv_bias": True,
-        "layer_norm_eps": size.eps or 1e-6,
-        "id2label": dict(enumerate(labels)),
-        "label2id": dict(zip(labels, range(len(labels)), strict=True)),
-    }
+        config |= {"architectures": ["VivitForVideoClassification"], "model_type": "vivit"}
+        return config | {"tubelet_size": [hparams["tubelet"], patch, patch]}
+    config |= {"architectures": ["TimesformerForVideoClassification"], "model_type": "timesformer"}
+    attention = f"{hparams['attention'].rpartition('.')[2].lower()}_space_time"
+    return config | {"patch_size": patch, "attention_type": attention}
 
 
 Program = Callable[[Tensor], Tensor]

@@ -165,13 +165,9 @@ def from_pretrained(source: str | Path) -> VideoClassifier:
 def stream(model: VideoClassifier | VideoTransformer | str | Path) -> Stream:
     """Feed videos to a causal X-ViT frame by frame: logits after every frame, at the cost of one frame.
 
-    Args:
-        model: an X-ViT trained with ``causal: true`` and ``positions: space``, in eval mode; or a run, see
-            :func:`~lit_video.inference.predict.load`.
-
-    Returns:
-        A callable that maps the next normalised float frames ``(b, 3, t, height, width)`` to logits after each frame
-        ``(b, t, classes)``, see :class:`~lit_video.network.streaming.Stream`. ``reset()`` starts new videos.
+    ``model`` is an X-ViT trained with ``causal: true`` and ``positions: space``, in eval mode, or a run (:func:`load`).
+    The result maps the next normalised float frames ``(b, 3, t, height, width)`` to logits after each frame
+    ``(b, t, classes)``, see :class:`~lit_video.network.streaming.Stream`. ``reset()`` starts new videos.
 
     Raises:
         ValueError: the model cannot stream.

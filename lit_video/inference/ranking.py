@@ -102,10 +102,10 @@ def table_of(videos: Sequence[RankedVideo]) -> str:
                 cells += [one.name, f"{100 * one.probability:.1f}"] if one else ["", ""]
             body.append([*cells, mark])
             name = mark = ""
-    if not any(video.trained_on for video in videos):
-        body = [cells[:-1] for cells in body]
-    else:
+    if any(video.trained_on for video in videos):
         header.append("")
+    else:
+        body = [cells[:-1] for cells in body]
     return text_table("", header, body)
 
 

@@ -19,18 +19,9 @@ Curve = Sequence[tuple[float, float]]  # epoch, value
 
 INK, QUIET, RULE, FIRST = (LIGHT[name] for name in ("ink", "quiet", "rule", "s0"))
 ON_FIRST = "#fefefe"  # white, but no colour of LIGHT: dark pages replace those
-STYLE: dict[Any, Any] = {
-    "font.size": 9,
-    "text.color": INK,
-    "text.parse_math": False,  # a class's name may hold a dollar sign
-    "axes.edgecolor": QUIET,
-    "axes.labelcolor": QUIET,
-    "axes.titlecolor": INK,
-    "xtick.color": QUIET,
-    "ytick.color": QUIET,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-}
+STYLE: dict[Any, Any] = {"font.size": 9, "text.parse_math": False}  # a class's name may hold a dollar sign
+STYLE |= dict.fromkeys(("text.color", "axes.titlecolor", "xtick.labelcolor", "ytick.labelcolor"), INK)
+STYLE |= dict.fromkeys(("axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), QUIET)
 DARK_CELL = 0.7  # share above which a cell's number is white
 NAMED, NUMBERED = 7.0, 20.0  # least side of a cell, in points: for names of classes; for counts in cells
 MANY = 32  # with more classes, opacity is the root of the share: small faint cells are hard to see

@@ -109,14 +109,10 @@ class Rollout:
 
 
 def rollout(network: VideoTransformer, clip: Tensor) -> Rollout:
-    """Compute the relevance of every patch for the output of a network in eval mode.
+    """Compute each patch's relevance for a network's output, in eval mode, on a normalised clip ``(1, 3, t, h, w)``.
 
     The output is the classifier's input: the class token, the mean over the frames' class tokens, or the mean over all
     tokens, after the temporal layers if there are any.
-
-    Args:
-        network: any video transformer.
-        clip: one clip, normalised, ``(1, 3, t, height, width)``.
     """
     outputs: list[tuple[Tensor, Grid]] = []
     with (

@@ -253,18 +253,13 @@ def _at_work(runs: Sequence[Run]) -> str:
 
 def _total(observed: Sequence[Observed]) -> list[str]:
     """Estimate the time left for all runs from the number of running ones and their times."""
-    whole, rest, running, waiting = 0.0, 0.0, 0, 0
+    whole, rest, waiting = 0.0, list[float](), 0
     for each in observed:
-        if each.state not in ("done", "running", "failed"):
-            waiting += 1
+        waiting += each.state not in ("done", "running", "failed")
         if each.state == "running" and each.status and each.status.seconds_left:
-            running += 1
-            rest = max(rest, each.status.seconds_left)
-            steps, step = each.status.steps, each.status.step
-            whole = max(whole, each.status.seconds_left * steps / max(1, steps - step))
-    if not running:
-        return []
-    return [f"about {time_left(rest + whole * waiting / running)} for all"]
+            rest.append(each.status.seconds_left)
+            whole = max(whole, rest[-1] * each.status.steps / max(1, each.status.steps - each.status.step))
+    return [f"about {time_left(max(rest) + whole * waiting / len(rest))} for all"] if rest else []
 
 
 def counts(observed: Sequence[Observed]) -> str:

@@ -58,12 +58,10 @@ def observe(folder: Path, jobs: Mapping[str, str]) -> Observed:
 
 def _running(status: Status) -> Observed:
     """Describe a run at work by its last status, unless an earlier attempt wrote it."""
-    words = ["starting"]
-    if status.state in RUNNING:
-        words = [f"{status.state} on {status.host}"]
+    what = f"{status.state} on {status.host}" if status.state in RUNNING else "starting"
     if status.job:
-        words.append(f"job {status.job}")
-    return Observed("running", " ".join(words), status, True)
+        what += f" job {status.job}"
+    return Observed("running", what, status, True)
 
 
 def lock_held(folder: Path) -> bool:
@@ -85,11 +83,7 @@ def lock_held(folder: Path) -> bool:
 
 def jobs_of(folders: Iterable[Path]) -> dict[str, str]:
     """Return Slurm's queue, if any of the runs was submitted to Slurm."""
-    for folder in folders:
-        status = read_status(folder)
-        if status and status.job:
-            return queued_jobs()
-    return {}
+    return queued_jobs() if any(status and status.job for status in map(read_status, folders)) else {}
 
 
 def queued_jobs() -> dict[str, str]:

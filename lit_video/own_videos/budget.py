@@ -1,7 +1,7 @@
 """Choose the length of training by the machine's speed, measured with the model to train."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -54,11 +54,8 @@ def clips_per_second(net: nn.Module, data: Mapping[str, Any], of_features: bool 
         with torch.no_grad():
             features = net.features(clips[:1])  # type: ignore[operator]
         clips = features.repeat(len(clips), *[1] * (features.ndim - 1))
-    return float(data["batch_size"] / _fastest(lambda: net(clips).sum().backward(), device))
-
-
-def _fastest(action: Callable[[], object], device: torch.device) -> float:
-    return min(seconds(action, device) for _ in range(STEPS))
+    fastest = min(seconds(lambda: net(clips).sum().backward(), device) for _ in range(STEPS))
+    return float(data["batch_size"] / fastest)
 
 
 def _noise(data: Mapping[str, Any], clips: int) -> torch.Tensor:
@@ -73,7 +70,7 @@ def probed(start: Start, videos: int, training: int, minutes: float, classes: in
     net = built(start.model, start.settings | {"probe": "attentive"}, start.clips, classes)
     clip, available = _noise(start.clips, 1), 60 * minutes * SHARE
     with torch.no_grad():
-        once = _fastest(lambda: net(clip), torch.device("cpu"))
+        once = min(seconds(lambda: net(clip), torch.device("cpu")) for _ in range(2))
     whole = PROBE_EPOCHS * training / clips_per_second(net, start.clips | {"batch_size": 8}, of_features=True)
     probe: Literal["attentive", "frames"] = "attentive"
     views = videos * (1 + RANDOM)

@@ -248,7 +248,7 @@ def _of_table(path: Path, split: str | None) -> Iterator[OwnVideo]:
 
 
 def _split_of(row: Row) -> str | None:
-    if (column := _first(row.cells, SPLIT)) is None:
+    if not (column := _first(row.cells, SPLIT)):
         return None
     if (split := _split_named(row.cells[column])) is None:
         raise row.error(column, f"is {row.cells[column]!r}, expected train, val or test")

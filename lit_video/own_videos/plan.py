@@ -151,9 +151,7 @@ def _found(found: OwnVideos, place: Path) -> list[str]:
     kinds = counted(dict(sorted(found.unused.items())))
     if len(kinds) > KINDS:
         kinds[KINDS:] = [f"{len(kinds) - KINDS} other kinds of files"]
-    if kinds:
-        notes.append(f"not used: {', '.join(kinds)}")
-    return notes
+    return [*notes, f"not used: {', '.join(kinds)}"] if kinds else notes
 
 
 def _write_videos(file: Path, videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> list[str]:

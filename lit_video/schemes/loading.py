@@ -15,8 +15,7 @@ from lit_video.utils.class_paths import class_path
 def import_scheme(text: str) -> str:
     """Import a scheme's module, which runs its code; return the scheme's name, ``MODULE.CLASS``.
 
-    Args:
-        text: ``FILE.py:CLASS``; ``FILE.py`` that holds one scheme; ``MODULE.CLASS`` of a module that Python finds.
+    ``text`` is ``FILE.py:CLASS``, ``FILE.py`` that holds one scheme, or ``MODULE.CLASS`` of a module that Python finds.
     """
     path, _, name = text.rpartition(":") if ".py:" in text else (text, "", "")
     if path.endswith(".py"):
