@@ -124,7 +124,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "--row": dict(action="append", metavar="NAMES", help="some rows only, by names or numbers from 0, with commas"),
     "--runs": dict(type=Path, default=Path("runs"), metavar="DIR", help="folder of the runs (default: runs)"),
     "--scheme": dict(type=scheme_file, metavar="FILE.py", help="a run's own attention scheme, whose code is run"),
-    "--seeds": dict(type=whole_numbers, default="0", metavar="0,1,2", help="of each row (default: %(default)s)"),
+    "--seeds": dict(type=whole_numbers, default="0", metavar="0,1,2", help="each row once per seed"),
     "--workers": dict(type=natural, default=2, metavar="W", help="processes that decode (default: 2)"),
     "runs": dict(nargs="*", type=Path, default=[Path("runs")], metavar="RUNS", help="folders of runs (default: runs)"),
     "tables": dict(nargs="*", type=find_config, metavar="TABLE", help="YAML or names; --config is for files over them"),

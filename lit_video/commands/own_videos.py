@@ -135,10 +135,8 @@ def _check_same_plan(arguments: Namespace, file: Path) -> None:
     for name in ("minutes", "group", "weights", "frozen", "scheme", "schemes"):
         value = getattr(arguments, name, None)
         if value is not None and value != planned.get(name):
-            raise UserError(
-                f"--{name} {value}: {file} is planned already, with {planned.get(name) or 'another'}; "
-                "delete it to plan anew, or give another --output"
-            )
+            what = f"--{name} {value}: {file} is planned already, with {planned.get(name) or 'another'}"
+            raise UserError(f"{what}; delete it to plan anew, or give another --output")
 
 
 def fit_experiment(arguments: Namespace, file: Path, seeds: str, side_by_side: int = 1) -> int:

@@ -16,7 +16,7 @@ from lit_video.errors import UserError
 from lit_video.own_videos import choices, dividing
 from lit_video.own_videos.budget import ENOUGH, FEWEST, built, clips_per_second, length, probed
 from lit_video.own_videos.choices import SCRATCH, STILLS, Choice, Machine, Start, measured, nested
-from lit_video.own_videos.finding import OwnVideo, OwnVideos, splits_of
+from lit_video.own_videos.finding import OwnVideo, OwnVideos, labels_of, splits_of
 from lit_video.own_videos.schemes import Rows
 from lit_video.utils.files import write_atomically, write_table
 from lit_video.utils.text import counted, escaped, plural, printable
@@ -156,13 +156,10 @@ def _found(found: OwnVideos, place: Path) -> list[str]:
 
 def _write_videos(file: Path, videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> list[str]:
     """Write the table of videos with their splits; return its columns."""
-    columns, rows = ["path", "label", "split"], [[video.path, video.label, video.split] for video in videos]
-    if groups:
-        columns.append("group")
-        for row, group in zip(rows, groups, strict=True):
-            row.append(group)
-    write_table(file, [columns, *rows])
-    return columns
+    columns = [[video.path for video in videos], labels_of(videos), splits_of(videos), *([groups] if groups else [])]
+    header = ["path", "label", "split", "group"][: len(columns)]
+    write_table(file, [header, *zip(*columns, strict=True)])
+    return header
 
 
 def _pixels(root: Path, videos: Sequence[OwnVideo]) -> tuple[float, float] | None:

@@ -130,9 +130,6 @@ def _order(scheme: Scheme, x: Tensor, grid: Grid, frames: Tensor) -> Order:
 def in_words(seen: Sight) -> dict[str, str]:
     """Return a description of the sight by topic."""
     depth = len(seen.layers)
-    causal = "yes: no token of a frame depends on later frames"
-    if seen.later_frames(depth):
-        causal = "no: a token of a frame depends on later frames"
     order = {
         "seen": "seen: other orders of the frames give other tokens",
         "near": "only nearness is seen: reversed frames give the same tokens in reverse; positions must tell it",
@@ -141,7 +138,7 @@ def in_words(seen: Sight) -> dict[str, str]:
     return {
         "reach": f"{seen.reach(1)} frames in one layer, {seen.reach(depth)} in {depth}, of a clip of {seen.grid.t}",
         "order": order[seen.order],
-        "causal": causal,
+        "causal": f"{'no: a' if seen.later_frames(depth) else 'yes: no'} token of a frame depends on later frames",
         "class token": _class_token_in_words(seen),
     }
 
