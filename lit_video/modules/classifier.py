@@ -53,8 +53,7 @@ class VideoClassifier(LightningModule):
         probe: classifier in place of the family's: ``attentive``, a learned query that reads all tokens, for a frozen
             backbone (V-JEPA, arXiv:2404.08471); ``frames``, one that reads the mean of each frame's tokens.
         freeze: patches, positions and so many blocks, or the whole ``backbone``, stay as they are in training.
-        activation_checkpointing: part of a layer that is recomputed in the backward pass: ``attention``, or
-            each ``block`` but for its input; the gradients are the same. ``true`` is ``block``, ``false`` ``none``.
+        activation_checkpointing: part of each layer that the backward pass recomputes, ``attention`` or ``block``.
         task_loss: whether the losses of several tasks are added, or averaged as in ViViT's release.
         view_average: what a test averages over the views of a video, ``logits`` or ``softmax`` scores.
         num_classes: classes of each task by its name, in the order of the logits; a number for one task.
@@ -84,7 +83,8 @@ class VideoClassifier(LightningModule):
         several_labels: bool = False,
     ) -> None:
         super().__init__()
-        if 1 in by_task(num_classes).values() and not several_labels and not self._steps_of_its_own:
+        self.own_steps = type(self).training_step is not VideoClassifier.training_step  # of a user's subclass
+        if 1 in by_task(num_classes).values() and not several_labels and not self.own_steps:
             one = f"num_classes is {num_classes}: of a single class the loss is always 0, the accuracy 100 %"
             raise ValueError(f"{one}; it takes two, or several_labels; to predict a number see docs/in_python.md")
         self.save_hyperparameters(ignore=["network"])
@@ -226,15 +226,10 @@ class VideoClassifier(LightningModule):
             self._batches.append(torch.stack((loss.detach().float(), right, count)))
         return loss
 
-    @property
-    def _steps_of_its_own(self) -> bool:
-        """True if a user's subclass has steps of its own."""
-        return type(self).training_step is not VideoClassifier.training_step
-
     def _on_before_batch_transfer(self, batch: Any, dataloader_idx: int = 0) -> Any:
         """Check the classes while the batch is on the CPU, to avoid a synchronisation of the GPU."""
         batch = super()._on_before_batch_transfer(batch, dataloader_idx)
-        if self.num_classes is not None and not (self._steps_of_its_own or self.trainer.predicting):
+        if self.num_classes is not None and not (self.own_steps or self.trainer.predicting):
             check_classes(batch, self.num_classes, self.several_labels)
         return batch
 

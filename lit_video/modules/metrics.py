@@ -53,8 +53,7 @@ class VideoAccuracy(Metric):
     def update(self, logits: Tensor, target: Tensor, video: Tensor, view: Tensor) -> None:
         """Add a batch: logits ``(b, classes)``, the others ``(b,)``, but target ``(b, tasks)`` for several tasks.
 
-        An unreadable clip has a negative ``video``. It is dropped after the last batch: dropping it here would
-        synchronise the GPU in every step.
+        Clips of a negative ``video`` are unreadable; dropping them here would synchronise the GPU in every step.
         """
         self.logits.append(logits.detach().float())
         self.target.append(target)
@@ -113,8 +112,7 @@ class VideoAccuracy(Metric):
 def view_scores(logits: Tensor, average: ViewAverage, classes: Classes | None) -> Tensor:
     """Return the scores to average over a video's views: logits ``(views, classes)``, or their softmax in each task.
 
-    The releases of X-ViT, ViViT and TimeSformer average logits; TimeSformer's paper (Appendix A) and PySlowFast average
-    softmax scores.
+    All three releases average logits; TimeSformer's paper (Appendix A) and PySlowFast average softmax scores.
     """
     if average == "logits":
         return logits

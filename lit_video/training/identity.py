@@ -63,10 +63,8 @@ def read_record(run_dir: Path) -> Record | None:
 
 def weights_digest(path: Path, average: bool | None = None) -> str:
     """Return a 16-digit hexadecimal hash of the tensor names and values that :func:`read_weights` reads."""
-    states = []
-    for file in sorted(path.glob("*")) or filter(Path.exists, [path]):
-        found = file.stat()
-        states.append((file.name, found.st_mtime_ns, found.st_size))
+    files = sorted(path.glob("*")) or [path]
+    states = [(file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files if file.exists()]
     return _digest_of(path, average, tuple(states))
 
 

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import torch
 from einops.layers.torch import Rearrange
@@ -33,8 +34,7 @@ def start_from_stills(model: VideoClassifier, data: VideoDataModule, run_dir: Pa
     """Replace ``stills:N`` in a model's ``image_weights`` by a file, made at its first use.
 
     The file holds an image ViT of the model's size and patches, in timm's names, trained on N pictures by whichever
-    process comes first. All rows and seeds share the file, in the folder of the embedded data sets. The state in
-    ``run_dir`` shows the progress.
+    process comes first. All rows and seeds share the file, in the folder of the embedded data sets.
     """
     given = model.image_weights or ""
     if not given.startswith("stills:"):
@@ -61,15 +61,8 @@ def train_on_stills(size: ViTSize, patch: int, stills: Stills, run_dir: Path | N
     """Train timm's ViT to classify stills; the result depends on the arguments alone."""
     with torch.random.fork_rng():
         torch.manual_seed(VERSION)
-        vit = VisionTransformer(
-            img_size=stills.side,
-            patch_size=patch,
-            embed_dim=size.width,
-            depth=size.depth,
-            num_heads=size.heads,
-            mlp_ratio=size.mlp_ratio,
-            num_classes=sum(TASKS.values()),
-        ).apply(init_backbone)
+        shape: Any = dict(embed_dim=size.width, depth=size.depth, num_heads=size.heads, mlp_ratio=size.mlp_ratio)
+        vit = VisionTransformer(stills.side, patch, num_classes=sum(TASKS.values()), **shape).apply(init_backbone)
         assert vit.pos_embed is not None
         nn.init.trunc_normal_(vit.pos_embed, std=POSITION_STD)
         image_model = nn.Sequential(Rearrange("b c 1 height width -> b c height width"), vit)

@@ -50,8 +50,7 @@ def uniform_frames(frames: int, sampled: int) -> list[int]:
     """Return the indices of ``sampled`` frames spread evenly inside a clip: round(k * frames / (sampled + 1)).
 
     Halves round to the even index. A clip of at most ``sampled`` frames keeps all.
-    Source: ViViT, arXiv:2103.15691, section 3.2, as in the released code, but in fractions: its floats often give one
-    index too many (8 frames, 5 sampled).
+    Source: ViViT, arXiv:2103.15691, section 3.2; the released code's floats often give one index too many.
     """
     if sampled >= frames:
         return list(range(frames))

@@ -28,9 +28,7 @@ def choose_device(name: str | None) -> torch.device:
     """Return the named device, else the best available one."""
     if name == "cuda" and not torch.cuda.is_available():
         raise OptionError("device cuda", "PyTorch finds no GPU here; leave the flag out")
-    if name is None and torch.cuda.is_available():
-        name = "cuda"
-    return torch.device(name or "cpu")
+    return torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 
 def device_name(device: torch.device | str) -> str:

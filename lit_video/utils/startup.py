@@ -42,11 +42,7 @@ def prepare() -> None:
 
 
 def filter_lightning() -> None:
-    """Drop Lightning's advertisements, device lines and hints, after its import has set levels and filters.
-
-    Lightning's warnings are hints to authors of a Trainer and vary by machine. Our own checks report what a user can
-    act on, in one line.
-    """
+    """Drop Lightning's advertisements, device lines and hints, after its import has set levels and filters."""
     warnings.filterwarnings("ignore", module=r"lightning\b")
     for name in ("lightning.pytorch", "lightning.fabric"):
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -201,13 +201,11 @@ class TrainingView:
 
     def box(self, height: int, width: int) -> Box:
         """Draw the crop of frames of this size."""
-        crop, shape = self.augmentation.crop, self.size
-        if crop == "multiscale":
-            return random.choice(multiscale_boxes(height, width, shape))
-        if crop == "whole":
-            shape = height, width
+        if self.augmentation.crop == "multiscale":
+            return random.choice(multiscale_boxes(height, width, self.size))
+        shape = (height, width) if self.augmentation.crop == "whole" else self.size
         down = across = self._share()
-        if crop == "stretch":
+        if self.augmentation.crop == "stretch":
             across = self._share()
         return random_box(height, width, (down, across), shape)
 

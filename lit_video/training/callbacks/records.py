@@ -33,7 +33,6 @@ from lit_video.video.decoding import DecodeError, segment
 class Curve(Callback):
     """Learning curve, written to ``curves.csv`` after every epoch and kept in checkpoints.
 
-    A run that resumes right after an epoch's last step lacks that epoch's validation: Lightning skips it.
     The training loss is the mean over processes and over the epoch's optimizer steps; steps with a non-finite loss,
     which ``--nan skip:N`` allows, are left out. Training accuracy is measured on the augmented clips.
     """

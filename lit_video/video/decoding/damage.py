@@ -37,6 +37,9 @@ def spoiled(pts: Sequence[int], keys: Sequence[int], damaged: Collection[int]) -
     return np.flatnonzero(np.isin(of_frames, groups)).tolist()
 
 
+Times = Sequence[int]
+
+
 class Gaps(NamedTuple):
     """Gaps in the times of frames."""
 
@@ -82,12 +85,7 @@ def joints(packets: Sequence[Seen], base: Fraction) -> dict[int, bool]:
 
 
 def verdict(
-    packets: Sequence[Seen],
-    starts: Mapping[int, bool],
-    pts: Sequence[int],
-    times: Sequence[int],
-    found: Gaps,
-    stream: VideoStream,
+    packets: Sequence[Seen], starts: Mapping[int, bool], pts: Times, times: Times, found: Gaps, stream: VideoStream
 ) -> tuple[list[int], str, bool]:
     """Judge a video's damage by its packets in decoding order.
 

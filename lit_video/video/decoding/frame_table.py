@@ -202,9 +202,7 @@ def segment(path: Path, table: FrameTable, start: float | None, end: float | Non
     """Return the first frame and the table of a part of a video, in seconds; ``None`` for its beginning or end."""
     if start is None and end is None:
         return 0, table
-    begin, stop = exact(start or 0.0), table.seconds
-    if end is not None:
-        stop = min(exact(end), stop)
+    begin, stop = exact(start or 0.0), table.seconds if end is None else min(exact(end), table.seconds)
     if not 0 <= begin < stop:
         span = f"{float(begin):g} to {float(stop):g} s"
         raise DecodeError(f"{path}: no segment from {span} in a video of {float(table.seconds):.2f} s")
