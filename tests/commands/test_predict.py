@@ -45,13 +45,6 @@ def written(path, *args, status=0):
     return videos, broken
 
 
-def by_test(data, model):
-    """Probabilities that the test's video accuracy is computed from, ``(videos, classes)``."""
-    trainer = Trainer(logger=False, enable_progress_bar=False, enable_model_summary=False, accelerator="cpu")
-    trainer.test(model, data, verbose=False)
-    return model.test_accuracy.per_video()[0].softmax(1)
-
-
 def probabilities(video, names, task="class"):
     shares = dict(video[task])
     return torch.tensor([shares[name] for name in names])
@@ -65,7 +58,9 @@ def test_probabilities_are_those_of_the_test(views, checkpoint, videos, root, tm
     loaded = load(checkpoint)
     assert (loaded.settings["test_clips"], loaded.settings["test_crops"]) == (2, 3)
     data = four_skills(root, **loaded.settings | dict(zip(("test_clips", "test_crops"), views, strict=True)))
-    expected = by_test(data, loaded.model)
+    trainer = Trainer(logger=False, enable_progress_bar=False, enable_model_summary=False, accelerator="cpu")
+    trainer.test(loaded.model, data, verbose=False)
+    expected = loaded.model.test_accuracy.per_video()[0].softmax(1)
     assert (expected[0] - expected[-1]).abs().max() > 1e-4  # the model distinguishes videos
     records = [record.path for record in data.records("test")]
     assert sorted(records) == videos

@@ -28,12 +28,6 @@ def two_tables(tmp_path):
     return write_table(tmp_path / "two.yaml"), write_table(tmp_path / "more/other.yaml")
 
 
-def finish(folder):
-    folder.mkdir(parents=True, exist_ok=True)
-    table, scale, row, seed = folder.parts[-4:]
-    write_result(folder, table=table, row=row, scale=scale, seed=int(seed[4:]), gmacs=1, metrics={}, test_videos=1)
-
-
 @pytest.fixture
 def slurm(tmp_path, monkeypatch):
     """Slurm's programs: ``sbatch`` keeps scripts and options, ``squeue`` says that job 12 waits."""
@@ -150,7 +144,9 @@ def test_tables_whose_runs_would_share_folders_are_refused(two_tables, tmp_path,
 
 def test_status_shows_every_state_and_imports_no_torch(two_tables, tmp_path):
     runs = tmp_path / "runs"
-    finish(runs / "two/default/first/seed0")
+    done = runs / "two/default/first/seed0"
+    done.mkdir(parents=True)
+    write_result(done, table="two", row="first", scale="default", seed=0, gmacs=1, metrics={}, test_videos=1)
     at_work = {"host": "node7", "clips_per_second": 31.4, "seconds_left": 3725.2, "data_wait": 12.4}
     for row, seed, state, changes in [
         ("second", 0, "training", at_work),
@@ -173,11 +169,7 @@ def test_status_shows_every_state_and_imports_no_torch(two_tables, tmp_path):
     assert lines[-1] == "4 runs: 1 running, 1 failed, 1 done, 1 not started"
 
 
-def fit(table, runs, *flags):
-    return main(["fit", "--config", str(table), "--runs", str(runs), *flags])
-
-
 def test_a_table_by_several_processes_of_torchrun_is_refused(two_tables, tiny, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("RANK", "1")
-    assert fit(two_tables[0], tmp_path / "runs", *tiny) == 2
+    assert main(["fit", "--config", str(two_tables[0]), "--runs", str(tmp_path / "runs"), *tiny]) == 2
     assert "name one by --row" in error(capsys)

@@ -17,7 +17,6 @@ OURS = f"{FIT} {TABLE.path.as_posix()}"
     ("recorded", "flags"),
     [
         ("experiments/ablation_tw.yaml --row tw0 --seeds 0 --runs DIR --trainer.logger false --reuse", ""),
-        ("experiments/ablation_tw.yaml --config scale/gpu.yaml --row tw0", " --config scale/gpu.yaml"),
         ("experiments/ablation_tw.yaml -c scale/gpu.yaml --row=tw0", " -c scale/gpu.yaml"),
         ("experiments/ablation_ta.yaml --row ta0 --jobs 2", ""),  # taken from another table's run
         ("experiments/ablation_tw.yaml --data.root DIR --recipe released --data.skills='[a, b]'",

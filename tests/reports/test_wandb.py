@@ -39,11 +39,6 @@ def save(monkeypatch, capfd):
     wandb.teardown()  # it keeps the environment of its first use, which a run in this process would be given
 
 
-def looked_up(*tables):
-    """Keys of the panels of a report's section."""
-    return {key for some in panels(tables, "row").values() for panel in some for key in keys_of(panel)}
-
-
 def strings(node, key):
     """Every value under a key, anywhere in a JSON document."""
     if isinstance(node, dict):
@@ -61,7 +56,8 @@ def test_saving_sends_a_workspace_and_a_report_that_look_up_the_keys_of_their_pa
     workspace, report = (json.loads(view["spec"]) for view in views)
     (runs,) = next(strings(report, "runSets"))
     assert runs["project"] == {"name": "mine", "entityName": "us", "id": "cHJvamVjdDo3"}
-    expected = looked_up(read_table([Path("experiments/ablation_tw.yaml")])) | {"config scheme"}
+    sections = panels([read_table([Path("experiments/ablation_tw.yaml")])], "row").values()
+    expected = {key for section in sections for panel in section for key in keys_of(panel)} | {"config scheme"}
     for page in (workspace, report):
         sent = {" ".join(key) for key in re.findall(r'"(config|summary):([\w/]+?)(?:\.value)?"', json.dumps(page))}
         assert {"config gmacs", "summary test/video_top1"} <= sent <= expected
