@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from lit_video.runs.identity import Identity, differences, flatten, global_batch, lasting_settings
+from lit_video.runs.identity import Identity, differences, flatten, global_batch, lasting_settings, plain_settings
 
 TRAINER = {"devices": 1, "num_nodes": 1, "strategy": "auto", "accumulate_grad_batches": 1, "max_epochs": 2}
 MODEL = {"window": 1, "weights": "a.pth", "activation_checkpointing": "none"}
@@ -84,3 +84,8 @@ def test_the_batch_of_a_step(devices, batch):
     flat = flatten({"trainer": trainer, "data": {"init_args": {"batch_size": 8}}})
     assert global_batch(flat) == batch
     assert global_batch(flat | {"global_batch": 32}) == 32
+
+
+def test_of_settings_of_one_name_at_wandb_the_model_s_wins():
+    settings = {"data": {"init_args": {"order": "forward"}}, "model": {"init_args": {"order": "space_time"}}}
+    assert plain_settings(settings) == {"order": "space_time"}
