@@ -81,7 +81,7 @@ def strip(make: Callable[[], Scheme]) -> NDArray[np.float64]:
 def draw() -> Figure:
     """Draw one line for each scheme: frames of a clip on the left, skills on the right."""
     table = read_table([ROOT / "experiments/skills.yaml", ROOT / "experiments/scale/profile.yaml"])
-    groups = measured_groups(summary(table, ROOT / "benchmarks/results", None, False)["rows"])
+    groups = measured_groups(summary(table, ROOT / "benchmarks/results")["rows"])
     assert groups
     accuracy = {row["name"]: values for row, values in groups.rows}
     skills = STRIP + GRID.t * FRAME + 14

@@ -185,7 +185,7 @@ def _skills(arguments: Namespace, name: str, folder: Path) -> int:
     """Train the scheme on the temporal skills; print its accuracy beside the table's rows; write the report."""
     from lit_video.tables.reading import read_table
     from lit_video.tables.rendering import groups_table, measured_groups
-    from lit_video.tables.summary import read_runs, summarise
+    from lit_video.tables.summary import summary
 
     row, runs = ROWS.get(name, name), folder / "runs"
     with writing("--output", folder):
@@ -193,9 +193,7 @@ def _skills(arguments: Namespace, name: str, folder: Path) -> int:
     flags = ["--row", row, "--runs", str(runs), *_flags(arguments)]
     if status := run_command(["fit", "-c", str(file), "-c", LEVEL, *flags]):
         return status
-    read = read_runs(read_table([file, find_config(LEVEL)]), runs)
-    data = summarise(read, pairs=False)
-    groups = measured_groups(data["rows"])
+    groups = measured_groups(summary(read_table([file, find_config(LEVEL)]), runs)["rows"])
     assert groups  # the row has been tested
     print("", text_table(*groups_table(nearest_first(groups, row))), sep="\n", flush=True)
     return run_command(["report", str(runs / TABLE / "profile"), "-o", str(folder / "profile.html")])

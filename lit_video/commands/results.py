@@ -33,14 +33,13 @@ def table(arguments: Namespace) -> int:
     """Print a table as it stands, beside the paper's numbers."""
     from lit_video.reports.verdicts import of_table
     from lit_video.tables.rendering import measured_groups, render
-    from lit_video.tables.summary import read_runs, summarise
+    from lit_video.tables.summary import read_runs
 
-    pairs = arguments.pairs or arguments.format == "json"
     table = read_table(configs(arguments), arguments.recipe)
     read = read_runs(table, arguments.runs, arguments.seeds)
-    data = summarise(read, pairs)
+    data = read.data
     print(render(data, arguments.format, arguments.pairs))
-    if arguments.format in ("text", "markdown") and (lines := of_table(read, data)):
+    if arguments.format in ("text", "markdown") and (lines := of_table(read)):
         print("", *lines, sep="\n")
     if path := arguments.plot:
         from lit_video.inference.result_pictures import heat_map
@@ -71,7 +70,7 @@ def report(arguments: Namespace) -> int:
     try:
         from lit_video.reports.html.collect import collect
         from lit_video.reports.html.page import render_page
-        from lit_video.reports.verdicts import judged, measured, tally
+        from lit_video.reports.verdicts import judged, tally
         from lit_video.tables.claims import read_claims
     except ImportError as error:
         raise UserError(f"report: {error.name} is not installed; pip install 'lit_video[report]'") from None
@@ -80,14 +79,12 @@ def report(arguments: Namespace) -> int:
     if damaged and not sections:
         raise damaged[0]
     claims = read_claims(arguments.experiments)
-    runs = measured([(section.read, section.data) for section in sections])
-    found = judged([claim for claim in claims if claim.table.name in runs], runs)
+    names = {section.table.name for section in sections}
+    found = judged([claim for claim in claims if claim.table.name in names], sections)
     page = to_bytes(render_page(sections, claims, found, f"{PROGRAM} {shlex.join(arguments.words)}"))
     with writing("--output", arguments.output):
         write_bytes(arguments.output, page)
-    number = 0
-    for section in sections:
-        number += sum(map(len, section.read.results.values()))
+    number = sum(len(section.finished) for section in sections)
     held = f"{plural(len(sections), 'table')}, {plural(number, 'run')}"
     print(f"wrote {arguments.output}: {held}, {len(page) / 1e6:.1f} MB", file=sys.stderr)
     if found:

@@ -68,7 +68,7 @@ def run_table(request: Request, jobs: int, quiet: bool = False) -> int:
         raise UserError("several runs: a trial of a W&B sweep is one; name it by --row and --seeds")
     status = run_here("fit", request.runs, [HERE] if jobs == 1 else slots(jobs, None), request.reuse)
     if status in (DONE, FAILED) and not quiet:
-        print(render(summary(request.table, request.folder, request.seeds, pairs=False), "text"))
+        print(render(summary(request.table, request.folder, request.seeds), "text"))
         folder = request.folder / request.table.name
         print(f"runs: {folder / request.table.scale}; a page of them: {PROGRAM} report {shlex.quote(str(folder))}")
     return status

@@ -74,14 +74,13 @@ def curves_figure(quantity: str, lines: Mapping[str, tuple[Curve, Sequence[Curve
 
 
 @matplotlib.rc_context(STYLE)
-def rows_figure(names: Sequence[str], sides: Mapping[str, Sequence[tuple[float, float] | None]]) -> Figure:
-    """Draw each row's accuracy and deviation over seeds, in percent: the paper's and our runs' on separate axes."""
+def rows_figure(names: Sequence[str], sides: Mapping[str, Sequence[tuple[int, float, float]]]) -> Figure:
+    """Draw (row, accuracy, deviation over seeds), in percent: the paper's and our runs' on separate axes."""
     height = 0.26 * len(names) + 0.2
     figure = Figure(figsize=(2.4 * len(sides), height))
     for i, (side, values) in enumerate(sides.items()):
         axes = figure.add_axes((1.06 * i / len(sides), 0, 0.94 / len(sides), 1))
-        shown = [(row, *value) for row, value in enumerate(values) if value]
-        rows, accuracies, deviations = zip(*shown, strict=True)
+        rows, accuracies, deviations = zip(*values, strict=True)
         filled = FIRST if side == "ours" else "none"
         axes.errorbar(accuracies, rows, xerr=deviations, fmt="o", color=FIRST, markerfacecolor=filled, markersize=6)
         axes.set(ylim=(len(names) - 0.5, -0.5), xlabel=f"{side} (%)")

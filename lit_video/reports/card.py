@@ -1,5 +1,6 @@
 """Model card of a run as Markdown: data, settings, accuracy, confusions."""
 
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +26,25 @@ def model_card(run_dir: Path) -> str:
     result, predictions = _tested(run_dir)
     settings = result["identity"]["settings"]
     data, model = settings["data"]["init_args"], settings["model"]["init_args"]
+    splits = result["video_counts"]
+    counts = ", ".join(f"{each['used']} {name}" for name, each in splits.items()) or "see run.json"
+    if "test" not in splits:  # the test is on the validation videos
+        counts = counts.replace(" val", " test")
     start = model.get("weights") or model.get("image_weights") or "nothing: from scratch"
+    if start.startswith("stills:"):
+        start = "drawn pictures"
     filled = result | model["optimization"] | result["weights"]
     filled |= {
-        "videos": f"{_data_name(settings['data'])} ({_counts(result['video_counts'])})",
+        "videos": f"{_data_name(settings['data'])} ({counts})",
         "digest": result["identity"]["data"],
         "clip": f"{data['frames']} frames of {in_words(data['image_size'])} pixels",
         "millions": result["params"] / 1e6,
-        "start": "drawn pictures" if start.startswith("stills:") else start,
+        "start": start,
         "duration": plural(round(result["seconds"] / 60), "minute"),
     }
-    filled = {key: as_markdown(value) if isinstance(value, str) else value for key, value in filled.items()}
+    for key, value in filled.items():
+        if isinstance(value, str):
+            filled[key] = as_markdown(value)
     return str(TEXTS["card"]).format(**filled, accuracy=_accuracy(result, predictions))
 
 
@@ -49,8 +58,7 @@ def _tested(run_dir: Path) -> tuple[dict[str, Any], Predictions | None]:
 def headline(run_dir: Path) -> list[str]:
     """Return lines on a finished run: accuracy with its interval, most-frequent-class baseline, confusions."""
     result, predictions = _tested(run_dir)
-    facts = accuracy_facts(result, predictions) if predictions else ["Not tested."]
-    return facts[:-1] if result.get("folds") else facts  # without the temperature
+    return accuracy_facts(result, predictions) if predictions else ["Not tested."]
 
 
 def _data_name(data: dict[str, Any]) -> str:
@@ -59,22 +67,16 @@ def _data_name(data: dict[str, Any]) -> str:
     return folder if folder not in ("", "DIR") else data["class_path"].rpartition(".")[2]
 
 
-def _counts(by_split: dict[str, Any]) -> str:
-    """Say how many videos each split has; without a test split, the test is on the validation videos."""
-    tested = "test" if "test" in by_split else "val"
-    videos = [f"{each['used']} {'test' if name == tested else name}" for name, each in by_split.items()]
-    return ", ".join(videos) or "see run.json"
-
-
 def _accuracy(result: dict[str, Any], predictions: Predictions | None) -> str:
     lines = [f"- {as_markdown(name.removeprefix('test/'))}: {value:.1f}" for name, value in result["metrics"].items()]
     if predictions is None:
-        return "\n".join(lines or ["- not tested"])
+        return "\n".join(lines) or "- not tested"
     facts = [f"- {as_markdown(fact)}" for fact in accuracy_facts(result, predictions)]
-    lines += [f"- the {int((~predictions.hits()).sum())} mistakes by file: `{MISTAKES}` of the run"]
+    lines.append(f"- the {int((~predictions.hits()).sum())} mistakes by file: `{MISTAKES}` of the run")
     for name, task in predictions.tasks.items():
-        title = ["", f"### {as_markdown(name)}"] if name else []
-        lines += [*title, "", markdown_lines(["class", "test videos", "right, %"], class_lines(task)[:SHOWN])]
+        if name:
+            lines += ["", f"### {as_markdown(name)}"]
+        lines += ["", markdown_lines(["class", "test videos", "right, %"], class_lines(task)[:SHOWN])]
     return "\n".join([*facts, *lines])
 
 
@@ -82,15 +84,16 @@ def accuracy_facts(result: dict[str, Any], predictions: Predictions) -> list[str
     """Return lines: accuracy with its interval; each task's baseline and confusions; cross-validation, if any."""
     right = predictions.hits()
     low, high = share_interval(int(right.sum()), len(right))
-    what = f" in {' and '.join(predictions.tasks)}" if len(predictions.tasks) > 1 else ""
-    share = f"{100 * right.mean():.1f} % of {plural(len(right), 'test video')} are right{what}"
-    known = result.get("test_seen", 0)
-    facts = [
-        f"{share} (95 % interval {low:.0f} to {high:.0f} %)" + (f"; {known} of them were trained on" if known else "")
-    ]
-    facts += [f"{name}: {fact}" if name else fact for name, task in predictions.tasks.items() for fact in _facts(task)]
+    share = f"{100 * right.mean():.1f} % of {plural(len(right), 'test video')} are right"
+    if len(predictions.tasks) > 1:
+        share += f" in {' and '.join(predictions.tasks)}"
+    facts = [f"{share} (95 % interval {low:.0f} to {high:.0f} %)"]
+    if known := result.get("test_seen"):
+        facts[0] += f"; {known} of them were trained on"
+    for name, task in predictions.tasks.items():
+        facts += [f"{name}: {fact}".removeprefix(": ") for fact in _facts(task)]
     if folds := result.get("folds"):
-        each = ", ".join(f"{value:.0f}" for value in folds.values())
+        each = ", ".join(map("{:.0f}".format, folds.values()))
         facts += [
             f"Cross-validated: each video was tested once, in one of {len(folds)} groups ({each} % right), by a model "
             "trained on the others; this model was trained on all videos, and was not tested itself",
@@ -106,12 +109,14 @@ def _facts(task: TaskPredictions) -> list[str]:
     often, right = int(np.bincount(task.target).argmax()), task.hits()
     always = task.target == often
     gained, lost = int((right & ~always).sum()), int((always & ~right).sum())
-    better = gained + lost and binomtest(gained, gained + lost, alternative="greater").pvalue < SURE
-    advice = "the model is not better for certain; more videos, a longer training or pretrained weights may help"
-    says = "the model is better" if better else advice
-    baseline = f"Baseline: always answering {task.classes[often]!r} gives {100 * always.mean():.1f} %; {says}"
-    confused = [f"{a!r} taken for {b!r} ({n})" for a, b, n in most_confused(task.confusion, task.classes, MOST)]
-    return [baseline, *(["Most often confused: " + "; ".join(confused)] if confused else [])]
+    says = "the model is not better for certain; more videos, a longer training or pretrained weights may help"
+    if gained + lost and binomtest(gained, gained + lost, alternative="greater").pvalue < SURE:
+        says = "the model is better"
+    facts = [f"Baseline: always answering {task.classes[often]!r} gives {100 * always.mean():.1f} %; {says}"]
+    confused = starmap("{!r} taken for {!r} ({})".format, most_confused(task.confusion, task.classes, MOST))
+    if not right.all():
+        facts.append(f"Most often confused: {'; '.join(confused)}")
+    return facts
 
 
 def class_lines(task: TaskPredictions) -> list[list[str]]:

@@ -10,37 +10,25 @@ from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.network.cost import CONVENTION, HEADER, cells
-from lit_video.reports.verdicts import (
-    OTHERS,
-    Verdict,
-    by_paper,
-    judged,
-    link_to,
-    measured,
-    tally,
-    verdict_lines,
-    verdict_list,
-)
+from lit_video.reports.verdicts import OTHERS, Verdict, by_paper, judged, link_to, tally, verdict_lines, verdict_list
 from lit_video.runs.files import run_folders
-from lit_video.tables.claims import Claim, read_claims
+from lit_video.tables.claims import read_claims
 from lit_video.tables.reading import read_table, table_at
 from lit_video.tables.rendering import NOT_RUN, render, seeds_text
-from lit_video.tables.summary import TableRuns, read_runs, summarise
-from lit_video.tables.table import Table
+from lit_video.tables.summary import TableRuns, read_runs
+from lit_video.tables.table import Table, column, data_sets
 from lit_video.utils.files import read_whole
 from lit_video.utils.text import as_markdown, markdown_lines
 from lit_video.utils.yaml_files import read_yaml
 
 NEAR = 1.0  # points from a ceiling
 COLUMNS = ["table", "source", "scale", "rows run", "seeds", "status"]
-
 TEXTS = read_yaml(Path(__file__).with_name("texts.yaml"))
 FOLDER = Path("docs/results")  # pages of tables
 
 # flags of a single run or a personal choice, left out of a table's command
 OWN = ("--row", "--seeds", "--runs", "--jobs", "--reuse", "--trainer.logger", "--trainer.enable_progress_bar")
 FILES = ("--config", "-c")
-
 COSTS = "cost.json"  # output of ``cost --json``, in the folder of a table and scale
 
 
@@ -49,31 +37,25 @@ def pages(experiments: Path, runs: Path) -> dict[Path, str]:
     paths = sorted(experiments.glob("*.yaml"))
     if not paths:
         raise UserError(f"--experiments {experiments}: no YAML files there; give the folder of the tables")
-    tables = [read_table([path]) for path in paths]
-    every = [(read, summarise(read, pairs=False)) for table in tables for read in _at_scales(table, runs)]
-    claims = read_claims(experiments)
-    found = judged(claims, measured(every))
-    run = {read.table.name for read, _ in every}
-    shown = [(read.table, (read, data)) for read, data in every] + [(t, None) for t in tables if t.name not in run]
-    texts, links, parts = {}, [], [TEXTS["verdicts"]] if found else []
-    for paper, of_tables in by_paper(shown, claims).items():
-        path, verdicts = file_of(paper), [each for each in found if each[0].claim.source == paper]
-        texts[path] = _written(_tables(paper, of_tables, verdicts, runs))
+    claims, every = read_claims(experiments), []
+    for path in paths:
+        every += _at_scales(read_table([path]), runs)
+    found = judged(claims, every)
+    texts, links, parts = {}, [], [TEXTS["verdicts"]]
+    for paper, tables in by_paper(every, claims).items():
+        name = "ours" if paper == OTHERS else paper.partition(",")[0].lower()
+        path, verdicts = FOLDER / f"{re.sub('[^a-z0-9]', '', name)}.md", [v for v in found if v.claim.source == paper]
+        head = TEXTS["tables"].format(name=paper, results=runs.as_posix())
+        texts[path] = _written([head, *_tables(tables.values(), verdicts, runs)])
         links.append(f"- [{paper}]({path.as_posix()})")
         if verdicts:
             parts.append(f"## {paper}\n\n{verdict_list(verdicts, path.as_posix())}")
-    used = {part for read, _ in every for part in re.split(r"[+-]", read.table.scale)}
-    if unused := [path.stem for path in sorted((experiments / "scale").glob("*.yaml")) if path.stem not in used]:
-        parts.append(f"Not run at all: the scales {', '.join(unused)}.")
-    counts = tally(found) if found else ""
-    head = TEXTS["summary"].format(tally=counts, results=runs.as_posix(), links="\n".join(links))
+    used = set().union(*(data_sets(read.table.scale) for read in every if read.finished))
+    unused = {path.stem for path in (experiments / "scale").glob("*.yaml")} - used
+    if unused:
+        parts.append(f"Not run at all: the scales {', '.join(sorted(unused))}.")
+    head = TEXTS["summary"].format(tally=tally(found), results=runs.as_posix(), links="\n".join(links))
     return {Path(): _written([head, *parts]), **texts}
-
-
-def file_of(paper: str) -> Path:
-    """Return the path of a paper's tables."""
-    name = "ours" if paper == OTHERS else paper.partition(",")[0]
-    return FOLDER / f"{re.sub(r'[^a-z0-9]', '', name.lower())}.md"
 
 
 def _written(parts: Iterable[str]) -> str:
@@ -81,60 +63,57 @@ def _written(parts: Iterable[str]) -> str:
     return re.sub(r"^\| | \| | \|$", "|", text, flags=re.MULTILINE)  # cells without spaces save a seventh of the page
 
 
-def _tables(
-    paper: str,
-    of_tables: Sequence[Sequence[tuple[Table, tuple[TableRuns, dict[str, Any]] | None]]],
-    verdicts: Sequence[Sequence[Verdict]],
-    runs: Path,
-) -> list[str]:
+def _tables(tables: Iterable[Sequence[TableRuns]], verdicts: Sequence[Verdict], runs: Path) -> list[str]:
     """Return the parts of a page: the verdicts in full, a list of the tables, and each table at its scales."""
-    lines, below = [], []
-    for scales in of_tables:
-        table = scales[0][0]
-        costs = list(_counted_costs(table, runs))
-        for at, read in scales:
-            lines.append(_line(at, read[1] if read else None, bool(costs)))
-            if read:
-                claims = [main.claim for main, *_ in verdicts]
-                below.append(_section(*read) if at is table else _folded(at, _section(*read), claims))
+    lines, below, summaries = [], [], []
+    for scales in tables:
+        costs = list(_counted_costs(scales[0].table, runs))
+        for read in scales:
+            lines.append(_line(read, bool(costs)))
+            if read.finished:
+                summaries.append(read.data)
+                section = _section(read)
+                if read is not scales[0]:
+                    section = _folded(read.table, section, verdicts)
+                below.append(section)
         below += costs
-    head = TEXTS["tables"].format(name=paper, results=runs.as_posix())
-    summaries = [read[1] for scales in of_tables for _, read in scales if read]
     found = verdict_lines(verdicts) if verdicts else ""
-    return [head, found, markdown_lines(COLUMNS, lines, numbers=False), *below, ceilings(summaries)]
+    return [found, markdown_lines(COLUMNS, lines, numbers=False), *below, ceilings(summaries)]
 
 
-def _at_scales(table: Table, runs: Path) -> Iterator[TableRuns]:
-    """Read the table's runs at every scale that has results."""
+def _at_scales(table: Table, runs: Path) -> list[TableRuns]:
+    """Read the table's runs at every scale that has results; without any, the table at its own scale."""
+    found = []
     for scale in sorted({folder.parents[1].name for folder in run_folders(runs / table.name)}):
         read = read_runs(table_at(table.path, scale), runs)
-        if any(read.results.values()):
-            yield read
+        if read.finished:
+            found.append(read)
+    return found or [read_runs(table, runs)]
 
 
-def _folded(table: Table, section: str, claims: Sequence[Claim]) -> str:
+def _folded(table: Table, section: str, verdicts: Sequence[Verdict]) -> str:
     """Put a table's section at a further scale into a collapsed block."""
-    why = next((claim.follow_ups[table.scale] for claim in claims if table.scale in claim.follow_ups), "")
-    summary = f"{table.name} at scale {table.scale}{why and f', a follow-up: {why}'}"
+    why = next((one.claim.follow_ups[table.scale] for one in verdicts if table.scale in one.claim.follow_ups), "")
+    summary = f"{table.name} at scale {table.scale}, a follow-up: {why}".removesuffix(", a follow-up: ")
     return f'<details markdown="1"><summary>{summary}</summary>\n\n{section}\n\n</details>'
 
 
-def _line(table: Table, data: dict[str, Any] | None, costs: bool) -> list[str]:
-    rows = data["rows"] if data else []
-    run = [row for row in rows if row["seeds"]]
-    status = ("run" if len(run) == len(rows) else "in part") if data else "costs counted, below" if costs else NOT_RUN
-    seeds = seeds_text(sorted({seed for row in run for seed in row["seeds"]})) if run else ""
-    name = link_to(table.name, table.scale) if data else table.name
+def _line(read: TableRuns, costs: bool) -> list[str]:
+    table, run = read.table, list(filter(None, read.results.values()))
+    name, status = table.name, "costs counted, below" if costs else NOT_RUN
+    if run:
+        name, status = link_to(table.name, table.scale), "run" if len(run) == len(table.rows) else "in part"
+    seeds = seeds_text(sorted(set(column(read.finished, "seed"))))
     return [name, table.source, table.scale, f"{len(run)} of {len(table.rows)}", seeds, status]
 
 
-def _section(read: TableRuns, data: dict[str, Any]) -> str:
+def _section(read: TableRuns) -> str:
     """Return a table as ``table`` prints it, below the command, commits and machines of its runs."""
-    table, of_seeds = read.table, [result for row in read.results.values() for result in row]
-    videos = " or ".join(map(str, sorted({result["test_videos"] for result in of_seeds})))
+    table, of_seeds = read.table, read.finished
+    videos = " or ".join(map(str, sorted(set(column(of_seeds, "test_videos")))))
     made = f"commits {_listed(of_seeds, 'commit')}; on {_listed(of_seeds, 'device')}. Tested on {videos} videos."
     head = f"### {table.name} ({table.scale})\n\n`{table_command(table, of_seeds)}`; {made}"
-    return f"{head}\n\n{render(data, 'markdown')}"
+    return f"{head}\n\n{render(read.data, 'markdown')}"
 
 
 def _listed(of_seeds: Sequence[dict[str, Any]], key: str) -> str:
@@ -153,7 +132,7 @@ def _counted_costs(table: Table, runs: Path) -> Iterator[str]:
 
 def _read_costs(folder: Path) -> list[list[str]] | None:
     path, again = folder / COSTS, "delete it and write it again: lit_video cost --json"
-    return read_whole(path, lambda: [cells(row) for row in json.loads(path.read_text(encoding="utf-8"))], again)
+    return read_whole(path, lambda: list(map(cells, json.loads(path.read_text(encoding="utf-8")))), again)
 
 
 def ceilings(summaries: Iterable[dict[str, Any]]) -> str:
@@ -174,10 +153,10 @@ def table_command(table: Table, results: Sequence[Mapping[str, Any]]) -> str:
 
     A result reused from another table adds the flags of that table's command, except its first file.
     """
-    seeds = ",".join(map(str, sorted({result["seed"] for result in results})))
-    flags = dict.fromkeys(flag for result in results for flag in _further(str(result.get("command", ""))))
-    words = ["lit_video", "fit", "--config", table.path.as_posix()]
-    return " ".join([*words, *flags, f"--seeds {seeds}"])
+    seeds, flags = ",".join(map(str, sorted(set(column(results, "seed"))))), dict[str, None]()
+    for result in results:
+        flags |= dict.fromkeys(_further(str(result.get("command", ""))))
+    return " ".join([f"lit_video fit --config {table.path.as_posix()}", *flags, f"--seeds {seeds}"])
 
 
 def _further(command: str) -> Iterator[str]:
@@ -188,7 +167,7 @@ def _further(command: str) -> Iterator[str]:
         tables += name in FILES
         if not _is_flag(name) or name in OWN or (name in FILES and tables == 1):
             continue
-        yield shlex.join([word] if "=" in word or _is_flag(value) else [word, value])
+        yield shlex.quote(word) if "=" in word or _is_flag(value) else shlex.join([word, value])
 
 
 def _is_flag(word: str) -> bool:

@@ -2,79 +2,84 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, combinations, starmap
 from typing import Any, TypeVar, get_args
 
-from lit_video.tables.claims import Claim, Judgement, Measured, judge, read_claims
+from lit_video.tables.claims import Claim, Judgement, Tested, judge, read_claims
 from lit_video.tables.reading import read_table
 from lit_video.tables.statistics import Interval
 from lit_video.tables.summary import TableRuns
 from lit_video.tables.table import Table
 from lit_video.utils.text import markdown_lines, natural, plural
 
-T = TypeVar("T")
+Runs = TypeVar("Runs", bound=TableRuns)
 HEADER = ["claim", "rows", "paper", "ours", "verdict"]
 OTHERS = "Other tables"  # heading of tables without a paper
 PAPER = re.compile(r".*?arXiv:[\d.]+")
-NUMBER = re.compile(r"(Table|Fig\.|section) [\d.]+\w?")
+NUMBER = re.compile(r"(?:Table|Fig\.|section) [\d.]+\w?")
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim judged by the runs at one scale; ``differences`` has an interval per pair of rows, or ``None``."""
+    """A claim judged by the runs at one scale."""
 
     claim: Claim
     scale: str
     judgement: Judgement
-    differences: Sequence[Interval | None]
-    seeds: int
+    differences: Sequence[Interval | None]  # by pair of rows
+    seeds: int  # of the row with fewest
+    follow_ups: Sequence["Verdict"] = ()  # at other scales
+
+    @property
+    def tested(self) -> bool:
+        """True if all rows were run and can decide the claim."""
+        return self.judgement in get_args(Tested)
 
     @property
     def words(self) -> str:
         """The judgement, marked if it rests on one seed."""
-        one_seed = self.seeds == 1 and not self.judgement.startswith("not ")
-        return f"{self.judgement} in one seed" if one_seed else self.judgement
+        return f"{self.judgement} in one seed" if self.tested and self.seeds == 1 else self.judgement
 
     @property
     def text(self) -> str:
         """The judgement in words, with the reason if it is not testable."""
-        why = self.claim.why_untestable(self.scale) if self.judgement == "not testable here" else ""
-        return self.words + (f": {why}" if why else "")
+        why = self.claim.why_untestable(self.scale)
+        return f"{self.words}: {why}" if why else self.words
 
     @property
     def power(self) -> str:
         """The smallest difference in points that the test can show, half of its widest interval; empty if untested."""
         widths = [each.high - each.low for each in self.differences if each]
-        return f" ± {max(widths) / 2:.1f}" if widths and not self.judgement.startswith("not ") else ""
+        return f" ± {max(widths) / 2:.1f}" if self.tested else ""
 
     @property
     def link(self) -> str:
         """The claim in Markdown, linked to its table if one was run."""
-        if not any(self.differences):
-            return self.claim.text
-        return link_to(self.claim.table.name, self.scale, self.claim.text)
+        text = self.claim.text
+        return link_to(self.claim.table.name, self.scale, text) if any(self.differences) else text
 
 
-def judged(claims: Sequence[Claim], measured: Mapping[str, Mapping[str, Measured]]) -> list[list[Verdict]]:
-    """Return each claim's verdict, then those of its follow-ups; ``measured`` holds the runs by table and scale."""
+def judged(claims: Sequence[Claim], tables: Sequence[TableRuns]) -> list[Verdict]:
+    """Return each claim's verdict with its follow-ups, by the runs of tables at some scales."""
     found = []
     for claim in claims:
-        of_table = measured.get(claim.table.name, {})
-        scales = [scale for scale in of_table if claim.about(scale)]
+        of_table = {read.table.scale: read for read in tables if read.table.name == claim.table.name}
+        scales = list(filter(claim.about, of_table))
         main = next(filter(claim.decides, scales), claim.scale)
         first, *others = [_verdict(claim, of_table, scale) for scale in dict.fromkeys([main, *scales])]
         # a follow-up may have run only rows of other claims
-        found.append([first, *(one for one in others if one.judgement != "not run" and any(one.differences))])
+        follow_ups = [one for one in others if one.judgement != "not run" and any(one.differences)]
+        found.append(replace(first, follow_ups=follow_ups))
     return found
 
 
-def across(found: Sequence[Verdict]) -> str:
+def across(main: Verdict) -> str:
     """Say which scales answer a claim differently and why, or that three data sets or more answer it alike."""
-    tested = [one for one in found if one.seeds > 1 and not one.judgement.startswith("not ")]
+    tested = [one for one in (main, *main.follow_ups) if one.seeds > 1 and one.tested]
     if apart := [f"{one.scale} and {other.scale}" for one, other in combinations(tested, 2) if _apart(one, other)]:
-        return f"; {', '.join(apart)} differ: {found[0].claim.differs or 'no explanation yet'}"
+        return f"; {', '.join(apart)} differ: {main.claim.differs or 'no explanation yet'}"
     scales = [one.scale for one in tested if one.judgement.startswith(("supported", "contradicted"))]
     data = {scale.partition("_")[0] for scale in scales}  # embedded_longer has the data of embedded
     return f"; alike at {', '.join(scales)}" if len(data) > 2 else ""
@@ -83,57 +88,45 @@ def across(found: Sequence[Verdict]) -> str:
 def _apart(one: Verdict, other: Verdict) -> bool:
     pairs = zip(one.differences, other.differences, strict=True)
     opposite = any(a and b and a.sign * b.sign < 0 for a, b in pairs)
-    return opposite or {each.judgement.split()[0] for each in (one, other)} == {"supported", "contradicted"}
+    return opposite or {one.judgement.split()[0], other.judgement.split()[0]} == {"supported", "contradicted"}
 
 
-def _verdict(claim: Claim, of_table: Mapping[str, Measured], scale: str) -> Verdict:
-    runs = of_table.get(scale, Measured({}))
-    seeds = (len(runs.hits[row]) for pair in claim.pairs for row in pair if row in runs.hits)
-    return Verdict(claim, scale, *judge(claim, runs, scale), min(seeds, default=0))
+def _verdict(claim: Claim, of_table: Mapping[str, TableRuns], scale: str) -> Verdict:
+    runs = of_table.get(scale, TableRuns(claim.table, {}, {}, {}))
+    rows = runs.hits.keys() & set(chain.from_iterable(claim.pairs))
+    seeds = min((len(runs.hits[row]) for row in rows), default=0)
+    return Verdict(claim, scale, *judge(claim, runs, scale), seeds)
 
 
-def measured(runs: Sequence[tuple[TableRuns, Mapping[str, Any]]]) -> dict[str, dict[str, Measured]]:
-    """Return the runs that claims are judged by, by table and scale.
-
-    Rows count as blind to order only on a data set with a ceiling for blind models.
-    """
-    found: dict[str, dict[str, Measured]] = {}
-    for read, data in runs:
-        rows = [row for row in data["rows"] if row["sees_order"] is False and row["blind_ceiling"] is not None]
-        found.setdefault(read.table.name, {})[read.table.scale] = Measured(read.hits, {row["name"] for row in rows})
-    return found
-
-
-def by_paper(tables: Sequence[tuple[Table, T]], claims: Sequence[Claim]) -> dict[str, list[list[tuple[Table, T]]]]:
-    """Group items by paper and, in its order, by table: first those on the paper's data, then at the own scale.
+def by_paper(tables: Iterable[Runs], claims: Sequence[Claim]) -> dict[str, dict[str, list[Runs]]]:
+    """Group runs by paper and, in its order, by table: first those on the paper's data, then at the own scale.
 
     Papers are in the order of the claims, then other papers, then tables without a paper, as :data:`OTHERS`.
     """
     first = [claim.source for claim in claims]
-    papers: dict[str, dict[str, list[tuple[Table, T]]]] = {}
-    for table, what in sorted(tables, key=lambda one: _place(one[0], first)):
-        papers.setdefault(paper_of(table), {}).setdefault(table.name, []).append((table, what))
-    return {paper: list(of.values()) for paper, of in papers.items()}
+    papers: dict[str, dict[str, list[Runs]]] = {}
+    for read in sorted(tables, key=lambda read: _order(read.table, first)):
+        papers.setdefault(paper_of(read.table), {}).setdefault(read.table.name, []).append(read)
+    return papers
 
 
 def paper_of(table: Table) -> str:
     """Return name and number of the paper that printed a table, else :data:`OTHERS`."""
-    found = PAPER.match(table.source)
-    return found[0] if found else OTHERS
+    return next(iter(PAPER.findall(table.source)), OTHERS)
 
 
 def number_of(table: Table) -> str:
     """Return the paper's number of a table, such as ``Table 2a``; empty if it has none."""
-    found = NUMBER.search(table.source)
-    return found[0] if found else ""
+    return next(iter(NUMBER.findall(table.source)), "")
 
 
-def _place(table: Table, papers: Sequence[str]) -> tuple[Any, ...]:
+def _order(table: Table, papers: Sequence[str]) -> tuple[Any, ...]:
     paper, number = paper_of(table), number_of(table)
-    known = papers.index(paper) if paper in papers else len(papers)
+    known = [*papers, paper].index(paper)
     kind = ("Table", "Fig.", "section", "").index(number.partition(" ")[0])
-    first = table.on_papers_data, table.scale == read_table([table.path]).scale
-    return paper == OTHERS, known, paper, kind, natural(number), table.name, *(not each for each in first), table.scale
+    of_table = known, paper, kind, natural(number), table.name
+    other_scale = table.scale != read_table([table.path]).scale
+    return paper == OTHERS, *of_table, not table.on_papers_data, other_scale, table.scale
 
 
 def counted(verdicts: Sequence[Verdict]) -> str:
@@ -145,68 +138,66 @@ def counted(verdicts: Sequence[Verdict]) -> str:
 
 def opening(verdicts: Sequence[Verdict]) -> str:
     """Say how many claims were judged, and by what kind of runs."""
+    said = f"{plural(len(verdicts), 'claim')} of the papers"
     on_papers_data = any(one.claim.decides(one.scale) for one in verdicts)
-    return f"{plural(len(verdicts), 'claim')} of the papers" + (
-        "" if on_papers_data else ", tried by small models on other data than theirs"
-    )
+    return said if on_papers_data else f"{said}, tried by small models on other data than theirs"
 
 
-def tally(found: Sequence[Sequence[Verdict]]) -> str:
+def tally(verdicts: Sequence[Verdict]) -> str:
     """Say how many claims have each verdict."""
-    verdicts = [main for main, *_ in found]
+    if not verdicts:
+        return "No claims of papers."
     return f"{opening(verdicts)}: {counted(verdicts)}."
 
 
-def of_table(read: TableRuns, data: Mapping[str, Any]) -> list[str]:
+def of_table(read: TableRuns) -> list[str]:
     """Return the tally and a line for each claim about a table, judged by its runs at their scale."""
-    claims = [claim for claim in read_claims(read.table.path.parent) if claim.table.name == read.table.name]
-    found = judged(claims, measured([(read, data)]))
-    verdicts = [one for each in found for one in each if one.scale == read.table.scale and any(one.differences)]
-    lines = [f"- {one.text}: {one.claim.text} ({_pairs(one.claim)}: {_ours(one)})" for one in verdicts]
-    return [tally([[one] for one in verdicts]), *lines] if verdicts else []
+    verdicts, lines = [], []
+    for main in judged(read_claims(read.table.path.parent), [read]):
+        for one in (main, *main.follow_ups):
+            if one.scale == read.table.scale and any(one.differences):
+                verdicts.append(one)
+                lines.append(f"- {one.text}: {one.claim.text} ({_pairs(one.claim)}: {_ours(one)})")
+    return [tally(verdicts), *lines] if verdicts else []
 
 
-def verdict_list(found: Sequence[Sequence[Verdict]], page: str) -> str:
+def verdict_list(found: Sequence[Verdict], page: str) -> str:
     """Return a short table in Markdown: a line per claim, linked to its table on a page, with its follow-ups."""
     body = []
-    for main, *follow_ups in found:
-        more = "; ".join(f"{one.scale}: {one.words}{one.power}" for one in follow_ups)
-        verdict = main.text + main.power + across([main, *follow_ups])
-        body.append([main.link.replace("](#", f"]({page}#"), verdict, more])
+    for main in found:
+        more = "; ".join(f"{one.scale}: {one.words}{one.power}" for one in main.follow_ups)
+        body.append([main.link.replace("](#", f"]({page}#"), main.text + main.power + across(main), more])
     return markdown_lines(["claim", "verdict", "follow-ups"], body, numbers=False)
 
 
-def verdict_lines(found: Sequence[Sequence[Verdict]]) -> str:
+def verdict_lines(found: Sequence[Verdict]) -> str:
     """Return a table in Markdown: a line per claim, linked to its table, and its follow-ups below it."""
     body = []
-    for main, *follow_ups in found:
+    for main in found:
         body.append([main.link, *_cells(main)])
-        for one in follow_ups:
+        for one in main.follow_ups:
             why = one.claim.follow_ups.get(one.scale, "")
-            body.append([f"follow-up{why and f': {why}'}", *_cells(one)])
+            body.append([f"follow-up: {why}".removesuffix(": "), *_cells(one)])
     return markdown_lines(HEADER, body, numbers=False)
 
 
-def _cells(one: Verdict) -> Iterator[str]:
-    yield f"{one.claim.table.name}: {_pairs(one.claim)}"
-    yield "; ".join(f"{a:.1f} - {b:.1f}" for a, b in one.claim.paper()) or "figure, no numbers printed"
-    ours = _ours(one)
-    yield f"{one.scale}: {ours}" if ours else ""
-    yield one.text
+def _cells(one: Verdict) -> list[str]:
+    papers = "; ".join(starmap("{:.1f} - {:.1f}".format, one.claim.paper())) or "figure, no numbers printed"
+    rows, ours = f"{one.claim.table.name}: {_pairs(one.claim)}", _ours(one)
+    return [rows, papers, f"{one.scale}: {ours}" if ours else "", one.text]
 
 
 def _pairs(claim: Claim) -> str:
-    pairs = "; ".join(f"{first} - {second}" for first, second in claim.pairs)
-    if claim.margin is None:
-        return pairs
-    return f"{pairs}; within {plural(claim.margin, 'point')}"
+    pairs = "; ".join(map(" - ".join, claim.pairs))
+    return pairs if claim.margin is None else f"{pairs}; within {plural(claim.margin, 'point')}"
 
 
 def _ours(one: Verdict) -> str:
-    return "; ".join(f"{d.value:+.1f} [{d.low:+.1f}, {d.high:+.1f}]" for d in one.differences if d)
+    return "; ".join(map(str, filter(None, one.differences)))
 
 
 def link_to(table: str, scale: str, text: str = "") -> str:
     """Return a link to the heading ``TABLE (SCALE)``, by the anchor that GitHub gives it."""
-    heading = f"{table} ({scale})".lower().replace(" ", "-")
-    return f"[{text or f'{table} ({scale})'}](#{''.join(c for c in heading if c.isalnum() or c in '-_')})"
+    heading = f"{table} ({scale})"
+    anchor = re.sub(r"[^\w-]", "", heading.lower().replace(" ", "-"))
+    return f"[{text or heading}](#{anchor})"

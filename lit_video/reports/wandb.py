@@ -1,6 +1,7 @@
 """W&B workspace and report that compare the rows of tables, by keys that wandb_logger.py records."""
 
 from collections.abc import Sequence
+from itertools import chain, product, starmap
 from typing import Any
 
 import wandb
@@ -27,44 +28,30 @@ def save(tables: Sequence[Table], entity: str | None, project: str) -> None:
         print(f"workspace: {workspace(tables, owner, project).save().url}", flush=True)
         print(f"report: {report(tables, owner, project).save().url}", flush=True)
     except Exception as error:  # W&B's errors have no class in common
-        reason = one_line(error)
-        raise UserError(f"W&B: {reason[:300]}") from error
+        raise UserError(f"W&B: {one_line(error)[:300]}") from error
 
 
 def workspace(tables: Sequence[Table], entity: str, project: str) -> ws.Workspace:
     """Build the workspace of all tables together, its runs grouped by table, scale and row."""
-    metrics = list(dict.fromkeys(table.metric for table in tables))
-    groups = [we.Config(key) for key in ("table", "scale", "row")]
-    order = [we.Ordering(we.Summary(metrics[0]), ascending=False)]
     sections = [ws.Section(name=name, panels=some, is_open=True) for name, some in panels(tables, "scheme").items()]
-    runs = ws.RunsetSettings(filters=_runs_of(tables), groupby=groups, order=order)
-    return ws.Workspace(
-        entity=entity,
-        project=project,
-        name=NAME,
-        sections=sections,
-        settings=ws.WorkspaceSettings(max_runs=100),
-        runset_settings=runs,
-    )
+    groups, order = list(map(we.Config, ("table", "scale", "row"))), we.Summary(tables[0].metric)
+    runs = ws.RunsetSettings(filters=_runs_of(tables), groupby=groups, order=[we.Ordering(order, ascending=False)])
+    shown = {"sections": sections, "settings": ws.WorkspaceSettings(max_runs=100), "runset_settings": runs}
+    return ws.Workspace(entity=entity, project=project, name=NAME, **shown)
 
 
 def report(tables: Sequence[Table], entity: str, project: str) -> wr.Report:
     """Build the report: each table's command and panels over its own runs. The server is asked for the project."""
     blocks = [wr.P(INTRODUCTION), wr.TableOfContents()]
     for table in tables:
-        runs = wr.Runset(
-            entity=entity,
-            project=project,
-            name=f"{table.name} at {table.scale}",
-            filters=_runs_of([table]),
-            groupby=["config.row.value"],
-            order=[wr.OrderBy(wr.SummaryMetric(table.metric), ascending=False)],
-        )
+        order = wr.OrderBy(wr.SummaryMetric(table.metric), ascending=False)
+        shown = {"filters": _runs_of([table]), "groupby": ["config.row.value"], "order": [order]}
+        runs = wr.Runset(entity=entity, project=project, name=f"{table.name} at {table.scale}", **shown)
         blocks += [
             wr.H2(f"{table.title} ({table.name})"),
             wr.P(f"Source: {table.source or 'none'}. Scale: {table.scale}."),
             wr.CodeBlock(f"lit_video fit --config {table.path}", language="markdown"),  # W&B has no shell highlighting
-            wr.PanelGrid(runsets=[runs], panels=[panel for some in panels([table], "row").values() for panel in some]),
+            wr.PanelGrid(runsets=[runs], panels=list(chain.from_iterable(panels([table], "row").values()))),
         ]
     return wr.Report(project=project, entity=entity, title=NAME, blocks=blocks, width="fluid")
 
@@ -72,28 +59,28 @@ def report(tables: Sequence[Table], entity: str, project: str) -> wr.Report:
 def panels(tables: Sequence[Table], by: str) -> dict[str, list[Any]]:
     """Build panels over the runs of some tables, by section; ``by`` is the config key that groups runs."""
     metrics = list(dict.fromkeys(table.metric for table in tables))
-    papers = [f"paper/{key}" for key in metrics if any(key in row.paper for table in tables for row in table.rows)]
+    printed = set[str]().union(*(row.paper for table in tables for row in table.rows))
+    papers = [f"paper/{key}" for key in metrics if key in printed]
     group = {"groupby": wr.Config(by), "groupby_aggfunc": "mean", "aggregate": True}
 
     def bars(*keys: str) -> wr.BarPlot:
-        named = {"title": f"{' and '.join(keys)} by {by}", "metrics": [wr.Metric(key) for key in keys]}
+        named = {"title": f"{' and '.join(keys)} by {by}", "metrics": list(map(wr.Metric, keys))}
         return wr.BarPlot(**named, groupby_rangefunc="stddev", max_bars_to_show=50, **group)
 
     def curve(key: str) -> wr.LinePlot:
         axes = {"x": wr.Metric("trainer/global_step"), "y": [wr.Metric(key)]}
         return wr.LinePlot(title=key, **axes, groupby_rangefunc="minmax", **group)
 
-    def points(cost: str, key: str) -> wr.ScatterPlot:
+    def points(key: str, cost: str) -> wr.ScatterPlot:
         return wr.ScatterPlot(title=f"{key} against {cost}", x=wr.Config(cost), y=wr.SummaryMetric(key), log_x=True)
 
-    wide = wr.Layout(w=24, h=9)
     confusions = wr.MediaBrowser(media_keys=["figures/confusion"], num_columns=3, mode="gallery", gallery_axis="run")
     compared = wr.RunComparer(diff_only="split")
-    confusions.layout = compared.layout = wide
+    confusions.layout = compared.layout = wr.Layout(w=24, h=9)
+    accuracy = [bars(*metrics, *papers), bars("test/calibration_error")]
     return {
-        "Accuracy and cost": [bars(*metrics, *papers), bars("test/calibration_error")]
-        + [points(cost, key) for key in metrics for cost in COSTS],
-        "Learning curves": [curve(key) for key in CURVES],
+        "Accuracy and cost": [*accuracy, *starmap(points, product(metrics, COSTS))],
+        "Learning curves": list(map(curve, CURVES)),
         "Settings": [compared],
         "Classes": [confusions],
     }

@@ -1,7 +1,6 @@
 """Files of runs, in a folder each or packed: ``RUNS/TABLE.tar.xz`` holds the folders of a table's runs.
 
 Readers name a run by its folder ``RUNS/TABLE/SCALE/ROW/seedK``, packed or not; a result in the folder hides the pack's.
-
 ``run.json`` is a run's record: ``state`` until it is finished, ``identity`` with ``changes``, then ``result``.
 """
 

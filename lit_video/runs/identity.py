@@ -12,7 +12,6 @@ run with the same code and videos whose settings differ in the test alone (``TES
 if they differ in nothing but the seed and the rows' own settings.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -30,15 +29,14 @@ FREE = (
 )
 # Lightning's callbacks that end with averaged weights, from which training cannot go on
 AVERAGING = {"EMAWeightAveraging", "StochasticWeightAveraging", "WeightAveraging"}
-# callbacks that change results
-COUNTING = AVERAGING | {
-    *("BackboneFinetuning", "EarlyStopping", "GradientAccumulationScheduler", "ModelCheckpoint", "ModelPruning")
-}
-CALLBACKS = "counting callbacks"  # key of COUNTING callbacks in flat settings
+# further callbacks that change results
+COUNTING = {"BackboneFinetuning", "EarlyStopping", "GradientAccumulationScheduler", "ModelCheckpoint", "ModelPruning"}
+CALLBACKS = "counting callbacks"  # key of both in flat settings
 # settings whose product is the batch of a step
 BATCH = ("trainer.devices", "trainer.num_nodes", "data.init_args.batch_size", "trainer.accumulate_grad_batches")
 SPREAD = (*BATCH, "trainer.strategy", "global_batch")
 LONGER = ("trainer.max_epochs", "trainer.max_steps")
+ENDLESS = (None, -1)  # values of LONGER
 FOLDERS = data_keys("folders")
 TESTS = data_keys("counts", "test")
 
@@ -59,8 +57,8 @@ class Identity:
     @property
     def flat(self) -> dict[str, Any]:
         """Identity as a flat dict, keys joined with dots."""
-        code = {"commit": self.commit} | {f"versions.{name}": number for name, number in self.versions.items()}
-        return flatten(self.settings) | {"data": self.data} | code
+        versions = {f"versions.{name}": number for name, number in self.versions.items()}
+        return flatten(self.settings) | {"data": self.data, "commit": self.commit} | versions
 
 
 @dataclass(frozen=True)
@@ -80,11 +78,15 @@ def differences(old: Identity, new: Identity) -> list[Difference]:
     """Return the differences that can affect numbers, sorted by key."""
     was, now = old.flat, new.flat
     for key in old.weights.keys() & new.weights.keys():  # compare digests: a file may be renamed
-        same = old.weights[key] == new.weights[key]
-        was[key] = now[key] if same else f"{was.get(key)} ({old.weights[key]})"
-        now[key] = now[key] if same else f"{now.get(key)} ({new.weights[key]})"
-    keys = sorted(key for key in was.keys() | now.keys() if not key.startswith(FREE) and was.get(key) != now.get(key))
-    return [Difference(key, was.get(key), now.get(key), _kind(key, was, now)) for key in keys]
+        if old.weights[key] == new.weights[key]:
+            was[key] = now[key]
+        else:
+            was[key], now[key] = f"{was.get(key)} ({old.weights[key]})", f"{now.get(key)} ({new.weights[key]})"
+    found = []
+    for key in sorted(was.keys() | now.keys()):
+        if not key.startswith(FREE) and was.get(key) != now.get(key):
+            found.append(Difference(key, was.get(key), now.get(key), _kind(key, was, now)))
+    return found
 
 
 def _kind(key: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Kind:
@@ -96,11 +98,12 @@ def _kind(key: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Kind:
         return "folder"
     if key.startswith(TESTS):
         return "test"
-    batches = global_batch(was), global_batch(now)
-    if key in SPREAD and None not in batches and batches[0] == batches[1]:
+    if key in SPREAD and global_batch(now) and global_batch(was) == global_batch(now):
         return "spread"
-    limits = [math.inf if limit in (None, -1) else limit for limit in (was.get(key), now.get(key))]
-    return "longer" if key in LONGER and limits[1] > limits[0] else "training"
+    old, new = was.get(key), now.get(key)
+    if key in LONGER and (new in ENDLESS or (old not in ENDLESS and new > old)):
+        return "longer"
+    return "training"
 
 
 @dataclass(frozen=True)
@@ -115,8 +118,9 @@ class Record:
     def going_on(self, now: Identity) -> "Record":
         """Return the record of this run, resumed as ``now``."""
         news = [each for each in differences(self.identity, now) if each.kind != "folder"]
-        changes = [*self.changes, *({"key": one.key, "from": one.was, "to": one.now} for one in news)]
-        return Record(now, changes, self.finished and all(each.kind != "longer" for each in news), news)
+        changes = [{"key": each.key, "from": each.was, "to": each.now} for each in news]
+        finished = self.finished and all(each.kind != "longer" for each in news)
+        return Record(now, self.changes + changes, finished, news)
 
     def content(self) -> dict[str, Any]:
         """Return identity and changes for a file."""
@@ -127,13 +131,14 @@ class Record:
         reasons: dict[Kind, str] = {"training": "", "test": ""}
         if self.finished:
             reasons["data"] = " (other videos or labels)"
-        if any(_kind_of(callback) in AVERAGING for callback in flatten(now.settings).get(CALLBACKS, [])):
+        if AVERAGING.intersection(map(_kind_of, flatten(now.settings).get(CALLBACKS, []))):
             reasons["longer"] = " (averaged weights cannot be trained longer)"
         if packed_files(run_dir):
             reasons["longer"] = " (packed, without a checkpoint to go on from)"
-        if other := next((each for each in differences(self.identity, now) if each.kind in reasons), None):
-            why = f"{run_dir} is another run: {other}{reasons[other.kind]}"
-            raise UserError(f"{where}: {why}; give another --runs, or delete that folder")
+        for each in differences(self.identity, now):
+            if each.kind in reasons:
+                why = f"{run_dir} is another run: {each}{reasons[each.kind]}"
+                raise UserError(f"{where}: {why}; give another --runs, or delete that folder")
 
 
 def lasting_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -146,16 +151,24 @@ def global_batch(flat: Mapping[str, Any]) -> int | None:
     """Return the clips of an optimizer step over all devices, from flat settings; ``None`` if the machine decides."""
     if flat.get("global_batch"):
         return int(flat["global_batch"])
-    devices, *factors = (flat.get(key, 1) for key in BATCH)
-    factors.append(len(devices) if isinstance(devices, list) else devices)
-    return math.prod(int(factor) if str(factor).isdecimal() else 0 for factor in factors) or None
+    clips = 1
+    for key in BATCH:
+        factor = flat.get(key, 1)
+        if isinstance(factor, list):
+            factor = len(factor)
+        if not str(factor).isdecimal():
+            return None
+        clips *= int(factor)
+    return clips or None
 
 
 def flatten(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Join nested keys by dots; callbacks that affect numbers form one setting."""
     flat, given = _flat(settings), (settings.get("trainer") or {}).get("callbacks") or []
-    counting = [each for each in (given if isinstance(given, list) else [given]) if _kind_of(each) in COUNTING]
-    return flat | ({CALLBACKS: counting} if counting else {})
+    for each in given if isinstance(given, list) else [given]:
+        if _kind_of(each) in COUNTING | AVERAGING:
+            flat.setdefault(CALLBACKS, []).append(each)
+    return flat
 
 
 def _kind_of(callback: object) -> str:
@@ -163,14 +176,13 @@ def _kind_of(callback: object) -> str:
 
 
 def plain_settings(settings: Mapping[str, Any]) -> dict[str, Plain]:
-    """Return settings as flat keys and plain values for W&B to group by: ``window``, ``size_width``, ``model``.
+    """Return settings as flat keys and plain values for W&B, which reads a dot as a nested key: ``size_width``.
 
-    W&B reads a dot as a nested key. If two groups share a name, the later group wins. A class becomes its name, a list
-    its comma-separated values; unset values are left out.
+    A class becomes its name, a list its comma-separated values; unset values are left out.
     """
     plain: dict[str, Plain] = {}
     for key, value in _flat(settings).items():
-        group, *parts = [part for part in key.split(".") if part not in ("class_path", "init_args")]
+        group, *parts = short_key(key).split(".")
         if key.endswith("class_path"):
             value = str(value).rpartition(".")[2]
         if isinstance(value, list | tuple) and value and all(isinstance(part, Plain) for part in value):
@@ -178,6 +190,11 @@ def plain_settings(settings: Mapping[str, Any]) -> dict[str, Plain]:
         if isinstance(value, Plain):
             plain["_".join(parts) or group] = value
     return plain
+
+
+def short_key(key: str) -> str:
+    """Return a resolved setting's key in the form of tables and flags: ``model.window``, ``model``."""
+    return key.replace(".init_args", "").removesuffix(".class_path")
 
 
 def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import io
 import json
 import tarfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,32 +28,37 @@ def pack_runs(places: Sequence[Path], output: Path) -> dict[Path, int]:
     packs: dict[Path, dict[Path, Files]] = {}
     for folder in folders:
         path = pack_of(output.absolute() / folder.parents[2].name)
-        packs.setdefault(path, dict(packed_runs(path)) if path.is_file() else {})
+        if path not in packs:
+            packs[path] = dict(packed_runs(path)) if path.is_file() else {}
         packs[path][path.parent.joinpath(*folder.parts[-4:])] = _files(folder)
     for path, runs in packs.items():
-        names = {run.relative_to(path.parent).as_posix(): files for run, files in runs.items()}
-        write_bytes(path, _archive((f"{run}/{name}", files[name]) for run, files in names.items() for name in files))
-    return {path: len(runs) for path, runs in packs.items()}
+        write_bytes(path, _archive(path.parent, runs))
+    return dict(zip(packs, map(len, packs.values()), strict=True))
 
 
 def _files(run_dir: Path) -> Files:
-    result = read_result(run_dir)
-    record = {name: part for name, part in read_run(run_dir).items() if name != "state"}
+    result, record = read_result(run_dir), read_run(run_dir)
+    record.pop("state", None)
     settings = record.get("identity", {}).get("settings", {}).get("data", {}).get("init_args", {})
-    settings |= {name: "DIR" for name in data_names("folders") if Path(settings.get(name) or "").is_absolute()}
+    for name in data_names("folders"):
+        if Path(settings.get(name) or "").is_absolute():
+            settings[name] = "DIR"
     files = {RUN: f"{json.dumps(record, indent=1)}\n".encode()}
     with suppress(FileNotFoundError):
         files[CURVES] = run_file(run_dir, CURVES)
     predictions = read_predictions(run_dir, result["test_videos"] if result else None)
-    return files | ({FILE: packed_predictions(predictions)} if predictions else {})
+    if predictions:
+        files[FILE] = packed_predictions(predictions)
+    return files
 
 
-def _archive(files: Iterable[tuple[str, bytes]]) -> bytes:
-    """Return a tar.xz without dates and owners, sorted by file name for better compression."""
+def _archive(folder: Path, runs: Mapping[Path, Files]) -> bytes:
+    """Return a tar.xz of runs below a folder, without dates and owners, by file name for better compression."""
+    members = [(name, str(run.relative_to(folder) / name)) for run, files in runs.items() for name in files]
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:xz", preset=9) as archive:
-        for path, content in sorted(files, key=lambda each: (each[0].rpartition("/")[2], each[0])):
-            member = tarfile.TarInfo(path)
+        for name, path in sorted(members):
+            member, content = tarfile.TarInfo(path), runs[(folder / path).parent][name]
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
     return packed.getvalue()

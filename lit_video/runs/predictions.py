@@ -6,7 +6,7 @@ replace ``logits`` by ``predicted``, ``rank`` and ``confidence``, which suffice 
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -21,8 +21,6 @@ from lit_video.utils.limits import MOST_CLASSES, UNPACKED, within
 from lit_video.utils.text import printable, to_text
 
 FILE = "predictions.npz"
-
-
 Logits = tuple[NDArray[np.floating], NDArray[np.integer], list[str]]  # logits, targets and class names of one task
 
 
@@ -98,24 +96,26 @@ def most_confused(counts: NDArray[np.int64], classes: Sequence[str], most: int) 
 
 def save_logits(run_dir: Path, video: NDArray[np.integer], tasks: Mapping[str, Logits]) -> Predictions:
     """Write ``predictions.npz`` atomically; return the predictions."""
-    arrays: dict[str, NDArray[Any]] = {"video": video}
-    for name, (logits, target, classes) in tasks.items():
-        arrays |= _named(name, logits=logits, target=target, classes=np.array(classes))
-    packed = io.BytesIO()
-    np.savez_compressed(packed, allow_pickle=False, **arrays)
-    write_bytes(run_dir / FILE, packed.getvalue())
+    arrays = {name: dict(zip(("logits", "target", "classes"), task, strict=True)) for name, task in tasks.items()}
+    write_bytes(run_dir / FILE, _npz(np.savez_compressed, video, arrays))
     return Predictions.of_logits(video, tasks)
 
 
 def packed_predictions(predictions: Predictions) -> bytes:
     """Return a pack's ``predictions.npz``: small types, uncompressed because the pack is compressed."""
-    arrays: dict[str, NDArray[Any]] = {"video": predictions.video.astype(np.int32)}
+    tasks: dict[str, dict[str, Any]] = {}
     for name, task in predictions.tasks.items():
         numbers = {key: getattr(task, key).astype(np.int16) for key in ("predicted", "rank", "target")}
-        confidence = task.confidence.astype(np.float32)
-        arrays |= _named(name, **numbers, confidence=confidence, classes=np.array(task.classes))
-    content = io.BytesIO()
-    np.savez(content, allow_pickle=False, **arrays)
+        tasks[name] = {**numbers, "confidence": task.confidence.astype(np.float32), "classes": task.classes}
+    return _npz(np.savez, predictions.video.astype(np.int32), tasks)
+
+
+def _npz(write: Callable[..., None], video: NDArray[np.integer], tasks: Mapping[str, Mapping[str, Any]]) -> bytes:
+    arrays, content = {"video": video}, io.BytesIO()
+    for name, task in tasks.items():
+        for key, array in task.items():
+            arrays[f"{key}/{name}".removesuffix("/")] = np.asarray(array)
+    write(content, allow_pickle=False, **arrays)
     return content.getvalue()
 
 
@@ -127,29 +127,21 @@ def read_predictions(run_dir: Path, videos: int | None = None) -> Predictions | 
 
 def read_mistakes(run_dir: Path) -> tuple[list[dict[str, str]], bytes] | None:
     """Return the surest mistakes of a run's test, with a strip of their thumbnails; ``None`` if the run kept none."""
-    then = "delete it, the page is made without"
 
     def read() -> tuple[list[dict[str, str]], bytes]:
-        rows = csv.DictReader(io.StringIO(to_text((run_dir / MISTAKES).read_bytes()), newline=""))
-        shown = [{key: printable(row[key]) for key in MISTAKE} for row in islice(rows, DRAWN)]
+        rows, shown = csv.DictReader(io.StringIO(to_text((run_dir / MISTAKES).read_bytes()), newline="")), []
+        for row in islice(rows, DRAWN):
+            texts = {key: printable(row[key]) for key in MISTAKE}
+            shown.append(texts | {"probability": f"{100 * float(row['probability']):.0f} %"})
         return shown, (run_dir / THUMBNAILS).read_bytes()
 
-    return read_whole(run_dir / MISTAKES, read, then)
+    return read_whole(run_dir / MISTAKES, read, "delete it, the page is made without")
 
 
 def read_logits(run_dir: Path) -> Logits:
-    """Return the logits, targets and class names of a test of one task.
-
-    Raises:
-        UserError: the file is damaged.
-        FileNotFoundError: the run kept no predictions.
-    """
+    """Return the logits, targets and class names of a test of one task; :class:`FileNotFoundError` without a file."""
     stored = _arrays(run_file(run_dir, FILE))
-    return stored["logits"], stored["target"], [str(name) for name in stored["classes"]]
-
-
-def _named(task: str, **arrays: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    return {f"{key}/{task}" if task else key: array for key, array in arrays.items()}
+    return stored["logits"], stored["target"], list(map(str, stored["classes"]))
 
 
 def _arrays(content: bytes) -> dict[str, NDArray[Any]]:
@@ -159,27 +151,33 @@ def _arrays(content: bytes) -> dict[str, NDArray[Any]]:
 
 
 def _predictions(content: bytes, videos: int | None) -> Predictions:
-    arrays = _arrays(content)
-    video, names = arrays["video"], [key.partition("/")[2] for key in arrays if key.split("/")[0] == "classes"]
+    by_task: dict[str, dict[str, NDArray[Any]]] = {}
+    for key, array in _arrays(content).items():
+        name, _, task = key.partition("/")
+        by_task.setdefault(task, {})[name] = array
+    video, tasks = by_task[""].pop("video"), {}
     if videos not in (None, len(video)):
         raise ValueError(f"of {len(video)} videos, {RUN} of {videos}")
-    if not names:
-        raise ValueError("no predictions in it")
     order = np.argsort(video, kind="stable")  # processes finish in any order
-    return Predictions(video[order], {name: _task(arrays, f"/{name}" if name else "", order) for name in names})
+    for task, arrays in by_task.items():
+        if arrays:
+            tasks[task] = _task(arrays, order)
+    if not tasks:
+        raise ValueError("no predictions in it")
+    return Predictions(video[order], tasks)
 
 
-def _task(arrays: Mapping[str, NDArray[Any]], name: str, order: NDArray[np.intp]) -> TaskPredictions:
+def _task(arrays: Mapping[str, NDArray[Any]], order: NDArray[np.intp]) -> TaskPredictions:
     """Return a task in the order of the videos; refuse arrays that do not fit together."""
-    keys = ("logits",) if f"logits{name}" in arrays else ("predicted", "rank", "confidence")
-    classes, target = [str(label) for label in arrays[f"classes{name}"]], arrays[f"target{name}"]
-    of_videos = [arrays[f"{key}{name}"] for key in keys]
+    classes, of_videos = list(map(str, arrays["classes"])), {}
     within("classes", len(classes), MOST_CLASSES)
-    if any(len(array) != len(order) or not np.isfinite(array).all() for array in (*of_videos, target)):
-        raise ValueError(f"not a finite number for each of {len(order)} videos")
+    for key in arrays.keys() - {"classes"}:
+        if len(arrays[key]) != len(order) or not np.isfinite(arrays[key]).all():
+            raise ValueError(f"{key}: not a finite number for each of {len(order)} videos")
+        of_videos[key] = arrays[key][order]
+    target = of_videos["target"]
     if len(target) and not 0 <= target.min() <= target.max() < len(classes):
-        raise ValueError(f"target{name}: of a class that there is not")
-    if len(keys) == 1:
-        return TaskPredictions.of_logits(of_videos[0][order], target[order], classes)
-    predicted, rank, confidence = (array[order] for array in of_videos)
-    return TaskPredictions(predicted, rank, confidence, target[order], classes)
+        raise ValueError("target: of a class that there is not")
+    if "logits" in of_videos:
+        return TaskPredictions.of_logits(of_videos["logits"], target, classes)
+    return TaskPredictions(**of_videos, classes=classes)

@@ -24,6 +24,7 @@ from lit_video.utils.processes import job_name
 
 CURVES = "curves.csv"
 COLUMNS = ("epoch", "step", "train/loss", "val/loss", "val/clip_top1", "val/clip_top5", "train/clip_top1")
+FOLDER = ("table", "scale", "row", "seed")
 NUMBERS = ("params", "gmacs", "views", "seconds", "test_videos")
 LAST, BEST = "last.ckpt", "best"  # checkpoint of a run, and subfolder for ModelCheckpoint's files
 WAYS = "give a run's last.ckpt or its folder"
@@ -45,11 +46,10 @@ def _checked(path: Path, run: dict[str, Any], anywhere: bool) -> dict[str, Any] 
     if run.get("result") is None:
         return None
     identity, result = run["identity"], run["result"]
-    table, scale, row, seed = ("", "", "", *path.absolute().parts)[-5:-1]
-    for key, value in (("table", table), ("scale", scale), ("row", row), ("seed", seed)):
-        said = f"seed{result[key]}" if key == "seed" else result[key]
-        if said != value and not anywhere:
-            raise ValueError(f"its {key} is {said!r}, its folder says {value!r}")
+    said = (result["table"], result["scale"], result["row"], f"seed{result['seed']}")
+    for key, own, value in zip(FOLDER, said, ("", "", "", *path.absolute().parts)[-5:-1], strict=True):
+        if own != value and not anywhere:
+            raise ValueError(f"its {key} is {own!r}, its folder says {value!r}")
     for name, value in ({key: result[key] for key in NUMBERS} | result["metrics"]).items():
         if not math.isfinite(value):
             raise ValueError(f"{name} is {value}")
@@ -72,19 +72,9 @@ def read_curves(run_dir: Path) -> list[Point]:
     return read_whole(run_dir / CURVES, read, "delete it, the run's results are in other files") or []
 
 
-State = Literal[
-    "queued",
-    "starting",
-    "image model",
-    "preparing data",
-    "training",
-    "testing",
-    "writing",
-    "preempted",
-    "stopped",
-    "failed",
-]
-RUNNING: tuple[State, ...] = ("starting", "image model", "preparing data", "training", "testing", "writing")
+Running = Literal["starting", "image model", "preparing data", "training", "testing", "writing"]
+State = Literal[Running, "queued", "preempted", "stopped", "failed"]
+RUNNING: tuple[State, ...] = get_args(Running)
 
 
 @dataclass(frozen=True)
@@ -140,9 +130,11 @@ def find_checkpoint(text: str) -> Path:
 
 def settings_of(checkpoint: Path) -> Path:
     """Return the path of a checkpoint's ``run.json``, which may not exist."""
-    folders = [parent.parent for parent in checkpoint.parents if parent.name == BEST]  # {val/loss} nests it
-    records = [folder / RUN for folder in (checkpoint.parent, *folders)]
-    return next((record for record in records if record.is_file()), records[0])
+    records = [checkpoint.parent / RUN]
+    for parent in checkpoint.parents:  # {val/loss} nests it
+        if parent.name == BEST:
+            records.append(parent.parent / RUN)
+    return next(filter(Path.is_file, records), records[0])
 
 
 def tested(folder: Path) -> Path:

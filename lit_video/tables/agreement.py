@@ -1,5 +1,6 @@
 """The order of a table's rows in our runs: agreement with the paper, paired differences."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -8,23 +9,23 @@ from typing import Any
 import numpy as np
 
 from lit_video.runs.predictions import Predictions, read_predictions
-from lit_video.tables.statistics import Hits, Verdict, kendall_tau, paired_difference
-from lit_video.tables.table import Table
+from lit_video.tables.statistics import Hits, Interval, Verdict, difference_of, kendall_tau
+from lit_video.tables.table import Table, column
 
+Numbers = Mapping[str, float]  # accuracy by row
+Results = Sequence[Mapping[str, Any]]  # of a row, by seed
 VERDICTS: dict[int, Verdict] = {1: "supported", -1: "contradicted", 0: "undecided"}  # by an interval's sign
 
 
-def row_predictions(
-    table: Table, runs: Path, measured: Mapping[str, Sequence[Mapping[str, Any]]]
-) -> dict[str, list[Predictions]]:
+def row_predictions(table: Table, runs: Path, results: Mapping[str, Results]) -> dict[str, list[Predictions]]:
     """Return predictions by row and seed, for rows that kept all and were tested on the first such row's videos."""
     by_row: dict[str, list[Predictions]] = {}
     first: Predictions | None = None
     for row in table.rows:
-        results = measured[row.name]
-        seeds = [read_predictions(table.run_dir(runs, row, one["seed"]), one["test_videos"]) for one in results]
-        kept = [predictions for predictions in seeds if predictions]
-        if kept and len(kept) == len(results):
+        of_seeds = results[row.name]
+        folders = [table.run_dir(runs, row, result["seed"]) for result in of_seeds]
+        kept = list(filter(None, map(read_predictions, folders, column(of_seeds, "test_videos"))))
+        if kept and len(kept) == len(of_seeds):
             first = first or kept[0]
             if all(_same_test(one, first) for one in kept):
                 by_row[row.name] = kept
@@ -44,43 +45,35 @@ def _same_test(one: Predictions, other: Predictions) -> bool:
     return same and all(np.array_equal(task.target, other.tasks[name].target) for name, task in one.tasks.items())
 
 
-def row_pairs(
-    paper: Mapping[str, float], ours: Mapping[str, float], hits: Mapping[str, Hits], unordered: bool = True
-) -> list[dict[str, Any]]:
+def row_pairs(paper: Numbers, ours: Numbers, hits: Mapping[str, Hits]) -> list[dict[str, Any]]:
     """Return pairs of rows that were run, as plain data; first the row with the paper's (else our) higher number.
 
     Each has our paired ``difference`` with its interval (``None`` if one has no predictions) and the ``paper``'s. The
-    paper's order is supported or contradicted where the interval excludes zero, else undecided. ``ours`` are means of
-    the rows that were run. With ``unordered``, pairs without an order in the paper are compared too.
+    paper's order is supported or contradicted where the interval excludes zero, else undecided.
     """
     pairs = []
     for one, other in combinations(ours, 2):
         both = one in paper and other in paper
         ordered = both and paper[one] != paper[other]
-        measured = hits.get(one) and hits.get(other)
-        if not ordered and not (unordered and measured):
-            continue
         order = paper if ordered else ours
-        first, second = (one, other) if order[one] >= order[other] else (other, one)
-        found = paired_difference(hits[first], hits[second]) if measured else None
-        numbers = (found.value, found.low, found.high) if found else (None, None, None)
-        pair = {"first": first, "second": second, "paper": paper[first] - paper[second] if both else None}
-        pair["verdict"] = VERDICTS[found.sign if found else 0] if ordered else None
-        pairs.append(pair | dict(zip(("difference", "low", "high"), numbers, strict=True)))
+        first, second = sorted((one, other), key=order.__getitem__, reverse=True)
+        found = difference_of(hits, first, second)
+        pair = {"first": first, "second": second, **dict.fromkeys(("paper", "verdict", "difference", "low", "high"))}
+        if both:
+            pair["paper"] = paper[first] - paper[second]
+        if ordered:
+            pair["verdict"] = VERDICTS[found.sign if found else 0]
+        if found:
+            pair |= {"difference": found.value, "low": found.low, "high": found.high}
+        pairs.append(pair)
     return pairs
 
 
-def agreement_summary(
-    paper: Mapping[str, float], ours: Mapping[str, float], pairs: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
-    """Return how far our runs agree with a paper on the order of rows, as plain data.
-
-    ``tau`` is Kendall's over the ``rows`` that were run; ``orderings`` are the :func:`row_pairs` with an order in the
-    paper; their verdicts are counted.
-    """
+def agreement_summary(paper: Numbers, ours: Numbers, pairs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return Kendall's tau of the ``rows`` that were run, and the pairs with an order in the paper, counted."""
     rows = [row for row in paper if row in ours]
     orderings = [pair for pair in pairs if pair["verdict"]]
-    counts = {str(verdict): [each["verdict"] for each in orderings].count(verdict) for verdict in VERDICTS.values()}
+    counts: dict[str, int] = dict.fromkeys(VERDICTS.values(), 0) | Counter(column(orderings, "verdict"))
     tau = kendall_tau([paper[row] for row in rows], [ours[row] for row in rows])
     return {"tau": tau, "rows": len(rows), **counts, "orderings": orderings}
 
@@ -90,7 +83,7 @@ def sentences(data: Mapping[str, Any]) -> list[str]:
     result = data["agreement"]
     if not result["orderings"]:
         return []
-    labels = {row["name"]: row["label"] for row in data["rows"]}
+    labels = labels_of(data)
     tau = "undefined" if result["tau"] is None else f"{result['tau']:+.2f}"
     models = "our models of one seed" if _one_seed(data) else "our runs"
     lines = [
@@ -99,10 +92,18 @@ def sentences(data: Mapping[str, Any]) -> list[str]:
         f"{result['undecided']} undecided, by {certainty(data)}."
     ]
     for verdict in ("contradicted", "undecided"):
-        some = [o for o in result["orderings"] if o["verdict"] == verdict]
-        if some:
-            lines.append(f"{verdict}: " + "; ".join(_ordering(o, labels) for o in some))
+        texts = []
+        for pair in result["orderings"]:
+            if pair["verdict"] == verdict:
+                texts.append(f"{labels[pair['first']]} > {labels[pair['second']]} ({interval_text(pair)})")
+        if texts:
+            lines.append(f"{verdict}: {'; '.join(texts)}")
     return lines
+
+
+def labels_of(data: Mapping[str, Any]) -> dict[str, str]:
+    """Return the label of each row by its name."""
+    return {row["name"]: row["label"] for row in data["rows"]}
 
 
 def certainty(data: Mapping[str, Any]) -> str:
@@ -113,16 +114,11 @@ def certainty(data: Mapping[str, Any]) -> str:
 
 
 def _one_seed(data: Mapping[str, Any]) -> bool:
-    return any(len(row["seeds"]) == 1 for row in data["rows"])
-
-
-def _ordering(ordering: Mapping[str, Any], labels: Mapping[str, str]) -> str:
-    names = f"{labels[ordering['first']]} > {labels[ordering['second']]}"
-    if ordering["difference"] is None:
-        return f"{names} (not comparable: no predictions kept, or of other videos)"
-    return f"{names} ({interval_text(ordering)})"
+    return 1 in map(len, column(data["rows"], "seeds"))
 
 
 def interval_text(pair: Mapping[str, Any]) -> str:
     """Return a difference in points with its interval, such as ``+1.2 [-0.3, +2.7]``."""
-    return f"{pair['difference']:+.1f} [{pair['low']:+.1f}, {pair['high']:+.1f}]"
+    if pair["difference"] is None:
+        return "not comparable: no predictions kept, or of other videos"
+    return str(Interval(pair["difference"], pair["low"], pair["high"]))

@@ -31,31 +31,30 @@ def read_table(configs: Sequence[str | Path], recipe: str | None = None) -> Tabl
 
     Args:
         configs: the files, or names of this package's, in the order of their flags.
-        recipe: name in the overlays' ``recipes``, such as ``paper`` or ``released``; ``None`` for the first. Rows of
-            another family without this recipe take that family's first.
+        recipe: name in the overlays' ``recipes``; ``None``, and rows of a family without it: the family's first.
 
     Raises:
         UserError: a file, its name, or its ``table`` or ``recipes`` section is wrong, or there is no such recipe.
     """
-    files = [find_config(config) for config in configs]
+    files = list(map(find_config, configs))
     contents = {path: read_yaml(path) for path in files}
-    path = next((path for path, content in contents.items() if "table" in content), files[0])
-    section = contents[path].get("table", {})
-    if not isinstance(section, dict):
-        raise UserError(f"{path}: table: expected keys and values")
+    path = next((path for path in files if "table" in contents[path]), files[0])
+    section = _mapping(path, "table", contents[path].get("table", {}))
     _refuse_unknown(path, "table", section, TABLE_KEYS)
     own = str(section.get("scale", "default"))
-    overlay_paths = files[files.index(path) + 1 :]
-    overlays = [overlay.stem for overlay in overlay_paths]
     check_folder_name(path, "table.scale: ", own)
-    for file in (path, *overlay_paths):
+    overlays = files[files.index(path) + 1 :]
+    for file in (path, *overlays):
         check_folder_name(file, "the file's name ", file.stem)
-    reader = _Reader(path, section, overlays or [own], _recipes(contents), recipe)
-    named = "+".join(overlays) or own
+    scales = [overlay.stem for overlay in overlays] or [own]
+    reader = _Reader(path, section, scales, _recipes(contents), recipe)
+    scale = "+".join(scales)
+    if reader.other_recipe:
+        scale += f"-{recipe}"
     return Table(
         name=path.stem,
         path=path,
-        scale=f"{named}-{recipe}" if reader.other_recipe else named,
+        scale=scale,
         title=str(section.get("title", path.stem)),
         source=str(section.get("source", "")),
         data_set=reader.data_set,
@@ -66,15 +65,11 @@ def read_table(configs: Sequence[str | Path], recipe: str | None = None) -> Tabl
 
 
 def table_at(path: Path, scale: str) -> Table:
-    """Read a table as it was run at a scale, from the name of the scale's folder.
-
-    Overlays in ``scale/`` beside the table decide which data set's numbers of the paper are shown; a scale without
-    overlays keeps its name.
-    """
+    """Read a table as it was run at a scale, from the scale's name and the overlays in ``scale/`` beside the table."""
     base, _, recipe = scale.rpartition("-")
     for named, chosen in ((scale, None), (base, recipe)):
         overlays = [path.parent / "scale" / f"{part}.yaml" for part in named.split("+")]
-        if all(overlay.is_file() for overlay in overlays):
+        if all(map(Path.is_file, overlays)):
             return replace(read_table([path, *overlays], chosen), scale=scale)
     return replace(read_table([path]), scale=scale)
 
@@ -116,27 +111,31 @@ class _Reader:
     @property
     def data_set(self) -> str:
         """Data set of the paper's numbers: the first scale that the table names as one, else its first data set."""
-        papers = [row.get("paper", {}) for row in self.section.get("rows", {}).values() if row]
-        of_table = [str(self.section["data_set"])] if "data_set" in self.section else []
-        named = [*of_table, *(key for paper in papers for key, value in paper.items() if isinstance(value, dict))]
+        named = list(filter(None, [str(self.section.get("data_set", ""))]))
+        for row in filter(None, self.section.get("rows", {}).values()):
+            named += _data_sets(row.get("paper", {}))
         return self._shown(named)
 
     def _shown(self, named: Sequence[str]) -> str:
-        return next((scale for scale in self.scales if scale in named), next(iter(named), ""))
+        """Return the first scale with the name of one of these data sets, else the first data set."""
+        for name in (*self.scales, *named):
+            if name in named:
+                return name
+        return ""
 
     def rows(self, key: str, allowed: set[str], default: dict[str, Any]) -> list[Row]:
         named = _mapping(self.path, f"table.{key}", self.section.get(key, default))
-        for name in named if allowed is ROW_KEYS else ():
-            check_folder_name(self.path, f"table.{key}.", str(name))
-        return [self._row(f"table.{key}.{name}", str(name), content, allowed) for name, content in named.items()]
+        return [self._row(f"table.{key}.", str(name), content, allowed) for name, content in named.items()]
 
-    def _row(self, where: str, name: str, content: Any, allowed: set[str]) -> Row:
+    def _row(self, section: str, name: str, content: Any, allowed: set[str]) -> Row:
+        where, settings = section + name, {}
         content = _mapping(self.path, where, content or {})
         _refuse_unknown(self.path, where, content, allowed)
-        family = str(content.get("family", self.section.get("family", "")))
-        settings = self._recipe(where, family) if allowed is ROW_KEYS else {}
+        if allowed is ROW_KEYS:
+            check_folder_name(self.path, section, name)
+            settings = self._recipe(where, str(content.get("family", self.section.get("family", ""))))
         settings |= self._set("table", self.section) | self._set(where, content)
-        paper = self._paper(where, _mapping(self.path, f"{where}.paper", content.get("paper", {})))
+        paper = self._paper(f"{where}.paper", content.get("paper", {}))
         printed = _mapping(self.path, f"{where}.published", content.get("published", {}))
         return Row(name, str(content.get("label", name)), settings, paper, printed)
 
@@ -152,10 +151,8 @@ class _Reader:
         settings: dict[str, Any] = {}
         for path, recipes in self.recipes.items():
             if family not in recipes:
-                families = ", ".join(recipes)
-                raise UserError(
-                    f"{path}: recipes: none for {self.path}: {where} (family {family!r}); families: {families}"
-                )
+                row = f"{self.path}: {where} (family {family!r})"
+                raise UserError(f"{path}: recipes: none for {row}; families: {', '.join(recipes)}")
             names = recipes[family]
             chosen = self.recipe or next(iter(names))
             if chosen not in names and family != self.section.get("family"):
@@ -169,19 +166,24 @@ class _Reader:
 
     def _paper(self, where: str, paper: Mapping[str, Any]) -> dict[str, float]:
         """Return numbers by metric; for other data sets than the scale's (else the first) as ``K400 top1``."""
+        numbers: dict[str, float] = {}
+        data_sets = _data_sets(_mapping(self.path, where, paper))
         for key, value in paper.items():
-            for inner, number in value.items() if isinstance(value, dict) else [(None, value)]:
-                name = ".".join(filter(None, (f"{where}.paper", key, inner)))
-                if not isinstance(number, int | float):
-                    raise UserError(f"{self.path}: {name}: expected a number, got {number!r}")
-        data_sets = {key: value for key, value in paper.items() if isinstance(value, dict)}
-        numbers = {key: value for key, value in paper.items() if key not in data_sets}
-        shown = self._shown(list(data_sets))
-        for data_set, values in data_sets.items():
-            short = {metric.rpartition("/")[2].removeprefix("video_"): number for metric, number in values.items()}
-            others = {f"{data_set.upper()} {metric}": number for metric, number in short.items()}
-            numbers |= values if data_set == shown else others
+            values, part = {key: value}, where
+            if key in data_sets:
+                values, part = value, f"{where}.{key}"
+            for metric, printed in values.items():
+                if not isinstance(printed, int | float):
+                    raise UserError(f"{self.path}: {part}.{metric}: expected a number, got {printed!r}")
+                if key in data_sets and key != self._shown(data_sets):
+                    metric = f"{key.upper()} {metric.rpartition('/')[2].removeprefix('video_')}"
+                numbers[metric] = printed
         return numbers
+
+
+def _data_sets(paper: Mapping[str, Any]) -> list[str]:
+    """Return the data sets in a row's numbers of the paper."""
+    return [key for key, value in paper.items() if isinstance(value, dict)]
 
 
 def _settings(path: Path, where: str, value: Any) -> dict[str, Any]:
@@ -231,9 +233,9 @@ def read_origin(scale_dir: Path) -> Table | None:
     """Read a scale's table from its recorded files, as they are now; ``None`` if any is gone."""
     try:
         content = read_yaml(scale_dir / ORIGIN)
-        configs = [Path(path) for path in content["configs"]]
+        configs = list(map(Path, content["configs"]))
     except (UserError, KeyError, TypeError):  # not there, or damaged
         return None
-    if not configs or not all(path.is_file() for path in configs):
+    if not configs or not all(map(Path.is_file, configs)):
         return None
     return replace(read_table(configs, content.get("recipe")), scale=scale_dir.name)

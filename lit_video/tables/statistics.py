@@ -1,7 +1,7 @@
 """Confidence intervals over test videos and seeds, rank agreement with a paper, calibration."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 CONFIDENCE = 0.95
-
-Hits = Sequence[NDArray[np.bool_]]
+Hits = Sequence[NDArray[np.bool_]]  # by seed: whether each test video is right
 Verdict = Literal["supported", "contradicted", "undecided"]
 
 
@@ -23,6 +22,9 @@ class Interval:
     high: float
     error: float = 0.0
     freedom: float = math.inf
+
+    def __str__(self) -> str:
+        return f"{self.value:+.1f} [{self.low:+.1f}, {self.high:+.1f}]"
 
     def above(self, bound: float) -> float:
         """Return a one-sided p-value, small where the true value is above a bound (Student's t)."""
@@ -48,21 +50,29 @@ def paired_difference(first: Hits, second: Hits) -> Interval:
     Welch's interval: the squared error sums the variance of the differences over videos and each row's variance over
     seeds, each divided by its sample size, with Welch-Satterthwaite degrees of freedom (Welch, 1947). A variance over
     both videos and seeds is counted twice, so fewer than 5 % of intervals miss (``tests/tables/test_statistics.py``).
-    With one seed the interval covers these two trained models only. Hits are, for each seed of a row, whether each test
-    video is right, ``(videos,)``, in the same order for both rows.
+    With one seed the interval covers these two trained models only.
     """
     from scipy.special import stdtrit
 
     a, b = np.array(first, np.float64), np.array(second, np.float64)
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
         raise ValueError(f"tested on {a.shape[-1]} and on {b.shape[-1]} videos, which cannot be paired")
-    samples = [a.mean(0) - b.mean(0), a.mean(1), b.mean(1)]
-    parts = [(each.var(ddof=1) / len(each), len(each) - 1) for each in samples if len(each) > 1]
-    variance = float(sum(part for part, _ in parts))
-    freedom = variance**2 / sum(part**2 / free for part, free in parts) if variance else math.inf
-    value, error = 100 * float(a.mean() - b.mean()), 100 * math.sqrt(variance)
-    half = error * float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) if error else 0.0
+    value, variance, spread = 100 * float(a.mean() - b.mean()), 0.0, 0.0
+    for sample in (a.mean(0) - b.mean(0), a.mean(1), b.mean(1)):
+        if len(sample) > 1:
+            part = float(sample.var(ddof=1)) / len(sample)
+            variance += part
+            spread += part**2 / (len(sample) - 1)
+    if not variance:
+        return Interval(value, value, value)
+    error, freedom = 100 * math.sqrt(variance), variance**2 / spread
+    half = error * float(stdtrit(freedom, (1 + CONFIDENCE) / 2))
     return Interval(value, value - half, value + half, error, freedom)
+
+
+def difference_of(hits: Mapping[str, Hits], first: str, second: str) -> Interval | None:
+    """Return the paired difference of two rows; ``None`` if the hits of one are unknown."""
+    return paired_difference(hits[first], hits[second]) if first in hits and second in hits else None
 
 
 def share_interval(right: int, videos: int) -> tuple[float, float]:
@@ -93,10 +103,9 @@ def kendall_tau(paper: Sequence[float], ours: Sequence[float]) -> float | None:
 
 
 def calibration_error(confidence: NDArray[np.floating], hits: NDArray[np.bool_], bins: int = 15) -> float:
-    """Return the expected calibration error in percent: the distance of accuracy from confidence, mean over videos.
+    """Return the expected calibration error in percent (Guo et al., arXiv:1706.04599).
 
-    Videos ``(videos,)`` are binned by ``confidence``, the predicted class's probability, into ``bins`` of equal width;
-    ``hits`` is True where the prediction is right (Guo et al., arXiv:1706.04599).
+    Videos are binned by ``confidence``, the predicted class's probability; ``hits``: whether the prediction is right.
     """
     confidence = confidence.astype(np.float64)
     index = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -10,7 +12,7 @@ from lit_video.runs.predictions import Predictions
 from lit_video.tables.agreement import agreement_summary, comparable, row_pairs, row_predictions
 from lit_video.tables.results import measured_rows
 from lit_video.tables.statistics import Hits
-from lit_video.tables.table import Row, Table
+from lit_video.tables.table import Row, Table, column
 
 FACTS = ("params", "gmacs", "views", "reach", "sees_order", "blind_ceiling", "test_videos")  # from a row's first seed
 
@@ -24,6 +26,43 @@ class TableRuns:
     predictions: Mapping[str, Sequence[Predictions]]  # rows that kept all of them, for the same videos
     hits: dict[str, Hits]  # see agreement.comparable
 
+    @property
+    def blind(self) -> set[str]:
+        """Rows that ignore the order of frames, on a data set that caps the accuracy of such rows."""
+        names = set()
+        for result in self.finished:
+            if result.get("sees_order") is False and result.get("blind_ceiling") is not None:
+                names.add(result["row"])
+        return names
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """Summary as plain data, see :func:`summary`."""
+        table, rows, ours = self.table, [], {}
+        for row in table.rows:
+            rows.append(row_summary(row, self.results[row.name]))
+            value = number(rows[-1], table.metric)
+            if value is not None:
+                ours[row.name] = value
+        pairs = row_pairs(table.papers, ours, self.hits)
+        return {
+            "table": table.name,
+            "scale": table.scale,
+            "title": table.title,
+            "source": table.source,
+            "on_papers_data": table.on_papers_data,
+            "metric": table.metric,
+            "rows": rows,
+            "reported": [row_summary(row, []) for row in table.reported],
+            "agreement": agreement_summary(table.papers, ours, pairs),
+            "pairs": [pair for pair in pairs if pair["difference"] is not None],
+        }
+
+    @property
+    def finished(self) -> list[dict[str, Any]]:
+        """Results of all rows and seeds."""
+        return list(chain.from_iterable(self.results.values()))
+
 
 def read_runs(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> TableRuns:
     """Read the results and predictions of a table, of some seeds or all."""
@@ -32,10 +71,10 @@ def read_runs(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> T
     return TableRuns(table, results, predictions, comparable(predictions, table.metric))
 
 
-def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None, pairs: bool = True) -> dict[str, Any]:
+def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dict[str, Any]:
     """Read a table's runs and summarise them as plain data: the paper's numbers beside ours.
 
-    ``runs`` is a folder of runs or of packs; ``seeds``: ``None`` for all; ``pairs`` compares all rows, 20 ms a pair.
+    ``runs`` is a folder of runs or of packs; ``seeds``: ``None`` for all.
 
     Returns:
         ``table``, ``scale``, ``title``, ``source``, ``metric``; ``rows`` (``name``, ``label``, ``params``, ``gmacs`` of
@@ -45,55 +84,40 @@ def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None, pairs:
     Raises:
         UserError: a run is damaged, or belongs to another table, row or seed than its folder says.
     """
-    return summarise(read_runs(table, runs, seeds), pairs)
-
-
-def summarise(read: TableRuns, pairs: bool = True) -> dict[str, Any]:
-    """Return a table as plain data: the paper's numbers beside ours; ``pairs`` compares all rows, 20 ms each pair."""
-    table = read.table
-    rows = [row_summary(row, read.results[row.name]) for row in table.rows]
-    papers = {row.name: row.paper[table.metric] for row in table.rows if table.metric in row.paper}
-    means = {row["name"]: row["metrics"].get(table.metric, {}).get("ours") for row in rows}
-    ours = {name: value for name, value in means.items() if value is not None}
-    compared = row_pairs(papers, ours, read.hits, pairs)
-    return {
-        "table": table.name,
-        "scale": table.scale,
-        "title": table.title,
-        "source": table.source,
-        "on_papers_data": table.on_papers_data,
-        "metric": table.metric,
-        "rows": rows,
-        "reported": [row_summary(row, []) for row in table.reported],
-        "agreement": agreement_summary(papers, ours, compared),
-        "pairs": [pair for pair in compared if pair["difference"] is not None] if pairs else [],
-    }
+    return read_runs(table, runs, seeds).data
 
 
 def row_summary(row: Row, of_seeds: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return a row as plain data, from the results of its seeds."""
-    metrics = sorted({key for result in of_seeds for key in result["metrics"]} | row.paper.keys())
-    ours = {key: [result["metrics"][key] for result in of_seeds if key in result["metrics"]] for key in metrics}
-    first = of_seeds[0] if of_seeds else {}
-    known = max((result.get("test_seen", 0) for result in of_seeds), default=0)
+    label, known, first = row.label, 0, next(iter(of_seeds), {})
+    ours: dict[str, list[float]] = {}
+    for result in of_seeds:
+        known = max(known, result.get("test_seen", 0))
+        for key, value in result["metrics"].items():
+            ours.setdefault(key, []).append(value)
+    if known:
+        label += f" ({known} of {first['test_videos']} test videos trained on)"
+    metrics = sorted(ours.keys() | row.paper.keys())
     return {
         "name": row.name,
-        "label": f"{row.label} ({known} of {first['test_videos']} test videos trained on)" if known else row.label,
+        "label": label,
         **{key: first.get(key) for key in FACTS},
-        "seconds": mean(result["seconds"] for result in of_seeds) if of_seeds else None,
-        "seeds": [result["seed"] for result in of_seeds],
-        "commits": sorted({result["commit"] for result in of_seeds}),
-        "metrics": {key: _compared(row.paper.get(key), ours[key]) for key in metrics},
+        "seconds": mean(column(of_seeds, "seconds")) if of_seeds else None,
+        "seeds": column(of_seeds, "seed"),
+        "commits": sorted(set(column(of_seeds, "commit"))),
+        "metrics": {key: _compared(row.paper.get(key), ours.get(key, [])) for key in metrics},
     }
 
 
 def _compared(paper: float | None, ours: list[float]) -> dict[str, float | None]:
-    return {
-        "paper": paper,
-        "ours": mean(ours) if ours else None,
-        "std": stdev(ours) if len(ours) > 1 else None,
-        "lowest": min(ours, default=None),
-    }
+    deviation = stdev(ours) if len(ours) > 1 else None
+    return {"paper": paper, "ours": mean(ours) if ours else None, "std": deviation, "lowest": min(ours, default=None)}
+
+
+def number(row: Mapping[str, Any], metric: str, which: str = "ours") -> float | None:
+    """Return our number of a metric in a :func:`row_summary`, or the paper's; ``None`` if there is none."""
+    found: float | None = row["metrics"].get(metric, {}).get(which)
+    return found
 
 
 def papers_own(key: str) -> bool:

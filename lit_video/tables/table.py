@@ -1,21 +1,22 @@
 """A table of a paper: its rows, and the folders of their runs."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
+from lit_video.runs.identity import short_key
 from lit_video.utils.text import did_you_mean
 
 METRIC = "test/video_top1"
 OF_RUN = "run:"  # prefix of TABLE/SCALE/ROW: start from the weights of its run with the same seed
 
 
-def short_key(key: str) -> str:
-    """Return a resolved setting's key in the form of tables and flags: ``model.window``, ``model``."""
-    return key.replace(".init_args", "").removesuffix(".class_path")
+def column(rows: Iterable[Mapping[str, Any]], key: str) -> list[Any]:
+    """Return the value of each row under a key."""
+    return [row[key] for row in rows]
 
 
 def data_sets(scale: str) -> set[str]:
@@ -46,10 +47,12 @@ class Row:
 
     def differs(self, other: "Row", key: str) -> bool:
         """Return whether two rows differ in a resolved setting, or in one that contains it."""
-        parts = short_key(key).split(".")
-        # the key and its prefixes of two parts or more
-        wholes = [".".join(parts[:n]) for n in range(min(2, len(parts)), len(parts) + 1)]
-        return any(self.settings.get(each) != other.settings.get(each) for each in wholes)
+        whole = short_key(key)
+        while self.settings.get(whole) == other.settings.get(whole):
+            whole = whole.rpartition(".")[0]
+            if "." not in whole:  # a prefix of one part is no setting
+                return False
+        return True
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,11 @@ class Table:
         return ""
 
     @property
+    def papers(self) -> dict[str, float]:
+        """The paper's numbers of the compared metric, by row."""
+        return {row.name: row.paper[self.metric] for row in self.rows if self.metric in row.paper}
+
+    @property
     def on_papers_data(self) -> bool:
         """True if values can be compared with the paper's, not only the order of the rows."""
         return bool(self.data_set) and self.data_set in data_sets(self.scale)
@@ -87,8 +95,7 @@ class Table:
             return self.rows[names.index(name_or_index)]
         if name_or_index.isdigit() and int(name_or_index) < len(names):
             return self.rows[int(name_or_index)]
-        last = len(names) - 1
-        near = did_you_mean(name_or_index, names)
+        near, last = did_you_mean(name_or_index, names), len(names) - 1
         raise UserError(f"{self.path}: no row {name_or_index!r}{near}; rows: {', '.join(names)} (or 0 to {last})")
 
     def run_dir(self, runs: Path, row: Row, seed: int) -> Path:

@@ -8,7 +8,8 @@ import pytest
 
 from lit_video.errors import UserError
 from lit_video.reports.verdicts import across, judged, tally, verdict_lines, verdict_list
-from lit_video.tables.claims import Measured, judge, read_claims
+from lit_video.tables.claims import judge, read_claims
+from lit_video.tables.summary import TableRuns
 from tests.fake_runs import EXPERIMENTS
 
 CLAIMS = read_claims(EXPERIMENTS)
@@ -32,7 +33,13 @@ table:
 def runs(blind=(), **rows):
     """Runs of rows with such accuracies, or hits."""
     made = {name: hits(value) if isinstance(value, float) else value for name, value in rows.items()}
-    return Measured(made, frozenset(blind))
+    results = {name: [{"row": name, "sees_order": False, "blind_ceiling": 50.0}] for name in blind}
+    return TableRuns(None, results, {}, made)
+
+
+def judged_at(claims, by_scale):
+    """Judge claims about one table by its runs at some scales."""
+    return judged(claims, [replace(rows, table=replace(claims[0].table, scale=s)) for s, rows in by_scale.items()])
 
 
 def hits(*accuracies, videos=1000, seeds=3):
@@ -115,7 +122,7 @@ def test_a_claim_that_the_paper_does_not_make_is_refused(claims, text, message):
 def test_a_figure_without_printed_numbers_has_claims_that_say_so(claims, tmp_path):
     (tmp_path / "t.yaml").write_text(re.sub(r"{paper: .*}", "{}", TABLE))
     given = claims("{claim: B beats a., table: t, better: [[b, a]]}")
-    line = verdict_lines(judged(given, {"t": {"own": runs(a=0.5, b=0.7)}})).splitlines()[-1]
+    line = verdict_lines(judged_at(given, {"own": runs(a=0.5, b=0.7)})).splitlines()[-1]
     assert "| t: b - a | figure, no numbers printed | own: +20.0 [" in line and line.endswith("| supported |")
 
 
@@ -151,7 +158,7 @@ def test_the_tables_own_scale_decides_and_follow_ups_are_counted_apart(claims):
     (claim,) = claims("{claim: A beats b., table: t, better: [[a, b]]}")
     claim = replace(claim, follow_ups={"gpu": "it was late"})
     better, worse = runs(a=0.7, b=0.5), runs(a=0.5, b=0.7)
-    found = judged([claim], {"t": {"gpu": worse, "own": better}})
+    found = judged_at([claim], {"gpu": worse, "own": better})
     assert tally(found) == f"{OPENING}: supported 1."
     assert verdict_list(found, "page.md").splitlines()[-1] == LINE
     first, second = verdict_lines(found).splitlines()[-2:]
@@ -159,10 +166,10 @@ def test_the_tables_own_scale_decides_and_follow_ups_are_counted_apart(claims):
     assert first.endswith("| supported |")
     assert second.startswith("| follow-up: it was late | t: a - b |")
     assert second.endswith("| contradicted |")
-    part = judged([claim], {"t": {"other": runs(a=0.7), "own": better}})
+    part = judged_at([claim], {"other": runs(a=0.7), "own": better})
     assert tally(part) == f"{OPENING}: supported 1."
-    assert [len(of_claim) for of_claim in part] == [1], "not all of its rows were run there"
-    assert tally(judged([claim], {"t": {"other": runs(a=0.7)}})) == f"{OPENING}: not run 1."
+    assert [one.follow_ups for one in part] == [[]], "not all of its rows were run there"
+    assert tally(judged_at([claim], {"other": runs(a=0.7)})) == f"{OPENING}: not run 1."
 
 
 BETTER, AS_GOOD = "better: [[a, b], [a, c]]", "as_good: [[a, c]], margin: 1.0"
@@ -188,9 +195,9 @@ DIFFER = "; own and real differ: no explanation yet"
 )
 def test_data_sets_answer_alike_or_differ(claims, claim, by_scale, expected):
     given = claims(f"{{claim: x, table: t, {claim}}}")
-    found = judged(given, {"t": {scale: runs(a=a, b=b, c=c) for scale, (a, b, c) in by_scale.items()}})
+    found = judged_at(given, {scale: runs(a=a, b=b, c=c) for scale, (a, b, c) in by_scale.items()})
     assert across(found[0]) == expected
-    assert f"{found[0][0].power}{expected} |" in verdict_list(found, "page.md")
+    assert f"{found[0].power}{expected} |" in verdict_list(found, "page.md")
 
 
 def test_a_claim_may_be_untestable_at_some_scales_alone(claims):
@@ -198,7 +205,7 @@ def test_a_claim_may_be_untestable_at_some_scales_alone(claims):
     rows = runs(a=0.7, b=0.5)
     found = {scale: judge(claim, rows, scale)[0] for scale in ("own", "own_longer", "gpu")}
     assert list(found.values()) == ["not testable here", "not testable here", "supported"]
-    assert "| not testable here: too small |" in verdict_lines(judged([claim], {"t": {"own": rows}}))
+    assert "| not testable here: too small |" in verdict_lines(judged_at([claim], {"own": rows}))
 
 
 def test_a_claim_is_judged_by_runs_on_its_own_data_set_or_else_on_ours():
@@ -207,7 +214,7 @@ def test_a_claim_is_judged_by_runs_on_its_own_data_set_or_else_on_ours():
     rows = runs(space=0.7, divided=0.7, joint=0.7)
 
     def of(claim, *scales):
-        lines = verdict_lines(judged([claim], {"timesformer_schemes": dict.fromkeys(scales, rows)})).splitlines()
+        lines = verdict_lines(judged_at([claim], dict.fromkeys(scales, rows))).splitlines()
         (first,) = [i for i, line in enumerate(lines) if claim.text in line]
         return [line.split(" | ")[-1].partition(":")[0].strip("| ") for line in lines[first:]]
 

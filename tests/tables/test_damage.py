@@ -36,7 +36,7 @@ def rewrite(path, **changes):
 RESULTS = {
     "truncated": (lambda path: path.write_bytes(path.read_bytes()[:90]), "damaged"),
     "deep": (lambda path: path.write_text("[" * 100_000), "recursion"),
-    "missing": (lambda path: change_result(path.parent, views=None), "no 'views'"),
+    "missing": (lambda path: change_result(path.parent, views=None), "'views'"),
     "NaN metric": (key("metrics", '{"test/video_top1": NaN}'), "test/video_top1 is nan"),
     "NaN cost": (key("gmacs", "NaN"), "gmacs is nan"),
     "another row's": (copied_from("second/seed0"), "its row is 'second', its folder says 'first'"),
@@ -51,7 +51,7 @@ PREDICTIONS = {
     "objects": (lambda path: rewrite(path, classes=np.array([[], {}], object)), "Object arrays"),
     "other videos": (lambda path: rewrite(path, video=np.arange(9)), "of 9 videos, run.json of 100"),
     "other targets": (lambda path: rewrite(path, target=np.arange(9)), "not a finite number for each of 100 videos"),
-    "no classes": (lambda path: rewrite(path, classes=None), "no predictions"),
+    "no classes": (lambda path: rewrite(path, classes=None), "'classes'"),
     "no class of a target": (lambda path: rewrite(path, target=np.full(100, 2)), "target: of a class that there is n"),
     "NaN": (lambda path: rewrite(path, logits=np.full((100, 2), np.nan)), "not a finite number for each"),
 }

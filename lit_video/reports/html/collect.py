@@ -4,36 +4,32 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.runs.files import RUN, run_folders, seed_of
 from lit_video.runs.predictions import read_mistakes
 from lit_video.runs.results import Point, read_curves
 from lit_video.tables.reading import read_origin, table_at
-from lit_video.tables.summary import TableRuns, read_runs, summarise
-from lit_video.tables.table import Table
+from lit_video.tables.summary import TableRuns, read_runs
 from lit_video.utils.parallel import with_progress
 
 
 @dataclass(frozen=True)
-class Section:
-    """A table at a scale."""
+class Section(TableRuns):
+    """A table's runs at a scale, with the contents of their files."""
 
-    read: TableRuns
-    data: dict[str, Any]  # summary, see summary.summarise
     curves: Mapping[str, Sequence[Sequence[Point]]]  # by row, then by seed
     mistakes: Mapping[str, tuple[list[dict[str, str]], bytes]]  # by row: first seed's most confident, with thumbnails
 
     @property
-    def table(self) -> Table:
-        """Table at the scale of the runs."""
-        return self.read.table
-
-    @property
     def labels(self) -> dict[str, str]:
         """Labels of the rows that were run, by name."""
-        return {row.name: row.label for row in self.table.rows if self.read.results[row.name]}
+        return {row.name: row.label for row in self.table.rows if self.results[row.name]}
+
+    @property
+    def folds(self) -> set[str]:
+        """Rows that are cross-validation folds of another row."""
+        return set().union(*(result.get("folds", ()) for result in self.finished))
 
 
 def collect(places: Sequence[Path], experiments: Path, damaged: list[UserError] | None = None) -> list[Section]:
@@ -70,22 +66,17 @@ def _run_folders(place: Path, damaged: list[UserError] | None) -> list[Path]:
 
 
 def _section(scale_dir: Path, experiments: Path) -> Section:
-    runs, table = scale_dir.parents[1], _table(scale_dir, experiments)
+    runs, name, table = scale_dir.parents[1], scale_dir.parent.name, read_origin(scale_dir)
+    if table is None:
+        path = experiments / f"{name}.yaml"
+        if not path.is_file():
+            raise UserError(f"{scale_dir.parent}: no {path}; give the folder of {name}.yaml: --experiments DIR")
+        table = table_at(path, scale_dir.name)
     found = read_runs(table, runs)
     curves, mistakes = {}, {}
     for row in table.rows:
         folders = [table.run_dir(runs, row, result["seed"]) for result in found.results[row.name]]
-        curves[row.name] = [curve for folder in folders if (curve := read_curves(folder))]
+        curves[row.name] = list(filter(None, map(read_curves, folders)))
         if folders and (shown := read_mistakes(folders[0])):
             mistakes[row.name] = shown
-    return Section(found, summarise(found), curves, mistakes)
-
-
-def _table(scale_dir: Path, experiments: Path) -> Table:
-    if table := read_origin(scale_dir):
-        return table
-    name = scale_dir.parent.name
-    path = experiments / f"{name}.yaml"
-    if not path.is_file():
-        raise UserError(f"{scale_dir.parent}: no {path}; give the folder of {name}.yaml: --experiments DIR")
-    return table_at(path, scale_dir.name)
+    return Section(**vars(found), curves=curves, mistakes=mistakes)

@@ -2,101 +2,81 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from lit_video.reports.html import views
 from lit_video.reports.html.collect import Section
-from lit_video.reports.verdicts import Verdict, by_paper, counted, number_of, opening, paper_of
+from lit_video.reports.verdicts import Verdict, by_paper, counted, number_of, opening
 from lit_video.tables.agreement import certainty, sentences
 from lit_video.tables.claims import Claim
 from lit_video.tables.rendering import main_table
-from lit_video.tables.table import Table
+from lit_video.tables.table import column
 from lit_video.utils.colours import DARK, LIGHT
 from lit_video.utils.parallel import with_progress
 
+Papers = Mapping[str, Mapping[str, Sequence[Section]]]  # by paper and table: the table's scales
 VIEWS = (
     *(views.accuracy, views.confusions, views.curves, views.groups, views.mistakes, views.pairs),
     *(views.rows, views.without),
 )
 
 
-def render_page(
-    sections: Sequence[Section], claims: Sequence[Claim], found: Sequence[Sequence[Verdict]], command: str
-) -> str:
+def render_page(sections: Sequence[Section], claims: Sequence[Claim], found: Sequence[Verdict], command: str) -> str:
     """Return the whole page as HTML, with the verdicts that were ``found`` and the command that makes it."""
-    environment = Environment(
-        loader=PackageLoader("lit_video.reports.html"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    results = [result for section in sections for row in section.read.results.values() for result in row]
-    number = len({paper_of(each.table) for each in sections})
-    papers = list(with_progress(_papers(sections, claims, found), number, "papers drawn"))
-    judged = [each["main"] for paper in papers for each in paper["claims"]]
-    return environment.get_template("page.html").render(
+    jinja = Environment(loader=PackageLoader("lit_video.reports.html"), autoescape=True, undefined=StrictUndefined)
+    jinja.trim_blocks = jinja.lstrip_blocks = True
+    results = list(chain.from_iterable(section.finished for section in sections))
+    by_name = by_paper(sections, claims)
+    papers = list(with_progress(_papers(by_name, found), len(by_name), "papers drawn"))
+    return jinja.get_template("page.html").render(
         light=LIGHT,
         dark=DARK,
         made=datetime.now().astimezone(),
         command=command,
-        commits=sorted({str(result["commit"]) for result in results}),
+        commits=sorted(set(map(str, column(results, "commit")))),
         devices=sorted({str(result.get("device", "not recorded")) for result in results}),
         runs=len(results),
         papers=papers,
-        tables=sum(len(paper["tables"]) for paper in papers),
-        opening=opening([main for main, *_ in found]),
-        tally=Counter((main["verdict"].words, main["kind"]) for main in judged),
-        ticks=[(tick, views.place(tick)) for tick in views.TICKS],
+        tables=sum(map(len, by_name.values())),
+        opening=opening(found),
+        tally=Counter((one.words, views.kind(one)) for one in found),
+        ticks=list(zip(views.TICKS, map(views.place, views.TICKS), strict=True)),
         of_papers=any(row.paper for each in sections for row in (*each.table.rows, *each.table.reported)),
     )
 
 
-def _papers(
-    sections: Sequence[Section], claims: Sequence[Claim], found: Sequence[Sequence[Verdict]]
-) -> Iterator[dict[str, Any]]:
+def _papers(papers: Papers, found: Sequence[Verdict]) -> Iterator[dict[str, Any]]:
     """Yield each paper's template variables: its verdicts, and its tables with their sections by scale."""
-    anchors = {section.table.name: anchor(section.table) for section in reversed(sections)}
-    for paper, tables in by_paper([(section.table, section) for section in sections], claims).items():
-        first = [scales[0][0] for scales in tables]
-        of_paper = [each for each in found if each[0].claim.source == paper]
-        anchors |= {table.name: anchor(table) for table in first}
-        links = {anchor(table): f"{number_of(table).capitalize()}: {table.title}".removeprefix(": ") for table in first}
-        yield {
-            "name": paper,
-            "anchor": _anchor(paper),
-            "links": links,
-            "claims": [
-                {"main": views.verdict(main, anchors), "follow_ups": [views.verdict(one, anchors) for one in more]}
-                for main, *more in of_paper
-            ],
-            "tables": [[_content(section, of_paper) for _, section in scales] for scales in tables],
-        }
+    firsts = {name: scales[0].table for tables in papers.values() for name, scales in tables.items()}
+    anchors = {name: anchor(f"{name}-{table.scale}") for name, table in firsts.items()}
+    for paper, tables in papers.items():
+        verdicts, links, contents = [one for one in found if one.claim.source == paper], {}, []
+        for name, scales in tables.items():
+            links[anchors[name]] = f"{number_of(firsts[name]).capitalize()}: {firsts[name].title}".removeprefix(": ")
+            contents.append([_content(section, verdicts) for section in scales])
+        claims = [views.verdict(main, anchors) for main in verdicts]
+        yield {"name": paper, "anchor": anchor(paper), "links": links, "claims": claims, "tables": contents}
 
 
-def anchor(table: Table) -> str:
-    """Return the anchor of a table at its scale on the page."""
-    return _anchor(f"{table.name}-{table.scale}")
-
-
-def _anchor(text: str) -> str:
+def anchor(text: str) -> str:
+    """Return the anchor of a paper, or of a table at its scale, on the page."""
     return re.sub(r"[^A-Za-z0-9_-]+", "-", text)
 
 
-def _content(section: Section, verdicts: Sequence[Sequence[Verdict]]) -> dict[str, Any]:
-    table, name = section.table, (section.table.name, section.table.scale)
-    here = [one for _, *follow_ups in verdicts for one in follow_ups if (one.claim.table.name, one.scale) == name]
+def _content(section: Section, verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    table, follow_ups = section.table, chain.from_iterable(main.follow_ups for main in verdicts)
+    here = [one for one in follow_ups if one.claim.table.name == table.name and one.scale == table.scale]
     _, header, body = main_table(section.data)
     return {
-        "anchor": anchor(table),
+        "anchor": anchor(f"{table.name}-{table.scale}"),
         "number": number_of(table).capitalize(),
-        "why": next(filter(None, (main.claim.follow_ups.get(table.scale) for main, *_ in verdicts)), ""),
+        "why": next(filter(None, (main.claim.follow_ups.get(table.scale) for main in verdicts)), ""),
         "verdicts": counted(here),
-        "section": section,
         "table": table,
         "header": header,
         "body": body,
