@@ -1,7 +1,7 @@
 """Data sets listed by annotation files, checked against the release and the disk."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -11,8 +11,11 @@ from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
 from lit_video.utils.classes import Classes
 from lit_video.utils.files import COMMON, data_root, is_video
+from lit_video.utils.text import shortened
 from lit_video.video.clips import VideoRecord
 
+AS_TEST = {"train": "train", "val": "test"}  # names of lists in releases whose test videos validate
+AS_VALIDATION = {"train": "train", "val": "validation"}
 _SHOWN = 3  # paths named in a message
 _ENDINGS = sorted([*COMMON, *map(str.upper, COMMON)])
 
@@ -43,7 +46,7 @@ class AnnotatedVideos(VideoDataModule):
         self._listed: dict[Split, Records] = {}
         self._records: dict[Split, Records] = {}
 
-    def annotated(self, split: Split) -> Sequence[VideoRecord]:
+    def annotated(self, split: Split) -> Iterable[VideoRecord]:
         """Return all videos that the annotation file of a split lists, whether on the disk or not."""
         raise NotImplementedError
 
@@ -61,7 +64,8 @@ class AnnotatedVideos(VideoDataModule):
 
     def records(self, split: Split) -> Records:
         """Return a split's videos, without missing ones under ``missing: skip``; empty for an absent split."""
-        split = "val" if split == "test" and split not in self.splits else split
+        if split == "test" and split not in self.splits:
+            split = "val"
         if split not in self.splits:
             return Records.of(())
         if split not in self._records:
@@ -81,7 +85,7 @@ class AnnotatedVideos(VideoDataModule):
     def _check_size(self, split: Split) -> None:
         count = len(self._listed[split])
         least, most = self.released.get(split, (count, count))
-        release = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        release = " to ".join(dict.fromkeys((f"{least:,}", f"{most:,}")))
         what = f"the {split} annotations in {self.root} list {count:,} videos, the release has {release}"
         if count > most or (count < least and self.missing == "fail"):
             raise UserError(f"data.root: {what}; use the released files; data.missing: skip accepts fewer")
@@ -90,8 +94,8 @@ class AnnotatedVideos(VideoDataModule):
 
     def _used(self, split: Split) -> Records:
         listed = self._listed[split] = Records.of(self.annotated(split), self.folders.there)
-        used, absent = listed, self._absent(listed) if self.missing == "skip" else []
-        if absent:
+        used, absent = listed, self._absent(listed)
+        if absent and self.missing == "skip":
             print_once(f"{type(self).__name__}: {_counts(absent, listed, split)} and left out")
             used = Records.of(record for record in listed if self.folders.contains(record.path))
         if not used:
@@ -100,7 +104,7 @@ class AnnotatedVideos(VideoDataModule):
         return used
 
     def _absent(self, listed: Records) -> list[str]:
-        return list(dict.fromkeys(path for path in listed.paths if not self.folders.contains(path)))
+        return [path for path in dict.fromkeys(listed.paths) if not self.folders.contains(path)]
 
 
 class Folders:
@@ -133,11 +137,14 @@ class Folders:
         names = self.names(folder)
         if name in names:
             return path
-        stem = os.path.splitext(name)[0] if is_video(name) else name
-        return os.path.join(folder, next((stem + ending for ending in _ENDINGS if stem + ending in names), name))
+        if is_video(name):
+            name = os.path.splitext(name)[0]
+        for ending in _ENDINGS:
+            if name + ending in names:
+                return os.path.join(folder, name + ending)
+        return path
 
 
 def _counts(absent: list[str], listed: Records, split: str) -> str:
-    first = ", ".join(sorted(absent)[:_SHOWN]) + (", ..." if len(absent) > _SHOWN else "")
     videos = len({*listed.paths})
-    return f"{len(absent):,} of {videos:,} {split} videos are missing ({first})"
+    return f"{len(absent):,} of {videos:,} {split} videos are missing ({shortened(sorted(absent), _SHOWN)})"

@@ -1,54 +1,43 @@
 """Base class of data sets: loaders, views, augmentation on the device, exact resumption."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from math import prod
+from itertools import chain
 from multiprocessing.pool import AsyncResult, ThreadPool
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
-import torch.distributed as dist
 from lightning import LightningDataModule
 from lightning.fabric.utilities import move_data_to_device
 from torch import Tensor
 from torch.utils.data import DataLoader, default_collate
 
 from lit_video.datamodules.broken import BrokenVideos, OnBroken
+from lit_video.datamodules.checks import refuse_choice, refuse_contradictions
 from lit_video.datamodules.features import Features
+from lit_video.datamodules.loaders import loader, position, ranks, training_sampler
 from lit_video.datamodules.manifest import Manifest, load_tables
 from lit_video.datamodules.records import Records
-from lit_video.errors import UserError
 from lit_video.utils.classes import Classes
-from lit_video.utils.clip_shape import ImageSize, PerChannel, as_setting, height_and_width, per_channel
-from lit_video.utils.limits import MOST_PIXELS, within
-from lit_video.utils.processes import ignore_stops
+from lit_video.utils.clip_shape import ImageSize, PerChannel, as_setting, per_channel
 from lit_video.video.augmentation import VIEWS, Augmentation, EvaluationViews, TrainingView
-from lit_video.video.batch import (
-    Batch,
-    BatchDraws,
-    Channels,
-    RawBatch,
-    draw,
-    evaluation_batch,
-    normalise,
-    training_batch,
-)
+from lit_video.video.batch import Batch, Channels, RawBatch, draw, evaluation_batch, normalise, training_batch
 from lit_video.video.clips import ClipDataset, Order, Sample, Short, VideoRecord, share_of
 from lit_video.video.decoding import KeptVideos, decode
-from lit_video.video.decoding.frame_table import add_source
-from lit_video.video.loading import EvaluationSampler, TimedLoader, TrainingSampler
+from lit_video.video.loading import EvaluationSampler, TrainingSampler
 from lit_video.video.recipes import Recipe, recipe
-from lit_video.video.sampling import Dense, Sampling, positive
+from lit_video.video.sampling import Dense, Sampling
 from lit_video.video.seeding import digest
-from lit_video.video.settings import check_storable, stored_settings
+from lit_video.video.settings import stored_settings
 from lit_video.video.trained_on import trained_on
 
 Split = Literal["train", "val", "test"]
 SPLITS: tuple[Split, ...] = ("train", "val", "test")
-LEAST_STD = 1e-3  # a quarter of a grey value
+View = TrainingView | EvaluationViews
+SPLIT_OF_STAGE: dict[Any, Split] = {"train": "train", "test": "test", "predict": "test"}  # else val
 
 
 class VideoDataModule(LightningDataModule):
@@ -64,8 +53,7 @@ class VideoDataModule(LightningDataModule):
         batch_size: videos per batch and process.
         num_workers: decoding processes; use one per core.
         sampling: sampling of clips; ``None`` for ``Dense`` clips of 2 seconds.
-        augmentation: recipe of training clips by its name (:mod:`~lit_video.video.recipes`), or all its settings;
-            ``None`` for random crops only.
+        augmentation: name of a recipe (:mod:`~lit_video.video.recipes`), or all its settings; ``None``: random crops.
         test_clips: temporal views of a test video.
         test_crops: spatial views of each temporal view.
         views: ``even`` crops along the longer side; ``released``, the crops of the papers' code, with its rounding;
@@ -76,20 +64,18 @@ class VideoDataModule(LightningDataModule):
         seed: seed of the order of videos and of all augmentation.
         order: order of a clip's frames in validation and test; ``static`` repeats the middle frame.
         test_orders: further orders in which a run is tested; ``run.json`` then has ``reversed/video_top1``, ...
-        broken: effect of a video that cannot be read, or a clip that needs a damaged frame: ``fail`` stops;
-            ``skip`` leaves out up to ``broken_percent`` of a split; ``report`` leaves out any number. Videos left out
-            do not count in losses and metrics; the run's folder lists them in ``broken.csv``.
+        broken: effect of a video that cannot be read, or a clip that needs a damaged frame: ``fail`` stops; ``skip``
+            leaves out up to ``broken_percent`` of a split, ``report`` any number. Those left out do not count in losses
+            and metrics; ``broken.csv`` in the run's folder lists them.
         broken_percent: percentage of broken videos that ``skip`` accepts.
         keep_gb: gigabytes of decoded videos that each process keeps in memory, for small data sets of short videos.
-        manifest: file written by ``data check``; its frame tables replace the scan of every video. Broken and damaged
-            videos are refused, or left out with a message, before any video is read.
+        manifest: file written by ``data check``, read instead of a scan of every video; broken and damaged ones are
+            refused, or left out with a message, before any is read.
         train_share: share of each class's training videos to use, above 0 and at most 1.
         short: filling of a video shorter than a clip: ``repeat`` its last frame, or ``loop`` (MMAction2, Scenic).
-        short_side: short side in pixels to which validation and test frames are scaled before cropping; ``None``
-            for the crop's short side.
+        short_side: short side in pixels of validation and test frames before cropping; ``None`` for the crop's.
         test_image_size: side of a clip in validation and test; ``None`` for ``image_size``.
-        features: folder for features of a frozen backbone (``model.freeze: backbone``), loaded instead of
-            clips, see :mod:`~lit_video.datamodules.features`.
+        features: folder for :mod:`~lit_video.datamodules.features` of a frozen backbone, loaded instead of clips.
 
     Raises:
         ValueError: settings contradict each other.
@@ -127,45 +113,29 @@ class VideoDataModule(LightningDataModule):
         features: str | None = None,
     ) -> None:
         super().__init__()
-        if not 0 < train_share <= 1:
-            raise ValueError(f"train_share is {train_share}, expected above 0 and at most 1")
-        positive(frames=frames, batch_size=batch_size)
         self.frames = frames
         self.image_size = as_setting(image_size)
-        for size in (image_size, test_image_size or image_size):
-            within("clips' pixels", frames * prod(height_and_width(size)), MOST_PIXELS)
         self.batch_size = batch_size
         self.num_workers = num_workers
         self.sampling = sampling or Dense()
-        check_storable(self.sampling)
-        self.sampling.check(frames, test_clips)
         if augmentation is None:
             augmentation = replace(recipe(None), crop="whole" if views == "whole" else "scale")
         self.augmentation = recipe(augmentation, self.image_size)
         self.test_clips = test_clips
         self.test_crops = test_crops
         self.views = views
-        if (self.augmentation.crop == "whole") != (views == "whole"):
-            raise ValueError(f"augmentation.crop is {self.augmentation.crop}, views is {views}: whole is for both")
         self.short_side = short_side
         self.test_image_size = as_setting(test_image_size or image_size)
-        self._training_view()  # refuses a short side below the clip's
-        self.view(test_crops)  # refuses an unsupported number of crops
         self.mean = per_channel("mean", mean)
-        self.std = per_channel("std", std, LEAST_STD)
+        self.std = per_channel("std", std, least=1e-3)  # a quarter of a grey value
         self.channels: Channels = channels
         self.seed = seed
         self.order: Order = order
         self.test_orders = test_orders
-        if keep_gb < 0:
-            raise ValueError(f"keep_gb is {keep_gb}, expected 0 or more")
+        self.keep_gb = keep_gb
         self._decode = KeptVideos(decode, keep_gb) if keep_gb else decode
         self.manifest = manifest
         self.train_share = train_share
-        changed = test_orders or order != "forward" or broken != "fail"
-        if features and (changed or self.augmentation.erasing or self.augmentation.cutmix):
-            what = "order, test_orders, broken, augmentation.erasing and augmentation.cutmix"
-            raise ValueError(f"features are of videos as they are: leave out {what}")
         self.features = features
         self._features: Features | None = None
         self.short: Short = short
@@ -173,6 +143,7 @@ class VideoDataModule(LightningDataModule):
         self.video_counts: dict[str, dict[str, int]] = {}  # listed and used videos by split (annotated data)
         self._trained_on: AsyncResult[str] | None = None
         self._resume = (0, 0)
+        refuse_contradictions(self)
 
     @property
     def class_names(self) -> list[str] | dict[str, list[str]]:
@@ -196,15 +167,6 @@ class VideoDataModule(LightningDataModule):
     def check(self) -> None:
         """Check that the data is there, before anything is trained."""
 
-    def refuse_choice(self, callbacks: Iterable[object]) -> None:
-        """Refuse to test on videos that also select the checkpoint or stop the training."""
-        metrics = {type(one).__name__: getattr(one, "monitor", None) or "train" for one in callbacks}
-        chosen = [f"{name} chooses by {key}" for name, key in metrics.items() if not key.startswith("train")]
-        both = Records.of(self.records("test")).shared(Records.of(self.records("val")), links=True) if chosen else []
-        if both:
-            what = f"{chosen[0]}, and {len(both)} of the videos that validate are tested ({both[0]})"
-            raise UserError(f"trainer.callbacks: {what}; give test videos of their own, or leave out the callback")
-
     @property
     def class_groups(self) -> dict[str, list[int]]:
         """Groups of classes by name: ``test/NAME`` is the top-1 over their videos."""
@@ -222,18 +184,11 @@ class VideoDataModule(LightningDataModule):
 
     def train_dataloader(self) -> DataLoader[Sample]:
         """Load one random clip of every video, shuffled; drop the last, incomplete step."""
-        dataset = self._dataset(self._expected("train"), self._training_view())
+        dataset = self._dataset(self._expected("train"), self.training_view())
         if self.trainer and self.trainer.is_global_zero and not self._trained_on:
             known = getattr(self.trainer.lightning_module, "trained_on", "")
             self._trained_on = ThreadPool(1).apply_async(trained_on, (dataset.records, known))
-        accumulate = self.trainer.accumulate_grad_batches if self.trainer else 1
-        sampler = TrainingSampler(len(dataset), self.seed, self.batch_size, self._ranks(), accumulate)
-        if not sampler.steps:
-            parts = f"{self.batch_size} x {self._ranks()[0]} processes x {accumulate} batches"
-            clips = f"a step takes {sampler.step_size} clips ({parts}), there are {len(dataset)} videos"
-            raise UserError(f"data.batch_size: {clips}")
-        sampler.resume = self._resume
-        sampler.set_epoch(self._resume[0])  # workers prefetch before Lightning sets it
+        sampler = training_sampler(len(dataset), self.seed, self.batch_size, self.trainer, self._resume)
         return self._loader(dataset, sampler)
 
     def val_dataloader(self) -> Any:
@@ -245,7 +200,7 @@ class VideoDataModule(LightningDataModule):
         if self.trainer and self.trainer.ckpt_path:
             loaded = str(self.trainer.ckpt_path)
             savers = self.trainer.checkpoint_callbacks
-            self.refuse_choice([saver for saver in savers if getattr(saver, "best_model_path", "") == loaded])
+            refuse_choice(self, [saver for saver in savers if getattr(saver, "best_model_path", "") == loaded])
         return self._views("test", self.test_clips, self.test_crops)
 
     def predict_dataloader(self) -> Any:
@@ -257,15 +212,17 @@ class VideoDataModule(LightningDataModule):
 
         ``compute`` maps normalised clips on ``device`` to features; ``backbone`` is a digest of the network.
         """
-        counts = dict.fromkeys([(1, 1), (self.test_clips, self.test_crops)])
-        evaluation = [self._dataset([], self.view(crops), clips) for clips, crops in counts]
+        evaluation = [self._dataset([], self.view(1), 1)]
+        if (self.test_clips, self.test_crops) != (1, 1):
+            evaluation.append(self._dataset([], self.view(self.test_crops), self.test_clips))
         folder = Path(str(self.features)) / f"{digest(backbone, stored_settings(self), self.augmentation):016x}"
         pixels = partial(normalise, mean=self.mean, std=self.std, channels=self.channels)
-        self._features = Features(folder, self._dataset([], self._training_view()), evaluation)
-        every = [record for split in SPLITS for record in self.records(split)]
+        self._features = Features(folder, self._dataset([], self.training_view()), evaluation)
+        every = [*chain.from_iterable(map(self.records, SPLITS))]
         self._features.complete(every, lambda clips: compute(pixels(clips[None].to(device))))
 
-    def _training_view(self) -> TrainingView:
+    def training_view(self) -> TrainingView:
+        """Return the random crop and augmentation of a training clip."""
         return TrainingView(self.augmentation, self.image_size)
 
     def centre_view(self, record: VideoRecord) -> tuple[RawBatch, list[int]]:
@@ -279,8 +236,7 @@ class VideoDataModule(LightningDataModule):
         if self.trainer is None:
             return batch
         if any(batch["broken"]):
-            test = self.trainer.testing or self.trainer.predicting
-            split: Split = "train" if self.trainer.training else "test" if test else "val"
+            split = SPLIT_OF_STAGE.get(self.trainer.state.stage, "val")
             self.found_broken.add(split, batch["video"].tolist(), batch["broken"])
         if self.trainer.training:
             batch["draws"] = self._draws(batch)
@@ -307,21 +263,15 @@ class VideoDataModule(LightningDataModule):
         """
         return evaluation_batch(batch, self.mean, self.std, self.channels)
 
-    def _draws(self, batch: RawBatch) -> BatchDraws:
+    def _draws(self, batch: RawBatch) -> Any:
         height, width = batch["clip"].shape[-2:]
         draws = draw(batch["key"].cpu(), (height, width), self.augmentation, self.seed)
-        moved: BatchDraws = move_data_to_device(draws, batch["clip"].device)
-        return moved
+        return move_data_to_device(draws, batch["clip"].device)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the position in the epoch and the unreadable videos for the checkpoint."""
         assert self.trainer is not None
-        loop = self.trainer.fit_loop
-        # the epoch begun last; after its end trainer.current_epoch is one higher
-        epoch, batches = loop.epoch_progress.current.ready - 1, loop.epoch_loop.batch_progress.current.ready
-        if batches == self.trainer.num_training_batches:
-            epoch, batches = epoch + 1, 0
-        seen = batches * self.batch_size * self.trainer.world_size
+        epoch, seen = position(self.trainer, self.batch_size)
         return {"epoch": epoch, "seen": seen, "broken": dict(self.found_broken.reasons["train"])}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -336,56 +286,30 @@ class VideoDataModule(LightningDataModule):
         if not len(dataset):
             return []  # Lightning skips a stage without loaders
         # a clip given to two ranks counts once: metrics are keyed by video and view
-        return self._loader(dataset, EvaluationSampler(len(dataset), self._ranks()))
+        return self._loader(dataset, EvaluationSampler(len(dataset), ranks(self.trainer)))
 
     def _dataset(
-        self,
-        records: Sequence[VideoRecord],
-        view: TrainingView | EvaluationViews,
-        clips: int | None = None,
-        order: Order = "forward",
+        self, records: Sequence[VideoRecord], view: View, clips: int | None = None, order: Order = "forward"
     ) -> ClipDataset:
         how = (self.found_broken.on_broken == "fail", self._decode, self.short)
         return ClipDataset(records, self.sampling, self.frames, view, self.seed, clips, order, *how)
 
     def _expected(self, split: Split) -> Records:
-        listed = self.records(split)
+        records = Records.of(self.records(split))
         if split == "train" and self.train_share < 1:
-            listed = share_of(listed, self.train_share)
-        records = Records.of(listed)
-        self.found_broken.expect(split, records)
-        if tables := self._tables():
-            self.found_broken.apply_manifest(split, tables)
+            records = Records.of(share_of(records, self.train_share))
+        self.found_broken.expect(split, records, self._tables())
         return records
 
     def _tables(self) -> Manifest | None:
         return load_tables(Path(self.manifest).expanduser(), self.data_root()) if self.manifest else None
 
     def _loader(self, dataset: ClipDataset, sampler: TrainingSampler | EvaluationSampler) -> DataLoader[Sample]:
-        return TimedLoader(
-            self._features.of(dataset) if self._features else dataset,
-            batch_size=self.batch_size,
-            sampler=sampler,
-            num_workers=self.num_workers,
-            persistent_workers=self.num_workers > 0,
-            pin_memory=torch.cuda.is_available(),
-            worker_init_fn=partial(_start_worker, self._tables()),
-        )
+        if self._features:
+            dataset = self._features.of(dataset)
+        return loader(dataset, sampler, self.batch_size, self.num_workers, self._tables())
 
     def data_root(self) -> Path:
         """Return the base of relative paths: the root, or the common parent folder of all videos."""
         root: Path | None = getattr(self, "root", None)
-        return Path(root or os.path.commonpath([p for split in SPLITS for p in Records.of(self.records(split)).paths]))
-
-    def _ranks(self) -> tuple[int, int]:
-        if self.trainer is not None:
-            return self.trainer.world_size, self.trainer.global_rank
-        one = not (dist.is_available() and dist.is_initialized())
-        return (1, 0) if one else (dist.get_world_size(), dist.get_rank())  # Fabric
-
-
-def _start_worker(tables: Manifest | None, number: int) -> None:
-    """Ignore stop signals, which Slurm sends to every process; use the manifest's frame tables."""
-    ignore_stops()
-    if tables:
-        add_source(tables)
+        return Path(root or os.path.commonpath(Records.of(chain.from_iterable(map(self.records, SPLITS))).paths))

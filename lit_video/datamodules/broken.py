@@ -1,7 +1,9 @@
 """Count the videos of a data set that could not be read, and refuse too many."""
 
+from collections import ChainMap
 from collections.abc import Sequence
-from typing import Literal
+from operator import itemgetter
+from typing import Any, Literal
 
 import torch.distributed as dist
 
@@ -25,14 +27,10 @@ class BrokenVideos:
         self.reasons: dict[str, dict[int, str]] = {"train": {}, "val": {}, "test": {}}
         self._records: dict[str, Records] = {}
 
-    def expect(self, split: str, records: Records) -> None:
-        """Keep a split's records, to which video numbers refer."""
-        self._records[split] = records
-
-    def apply_manifest(self, split: str, tables: Manifest) -> None:
-        """Refuse videos that a manifest calls broken or damaged, or print that they are left out."""
-        paths = self._records[split].paths
-        rows = tables.faults(paths)
+    def expect(self, split: str, records: Records, tables: Manifest | None = None) -> None:
+        """Keep a split's records, to which video numbers refer; refuse or leave out those that a manifest faults."""
+        self._records[split], paths = records, records.paths
+        rows = tables and tables.faults(paths)
         if not rows:
             return
         first = min(rows)
@@ -41,8 +39,11 @@ class BrokenVideos:
         if self.on_broken == "fail":
             raise UserError(f"{text}; replace or delete them, or set data.broken: skip")
         print_once(f"{text}; left out, of the damaged those clips that need damaged frames")
-        broken = [i for i, path in enumerate(paths) if path in rows and rows[path].status == "broken"]
-        self.add(split, broken, [f"{paths[i]}: {rows[paths[i]].reason}" for i in broken])
+        reasons = dict.fromkeys(paths, "")
+        for path, row in rows.items():
+            if row.status == "broken":
+                reasons[path] = f"{path}: {row.reason}"
+        self.add(split, range(len(paths)), [reasons[path] for path in paths])
 
     def add(self, split: str, videos: Sequence[int], reasons: Sequence[str]) -> None:
         """Add a batch's video numbers, each with the reason why it could not be read; empty if it could."""
@@ -55,10 +56,10 @@ class BrokenVideos:
         """Share the broken videos that every process has met; all processes must call it."""
         if not dist.is_available() or not dist.is_initialized() or dist.get_world_size() == 1:
             return
-        ranks: list[dict[str, dict[int, str]]] = [{} for _ in range(dist.get_world_size())]
+        ranks: list[Any] = [None] * dist.get_world_size()
         dist.all_gather_object(ranks, self.reasons)
         for split in self.reasons:
-            self.reasons[split] = {video: why for rank in reversed(ranks) for video, why in rank[split].items()}
+            self.reasons[split] = dict(ChainMap(*map(itemgetter(split), ranks)))  # rank 0's reason counts
             self._check(split)
 
     def rows(self) -> list[tuple[str, str, str]]:

@@ -1,9 +1,11 @@
 """Drawing of the temporal skills, and H.264 encoding that leaves no trace of frame order."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from operator import add, attrgetter
 from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
@@ -31,28 +33,28 @@ LARGE = (0.24, 0.3)  # radii of figures shown in few frames, or whose details ma
 
 def drift(rng: Rng, frames: int) -> Film:
     """Move a shape right over a torus, by 6 to 11 % of the picture per frame."""
-    start, step = replace(_figure(rng), x=rng.uniform(0, 1)), rng.uniform(0.06, 0.11)
-    return [[replace(start, x=(start.x + step * t) % 1)] for t in range(frames)]
+    figure, start, step = _figure(rng), rng.uniform(0, 1), rng.uniform(0.06, 0.11)
+    return _moved(figure, x=(start + step * np.arange(frames)) % 1)
 
 
 def zoom(rng: Rng, frames: int) -> Film:
     """Grow a shape at a fixed point, from 1 - g to 1 + g times its radius, with g from 0.33 to 0.5."""
     figure, growth = _figure(rng), rng.uniform(0.33, 0.5)
-    return [[replace(figure, radius=figure.radius * (1 + g))] for g in growth * np.linspace(-1, 1, frames)]
+    return _moved(figure, radius=figure.radius * (1 + growth * np.linspace(-1, 1, frames)))
 
 
 def rotation(rng: Rng, frames: int) -> Film:
     """Turn two bars about their middle, by 10 to 25 degrees per frame, clockwise."""
     figure, step = _figure(rng, LARGE), np.deg2rad(rng.uniform(10, 25))
-    start = replace(figure, angle=rng.uniform(0, np.pi))
-    return [[replace(start, angle=start.angle + step * t)] for t in range(frames)]
+    return _moved(figure, angle=rng.uniform(0, np.pi) + step * np.arange(frames))
 
 
 def order(rng: Rng, frames: int, apart: int) -> Film:
     """Show a bright shape in one frame, and a dark one at the same point ``apart`` frames later."""
     bright, first = replace(_figure(rng, LARGE), bright=True), int(rng.integers(frames - apart))
-    shown = {first: [bright], first + apart: [replace(bright, bright=False)]}
-    return [shown.get(t, []) for t in range(frames)]
+    film: Film = [[] for _ in range(frames)]
+    film[first], film[first + apart] = [bright], [replace(bright, bright=False)]
+    return film
 
 
 def meeting(rng: Rng, frames: int) -> Film:
@@ -60,24 +62,22 @@ def meeting(rng: Rng, frames: int) -> Film:
     one, angle = _figure(rng, radius=(0.09, 0.12), margin=0.42), rng.uniform(0, np.pi)
     away = np.linspace(rng.uniform(0.24, 0.3), 1.15 * one.radius, frames)
     dx, dy = away * np.cos(angle), away * np.sin(angle)
-    offsets = zip(dx, dy, strict=True)
-    return [[replace(one, x=one.x + x, y=one.y + y), replace(one, x=one.x - x, y=one.y - y)] for x, y in offsets]
+    other = _moved(one, x=one.x - dx, y=one.y - dy)
+    return [*map(add, _moved(one, x=one.x + dx, y=one.y + dy), other)]
 
 
 def duration(rng: Rng, frames: int) -> Film:
     """Show a shape for three frames, nothing for one or two, and the shape again for one frame."""
     figure, gap = _figure(rng), int(rng.integers(1, 3))
     first = int(rng.integers(frames - 3 - gap))
-    shown = {first, first + 1, first + 2, first + 3 + gap}
-    return [[figure] if t in shown else [] for t in range(frames)]
+    return _flashed(figure, np.isin(np.arange(frames), (first, first + 1, first + 2, first + 3 + gap)))
 
 
 def count(rng: Rng, frames: int) -> Film:
     """Flash two or three times in the first half, once more in the second; both have equally many bright frames."""
     figure, half = _figure(rng), frames // 2
     few = int(rng.integers(2, 4))
-    shown = [bright for times in (few, few + 1) for bright in _flashes(rng, times, half)]
-    return [[figure] if bright else [] for bright in shown]
+    return _flashed(figure, _flashes(rng, few, half) + _flashes(rng, few + 1, half))
 
 
 def _flashes(rng: Rng, times: int, frames: int) -> list[bool]:
@@ -97,7 +97,7 @@ def speed(rng: Rng, frames: int) -> Film:
     slow, fast = rng.uniform(0.02, 0.035), rng.uniform(0.06, 0.09)
     far = np.cumsum(np.linspace(slow, fast, frames))
     dx, dy = far * np.cos(angle), far * np.sin(angle)
-    return [[replace(start, x=(start.x + x) % 1, y=(start.y + y) % 1)] for x, y in zip(dx, dy, strict=True)]
+    return _moved(start, x=(start.x + dx) % 1, y=(start.y + dy) % 1)
 
 
 def occlusion(rng: Rng, frames: int) -> Film:
@@ -114,6 +114,17 @@ def occlusion(rng: Rng, frames: int) -> Film:
             if abs(x) > 0.14:
                 film[t].append(Figure(float((wall + x) % 1), float(y), float(radius), bright=bright))
     return film
+
+
+def _moved(figure: Figure, **values: NDArray[Any]) -> Film:
+    """Return one figure per frame, with the given values of its attributes."""
+    frames = zip(*values.values(), strict=True)
+    return [[replace(figure, **dict(zip(values, frame, strict=True)))] for frame in frames]
+
+
+def _flashed(figure: Figure, shown: Iterable[bool]) -> Film:
+    """Return a film that shows a figure in some frames, and nothing in the others."""
+    return [[figure] * int(bright) for bright in shown]
 
 
 @dataclass(frozen=True)
@@ -144,10 +155,10 @@ def skill(name: str) -> Skill:
     if found := re.fullmatch(r"order([1-9]\d?)", name):
         apart = int(found[1])
         return Skill(name, lambda rng, frames: order(rng, frames, apart), "dark first", "bright first", apart + 1)
-    known = {one.name: one for one in _SKILLS}
-    if name not in known:
-        raise ValueError(f"skills has {name!r}, expected {', '.join(known)}, or order1, order2, ...")
-    return known[name]
+    names = [*map(attrgetter("name"), _SKILLS)]
+    if name not in names:
+        raise ValueError(f"skills has {name!r}, expected {', '.join(names)}, or order1, order2, ...")
+    return _SKILLS[names.index(name)]
 
 
 def render(
@@ -159,7 +170,8 @@ def render(
     difficulty up to ``difficulty`` (0 to 1): more noise and texture, and less contrast, down to a tenth.
     """
     rng = np.random.default_rng(seed)
-    film = [figures for figures in what.film(rng, frames // frames_per_step) for _ in range(frames_per_step)]
+    steps = what.film(rng, frames // frames_per_step)
+    film = [steps[frame // frames_per_step] for frame in range(frames)]
     shape = "bars" if what.name == "rotation" else str(rng.choice(SHAPES))
     return paint(rng, film, shape, side, difficulty)
 
@@ -180,7 +192,7 @@ def paint(rng: Rng, film: Film, shape: str, side: int, difficulty: float) -> NDA
         picture = still
         for figure in figures:
             cover = _cover(figure, shape, side)[..., None]
-            picture = picture * (1 - cover) + (background + offset * (1 if figure.bright else -1)) * cover
+            picture = picture * (1 - cover) + (background + offset * (2 * figure.bright - 1)) * cover
         pictures.append(picture + noise * rng.standard_normal(picture.shape))
     return np.asarray((np.stack(pictures).clip(0, 1) * 255).round(), dtype=np.uint8)
 
@@ -195,7 +207,8 @@ def _cover(figure: Figure, shape: str, side: int) -> NDArray[np.float64]:
     """Return how much of each pixel a figure covers, 0 to 1; the picture is a torus."""
     rows, columns = np.mgrid[0:side, 0:side].astype(float)
     # signed distances on the torus
-    x, y = ((away + side / 2) % side - side / 2 for away in (columns - figure.x * side, rows - figure.y * side))
+    x = (columns - figure.x * side + side / 2) % side - side / 2
+    y = (rows - figure.y * side + side / 2) % side - side / 2
     cos, sin = np.cos(figure.angle), np.sin(figure.angle)
     # rows count downwards, so a growing angle turns clockwise
     dx, dy = cos * x + sin * y, cos * y - sin * x
@@ -211,8 +224,9 @@ def distance(shape: str, dx: Floats, dy: Floats, radius: Floats) -> Floats:
         return np.asarray(np.abs(far - 0.8 * radius) - 0.25 * radius)
     if shape == "bars":  # two bars, one above the other
         return np.asarray(np.maximum(np.abs(dx) - radius, np.abs(np.abs(dy) - 0.6 * radius) - 0.25 * radius))
-    bars = [np.maximum(np.abs(a) - radius, np.abs(b) - 0.3 * radius) for a, b in ((dx, dy), (dy, dx))]
-    return np.asarray(np.minimum(*bars))
+    horizontal = np.maximum(np.abs(dx) - radius, np.abs(dy) - 0.3 * radius)
+    vertical = np.maximum(np.abs(dy) - radius, np.abs(dx) - 0.3 * radius)
+    return np.asarray(np.minimum(horizontal, vertical))
 
 
 def encode(path: Path, frames: NDArray[np.uint8], fps: int, comment: str = "") -> None:

@@ -12,7 +12,6 @@ import torch
 from filelock import FileLock
 from torch import Tensor
 
-from lit_video.datamodules.records import Records
 from lit_video.errors import UserError
 from lit_video.utils.files import files_below, write_bytes
 from lit_video.utils.parallel import with_progress
@@ -57,10 +56,12 @@ class Features:
     def _write(self, file: Path, record: VideoRecord, compute: Callable[[Tensor], Tensor]) -> None:
         kept = KeptVideos(decode, GIGABYTES)  # decodes once for all views
         seed = int(file.stem, 16)  # for the random views
-        given = (replace(each, records=[record], seed=seed, decode=kept) for each in self._views)
-        random, centre, *test = given
-        samples = [centre[0], *(random[epoch, 0] for epoch in range(RANDOM))]
-        samples += [sample for larger in test for sample in larger.__getitems__([*range(len(larger))])]
+        random, *evaluation = (replace(each, records=[record], seed=seed, decode=kept) for each in self._views)
+        samples = [evaluation[0][0]]
+        for epoch in range(RANDOM):
+            samples.append(random[epoch, 0])
+        for test in evaluation[1:]:
+            samples += test.__getitems__([*range(len(test))])
         views = torch.split(torch.cat([sample["clip"] for sample in samples]), TOGETHER)
         features = torch.cat([compute(part).half().cpu() for part in views])
         if not features.isfinite().all():
@@ -71,7 +72,7 @@ class Features:
 
     def of(self, clips: ClipDataset) -> "FeatureDataset":
         """Return the features of these clips' videos and views."""
-        return FeatureDataset(**vars(clips), files=[self.file(record) for record in Records.of(clips.records)])
+        return FeatureDataset(**vars(clips), files=[*map(self.file, clips.records)])
 
 
 @dataclass(eq=False, repr=False)
@@ -81,17 +82,18 @@ class FeatureDataset(ClipDataset):
     files: Sequence[Path] = ()
 
     def _samples(self, keys: list[Key]) -> list[Sample]:
-        return [self._read(key) for key in keys]
+        return [*map(self._read, keys)]
 
     def _read(self, key: Key) -> Sample:
         epoch, index = key
         video, clip = divmod(index, self.clips or 1)
         crops, views = self.view.crops, np.load(self.files[video], mmap_mode="r")
+        first = 1 + RANDOM + clip * crops
         if isinstance(self.view, TrainingView):
             with seeded(self.seed, epoch, index):
                 first = int(torch.randint(1 + RANDOM, ()))
-        else:
-            first = 0 if len(self) * crops == len(self.files) else 1 + RANDOM + clip * crops
+        elif len(self) * crops == len(self.files):
+            first = 0
         return Sample(
             clip=torch.from_numpy(np.array(views[first : first + crops])),
             label=torch.tensor(self.records[video].label),
@@ -104,8 +106,10 @@ class FeatureDataset(ClipDataset):
 
 def _digest(path: Path) -> str:
     """Return the digest of a video's content, or of all pictures of a folder."""
-    digests = []
-    for file in files_below(path) if path.is_dir() else [path]:
+    files, digests = [path], []
+    if path.is_dir():
+        files = [*files_below(path)]
+    for file in files:
         with file.open("rb") as content:
             digests.append(file_digest(content, "blake2b").hexdigest())
     return ",".join(digests)

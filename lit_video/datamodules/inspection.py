@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 
 from jsonargparse import ArgumentError, ArgumentParser
@@ -36,7 +37,7 @@ class SplitSummary:
     """Counts of one split; a segment of a long video counts as a video."""
 
     videos: int
-    faults: dict[str, list[tuple[str, str]]]  # (path, reason) of faulty videos, by verdict
+    faults: dict[str, list[str]]  # path and reason of faulty videos in a line, by verdict
 
     @property
     def is_complete(self) -> bool:
@@ -63,22 +64,26 @@ def _summary(records: Records, rows: Mapping[str, VideoInfo], root: Path) -> Spl
         if seconds and start >= seconds:
             status, reason = "broken", f"no segment from {start:g} s in a video of {seconds:.2f} s"
         if status != "ok":
-            summary.faults[status].append((row.path, reason))
+            summary.faults[status].append(printable(f"  {row.path}: {reason}"))
     return summary
 
 
 def check_report(data: VideoDataModule, splits: Mapping[str, SplitSummary], manifest: Path) -> str:
     """Report counts per split, the first faulty videos, and the data digest, a part of a run's identity."""
-    classes = data.num_classes
-    tasks = {f"{task}s": n for task, n in classes.items()} if isinstance(classes, dict) else {"classes": classes}
-    counts = ", ".join(f"{n} {name}" for name, n in tasks.items())
-    cells = [[name, *map(str, (each.videos, *map(len, each.faults.values())))] for name, each in splits.items()]
+    counts, classes = f"{data.num_classes} classes", data.num_classes
+    if isinstance(classes, dict):
+        counts = ", ".join(f"{count} {task}s" for task, count in classes.items())
+    cells = []
+    for name, split in splits.items():
+        cells.append([name, str(split.videos), *map(str, map(len, split.faults.values()))])
     parts = [text_table(f"{counts}; rows in {manifest}", ["split", "videos", *VERDICTS], cells)]
-    for what in VERDICTS:
-        listed = [printable(f"  {path}: {why}") for split in splits.values() for path, why in split.faults[what]]
-        lines = list(dict.fromkeys(listed))
-        more = [f"  and {len(lines) - SHOWN} more; all are in the manifest"] if len(lines) > SHOWN else []
-        parts += ["\n".join([f"{what} ({len(lines)}):", *lines[:SHOWN], *more])] if lines else []
+    for verdict in VERDICTS:
+        lines = [*dict.fromkeys(chain.from_iterable(split.faults[verdict] for split in splits.values()))]
+        title = f"{verdict} ({len(lines)}):"
+        if len(lines) > SHOWN:
+            lines[SHOWN:] = [f"  and {len(lines) - SHOWN} more; all are in the manifest"]
+        if lines:
+            parts.append("\n".join([title, *lines]))
     return "\n\n".join([*parts, f"data digest  {data_digest(data)}  (paths, labels)"])
 
 
@@ -91,9 +96,7 @@ def data_digest(data: VideoDataModule) -> str:
     lines = []
     for split in data.present:
         records = Records.of(data.records(split))
-        labels = records.labels.tolist()
-        for (path, start, end), label in zip(records.identities(), labels, strict=True):
-            label = tuple(label) if isinstance(label, list) else label
-            lines.append(f"{split}\t{relative(path, root)}\t{label}\t{start}\t{end}")
+        for index, (path, start, end) in enumerate(records.identities()):
+            lines.append(f"{split}\t{relative(path, root)}\t{records.label(index)}\t{start}\t{end}")
     lines = [f"classes\t{data.class_names}", *sorted(lines)]
     return blake2b(to_bytes("\n".join(lines)), digest_size=8).hexdigest()

@@ -1,12 +1,12 @@
 """Released data sets of long videos: Charades, Epic-Kitchens-100 and HowTo100M."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from lit_video.datamodules.annotated import AnnotatedVideos
+from lit_video.datamodules.annotated import AS_TEST, AS_VALIDATION, AnnotatedVideos
 from lit_video.datamodules.base import Split
 from lit_video.errors import UserError
 from lit_video.utils.annotations import Row, exactly, multi_hot, numbered, read_table, read_text
@@ -37,17 +37,18 @@ class Charades(AnnotatedVideos):
         lines = read_text("data.root", path).splitlines()
         return exactly(157, [line.partition(" ")[2].strip() for line in lines if line], path)
 
-    def annotated(self, split: Split) -> list[VideoRecord]:
-        """Return the videos that a split's csv lists."""
-        path = self.root / "Charades" / f"Charades_v1_{'train' if split == 'train' else 'test'}.csv"
+    def annotated(self, split: Split) -> Iterator[VideoRecord]:
+        """Yield the videos that a split's csv lists."""
+        path = self.root / "Charades" / f"Charades_v1_{AS_TEST[split]}.csv"
         codes = {f"c{number:03d}": number for number in range(157)}
-        small = self.root / "Charades_v1_480"
-        videos, records = small if small.is_dir() else self.root / "Charades_v1", []
+        videos = self.root / "Charades_v1_480"
+        if not videos.is_dir():
+            videos = self.root / "Charades_v1"
         for row in read_table("data.root", path, ("id", "actions"), delimiter=",", unique="id"):
-            given = [action.split()[0] for action in row.cells["actions"].split(";") if action.strip()]
-            label = multi_hot([row.member("actions", codes, code) for code in given], 157)
-            records.append(VideoRecord(videos / f"{row.text('id')}.mp4", label))
-        return records
+            numbers = []
+            for action in filter(str.strip, row.cells["actions"].split(";")):
+                numbers.append(row.member("actions", codes, action.split()[0]))
+            yield VideoRecord(videos / f"{row.text('id')}.mp4", multi_hot(numbers, 157))
 
 
 class EpicKitchens100(AnnotatedVideos):
@@ -71,14 +72,13 @@ class EpicKitchens100(AnnotatedVideos):
             names[task] = numbered(self._rows(name, columns), columns, count, self._csv(name))
         return names
 
-    def annotated(self, split: Split) -> list[VideoRecord]:
+    def annotated(self, split: Split) -> Iterable[VideoRecord]:
         """Return the segments that a split's csv lists."""
         columns = ("participant_id", "video_id", "start_timestamp", "stop_timestamp", "verb_class", "noun_class")
-        name = "train" if split == "train" else "validation"
-        return [self._record(row) for row in self._rows(name, ("narration_id", *columns), unique="narration_id")]
+        return map(self._record, self._rows(AS_VALIDATION[split], ("narration_id", *columns), unique="narration_id"))
 
     def _record(self, row: Row) -> VideoRecord:
-        label = tuple(row.whole(f"{task}_class", below=count) for task, count in EPIC_CLASSES.items())
+        label = row.whole("verb_class", below=97), row.whole("noun_class", below=300)
         for column in ("start_timestamp", "stop_timestamp"):
             row.text(column)
         start, end = row.segment("start_timestamp", "stop_timestamp")
@@ -128,18 +128,15 @@ class HowTo100MTasks(AnnotatedVideos):
         columns = ("task", "name")
         rows = read_table("data.root", self._names_csv, columns, columns, delimiter="\t")
         names = {row.text("task"): row.text("name") for row in rows}
-        if absent := [task for task in self._numbers if task not in names]:
-            raise UserError(f"data.root: {self._names_csv} does not name task {absent[0]} of {self._csv}")
+        if absent := self._numbers.keys() - names:
+            raise UserError(f"data.root: {self._names_csv} does not name task {min(absent)} of {self._csv}")
         return [names[task] for task in self._numbers]
 
-    def annotated(self, split: Split) -> list[VideoRecord]:
-        """Return a split's videos."""
-        folder = self.root / "videos"
-        return [
-            VideoRecord(folder / f"{video}.mp4", self._numbers[task])
-            for video, task in self._tasks.items()
-            if task in self._numbers and (split == "train") == in_training(video)
-        ]
+    def annotated(self, split: Split) -> Iterator[VideoRecord]:
+        """Yield a split's videos."""
+        for video, task in self._tasks.items():
+            if task in self._numbers and (split == "train") == in_training(video):
+                yield VideoRecord(self.root / "videos" / f"{video}.mp4", self._numbers[task])
 
     @cached_property
     def _tasks(self) -> dict[str, str]:

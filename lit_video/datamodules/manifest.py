@@ -4,8 +4,9 @@ import sqlite3
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass, fields
 from functools import partial
+from itertools import compress
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from shutil import copyfile
@@ -53,13 +54,13 @@ class Manifest:
 
     def get(self, name: str) -> VideoInfo | None:
         """Return the row of a video, if there is one."""
-        rows = self._rows(f"SELECT {_ALL} FROM videos WHERE path = CAST(? AS TEXT)", to_bytes(name))
-        return VideoInfo(*rows[0]) if rows else None
+        for row in self._rows(f"SELECT {_ALL} FROM videos WHERE path = CAST(? AS TEXT)", to_bytes(name)):
+            return VideoInfo(*row)
+        return None
 
-    def facts(self, faulty: bool = False) -> dict[str, VideoInfo]:
-        """Return rows without frame tables: all, or only those of broken and damaged videos."""
-        of = f"WHERE status IN {_FAULTS}" if faulty else ""
-        rows = self._rows(f"SELECT {_FACTS} FROM videos {of} ORDER BY path")
+    def facts(self, which: str = "") -> dict[str, VideoInfo]:
+        """Return rows without frame tables: all, or only those that a ``WHERE`` clause chooses."""
+        rows = self._rows(f"SELECT {_FACTS} FROM videos {which} ORDER BY path")
         return {row[0]: VideoInfo(*row) for row in rows}
 
     def __call__(self, path: Path) -> FrameTable | None:
@@ -77,8 +78,12 @@ class Manifest:
 
     def faults(self, paths: Iterable[str]) -> dict[str, VideoInfo]:
         """Return the rows of videos that are broken or damaged, and have not changed since."""
-        faulty = {str(self.root / path): row for path, row in self.facts(faulty=True).items()}
-        return {path: faulty[path] for path in dict.fromkeys(paths) if path in faulty and self._holds(faulty[path])}
+        found, listed = {}, set(paths)
+        for name, row in self.facts(f"WHERE status IN {_FAULTS}").items():
+            path = str(self.root / name)
+            if path in listed and self._holds(row):
+                found[path] = row
+        return found
 
     def _holds(self, row: VideoInfo) -> bool:
         return row.same_file(stamp(self.root / row.path, row.path))
@@ -107,7 +112,7 @@ def write_rows(file: Path, rows: Iterable[VideoInfo]) -> None:
         manifest.executescript(_CREATE)
         try:
             for number, row in enumerate(rows, 1):
-                manifest.execute(_INSERT, [to_bytes(row.path), *(getattr(row, name) for name in _COLUMNS[1:])])
+                manifest.execute(_INSERT, (to_bytes(row.path), *astuple(row)[1:]))
                 if number % KEPT == 0:
                     manifest.commit()
         finally:
@@ -144,22 +149,22 @@ def _scan(videos: Mapping[str, Video], part: Path, every_frame: bool) -> None:
     found = Manifest(part).facts()
     items = [*videos.items()]
     with ThreadPool(LOOKS) as threads:
-        known = threads.map(partial(_known, every_frame, found), items)
-    jobs = [item for item, holds in zip(items, known, strict=True) if not holds]
+        jobs = [*compress(items, threads.map(partial(_changed, every_frame, found), items))]
     if 0 < len(jobs) < len(items):
         print(f"data check: reads {len(jobs):,} of {len(videos):,} videos (new, changed or broken)", file=sys.stderr)
     write_rows(part, in_parallel(partial(_row, every_frame), jobs, "data check", chunk=8))
     with closing(_connect(part)) as manifest:
-        gone = [(to_bytes(name),) for name in found if name not in videos]
-        manifest.executemany("DELETE FROM videos WHERE path = CAST(? AS TEXT)", gone)
+        gone = map(to_bytes, found.keys() - videos.keys())
+        manifest.executemany("DELETE FROM videos WHERE path = CAST(? AS TEXT)", zip(gone))
         manifest.commit()
 
 
-def _known(every_frame: bool, found: Mapping[str, VideoInfo], named: tuple[str, Video]) -> bool:
+def _changed(every_frame: bool, found: Mapping[str, VideoInfo], named: tuple[str, Video]) -> bool:
     name, (path, fps) = named
     row = found.get(name)
-    known = row and row.status == "ok" and row.decoded >= every_frame and (fps is None or row.fps == round(fps, 3))
-    return bool(row and known and row.same_file(stamp(Path(path), name)))
+    if not row or row.status != "ok" or row.decoded < every_frame or (fps and row.fps != round(fps, 3)):
+        return True
+    return not row.same_file(stamp(Path(path), name))
 
 
 def _row(every_frame: bool, named: tuple[str, Video]) -> VideoInfo:

@@ -59,32 +59,38 @@ def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
         dst.mkdir(parents=True, exist_ok=True)
         with FileLock(dst / ".prepare.lock", timeout=0):
             _same_encoding(dst / "encoding.json", encoding)
-            results = zip(jobs, in_parallel(partial(_prepare, encoding), jobs, "data prepare"), strict=False)
-            broken = {str(source.relative_to(src)): reason for (source, _), reason in results if reason}
-            done = [target.relative_to(dst) for source, target in jobs if str(source.relative_to(src)) not in broken]
+            rows, broken = [["path", "label"]], []
+            results = in_parallel(partial(_prepare, encoding), jobs, "data prepare")
+            for (source, target), reason in zip(jobs, results, strict=False):
+                done = target.relative_to(dst)
+                if reason:
+                    broken.append(printable(f"  {source.relative_to(src)}: {reason}"))
+                else:
+                    rows.append([done.as_posix(), done.parent.name])
             copied = _copy_annotations(src, dst)
             if dst / LIST not in copied:
-                labels = len({path.parent.name for path in done} - {""}) > 1  # a single folder is no class
-                rows = [["path", "label"], *([path.as_posix(), path.parent.name] for path in done)]
-                write_table(dst / LIST, [row[: 1 + labels] for row in rows])
+                labels = {label for _, label in rows[1:]} - {""}
+                if len(labels) < 2:  # a single folder is no class
+                    rows = [row[:1] for row in rows]
+                write_table(dst / LIST, rows)
     except Timeout:
         raise UserError(f"DST: another process is writing to {dst}; wait or stop it") from None
     except OSError as error:
         raise UserError(f"DST: cannot write {dst} ({error.strerror}); give another folder") from error
-    beside = f", with {len(copied)} files of annotations from {src}" if copied else ""
-    print(f"{len(jobs) - len(broken)} videos in {dst}, listed in {dst / LIST}{beside}")
+    print(f"{len(rows) - 1} videos in {dst}, listed in {dst / LIST}, with {len(copied)} files of annotations")
     if broken:
-        lines = [printable(f"  {name}: {reason}") for name, reason in broken.items()]
-        print(f"broken ({len(broken)}):", *lines, sep="\n")
+        print(f"broken ({len(broken)}):", *broken, sep="\n")
     return int(bool(broken))
 
 
 def _copy_annotations(src: Path, dst: Path) -> list[Path]:
-    files = {file: dst / file.relative_to(src) for file in files_below(src) if file.suffix.lower() in ANNOTATIONS}
-    for file, copy in files.items():
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(file, copy)
-    return [*files.values()]
+    copies = []
+    for file in files_below(src):
+        if file.suffix.lower() in ANNOTATIONS:
+            copies.append(dst / file.relative_to(src))
+            copies[-1].parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(file, copies[-1])
+    return copies
 
 
 def _prepare(encoding: Encoding, job: tuple[Path, Path]) -> str:
@@ -102,21 +108,20 @@ def _prepare(encoding: Encoding, job: tuple[Path, Path]) -> str:
 
 
 def _jobs(src: Path, dst: Path) -> list[tuple[Path, Path]]:
-    jobs: dict[Path, Path] = {}
+    sources: dict[Path, Path] = {}
     for source in filter(is_video, files_below(src)):
         target = (dst / source.relative_to(src)).with_suffix(".mp4")
-        if other := jobs.get(target):
+        if other := sources.get(target):
             raise UserError(f"SRC: {other} and {source} would both become {target}; rename one")
-        jobs[target] = source
-    if not jobs:
+        sources[target] = source
+    if not sources:
         raise UserError(f"SRC: {src} holds no video ({', '.join(sorted(COMMON))})")
-    return [(source, target) for target, source in jobs.items()]
+    return [*zip(sources.values(), sources, strict=True)]
 
 
 def _same_encoding(file: Path, encoding: Encoding) -> None:
     """Refuse to mix two encodings in one folder; record the first."""
-    made = json.loads(file.read_text(encoding="utf-8")) if file.exists() else asdict(encoding)
-    if made != asdict(encoding):
+    if file.exists() and (made := json.loads(file.read_text(encoding="utf-8"))) != asdict(encoding):
         raise UserError(f"DST: {file.parent} was made with {json.dumps(made)}; give another folder, or delete it")
     write_atomically(file, json.dumps(asdict(encoding)) + "\n")
 
@@ -156,7 +161,7 @@ def resized(source: Path, short_side: int) -> Iterator[VideoFrame]:
             width, height = scaled(*size[:2], short_side)
             nodes = [graph.add_buffer(width=size[0], height=size[1], format=frame.format, time_base=Fraction(1, 1000))]
             nodes.append(graph.add("scale", f"{width}:{height}:flags=bicubic+accurate_rnd"))
-            nodes += [graph.add(name) for name in compress(_TURNS, size[2])]
+            nodes += map(graph.add, compress(_TURNS, size[2]))
             nodes += [graph.add("format", "pix_fmts=yuv420p"), graph.add("buffersink")]
             graph.link_nodes(*nodes).configure()
         if (frame.width, frame.height, orientation(frame)) != size:

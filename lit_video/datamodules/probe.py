@@ -50,9 +50,12 @@ def stamp(path: Path, name: str) -> VideoInfo:
         stat = path.stat()
         if not path.is_dir():
             return VideoInfo(name, stat.st_size, stat.st_mtime_ns)
-        inside = [entry.stat() for entry in os.scandir(path) if entry.is_file()]
-        newest = max([stat.st_mtime_ns, *(entry.st_mtime_ns for entry in inside)])
-        return VideoInfo(name, sum(entry.st_size for entry in inside), newest)
+        size, newest = 0, stat.st_mtime_ns
+        for entry in os.scandir(path):
+            if entry.is_file():
+                size += entry.stat().st_size
+                newest = max(newest, entry.stat().st_mtime_ns)
+        return VideoInfo(name, size, newest)
     except FileNotFoundError:
         return VideoInfo(name, status="missing", reason="no such file")
     except OSError as error:
@@ -92,10 +95,10 @@ def probe(path: Path, name: str, every_frame: bool, fps: float | None = None) ->
 
 def _first(record: VideoRecord, table: FrameTable) -> Frames:
     """Decode the first frame not known to be damaged; earlier ones may refer to missing frames."""
-    first = next((i for i in range(table.count) if i not in table.damaged), None)
-    if first is None:
+    sound = {*range(table.count)}.difference(table.damaged)
+    if not sound:
         raise DecodeError(f"{record.path}: all frames damaged: {table.damage}")
-    return record.decode([first])
+    return record.decode([min(sound)])
 
 
 def _decode_all(record: VideoRecord, table: FrameTable) -> FrameTable:
@@ -113,17 +116,22 @@ def _decode_all(record: VideoRecord, table: FrameTable) -> FrameTable:
         for frame, is_spoiled in judged(container, bool(table.pts)):
             sizes.add((frame.width, frame.height))
             # in a spoiled group an intact key frame is not bad: a bad one would spoil the group before it too
-            is_bad = frame.is_corrupt or (is_spoiled and not frame.key_frame)
-            (bad if is_bad else sound).append(frame.pts)
-            partial |= {frame.pts} if frame.key_frame and frame.pict_type in PREDICTED else set()
+            if frame.is_corrupt or (is_spoiled and not frame.key_frame):
+                bad.append(frame.pts)
+            else:
+                sound.append(frame.pts)
+            if frame.key_frame and frame.pict_type in PREDICTED:
+                partial.add(frame.pts)
     if len(sizes) > 1:
         raise DecodeError(f"{path}: its frames have several sizes")
     if not table.pts and len(sound) < table.count:
         raise DecodeError(f"{path}: {len(sound)} of {table.count} frames can be decoded without errors")
-    known = {*table.damaged}
-    missing = {time for i, time in enumerate(table.pts) if i not in known} - ({*sound} - {*bad})
-    hurt = spoiled(table.pts, [time for time in table.keyframes if time not in partial], missing) if missing else []
-    why = table.damage or ("they cannot be decoded without errors" if hurt else "")
+    known = {table.pts[i] for i in table.damaged}
+    missing = {*table.pts} - known - ({*sound} - {*bad})
+    if not missing:
+        return table
+    hurt = spoiled(table.pts, sorted({*table.keyframes} - partial), missing)
+    why = table.damage or "they cannot be decoded without errors"
     return replace(table, damaged=compact({*hurt, *table.damaged}), damage=why)
 
 
@@ -134,13 +142,19 @@ def pack(table: FrameTable) -> str:
 
 def unpack(packed: str) -> FrameTable:
     """Return the frame table from the JSON of :func:`pack`."""
-    row = json.loads(packed, object_hook=lambda found: range(*found["range"]) if "range" in found else found)
-    fractions = {key: Fraction(row[key]) for key in ("time_base", "seconds")}
-    lists = {key: compact(value) for key, value in row.items() if isinstance(value, list)}
-    return FrameTable(**row | fractions | lists)
+    row = json.loads(packed)
+    for key in ("time_base", "seconds"):
+        row[key] = Fraction(row[key])
+    for key in ("pts", "keyframes", "shown", "damaged"):
+        if isinstance(row[key], dict):
+            row[key] = range(*row[key]["range"])
+        row[key] = compact(row[key])
+    return FrameTable(**row)
 
 
 def _plain(value: object) -> object:
     if isinstance(value, range):  # evenly spaced times, the usual case
         return {"range": [value.start, value.stop, value.step]}
-    return list(value) if isinstance(value, array) else str(value)
+    if isinstance(value, array):
+        return list(value)
+    return str(value)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -31,58 +30,72 @@ class Records(Sequence[VideoRecord]):
         labels: Sequence[int | tuple[int, ...]],
         times: Sequence[tuple[float | None, float | None, float | None]] = (),
     ) -> None:
-        timed = any(value is not None for each in times for value in each)
-        self._paths: NDArray[np.bytes_] = np.array([to_bytes(path) for path in paths], np.bytes_)
+        self._paths: NDArray[np.bytes_] = np.array([*map(to_bytes, paths)], np.bytes_)
         self.labels = np.array(labels, np.int32)
-        self._times = np.array(times, np.float64) if timed else None  # NaN where a record has no time
+        self._times = np.array(times, np.float64)  # NaN: no time
+        if np.isnan(self._times).all():
+            self._times = np.broadcast_to(np.nan, (len(self), 3))  # takes no memory
 
     @classmethod
     def of(cls, records: Iterable[VideoRecord], path: Callable[[str], str] = str) -> Records:
         """Convert records to arrays, with ``path`` applied to their paths; return arrays unchanged."""
         if isinstance(records, cls):
             return records
-        listed = [*records]
-        times = [(record.start, record.end, record.fps) for record in listed]
-        return cls((path(str(record.path)) for record in listed), [record.label for record in listed], times)
+        paths, labels, times = [], [], []
+        for record in records:
+            paths.append(path(str(record.path)))
+            labels.append(record.label)
+            times.append((record.start, record.end, record.fps))
+        return cls(paths, labels, times)
 
     @property
     def paths(self) -> list[str]:
         """Paths of all videos."""
-        return [to_text(path) for path in self._paths.tolist()]
+        return [*map(to_text, self._paths.tolist())]
 
     def __len__(self) -> int:
         return len(self._paths)
 
     def __getitem__(self, index: int) -> VideoRecord:  # type: ignore[override]  # no slices
-        label = self.labels[index].tolist()
-        path = Path(to_text(self._paths[index]))
-        return VideoRecord(path, tuple(label) if isinstance(label, list) else label, *self._times_of(index))
+        return VideoRecord(Path(to_text(self._paths[index])), self.label(index), *_given(self._times[index]))
+
+    def label(self, index: int) -> int | tuple[int, ...]:
+        """Return a record's label."""
+        label: int | list[int] = self.labels[index].tolist()
+        if isinstance(label, list):
+            return tuple(label)
+        return label
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and [*self] == [*other]
 
-    def _times_of(self, index: int) -> list[float | None]:
-        if self._times is None:
-            return [None] * 3
-        return [None if value != value else value for value in self._times[index].tolist()]
+    def identities(self) -> Iterable[tuple[str, float | None, float | None]]:
+        """Return path, start and end of each record; no two records of a data set share all three."""
+        return zip(self.paths, _given(self._times[:, 0]), _given(self._times[:, 1]), strict=True)
 
-    def identities(self) -> Iterator[tuple[str, float | None, float | None]]:
-        """Yield path, start and end of each record; no two records of a data set share all three."""
-        for index, path in enumerate(self.paths):
-            start, end, _ = self._times_of(index)
-            yield path, start, end
+    def _spans(self) -> Iterable[tuple[str, float, float]]:
+        """Return path, start and end of each record, 0 and infinity for a whole video."""
+        starts, ends, _ = self._times.T
+        starts, ends = np.where(np.isnan(starts), 0.0, starts), np.where(np.isnan(ends), np.inf, ends)
+        return zip(self.paths, starts.tolist(), ends.tolist(), strict=True)
 
     def shared(self, other: Records, links: bool = False) -> list[str]:
         """Return the paths of videos that overlap one in ``other``; ``links`` resolves symbolic links first."""
         real = os.path.realpath if links else str
-        parts = defaultdict(list)
-        for path, start, end in other.identities():
-            parts[real(path)].append((start or 0.0, math.inf if end is None else end))
-        return [
-            path
-            for path, start, end in self.identities()
-            if any((start or 0.0) < stop and (end is None or begin < end) for begin, stop in parts.get(real(path), ()))
-        ]
+        parts, both = defaultdict(list), []
+        for path, start, end in other._spans():
+            parts[real(path)].append((start, end))
+        for path, start, end in self._spans():
+            if any(start < stop and begin < end for begin, stop in parts[real(path)]):
+                both.append(path)
+        return both
+
+
+def _given(times: NDArray[np.float64]) -> list[float | None]:
+    """Return times, ``None`` for those that are not given."""
+    given = times.astype(object)
+    given[np.isnan(times)] = None
+    return [*given]
 
 
 def relative(path: str | Path, root: str | Path) -> str:

@@ -1,22 +1,14 @@
 """Released data sets of short videos: Kinetics, UCF-101, HMDB-51, Diving-48, Moments in Time, Something-Something."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from lit_video.datamodules.annotated import AnnotatedVideos
+from lit_video.datamodules.annotated import AS_TEST, AS_VALIDATION, AnnotatedVideos
 from lit_video.datamodules.base import Split
 from lit_video.errors import UserError
-from lit_video.utils.annotations import (
-    Row,
-    exactly,
-    numbered,
-    read_entries,
-    read_json,
-    read_table,
-    refuse_repeats,
-)
+from lit_video.utils.annotations import Row, exactly, numbered, read_entries, read_json, read_table, refuse_repeats
 from lit_video.video.clips import VideoRecord
 
 KINETICS_COLUMNS = ("label", "youtube_id", "time_start", "time_end", "split")
@@ -44,26 +36,27 @@ class Kinetics(AnnotatedVideos):
         labels = sorted({row.text("label") for row in self._rows("train")})
         return exactly(self.classes, labels, self._csv("train"))
 
-    def annotated(self, split: Split) -> list[VideoRecord]:
-        """Return the videos that a split's csv lists."""
+    def annotated(self, split: Split) -> Iterator[VideoRecord]:
+        """Yield the videos that a split's csv lists."""
         rows = self._rows(split)
         for row in rows:
             if row.text("split") not in KINETICS_SPLITS[split]:
                 raise row.error("split", f"is {row.text('split')}, expected {split}; put the released file there")
         refuse_repeats(rows, "youtube_id", lambda row: (row.cells["youtube_id"], row.cells["time_start"]))
         # downloaders put all videos into one folder, or into folders by label
-        folders, records = self.folders.names(self.root / split), []
+        folders = self.folders.names(self.root / split)
         for row in rows:
             label = row.text("label")
-            folder = next((name for name in (label, label.replace(" ", "_")) if name in folders), "")
+            folder = min({label, label.replace(" ", "_")} & folders, default="")
             name = f"{row.text('youtube_id')}_{row.whole('time_start'):06d}_{row.whole('time_end'):06d}.mp4"
-            records.append(VideoRecord(self.root / split / folder / name, row.member("label", self.numbers)))
-        return records
+            yield VideoRecord(self.root / split / folder / name, row.member("label", self.numbers))
 
     def _csv(self, split: Split) -> Path:
-        folder = self.root / "annotations"
-        validate = folder / "validate.csv"
-        return validate if split == "val" and validate.exists() else folder / f"{split}.csv"
+        path = self.root / "annotations" / f"{split}.csv"
+        validate = path.with_name("validate.csv")
+        if split == "val" and validate.exists():
+            return validate
+        return path
 
     def _rows(self, split: Split) -> list[Row]:
         return read_table("data.root", self._csv(split), KINETICS_COLUMNS)
@@ -118,14 +111,12 @@ class UCF101(AnnotatedVideos):
         path, columns = self.root / "ucfTrainTestlist" / "classInd.txt", ("number", "name")
         return numbered(read_table("data.root", path, columns, columns, " "), columns, 101, path, first=1)
 
-    def annotated(self, split: Split) -> list[VideoRecord]:
-        """Return the videos of a split's list; the parent folder is the class."""
-        part = "train" if split == "train" else "test"
-        path = self.root / "ucfTrainTestlist" / f"{part}list{self.split:02d}.txt"
-        rows = read_table("data.root", path, ("path",), ("path", "number"), " ", unique="path")
-        videos = [Path(row.inside("path", self.root / "UCF-101")) for row in rows]
-        labels = [row.member("path", self.numbers, video.parent.name) for row, video in zip(rows, videos, strict=True)]
-        return [*map(VideoRecord, videos, labels)]
+    def annotated(self, split: Split) -> Iterator[VideoRecord]:
+        """Yield the videos of a split's list; the parent folder is the class."""
+        path = self.root / "ucfTrainTestlist" / f"{AS_TEST[split]}list{self.split:02d}.txt"
+        for row in read_table("data.root", path, ("path",), ("path", "number"), " ", unique="path"):
+            video = Path(row.inside("path", self.root / "UCF-101"))
+            yield VideoRecord(video, row.member("path", self.numbers, video.parent.name))
 
 
 class HMDB51(AnnotatedVideos):
@@ -154,16 +145,14 @@ class HMDB51(AnnotatedVideos):
         names = sorted(path.name.removesuffix(ending) for path in folder.glob(f"*{ending}"))
         return exactly(51, names, folder)
 
-    def annotated(self, split: Split) -> list[VideoRecord]:
-        """Return the videos that the split files mark for training or test."""
-        records, columns = [], ("video", "use")
+    def annotated(self, split: Split) -> Iterator[VideoRecord]:
+        """Yield the videos that the split files mark for training or test."""
+        columns = ("video", "use")
         for label, name in enumerate(self.class_names):
             path = self.root / "testTrainMulti_7030_splits" / f"{name}_test_split{self.split}.txt"
-            rows = read_table("data.root", path, columns, columns, " ", unique="video")
-            used = [row for row in rows if row.whole("use", 3) == HMDB51_USE[split]]
-            videos = self.root / "hmdb51_org" / name
-            records += [VideoRecord(Path(row.inside("video", videos)), label) for row in used]
-        return records
+            for row in read_table("data.root", path, columns, columns, " ", unique="video"):
+                if row.whole("use", 3) == HMDB51_USE[split]:
+                    yield VideoRecord(Path(row.inside("video", self.root / "hmdb51_org" / name)), label)
 
 
 class Diving48(AnnotatedVideos):
@@ -182,16 +171,15 @@ class Diving48(AnnotatedVideos):
         """Take-off, somersault, twist and position, such as "Back 15som 05Twis FREE", by class number."""
         path = self.root / "Diving48_vocab.json"
         dives = read_json("data.root", path)
-        if not isinstance(dives, list) or not all(isinstance(dive, list) for dive in dives):
+        if not isinstance(dives, list) or {*map(type, dives)} != {list}:
             raise UserError(f"data.root: {path} is no list of dives; put the released file there")
         return exactly(48, [" ".join(map(str, dive)) for dive in dives], path)
 
-    def annotated(self, split: Split) -> list[VideoRecord]:
-        """Return the videos that a split's JSON file lists."""
-        path = self.root / f"Diving48_V2_{'train' if split == 'train' else 'test'}.json"
-        rows = read_entries("data.root", path, ("vid_name", "label"))
-        videos = self.root / "rgb"
-        return [VideoRecord(videos / f"{row.text('vid_name')}.mp4", row.whole("label", below=48)) for row in rows]
+    def annotated(self, split: Split) -> Iterator[VideoRecord]:
+        """Yield the videos that a split's JSON file lists."""
+        path = self.root / f"Diving48_V2_{AS_TEST[split]}.json"
+        for row in read_entries("data.root", path, ("vid_name", "label")):
+            yield VideoRecord(self.root / "rgb" / f"{row.text('vid_name')}.mp4", row.whole("label", below=48))
 
 
 class MomentsInTime(AnnotatedVideos):
@@ -219,13 +207,12 @@ class MomentsInTime(AnnotatedVideos):
         rows = read_table("data.root", path, columns, columns, ",")
         return numbered(rows, ("number", "label"), self.classes, path)
 
-    def annotated(self, split: Split) -> list[VideoRecord]:
-        """Return the videos that a split's csv lists."""
-        part = "training" if split == "train" else "validation"
-        columns = ("path", "label", "for", "against")
-        rows = read_table("data.root", self.root / f"{part}Set.csv", columns[:2], columns, ",", unique="path")
-        videos = self.root / part
-        return [VideoRecord(Path(row.inside("path", videos)), row.member("label", self.numbers)) for row in rows]
+    def annotated(self, split: Split) -> Iterator[VideoRecord]:
+        """Yield the videos that a split's csv lists."""
+        part = {"train": "training", "val": "validation"}[split]
+        path, columns = self.root / f"{part}Set.csv", ("path", "label", "for", "against")
+        for row in read_table("data.root", path, columns[:2], columns, ",", unique="path"):
+            yield VideoRecord(Path(row.inside("path", self.root / part)), row.member("label", self.numbers))
 
 
 class SomethingV2(AnnotatedVideos):
@@ -244,14 +231,13 @@ class SomethingV2(AnnotatedVideos):
         """Templates such as "Pushing something from left to right", by class number."""
         path = self.root / "labels" / "labels.json"
         numbers = read_json("data.root", path)
-        if not isinstance(numbers, dict) or {str(n) for n in numbers.values()} != {str(n) for n in range(len(numbers))}:
+        if not isinstance(numbers, dict) or {*map(str, numbers.values())} != {*map(str, range(len(numbers)))}:
             raise UserError(f"data.root: {path} does not number the templates from 0; put the released file there")
         return exactly(174, sorted(numbers, key=lambda name: int(numbers[name])), path)
 
-    def annotated(self, split: Split) -> list[VideoRecord]:
-        """Return the videos that a split's file lists."""
-        path = self.root / "labels" / ("train.json" if split == "train" else "validation.json")
-        rows = read_entries("data.root", path, ("id", "template"))
+    def annotated(self, split: Split) -> Iterator[VideoRecord]:
+        """Yield the videos that a split's file lists."""
         videos = self.root / "20bn-something-something-v2"
-        labels = [row.member("template", self.numbers, row.text("template").translate(PLAIN)) for row in rows]
-        return [VideoRecord(videos / f"{row.text('id')}.webm", n) for row, n in zip(rows, labels, strict=True)]
+        for row in read_entries("data.root", self.root / "labels" / f"{AS_VALIDATION[split]}.json", ("id", "template")):
+            label = row.member("template", self.numbers, row.text("template").translate(PLAIN))
+            yield VideoRecord(videos / f"{row.text('id')}.webm", label)

@@ -5,9 +5,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from filelock import FileLock
 from rich.progress import track
 
@@ -55,7 +57,7 @@ class TemporalSkills(VideoDataModule):
     clips do so in distribution. Any function of the set of frames, such as a sum over frames, therefore has the
     same value for both videos of a pair, and gets at most one of the two right on the test split: its ceiling is 50 %.
     For K skills orderN in one data set their ceiling is 50 / K % if clips show every step, because the set of frames is
-    the same at any distance. Clips that skip steps reveal some distances (:func:`share_decided`). Models with temporal
+    the same at any distance. Clips that skip steps reveal some distances (:func:`distances_told`). Models with temporal
     positions see more than the set of frames; experiments on blind models use none.
     ``tests/datamodules/test_reversed_pairs.py`` checks every step of this argument.
 
@@ -103,7 +105,9 @@ class TemporalSkills(VideoDataModule):
         self.difficulty = difficulty
         self.test_difficulty = test_difficulty
         self.pairs: dict[Split, int] = dict(zip(("train", "val", "test"), pairs, strict=True))
-        size = f"{self.length}x{side}" + (f"-s{frames_per_step}" if frames_per_step > 1 else "")
+        size = f"{self.length}x{side}"
+        if frames_per_step > 1:
+            size += f"-s{frames_per_step}"
         of_pairs = "-".join(map(str, pairs))
         folder = f"temporal_skills-v{VERSION}-{'+'.join(skills)}-{size}-d{difficulty:g}-{test_difficulty:g}-{of_pairs}"
         self.root = data_folder(root) / folder
@@ -140,7 +144,7 @@ class TemporalSkills(VideoDataModule):
     @property
     def class_names(self) -> list[str]:
         """The two directions of every skill, such as ``drift left`` and ``drift right``."""
-        return [name for kind in self.skills for name in self.directions(kind)]
+        return [*chain.from_iterable(map(self.directions, self.skills))]
 
     def directions(self, kind: str) -> tuple[str, str]:
         """Return a skill's two class names: of the video played backwards, and of the video as drawn."""
@@ -163,13 +167,13 @@ class TemporalSkills(VideoDataModule):
         distances = [one.shortest - 1 for name, one in self.skills.items() if name.startswith("order")]
         others = len(self.skills) - len(distances)
         steps = self.length // self.frames_per_step
-        told = share_decided(distances, steps, self._steps_shown()) * len(distances) if distances else 0.0
+        told = distances_told(distances, steps, self._steps_shown())
         return self.reversal_ceiling * (others + told) / len(self.skills)
 
     def _steps_shown(self) -> list[list[int]]:  # by test clip and frame
         video = FrameTable((), Fraction(1, FPS), (), self.length, Fraction(self.length, FPS), self.side, self.side)
         clips = [self.sampling.numbers(video, self.frames, clip, self.test_clips) for clip in range(self.test_clips)]
-        return [[number // self.frames_per_step for number in numbers] for numbers in clips]
+        return (np.array(clips) // self.frames_per_step).tolist()
 
     def records(self, split: Split) -> Records:
         """Return a split's videos from the folder."""
@@ -186,9 +190,13 @@ class TemporalSkills(VideoDataModule):
         if (self.root / "complete").exists():
             return
         with FileLock(self.root / "lock"), self._writing():
-            todo = [job for job in self._jobs() if not all(path.exists() for path in job[1])]
-            for what, paths in track(todo, f"Writing {2 * len(todo)} videos to {self.root}"):
-                self._write(what, *paths)
+            missing = []
+            for split, count in self.pairs.items():
+                for pair in product([split], self.skills, range(count)):
+                    if not all(map(Path.exists, self._files(*pair))):
+                        missing.append(pair)
+            for pair in track(missing, f"Writing {2 * len(missing)} videos to {self.root}"):
+                self._write(*pair)
             (self.root / "complete").touch()
 
     @contextmanager
@@ -198,32 +206,29 @@ class TemporalSkills(VideoDataModule):
         except OSError as error:
             raise UserError(f"data.root: cannot write {self.root} ({error.strerror}); set data.root") from error
 
-    def _jobs(self) -> list[tuple[tuple[str, int, float], tuple[Path, Path]]]:
-        """Return skill, seed and difficulty of every pair, with its two files."""
-        jobs = []
-        for split, count in self.pairs.items():
-            difficulty = self.difficulty if split == "train" else self.test_difficulty
-            for kind in self.skills:
-                for i in range(count):
-                    backward, forward = (self.root / split / name / f"{i:05}.mp4" for name in self.directions(kind))
-                    jobs.append(((kind, digest(VERSION, split, kind, i), difficulty), (backward, forward)))
-        return jobs
+    def _files(self, split: Split, kind: str, number: int) -> tuple[Path, Path]:
+        """Return the two files of a pair, the one played backwards first."""
+        backward, forward = self.directions(kind)
+        folder, name = self.root / split, f"{number:05}.mp4"
+        return folder / backward / name, folder / forward / name
 
-    def _write(self, what: tuple[str, int, float], backward: Path, forward: Path) -> None:
-        kind, seed, difficulty = what
+    def _write(self, split: Split, kind: str, number: int) -> None:
+        seed, difficulty = digest(VERSION, split, kind, number), self.test_difficulty
+        if split == "train":
+            difficulty = self.difficulty
         frames = render(self.skills[kind], seed, self.length, self.side, difficulty, self.frames_per_step)
-        for path, images in ((forward, frames), (backward, frames[::-1])):
+        for path, images in zip(self._files(split, kind, number), (frames[::-1], frames), strict=True):
             path.parent.mkdir(parents=True, exist_ok=True)
             part = path.with_suffix(f".part{os.getpid()}")
             encode(part, images, FPS, f"{kind}, seed {seed}, difficulty {difficulty:g}")
             part.replace(path)
 
 
-def share_decided(distances: Sequence[int], steps: int, clips: Sequence[Sequence[int]]) -> float:
-    """Return the share, 0 to 1, of orderN videos whose distance N the sets of frames in their clips reveal.
+def distances_told(distances: Sequence[int], steps: int, clips: Sequence[Sequence[int]]) -> float:
+    """Return how many of the distances N of orderN videos the sets of frames in their clips reveal, on average.
 
     If clips show every step equally often, all K distances look alike, and a guess is right for 1 / K of the videos.
-    Otherwise the distance determines whether clips show one event, both, or an event twice. The share is what the best
+    Otherwise the distance determines whether clips show one event, both, or an event twice. The result is what the best
     guess (Bayes) gets right from how often each clip shows each event. Distances are in steps and equally frequent; the
     first event is equally often in each step that leaves room. ``clips``: the steps that each test clip's frames show.
     """
@@ -233,4 +238,4 @@ def share_decided(distances: Sequence[int], steps: int, clips: Sequence[Sequence
         for first in room:
             shown = sorted((clip.count(first), clip.count(first + distance)) for clip in map(list, clips))
             shares[tuple(shown)][distance] += Fraction(1, len(room))
-    return float(sum(max(of_distances.values()) for of_distances in shares.values()) / len(distances))
+    return float(sum(max(of_distances.values()) for of_distances in shares.values()))

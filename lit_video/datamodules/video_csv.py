@@ -1,22 +1,15 @@
 """Your own videos, listed in tables of path and label."""
 
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from lit_video.datamodules.annotated import AnnotatedVideos
-from lit_video.datamodules.base import SPLITS, Split
+from lit_video.datamodules.base import Split
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
-from lit_video.utils.annotations import (
-    SEPARATORS,
-    Row,
-    like_times,
-    multi_hot,
-    read_table,
-    refuse_repeats,
-    spelled,
-)
+from lit_video.utils.annotations import SEPARATORS, Row, like_times, multi_hot, read_table, refuse_repeats, spelled
 from lit_video.utils.files import is_video
 from lit_video.utils.text import natural
 from lit_video.video.sampling import positive
@@ -83,22 +76,24 @@ class VideoCSV(AnnotatedVideos):
     ) -> None:
         super().__init__(**kwargs)
         positive(fps=fps)
-        values: dict[Split, Values | None] = {"train": train_values, "val": val_values, "test": test_values}
-        for split, given in values.items():
+        self.values: dict[Split, list[str]] = {}
+        wanted: dict[Split, Values | None] = {"train": train_values, "val": val_values, "test": test_values}
+        for split, given in wanted.items():
+            self.values[split] = [*map(str, given or ())]
             if given and split_column is None:
                 raise ValueError(f"{split}_values is {given}, but split_column is not set")
             if split_column is not None and not given and (split == "train" or (split == "val" and given is None)):
                 raise ValueError(f"{split}_values is empty, expected values of the column {split_column}")
         val = val or (train if split_column else "val.csv")
-        names: dict[Split, str] = {"train": train, "val": val, "test": test or val}
-        self.tables = {split: self.root / name for split, name in names.items()}
-        absent = {"val"} if val_values == [] else set()
-        absent |= set() if test or test_values else {"test"}
-        self.splits = tuple(split for split in SPLITS if split not in absent)
-        self.values = {split: [str(value) for value in given or ()] for split, given in values.items()}
+        self.tables = {"train": self.root / train, "val": self.root / val, "test": self.root / (test or val)}
+        self.splits = ("train",)
+        if val_values != []:
+            self.splits += ("val",)
+        if test or test_values:
+            self.splits += ("test",)
         self.columns = (path_column, label_column)
         self.split_column = split_column
-        self.required: tuple[str, ...] = (*self.columns, *([split_column] if split_column else []))
+        self.required = tuple(filter(None, (*self.columns, split_column)))
         self.given_columns = spelled(columns or (), (*self.required, *_TIMES))
         distinct = {*self.given_columns}
         if columns is not None and (len(distinct) < len(columns) or {*self.required} - distinct):
@@ -115,10 +110,10 @@ class VideoCSV(AnnotatedVideos):
     @cached_property
     def class_names(self) -> list[str]:
         """Names of the classes, or their numbers as text."""
-        names = {label for row in self._rows("train") for label in self._labels(row)}
+        names = set(chain.from_iterable(map(self._labels, self._rows("train"))))
         if len(names) == 1:
             raise UserError(f"data.train: {self.tables['train']} holds one class ({names.pop()}); add another")
-        numeric = {name for name in names if name.isdecimal()}
+        numeric = set(filter(str.isdecimal, names))
         if numeric and numeric != names:
             both = f"numbers ({min(numeric)}) and names ({min(names - numeric)})"
             raise UserError(f"data.train: {self.tables['train']} has {both} as labels; use either")
@@ -127,24 +122,28 @@ class VideoCSV(AnnotatedVideos):
     @property
     def class_groups(self) -> dict[str, list[int]]:
         """Class numbers of each group, and of ``others``."""
-        grouped = {name for names in self.groups.values() for name in names}
+        grouped = set(chain.from_iterable(self.groups.values()))
         if unknown := sorted(grouped - {*self.numbers}):
             raise UserError(f"data.groups: {unknown[0]!r} is no class of {self.tables['train']}; correct it")
-        others = [name for name in self.class_names if name not in grouped]
-        groups = self.groups | {"others": others} if grouped and others else self.groups
+        groups, others = self.groups, [name for name in self.class_names if name not in grouped]
+        if grouped and others:
+            groups = groups | {"others": others}
         return {f"group/{group}": [self.numbers[name] for name in names] for group, names in groups.items()}
 
     def annotated(self, split: Split) -> Records:
         """Return the videos that a split's rows list."""
         path, root = self.columns[0], str(self.root)
-        rows = self._rows(split)
-        segments = {row.where: (self.folders.there(row.inside(path, root)), *row.segment(*_TIMES)) for row in rows}
+        rows, segments, times = self._rows(split), {}, []
+        for row in rows:
+            file, (start, end) = self.folders.there(row.inside(path, root)), row.segment(*_TIMES)
+            segments[row.where] = (file, start, end)
+            times.append((start, end, self.fps))
+            if is_video(file):
+                times[-1] = (start, end, None)
         refuse_repeats(rows, path, lambda row: segments[row.where])
-        labels = [self._class(row) for row in rows]
+        labels = [*map(self._class, rows)]
         self._read.clear()  # rows take much more memory than records
-        paths = [file for file, *_ in segments.values()]
-        times = [(start, end, None if is_video(file) else self.fps) for file, start, end in segments.values()]
-        return Records(paths, labels, times)
+        return Records([file for file, *_ in segments.values()], labels, times)
 
     def check(self) -> None:
         """Also check that no training video is used for validation or test."""
@@ -158,16 +157,18 @@ class VideoCSV(AnnotatedVideos):
     def _class(self, row: Row) -> int | tuple[int, ...]:
         """Return a row's class number, or a multi-hot label if rows may have several."""
         numbers = [row.member(self.columns[1], self.numbers, label) for label in self._labels(row)]
-        return multi_hot(numbers, len(self.class_names)) if self.several_labels else numbers[0]
+        if self.several_labels:
+            return multi_hot(numbers, len(self.class_names))
+        return numbers[0]
 
     def _labels(self, row: Row) -> list[str]:
         text = row.text(self.columns[1])
         if self.label_separator:
-            if labels := [label for part in text.split(self.label_separator) if (label := part.strip())]:
+            if labels := [*filter(None, map(str.strip, text.split(self.label_separator)))]:
                 return labels
             raise row.error(self.columns[1], f"is {text!r}, expected labels; fill it in, or delete the row")
-        if marks := [mark for mark in SEPARATORS if mark in text]:
-            raise row.error(self.columns[1], f"is {text!r}; keep one label, or set data.label_separator: {marks[0]!r}")
+        for mark in sorted({*SEPARATORS} & {*text}):
+            raise row.error(self.columns[1], f"is {text!r}; keep one label, or set data.label_separator: {mark!r}")
         return [text]
 
     def _rows(self, split: Split) -> list[Row]:
@@ -179,9 +180,9 @@ class VideoCSV(AnnotatedVideos):
         rows = self._read[table]
         if self.split_column is None or not values:
             return rows
-        present = sorted({row.cells[self.split_column] for row in rows})
-        if absent := [value for value in values if value not in present]:
-            column = f"{table} has no {self.split_column} {absent[0]!r}; it has {', '.join(present)[:200]}"
+        present = {row.cells[self.split_column] for row in rows}
+        for absent in sorted({*values} - present):
+            column = f"{table} has no {self.split_column} {absent!r}; it has {', '.join(sorted(present))[:200]}"
             raise UserError(f"{key}_values: {column}")
         return [row for row in rows if row.cells[self.split_column] in values]
 
@@ -189,8 +190,8 @@ class VideoCSV(AnnotatedVideos):
         """Read a table's rows; column names come from its header or ``columns``, else are path and label."""
         headless = self.given_columns or (None if self.split_column else self.columns)
         rows = read_table(key, table, self.required, headless, optional=_TIMES, files=self.columns[0])
-        others = [name for name in rows[0].cells if name not in {*self.required, *_TIMES, ""}]
-        unnamed = [name for name in others if name not in spelled(self.given_columns, others)]
+        known = {*self.required, *_TIMES, "", *spelled(self.given_columns, rows[0].cells)}
+        unnamed = [name for name in rows[0].cells if name not in known]
         if times := like_times(unnamed):
             raise UserError(f"{key}: {table}, line 1: column {times[0]!r} looks like a time; {_RENAME}")
         if unnamed:

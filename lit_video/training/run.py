@@ -11,6 +11,7 @@ from lightning.pytorch.callbacks import WeightAveraging
 from torch import nn
 
 from lit_video.datamodules import TemporalSkills
+from lit_video.datamodules.checks import refuse_choice
 from lit_video.errors import RunFailed, UserError
 from lit_video.runs.files import RUN, has_result, read_run, update_run
 from lit_video.runs.identity import Record
@@ -81,7 +82,7 @@ def checked_row(run: Run) -> CheckCLI:
             run.refuse_unfinished_start(cli.model.weights)
         cli.datamodule.check()
         refuse_searches(cli.config_init.trainer.callbacks)
-        cli.datamodule.refuse_choice(as_list(cli.config_init.trainer.callbacks))
+        refuse_choice(cli.datamodule, as_list(cli.config_init.trainer.callbacks))
         check_scaling(cli.config.trainer, cli.config.global_batch, cli.datamodule.batch_size)
     return cli
 

@@ -1,7 +1,7 @@
 """Text for people: times, near names, tables."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
 STEERING = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -20,6 +20,14 @@ def plural(number: float, noun: str) -> str:
 def counted(counts: Mapping[str, int]) -> list[str]:
     """Return each number with its noun: ``["2 done", "1 running"]``."""
     return [f"{number} {noun}" for noun, number in counts.items()]
+
+
+def shortened(names: Sequence[str], most: int) -> str:
+    """Return the first names, and the number of the others: ``a, b and 5 more``."""
+    named = ", ".join(names[:most])
+    if len(names) > most:
+        return f"{named} and {len(names) - most} more"
+    return named
 
 
 def natural(text: str) -> tuple[list[str | int], str]:

@@ -9,6 +9,7 @@ from einops import rearrange
 from torch import Tensor
 
 from lit_video.weights.mapping import TIMM, fuse, hugging_face_layer, join_tubelets, rename, rename_by, take
+from lit_video.weights.parts import matching, respelled, without
 
 # X-ViT's temporal attention (https://arxiv.org/abs/2106.05968) -> ours
 CONSENSUS = {
@@ -31,10 +32,9 @@ XVIT = {f"base_model.{key}": name for key, name in TIMM.items()} | {
 
 def xvit_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Rename ``base_model.*``, ``new_fc.*`` and, with temporal attention, ``consensus.*`` to our names."""
-    if any(key.startswith("consensus.") for key in state_dict):
+    if matching(state_dict, r"consensus\."):
         # the release keeps a classifier that temporal attention leaves unused
-        unused = re.compile(r"(new_fc|base_model\.head)\.(weight|bias)")
-        state_dict = {name: value for name, value in state_dict.items() if not unused.fullmatch(name)}
+        state_dict = without(state_dict, r"(new_fc|base_model\.head)\.(weight|bias)$")
     renamed = rename(state_dict, XVIT | CONSENSUS)
     renamed["embed.temp_embed"] = take(renamed, "embed.temp_embed", 4).squeeze(2)
     return renamed
@@ -85,7 +85,9 @@ _LAYERS = {"Transformer": "blocks", "SpatialTransformer": "blocks", "TemporalTra
 
 def scenic_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Rename ViViT's models 1-4 from flax names joined with ``/`` to our names, in torch's layouts."""
-    renamed = {name: _layout(name, value) for name, value in rename_by(state_dict, _name).items()}
+    renamed = rename_by(state_dict, _name)
+    for name, value in renamed.items():
+        renamed[name] = _layout(name, value)
     fuse(renamed, ("query", "key", "value"))
     return renamed
 
@@ -93,8 +95,8 @@ def scenic_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def refuse_other_heads(state_dict: Mapping[str, Tensor], heads: int) -> None:
     """Refuse weights with another number of heads: flax's layouts show it, ours do not."""
     for key, value in state_dict.items():
-        kernel = re.search("/(query|key|value)/(kernel|bias)$", key)
-        if kernel and value.shape[:-1] != ((value.shape[0], heads) if kernel[2] == "kernel" else (heads,)):
+        inputs = int(key.endswith("/kernel"))  # axes before that of the heads
+        if re.search("/(query|key|value)/(kernel|bias)$", key) and value.shape[inputs:-1] != (heads,):
             raise ValueError(f"heads is {heads}, but {key} is {tuple(value.shape)}")
 
 
@@ -115,15 +117,17 @@ def _name(key: str) -> str | None:
 def _layout(name: str, value: Tensor) -> Tensor:
     """Convert flax's layout to torch's: (in, out) to (out, in), merged heads, a tubelet's frames in the channels."""
     if name == "embed.patches.proj.weight":
-        value = value[None] if value.ndim == 4 else value
-        if value.ndim != 5:
+        if value.ndim not in (4, 5):
             raise ValueError(f"shapes that do not fit: embedding/kernel has {value.ndim} axes, expected 4 or 5")
+        value = value.reshape(-1, *value.shape[-4:])  # a kernel for single frames has no axis of time
         return rearrange(value, "k height width c d -> d (c k) height width").contiguous()
     if re.search(r"\.(query|key|value)\.", name) and value.ndim > 1:
         value = value.flatten(-2)
     elif name.endswith(".proj.weight") and value.ndim > 1:
         value = value.flatten(0, 1)
-    return value.T.contiguous() if name.endswith(".weight") and value.ndim == 2 else value
+    if name.endswith(".weight") and value.ndim == 2:
+        value = value.T.contiguous()
+    return value
 
 
 _LAYER = "videomae.encoder.layer.{}"
@@ -152,7 +156,7 @@ _PRETRAINING = r"decoder\.|encoder_to_decoder\.|mask_token$|(encoder|videomae)\.
 
 def is_pretraining(state_dict: Mapping[str, Tensor]) -> bool:
     """Return whether the weights are a masked autoencoder's, which has no classifier and no ``fc_norm``."""
-    return any(re.match(_PRETRAINING, key) for key in state_dict)
+    return bool(matching(state_dict, _PRETRAINING))
 
 
 def videomae_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -161,10 +165,9 @@ def videomae_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     Source: VideoMAE, arXiv:2203.12602, and VideoMAE V2, arXiv:2303.16727; names as in their released code, and in
     ``VideoMAEForVideoClassification``.
     """
-    kept = {key: value for key, value in state_dict.items() if not re.match(_PRETRAINING, key)}
-    kept = {re.sub(r"^encoder\.(?=blocks|patch_embed)", "", key): value for key, value in kept.items()}
-    renamed = rename(kept, _TRANSFORMERS if any(key.startswith("videomae.") for key in kept) else _AUTHORS)
-    for key in [key for key in renamed if key.endswith(".q_bias")]:
+    kept = respelled(without(state_dict, _PRETRAINING), r"^encoder\.(?=blocks|patch_embed)", "")
+    renamed = rename(kept, _TRANSFORMERS if matching(kept, r"videomae\.") else _AUTHORS)
+    for key in matching(renamed, r".*\.q_bias$"):
         stem, query = key.removesuffix("q_bias"), renamed.pop(key)
         value = take(renamed, f"{stem}v_bias", 1)
         renamed[f"{stem}qkv.bias"] = torch.cat((query, torch.zeros_like(query), value))

@@ -16,6 +16,7 @@ from lit_video.runs.results import find_checkpoint, tested
 from lit_video.utils.files import data_folder
 from lit_video.utils.text import did_you_mean
 from lit_video.utils.yaml_files import read_yaml
+from lit_video.weights.parts import matching, without
 
 TABLE = Path(__file__).with_name("released.yaml")
 PREFIX, IMAGES = "hub:", "timm:"
@@ -40,7 +41,7 @@ class Release:
     def place(self) -> Path:
         """Path of the release's file or folder once it has been fetched."""
         folder = data_folder() / "weights" / self.name.replace(":", "/")
-        return folder / PurePosixPath(urlsplit(self.address).path).name if self.address else folder
+        return folder / PurePosixPath(urlsplit(self.address or "").path).name
 
     @property
     def here(self) -> Path | None:
@@ -113,8 +114,11 @@ def cached(repository: str) -> Path | None:
     """Return a repository's folder in the hub's own cache; ``None`` if its weights are not there."""
     from huggingface_hub import try_to_load_from_cache  # imported late: takes a second
 
-    found = (try_to_load_from_cache(repository, name) for name in ("model.safetensors", "pytorch_model.bin"))
-    return next((Path(path).parent for path in found if isinstance(path, str)), None)
+    for name in ("model.safetensors", "pytorch_model.bin"):
+        path = try_to_load_from_cache(repository, name)
+        if isinstance(path, str):
+            return Path(path).parent
+    return None
 
 
 def download(repository: str, folder: Path) -> None:
@@ -133,16 +137,17 @@ def download(repository: str, folder: Path) -> None:
         # DNS may take longer than the client's timeout
         ask = partial(hub.model_info, repository, files_metadata=True, timeout=WAIT)
         info = ThreadPool(1).apply_async(ask).get(WAIT)
+    except NoAnswer as error:
+        raise OSError(f"{hub.endpoint} does not answer in {WAIT:g} s") from error
     except Exception as error:  # the client's own errors
-        why = f" in {WAIT:g} s" if isinstance(error, NoAnswer) else f": {one_line(error)}"
-        raise OSError(f"{hub.endpoint} does not answer{why}") from error
+        raise OSError(f"{hub.endpoint} does not answer: {one_line(error)}") from error
     sizes = {file.rfilename: file.size or 0 for file in info.siblings or () if FILES.fullmatch(file.rfilename)}
-    safe = any(name.endswith(".safetensors") for name in sizes)
-    names = [name for name in sizes if not (safe and name.startswith("pytorch_model"))]
+    if matching(sizes, r".*\.safetensors$"):
+        sizes = without(sizes, "pytorch_model")
     licence = getattr(info.card_data, "license", None) or "not stated"
-    size = f"{sum(sizes[name] for name in names) / 1e6:.0f} MB"
+    size = f"{sum(sizes.values()) / 1e6:.0f} MB"
     print(f"downloading {repository}: {size} from {hub.endpoint}, licence: {licence}", flush=True)
-    snapshot_download(repository, local_dir=folder, allow_patterns=names, endpoint=hub.endpoint)
+    snapshot_download(repository, local_dir=folder, allow_patterns=[*sizes], endpoint=hub.endpoint)
 
 
 def fetch(release: Release) -> Path:

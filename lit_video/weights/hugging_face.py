@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from einops import rearrange
@@ -11,6 +13,7 @@ from lit_video.attention import Divided, Heads, Joint, Scheme, Space
 from lit_video.network.block import MLP, Block
 from lit_video.network.transformer import VideoTransformer, clip_token, mean_frame_token
 from lit_video.weights.mapping import fuse, hugging_face_layer, join_tubelets, new_name, rename, rename_by
+from lit_video.weights.parts import in_modules, matching, respelled, without
 
 _LAYER = "timesformer.encoder.layer.{}"
 HF_TIMESFORMER = hugging_face_layer(_LAYER) | {
@@ -44,22 +47,23 @@ HF_VIVIT = {
 # older names in files on the hub; transformers 5 renames them on loading
 _OLDER = "vivit.encoder.layer.{}"
 OLDER_VIVIT = hugging_face_layer(_OLDER) | {
-    f"{_OLDER}.attention.attention.{name}": f"blocks.{{}}.scheme.attn.{name[0]}" for name in ("query", "key", "value")
+    f"{_OLDER}.attention.attention.query": "blocks.{}.scheme.attn.q",
+    f"{_OLDER}.attention.attention.key": "blocks.{}.scheme.attn.k",
+    f"{_OLDER}.attention.attention.value": "blocks.{}.scheme.attn.v",
 }
 
 
 def hf_timesformer_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Rename ``TimesformerForVideoClassification``, or ``TimesformerModel`` without a classifier, to our names."""
     if "embeddings.time_embeddings" in state_dict:
-        state_dict = {f"timesformer.{key}": value for key, value in state_dict.items()}
+        state_dict = respelled(state_dict, "^", "timesformer.")
     return rename(state_dict, HF_TIMESFORMER)
 
 
 def hf_vivit_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Rename ``VivitForVideoClassification`` (model 1 with a class token), or ``VivitModel``, to our names."""
     if "embeddings.cls_token" in state_dict:
-        bare = {key: value for key, value in state_dict.items() if not key.startswith("pooler.")}
-        state_dict = {f"vivit.{key}": value for key, value in bare.items()}
+        state_dict = respelled(without(state_dict, r"pooler\."), "^", "vivit.")
     renamed = rename(state_dict, HF_VIVIT | OLDER_VIVIT)
     fuse(renamed, ("q", "k", "v"))
     join_tubelets(renamed)
@@ -70,7 +74,7 @@ def export_hf_timesformer(network: VideoTransformer) -> dict[str, Tensor]:
     """Return our TimeSformer (space, joint, divided) under the names of ``TimesformerForVideoClassification``."""
     target = "TimesformerForVideoClassification"
     exported = _exported(network.state_dict(), HF_TIMESFORMER, target)
-    if any(isinstance(module, Divided) and module.cls_in_time for module in network.modules()):
+    if any(in_modules(network, Divided, "cls_in_time")):
         raise ValueError(f"{target} has no class token in time (cls_in_time)")
     _refuse_schemes(network, (Joint, Divided, Space), target)
     if network.embed.pos_embed is None or (network.embed.temp_embed is None and network.readout is clip_token):
@@ -82,7 +86,7 @@ def export_hf_vivit(network: VideoTransformer) -> dict[str, Tensor]:
     """Return our ViViT model 1 with a class token under the names of ``VivitForVideoClassification``."""
     target = "VivitForVideoClassification"
     ours = network.state_dict()
-    for key in [key for key in ours if ".attn.qkv." in key]:
+    for key in matching(ours, r".*\.attn\.qkv\."):
         for name, part in zip("qkv", ours.pop(key).chunk(3), strict=True):
             ours[key.replace(".qkv.", f".{name}.")] = part.contiguous()
     stem, k = ours["embed.patches.proj.weight"], network.embed.patches.tubelet
@@ -97,13 +101,13 @@ def export_hf_vivit(network: VideoTransformer) -> dict[str, Tensor]:
 def _refuse_schemes(network: VideoTransformer, schemes: Collection[type[Scheme]], target: str) -> None:
     found = {type(block.scheme) for block in network.blocks if isinstance(block, Block)}
     if network.readout not in (clip_token, mean_frame_token) or not found <= set(schemes):
-        kinds = ", ".join(kind.__name__.lower() for kind in schemes)
-        raise ValueError(f"{target} has attention ({kinds}) with a class token, which this network is not")
+        kinds = ", ".join(map(attrgetter("__name__"), schemes))
+        raise ValueError(f"{target} has attention ({kinds.lower()}) with a class token, which this network is not")
 
 
 def _exported(ours: Mapping[str, Tensor], names: Mapping[str, str], target: str) -> dict[str, Tensor]:
-    back = {name: key for key, name in names.items()}
-    return rename_by(ours, lambda key: new_name(key, back), f"{target} has no place for")
+    back = dict(zip(names.values(), names, strict=True))
+    return rename_by(ours, partial(new_name, names=back), f"{target} has no place for")
 
 
 HIDDEN_ACT = {"none": "gelu", "tanh": "gelu_fast", "quick": "quick_gelu"}
@@ -113,7 +117,7 @@ _GELUS |= dict.fromkeys(("gelu_fast", "gelu_new", "gelu_pytorch_tanh"), "tanh")
 
 def gelus_of(network: nn.Module) -> set[str]:
     """Return the kinds of GELU in a network's MLPs, keys of ``HIDDEN_ACT``."""
-    return {getattr(module.act, "approximate", "quick") for module in network.modules() if isinstance(module, MLP)}
+    return {getattr(act, "approximate", "quick") for act in in_modules(network, MLP, "act")}
 
 
 def check_config(config: Mapping[str, Any], network: nn.Module) -> None:
@@ -122,14 +126,16 @@ def check_config(config: Mapping[str, Any], network: nn.Module) -> None:
     gelus = gelus_of(network)
     if theirs is not None and gelus and gelus != {_GELUS.get(theirs)}:
         raise ValueError(f"config.json: hidden_act is {theirs}, this network computes {HIDDEN_ACT[gelus.pop()]}")
-    epsilon = config.get("layer_norm_eps")
-    norms = {module.eps for module in network.modules() if isinstance(module, nn.LayerNorm)}
-    slack = 1e-6 if config.get("model_type") == "videomae" else 0.0  # 1e-12 in the file, 1e-6 in its authors' code
-    if epsilon is not None and not all(math.isclose(epsilon, eps, rel_tol=1e-3, abs_tol=slack) for eps in norms):
-        raise ValueError(f"config.json: layer_norm_eps is {epsilon:g}, this network has {max(norms):g}")
-    heads, number = {m.heads for m in network.modules() if isinstance(m, Heads)}, config.get("num_attention_heads")
-    if number is not None and heads and heads != {number}:
-        raise ValueError(f"config.json: num_attention_heads is {number}, here {max(heads)}; set --model.size")
+    epsilon, number = config.get("layer_norm_eps"), config.get("num_attention_heads")
+    slack = 0.0
+    if config.get("model_type") == "videomae":
+        slack = 1e-6  # 1e-12 in the file, 1e-6 in its authors' code
+    for here in in_modules(network, nn.LayerNorm, "eps"):
+        if epsilon is not None and not math.isclose(epsilon, here, rel_tol=1e-3, abs_tol=slack):
+            raise ValueError(f"config.json: layer_norm_eps is {epsilon:g}, this network has {here:g}")
+    for heads in in_modules(network, Heads, "heads"):
+        if number not in (None, heads):
+            raise ValueError(f"config.json: num_attention_heads is {number}, here {heads}; set --model.size")
 
 
 def check_labels(labels: Mapping[str, int], class_names: Sequence[str]) -> None:

@@ -21,14 +21,15 @@ from lit_video.network.transformer import VideoTransformer, normed_mean
 from lit_video.network.vit import SIZES, ViTSize
 from lit_video.weights.hub import IMAGES, find, weights_path
 from lit_video.weights.mapping import TIMM, new_name, refuse_other_names, refuse_other_shapes, stored_grid
+from lit_video.weights.parts import matching, without
 from lit_video.weights.reading import StoredWeights, read_weights
 
 # not part of the features: the classifier, MAE's decoder and DINOv2's mask token
-HEADS = ("head", "attn_pool", "pre_logits", "fc_norm", "decoder_", "mask_token")
-_GELUS = ("GELU", "GELUTanh", "QuickGELU")
+HEADS = "head|attn_pool|pre_logits|fc_norm|decoder_|mask_token"
+_GELUS = dict.fromkeys(("GELUTanh", "QuickGELU"), "GELU")
 _INERT = ("Identity", "Dropout", "DropPath", "PatchDropout")  # no effect outside of training
 STILLS = "stills-"
-OPTIONAL = ("embed.cls_token", "embed.pos_embed")  # a network may have neither
+OPTIONAL = r"embed\.(cls_token|pos_embed)$"  # a network may have neither
 TubeletInit = Literal["central", "average"]
 
 
@@ -90,11 +91,18 @@ def load_image_vit(
         raise ValueError("it has no class token, which this network has: give ViViT --model.pool mean")
     if network.readout is normed_mean:
         raise ValueError("pool is fc_norm, the norm of a mean, which image models here do not have: give mean or token")
-    ours = {key: value for key, value in network.state_dict().items() if _from_image(network, key)}
-    sources = {key: re.sub(r"\.scheme\.\w+\.(?=norm|qkv|proj)", ".scheme.attn.", key) for key in ours}
-    places = {*sources.values(), *OPTIONAL}
-    values = {key: image[source] for key, source in sources.items() if source in image}
-    refuse_other_names(ours, values | {key: value for key, value in image.items() if key not in places})
+    ours, values, unused, new = {}, {}, dict(image), set()
+    for key, value in network.state_dict().items():
+        if not _from_image(network, key):
+            part = re.sub(r"^aggregate\..*", "classifier", key)
+            new.add(re.sub(r"^blocks\.\d+\.scheme\.|\.(weight|bias)$", "", part))
+            continue
+        ours[key] = value
+        source = re.sub(r"\.scheme\.\w+\.(?=norm|qkv|proj)", ".scheme.attn.", key)
+        if source in image:
+            values[key] = image[source]
+            unused.pop(source, None)
+    refuse_other_names(ours, values | without(unused, OPTIONAL))
     stem = "embed.patches.proj.weight"
     if values[stem].ndim != 4:
         shape = tuple(values[stem].shape)
@@ -105,14 +113,8 @@ def load_image_vit(
         values["embed.pos_embed"] = _positions(network.embed, values["embed.pos_embed"], cls, grid)
     refuse_other_shapes(ours, values)
     network.load_state_dict(values, strict=False)
-    return _summary(network, sources) + "".join(f"; {key} left out" for key in OPTIONAL if key in {*image} - {*ours})
-
-
-def _summary(network: VideoTransformer, sources: Mapping[str, str]) -> str:
-    taken = sum(key == source for key, source in sources.items())
-    own = [re.sub(r"^aggregate\..*", "classifier", key) for key in network.state_dict() if key not in sources]
-    new = sorted({re.sub(r"^blocks\.\d+\.scheme\.|\.(weight|bias)$", "", key) for key in own})
-    return f"{taken} tensors of the image model taken; new: {', '.join(new)}"
+    taken = f"{len(image) - len(unused)} tensors of the image model taken; new: {', '.join(sorted(new))}"
+    return "; ".join([taken, *(f"{key} left out" for key in unused)])
 
 
 def folded(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -121,24 +123,22 @@ def folded(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     LayerScale multiplies the rows of the previous layer (DINOv2). A bias that is missing throughout becomes zero
     (CLIP's patches). Positions of register tokens are added to the tokens.
     """
-    image = {key: value for key, value in state_dict.items() if not key.startswith(HEADS)}
-    for key in [key for key in image if re.fullmatch(r"blocks\.\d+\.ls[12]\.gamma", key)]:
-        block, scale, _ = key.rsplit(".", 2)
-        layer, gamma = f"{block}.{'attn.proj' if scale == 'ls1' else 'mlp.fc2'}", image.pop(key)
-        for name, factor in ((f"{layer}.weight", gamma[:, None]), (f"{layer}.bias", gamma)):
-            image |= {name: image[name] * factor} if name in image else {}
+    image = without(state_dict, HEADS)
+    for scale, layer in ("ls1.gamma", "attn.proj"), ("ls2.gamma", "mlp.fc2"):
+        for key in matching(image, rf"blocks\.\d+\.{scale}$"):
+            gamma, stem = image.pop(key), key.replace(scale, layer)
+            for name, factor in (f"{stem}.weight", gamma[:, None]), (f"{stem}.bias", gamma):
+                if name in image:
+                    image[name] = image[name] * factor
     for layer in ("patch_embed.proj", "attn.qkv", "attn.proj", "mlp.fc1", "mlp.fc2"):
-        if not any(key.endswith(f"{layer}.bias") for key in image):
-            weights = {key: value for key, value in image.items() if key.endswith(f"{layer}.weight")}
-            image |= {key.replace(".weight", ".bias"): value.new_zeros(len(value)) for key, value in weights.items()}
-    lead = [image[key] for key in ("cls_token", "reg_token") if key in image]
-    count, table = sum(token.shape[1] for token in lead), image.get("pos_embed")
-    if table is None or not lead:
-        return image
-    cls = len(lead) - ("reg_token" in image)
-    if "reg_token" in image:
-        image["reg_token"] = image["reg_token"] + table[:, cls:count]
-    image["pos_embed"] = torch.cat((table[:, :cls], table[:, count:]), dim=1)
+        if not matching(image, rf".*{layer}\.bias$"):
+            for key in matching(image, rf".*{layer}\.weight$"):
+                image[key.replace(".weight", ".bias")] = image[key].new_zeros(len(image[key]))
+    if "reg_token" in image and "pos_embed" in image:
+        table, cls = image["pos_embed"], int("cls_token" in image)
+        end = cls + image["reg_token"].shape[1]
+        image["reg_token"] = image["reg_token"] + table[:, cls:end]
+        image["pos_embed"] = torch.cat((table[:, :cls], table[:, end:]), dim=1)
     return image
 
 
@@ -194,10 +194,10 @@ def structure(vit: Any) -> ViTSize:
         )
     for name, kind in sorted(_parts(vit) - _parts(plain)):
         raise ValueError(f"its {name} is {kind}, which these networks do not have")
-    norms = {name: part for name, part in _features(vit).items() if isinstance(part, nn.LayerNorm)}
-    if "norm" not in norms:
+    if not isinstance(vit.norm, nn.LayerNorm):
         raise ValueError("its last norm is that of a mean over tokens, which image models here do not have")
-    if len(epsilons := {part.eps for part in norms.values()}) > 1:
+    features = without(dict(vit.named_modules()), HEADS).values()
+    if len(epsilons := {part.eps for part in features if isinstance(part, nn.LayerNorm)}) > 1:
         raise ValueError(f"its layer norms have the epsilons {epsilons}, these networks have one")
     mlp, registers = vit.blocks[0].mlp, vit.num_reg_tokens
     if registers and not vit.has_class_token:
@@ -209,21 +209,19 @@ def structure(vit: Any) -> ViTSize:
         mlp_ratio=mlp.fc1.out_features / vit.embed_dim,
         eps=epsilons.pop(),
         gelu="quick" if type(mlp.act).__name__ == "QuickGELU" else None,
-        norm_pre="norm_pre" in norms,
+        norm_pre=isinstance(vit.norm_pre, nn.LayerNorm),
         registers=registers,
     )
-
-
-def _features(vit: nn.Module) -> dict[str, nn.Module]:
-    return {name: part for name, part in vit.named_modules() if name and not name.startswith(HEADS)}
 
 
 def _parts(vit: nn.Module) -> set[tuple[str, str]]:
     """Return names, without layer numbers, and classes of the parts before the head; all GELUs count as one class."""
     found = set()
-    for name, part in _features(vit).items():
+    for name, part in without(dict(vit.named_modules()), HEADS).items():
         kind = type(part).__name__
-        kind = "LayerNorm" if isinstance(part, nn.LayerNorm) else "GELU" if kind in _GELUS else kind
+        kind = _GELUS.get(kind, kind)
+        if isinstance(part, nn.LayerNorm):
+            kind = "LayerNorm"
         if kind not in _INERT:
             found.add((re.sub(r"\.\d+", ".*", name), kind))
     return found
@@ -245,6 +243,9 @@ def refuse_other_structure(vit: Any, network: VideoTransformer) -> None:
 
 def spec(size: ViTSize) -> str:
     """Return a size as the value of a flag: its name, or its differences from the defaults."""
+    for name, one in SIZES.items():
+        if one.parts() == size.parts():
+            return name
     given = {key: value for key, value in size.parts().items() if value != {"mlp_ratio": 4.0}.get(key)}
     fields = ", ".join(f"{key}: {str(value).lower()}" for key, value in given.items())
-    return next((name for name, one in SIZES.items() if one.parts() == size.parts()), f"'{{{fields}}}'")
+    return f"'{{{fields}}}'"

@@ -1,6 +1,5 @@
 """Loading of released state dicts into networks built from a configuration."""
 
-import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,12 +11,13 @@ from torch import Tensor, nn
 
 from lit_video.attention import Grid, Heads
 from lit_video.network.aggregation import AttentiveProbe, TemporalEncoder
-from lit_video.network.embedding import JointEmbedding
+from lit_video.network.embedding import Embedding, JointEmbedding
 from lit_video.network.positions import resize_time, sinusoids
 from lit_video.network.transformer import VideoTransformer, mean_frame_token
 from lit_video.weights import authors
 from lit_video.weights.hugging_face import hf_timesformer_names, hf_vivit_names
 from lit_video.weights.mapping import refuse_other_names, refuse_other_shapes, stored_grid, take
+from lit_video.weights.parts import in_modules, matching, respelled, without
 from lit_video.weights.reading import StoredWeights, without_prefixes
 
 
@@ -30,7 +30,7 @@ class Source:
     family: str  # name of the class in lit_video.modules
 
 
-CLASSIFIER = r"(aggregate\.head(\.4)?|blocks\.\d+\.proj)\.(weight|bias)"  # PyTorchVideo's: blocks.5.proj
+CLASSIFIER = r"(aggregate\.head(\.4)?|blocks\.\d+\.proj)\.(weight|bias)$"  # PyTorchVideo's: blocks.5.proj
 SourceName = Literal["videomae", "xvit", "hf-timesformer", "hf-vivit", "scenic-vivit", "timesformer"]
 SOURCES: dict[str, Source] = {
     "videomae": Source(authors.MARK, authors.videomae_names, "ViViT"),
@@ -42,12 +42,13 @@ SOURCES: dict[str, Source] = {
 }
 
 
-def source_of(stored: StoredWeights | Mapping[str, Tensor]) -> str | None:
+def source_of(stored: StoredWeights) -> str | None:
     """Return the source given by the user or recognised by parameter names; ``None`` if unknown."""
-    if isinstance(stored, StoredWeights) and stored.named:
-        return stored.named
-    names = without_prefixes(stored.tensors if isinstance(stored, StoredWeights) else stored)
-    return next((name for name, source in SOURCES.items() if any(re.match(source.mark, key) for key in names)), None)
+    names = without_prefixes(stored.tensors)
+    for name, source in SOURCES.items():
+        if stored.named == name or (not stored.named and matching(names, source.mark)):
+            return name
+    return None
 
 
 def load_pretrained(
@@ -74,21 +75,26 @@ def load_pretrained(
         ValueError: names or shapes do not fit; the network is unchanged.
     """
     ours = network.state_dict()
-    theirs = {key.removeprefix("network."): value for key, value in state_dict.items()}
+    theirs = respelled(state_dict, r"^network\.", "")
     if isinstance(network, VideoTransformer) and "embed.patches.proj.weight" not in theirs:
         theirs, source = _translated(network, without_prefixes(state_dict), source)
         if source == "videomae" and "embed.pos_embed" not in theirs:  # fixed positions are not stored
             grid = network.embed.grid
             theirs["embed.pos_embed"] = sinusoids(prod(grid), network.embed.width)
     probe = isinstance(getattr(network, "aggregate", None), AttentiveProbe) and "aggregate.query_token" not in theirs
-    if fresh_head and probe:  # the checkpoint's classifier does not fit the probe
-        theirs = {key: value for key, value in theirs.items() if not key.startswith("aggregate.")}
-    fresh = {key for key in ours if re.fullmatch(CLASSIFIER, key) or (probe and key.startswith("aggregate."))}
-    fresh |= {key for key in ours if key.startswith("norm.") and authors.is_pretraining(state_dict)}
-    other = {key for key in fresh if key not in theirs or theirs[key].shape != ours[key].shape}
-    left_out = other if fresh_head else set()
-    ours = {key: value for key, value in ours.items() if key not in left_out}
-    theirs = {key: value for key, value in theirs.items() if key not in left_out}
+    left_out: list[str] = []
+    if fresh_head:
+        fresh = CLASSIFIER
+        if probe:  # the checkpoint's classifier does not fit the probe
+            fresh += r"|aggregate\."
+            theirs = without(theirs, r"aggregate\.")
+        if authors.is_pretraining(state_dict):
+            fresh += r"|norm\."
+        for key in matching(ours, fresh):
+            if key not in theirs or theirs[key].shape != ours[key].shape:
+                left_out.append(key)
+                theirs.pop(key, None)
+                del ours[key]
     refuse_other_names(ours, theirs)
     if isinstance(network, VideoTransformer):
         theirs |= _positions(network, theirs, grid, square=source not in (None, "hf-vivit"))
@@ -101,21 +107,21 @@ def _translated(
     network: VideoTransformer, state_dict: Mapping[str, Tensor], source: str | None
 ) -> tuple[dict[str, Tensor], str]:
     """Return the weights under our names, and their source."""
-    image = any("patch_embed.proj." in key for key in state_dict)
-    still = image and network.readout is mean_frame_token  # attention in space alone has the names of an image model
-    source = source or source_of(state_dict) or ("timesformer" if still else None)
-    if source is None:
-        hint = "; an image model's belong in model.image_weights" if image else ""
-        first = next(iter(state_dict), None)
-        raise ValueError(f"the names are none of {', '.join(sorted(SOURCES))}; the first is {first}{hint}")
+    source = source or source_of(StoredWeights(dict(state_dict)))
+    image = matching(state_dict, r".*patch_embed\.proj\.")
+    if not source and image and network.readout is mean_frame_token:
+        source = "timesformer"  # attention in space alone has the names of an image model
+    if not source:
+        names, first = ", ".join(sorted(SOURCES)), next(iter(state_dict), None)
+        hint = "an image model's weights belong in model.image_weights"
+        raise ValueError(f"the names are none of {names}; the first is {first}; {hint}")
     joint, theirs = source in ("hf-vivit", "videomae"), SOURCES[source].names(state_dict)
     if source == "scenic-vivit":
-        heads = next(module.heads for module in network.modules() if isinstance(module, Heads))
-        authors.refuse_other_heads(state_dict, heads)
-        joint = not any(key.startswith("SpatialTransformer/") for key in state_dict)  # all models but the second
+        authors.refuse_other_heads(state_dict, in_modules(network, Heads, "heads")[0])
+        joint = not matching(state_dict, "SpatialTransformer/")  # all models but the second
     if joint != isinstance(network.embed, JointEmbedding):
-        there, here = ("over space and time", "of frames") if joint else ("of frames", "over space and time")
-        raise ValueError(f"its positions are {there}, here they are {here}")
+        kinds = ("of frames", "over space and time")
+        raise ValueError(f"its positions are {kinds[joint]}, here they are {kinds[not joint]}")
     return theirs, source
 
 
@@ -125,29 +131,33 @@ def _positions(
 ) -> dict[str, Tensor]:
     """Return the stored tables of positions, resized to the network's grid."""
     embed, found = network.embed, {}
-    joint = isinstance(embed, JointEmbedding)
+    first = int(not isinstance(embed, JointEmbedding))  # separate positions in space have no axis of time
     if embed.pos_embed is not None:
         table = take(theirs, "embed.pos_embed", 3).to(embed.pos_embed.dtype)
         cells = table.shape[1] - embed.slots
-        if grid is None or cells != (prod(grid) if joint else grid.h * grid.w):
-            here = embed.grid
-            grid = _joint_grid(cells, here, square) if joint else Grid(here.t, *stored_grid(cells, here, square))
+        if grid is None or cells != prod(grid[first:]):
+            grid = _guessed_grid(cells, embed, square)
         found["embed.pos_embed"] = embed.resized(table, grid, embed.grid, embed.stored)
         fixed = sinusoids(table.shape[1], table.shape[2]).to(table)
         if grid != embed.grid and torch.allclose(table, fixed, atol=1e-2):  # VideoMAE's fixed positions
             found["embed.pos_embed"] = sinusoids(prod(embed.grid), embed.width)
     if embed.temp_embed is not None:
         table, t = take(theirs, "embed.temp_embed", 3).to(embed.temp_embed.dtype), embed.temp_embed.shape[1]
-        whole = embed.stored.time != "repeat" or t % table.shape[1] == 0
-        found["embed.temp_embed"] = resize_time(table, t, embed.stored.time if whole else "linear")
+        how = embed.stored.time
+        if how == "repeat" and t % table.shape[1]:
+            how = "linear"
+        found["embed.temp_embed"] = resize_time(table, t, how)
     if isinstance(network.aggregate, TemporalEncoder):
         table = take(theirs, "aggregate.pos_embed", 3)
         found["aggregate.pos_embed"] = network.aggregate.resized(table, embed.grid.t)
     return found
 
 
-def _joint_grid(cells: int, here: Grid, square: bool) -> Grid:
+def _guessed_grid(cells: int, embed: Embedding, square: bool) -> Grid:
     """Guess the grid of stored positions from their number: with the network's length, else with its image size."""
+    here = embed.grid
+    if not isinstance(embed, JointEmbedding):
+        return Grid(here.t, *stored_grid(cells, here, square))
     space = here.h * here.w
     for t in (here.t, 0 if cells % space else cells // space):
         with suppress(ValueError):

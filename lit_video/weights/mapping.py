@@ -2,13 +2,17 @@
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import torch
 from einops import rearrange
 from torch import Tensor
 
 from lit_video.attention import Grid
+from lit_video.utils.text import shortened
+from lit_video.weights.parts import matching
 
+MOST = 5  # parameters that a message names
 # timm's names -> ours; {} stands for a layer's number
 TIMM = {
     "cls_token": "embed.cls_token",
@@ -29,10 +33,13 @@ TIMM = {
 
 def hugging_face_layer(name: str) -> dict[str, str]:
     """Return our names for parts of Hugging Face's layers, except query, key and value; ``{}`` is the number."""
-    attention = {"layernorm_before": "norm", "attention.output.dense": "proj"}
-    mlp = {"layernorm_after": "norm", "intermediate.dense": "fc1", "output.dense": "fc2"}
-    names = {f"{name}.{theirs}": f"blocks.{{}}.scheme.attn.{ours}" for theirs, ours in attention.items()}
-    return names | {f"{name}.{theirs}": f"blocks.{{}}.mlp.{ours}" for theirs, ours in mlp.items()}
+    return {
+        f"{name}.layernorm_before": "blocks.{}.scheme.attn.norm",
+        f"{name}.attention.output.dense": "blocks.{}.scheme.attn.proj",
+        f"{name}.layernorm_after": "blocks.{}.mlp.norm",
+        f"{name}.intermediate.dense": "blocks.{}.mlp.fc1",
+        f"{name}.output.dense": "blocks.{}.mlp.fc2",
+    }
 
 
 def new_name(key: str, names: Mapping[str, str]) -> str | None:
@@ -50,7 +57,7 @@ def new_name(key: str, names: Mapping[str, str]) -> str | None:
 
 def rename(state_dict: Mapping[str, Tensor], names: Mapping[str, str]) -> dict[str, Tensor]:
     """Return the state dict under our names."""
-    return rename_by(state_dict, lambda key: new_name(key, names))
+    return rename_by(state_dict, partial(new_name, names=names))
 
 
 def rename_by(
@@ -59,10 +66,9 @@ def rename_by(
     refusal: str = "unknown keys in the state dict:",
 ) -> dict[str, Tensor]:
     """Return the state dict renamed by ``name_of``; refuse keys that have no new name."""
-    names = {key: name_of(key) for key in state_dict}
-    if unknown := sorted(key for key, name in names.items() if name is None):
+    if unknown := sorted(key for key in state_dict if not name_of(key)):
         raise ValueError(f"{refusal} {', '.join(unknown)}")
-    return {name: state_dict[key] for key, name in names.items() if name is not None}
+    return {str(name_of(key)): value for key, value in state_dict.items()}
 
 
 def take(renamed: Mapping[str, Tensor], key: str, axes: int) -> Tensor:
@@ -82,14 +88,15 @@ def join_tubelets(renamed: dict[str, Tensor]) -> None:
 
 def fuse(renamed: dict[str, Tensor], names: tuple[str, str, str]) -> None:
     """Concatenate the query, key and value projections called ``names`` as ``qkv``, in place."""
-    for first in [key for key in renamed if f".{names[0]}." in key]:
-        keys = [first.replace(f".{names[0]}.", f".{name}.") for name in names]
-        parts = [take(renamed, key, renamed[first].ndim) for key in keys]
-        if len({part.shape for part in parts}) > 1:
-            raise ValueError(f"shapes that do not fit: {', '.join(keys)}")
-        renamed[first.replace(f".{names[0]}.", ".qkv.")] = torch.cat(parts)
-        for key in keys:
+    for first in matching(renamed, rf".*\.{names[0]}\."):
+        axes, parts = renamed[first].ndim, []
+        for name in names:
+            key = first.replace(f".{names[0]}.", f".{name}.")
+            parts.append(take(renamed, key, axes))
+            if parts[-1].shape != parts[0].shape:
+                raise ValueError(f"shapes that do not fit: {first}, {key}")
             del renamed[key]
+        renamed[first.replace(f".{names[0]}.", ".qkv.")] = torch.cat(parts)
 
 
 def stored_grid(cells: int, here: Grid, square: bool = False) -> tuple[int, int]:
@@ -108,19 +115,19 @@ def stored_grid(cells: int, here: Grid, square: bool = False) -> tuple[int, int]
 
 def refuse_other_names(ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> None:
     """Refuse weights with missing or additional parameters."""
-    missing, extra = sorted(ours.keys() - theirs.keys()), sorted(theirs.keys() - ours.keys())
-    faults = {"lacks": missing, "has no place for": extra}
-    if missing or extra:
-        raise ValueError("it " + ", and ".join(f"{fault} {_some(keys)}" for fault, keys in faults.items() if keys))
+    faults = []
+    for fault, keys in ("lacks", ours.keys() - theirs.keys()), ("has no place for", theirs.keys() - ours.keys()):
+        if keys:
+            faults.append(f"{fault} {shortened(sorted(keys), MOST)}")
+    if faults:
+        raise ValueError(f"it {', and '.join(faults)}")
 
 
 def refuse_other_shapes(ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> None:
     """Refuse weights whose shapes differ from the network's."""
-    wrong = [key for key in theirs if theirs[key].shape != ours[key].shape]
+    wrong = []
+    for key, value in theirs.items():
+        if value.shape != ours[key].shape:
+            wrong.append(f"{key} is {tuple(ours[key].shape)} here, {tuple(value.shape)} in the file")
     if wrong:
-        shapes = [f"{key} is {tuple(ours[key].shape)} here, {tuple(theirs[key].shape)} in the file" for key in wrong]
-        raise ValueError(_some(shapes))
-
-
-def _some(keys: list[str]) -> str:
-    return ", ".join(keys[:5]) + (f" and {len(keys) - 5} more" if len(keys) > 5 else "")
+        raise ValueError(shortened(wrong, MOST))

@@ -16,6 +16,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from lit_video.errors import UserError, one_line
+from lit_video.weights.parts import matching, respelled
 
 # weights in a folder of transformers or of one of our runs; the first that exists is read
 IN_A_FOLDER = ("model.safetensors", "pytorch_model.bin", "checkpoint", "last.ckpt")
@@ -28,7 +29,7 @@ MODEL_KEY = "lit_video_model"  # key of our checkpoints for the model's family a
 PLACES = ("model_state", "state_dict", "model", "module", "network", "params", "target", "optimizer", "opt")
 # keys of the moving average
 AVERAGES = ("state_dict_ema", "model_ema", "ema_state_dict", "ema")
-PREFIXES = ("module.", "model.", "network.")
+WRAPPERS = (r"module\.", r"model\.", r"network\.")
 # part that torch.compile adds anywhere in a name
 COMPILED = "_orig_mod."
 
@@ -53,9 +54,10 @@ class StoredWeights:
     @property
     def labels(self) -> dict[str, int]:
         """Class numbers by name; empty if unknown or for several tasks."""
-        ours = enumerate(self.class_names) if isinstance(self.class_names, list) else ()
-        theirs = (self.config.get("id2label") or {}).items()
-        return {str(name): int(number) for number, name in (*ours, *theirs)}
+        names = dict(self.config.get("id2label") or {})
+        if isinstance(self.class_names, list):
+            names = dict(enumerate(self.class_names))
+        return {str(name): int(number) for number, name in names.items()}
 
 
 def read_weights(path: Path, average: bool | None = None, named: str | None = None) -> StoredWeights:
@@ -68,24 +70,25 @@ def read_weights(path: Path, average: bool | None = None, named: str | None = No
     Raises:
         UserError: the file does not exist, cannot be read, or holds no tensors by name.
     """
-    file = next((path / name for name in IN_A_FOLDER if (path / name).is_file()), path)
-    if path.is_dir() and file == path:
+    file = next(filter(Path.is_file, map(path.joinpath, IN_A_FOLDER)), path)
+    if file.is_dir():
         raise UserError(f"the folder {path} holds no weights: expected one of {', '.join(IN_A_FOLDER)}")
     if not file.is_file():
-        raise UserError(f"the weights file {path} " + ("is no plain file" if path.exists() else "does not exist"))
+        raise UserError(f"the weights file {path} does not exist, or is no plain file")
     try:
         content = _read(file)
         tensors, choice = model_of(content, average)
-        if larger := [name for name, tensor in tensors.items() if tensor.numel() > held([tensor])]:
-            raise ValueError(f"{larger[0]} has more values than the file holds")
+        for name, tensor in tensors.items():
+            if tensor.numel() > held([tensor]):
+                raise ValueError(f"{name} has more values than the file holds")
     except UserError:
         raise
     except Exception as error:
         raise UserError(f"{file} cannot be read as weights: {_reason(error)}") from error
-    beside = path if path.is_dir() else None
-    config, preprocessor = (_json(beside, name) for name in ("config.json", "preprocessor_config.json"))
-    ours = _json(file.parent, EXPORTED) if file.suffix == ".safetensors" else content
-    stored = replace(of_our_own(ours), tensors=tensors, choice=choice, named=named)
+    if file.suffix == ".safetensors":
+        content = _json(file.with_name(EXPORTED))
+    config, preprocessor = _json(path / "config.json"), _json(path / "preprocessor_config.json")
+    stored = replace(of_our_own(content), tensors=tensors, choice=choice, named=named)
     return replace(stored, config=config, preprocessor=preprocessor)
 
 
@@ -101,25 +104,30 @@ def tensors_digest(tensors: Mapping[str, Tensor]) -> str:
 
 def held(tensors: Iterable[Tensor]) -> int:
     """Count the values in the tensors' memory; memory that views or expanded tensors share counts once."""
-    dense = [tensor for tensor in tensors if tensor.layout == torch.strided and not tensor.is_meta]
-    memory = {tensor.untyped_storage().data_ptr(): tensor for tensor in dense}
-    return sum(tensor.untyped_storage().nbytes() // tensor.itemsize for tensor in memory.values())
+    counts: dict[int, int] = {}  # by address
+    for tensor in tensors:
+        if tensor.layout == torch.strided and not tensor.is_meta:
+            memory = tensor.untyped_storage()
+            counts[memory.data_ptr()] = memory.nbytes() // tensor.itemsize
+    return sum(counts.values())
 
 
 def of_our_own(content: Any) -> StoredWeights:
     """Return settings and class names in our checkpoint or an export's ``settings.json``; empty for other content."""
-    content = content if isinstance(content, Mapping) else {}
-    ours, theirs = _mapping(content, CHECKPOINT_KEY) or content, _mapping(content, "hyper_parameters")
-    clips = _mapping(ours, "data")
-    known = clips or {"num_classes", "frames", "image_size"} <= theirs.keys()
-    model = _mapping(content, MODEL_KEY) or (theirs if known else {})
+    content = _mapping(content)
+    ours, theirs = _mapping(content.get(CHECKPOINT_KEY)) or content, _mapping(content.get("hyper_parameters"))
+    clips, model = _mapping(ours.get("data")), _mapping(content.get(MODEL_KEY))
+    if not model and (clips or {"num_classes", "frames", "image_size"} <= theirs.keys()):
+        model = theirs
     videos = str(ours.get("trained_on") or "")
     return StoredWeights({}, model=model, clips=clips, class_names=ours.get("class_names"), trained_on=videos)
 
 
-def _mapping(content: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return a nested mapping; empty if the value is no mapping."""
-    return dict(content[key]) if isinstance(content.get(key), Mapping) else {}
+def _mapping(content: object) -> dict[str, Any]:
+    """Return a mapping as a dict; an empty one for other content."""
+    if isinstance(content, Mapping):
+        return dict(content)
+    return {}
 
 
 def _read(path: Path) -> Any:
@@ -132,9 +140,8 @@ def _read(path: Path) -> Any:
         return torch.load(path, map_location="cpu", weights_only=True)
 
 
-def _json(folder: Path | None, name: str) -> dict[str, Any]:
-    path = folder / name if folder else None
-    if path is None or not path.is_file():
+def _json(path: Path) -> dict[str, Any]:
+    if not path.is_file():
         return {}
     try:
         content = json.loads(path.read_text())
@@ -150,7 +157,9 @@ def _reason(error: Exception) -> str:
     text = one_line(error)
     if asked := re.search(r"GLOBAL (\S+)", text):
         return f"it holds {asked[1]}, not tensors alone, and nothing of it was run; save the model's state_dict()"
-    return "its pickle is damaged, or holds no tensors" if "weights_only" in text else text
+    if "weights_only" in text:
+        return "its pickle is damaged, or holds no tensors"
+    return text
 
 
 def model_of(content: Any, average: bool | None = None) -> tuple[Tensors, str]:
@@ -158,40 +167,40 @@ def model_of(content: Any, average: bool | None = None) -> tuple[Tensors, str]:
 
     ``average`` is as in :func:`read_weights`; timm prefers the average too.
     """
+    content = _mapping(content)
     averaged, place = _first(content, AVERAGES)
-    others = [key for key in content if key not in AVERAGES] if isinstance(content, Mapping) else []
-    weights = _weights({key: content[key] for key in others})
+    weights = _weights({key: content[key] for key in content if key not in AVERAGES})
     if average is False and averaged and not weights:
         raise ValueError(f"weights_ema is false, and it holds the moving average alone ({place})")
     if average and not averaged:
         raise ValueError("weights_ema is true, and it holds no moving average of the weights")
-    chosen = weights if average is False or not averaged else averaged
+    chosen, line = averaged or weights, ""
     if not chosen:
         raise ValueError("it holds no state dict (names and tensors)")
-    line = ""
     if weights and averaged:
-        taken, other = ("the weights", "true") if chosen is weights else (f"their moving average ({place})", "false")
-        line = f"{taken} of two sets; the other with --model.weights_ema {other}"
+        line = f"their moving average ({place}) of two sets; the other with --model.weights_ema false"
+        if average is False:
+            chosen, line = weights, "the weights of two sets; the other with --model.weights_ema true"
     return without_prefixes(chosen), line
 
 
 def without_prefixes(tensors: Mapping[str, Tensor]) -> Tensors:
     """Return the tensors under names without the prefixes that ``torch.compile`` and wrappers add."""
-    names = {name: name.replace(COMPILED, "") for name in tensors}
-    while prefix := next((one for one in PREFIXES if names and all(n.startswith(one) for n in names.values())), ""):
-        names = {key: name.removeprefix(prefix) for key, name in names.items()}
-    return {name: tensors[key] for key, name in names.items()}
+    bare = respelled(tensors, re.escape(COMPILED), "")
+    for wrapper in WRAPPERS:
+        if bare and len(matching(bare, wrapper)) == len(bare):
+            return without_prefixes(respelled(bare, f"^{wrapper}", ""))
+    return bare
 
 
 def _weights(content: Any) -> Tensors:
     """Return the tensors under the first key of ``PLACES`` that has some, else the content's own."""
-    if not isinstance(content, Mapping) or not content:
-        return {}
+    content = _mapping(content)
     return _first(content, PLACES)[0] or _tensors(content)
 
 
-def _first(content: Any, places: tuple[str, ...]) -> tuple[Tensors, str]:
-    for place in places if isinstance(content, Mapping) else ():
+def _first(content: Mapping[str, Any], places: tuple[str, ...]) -> tuple[Tensors, str]:
+    for place in places:
         if found := _weights(content.get(place)):
             return found, place
     return {}, ""
@@ -199,10 +208,8 @@ def _first(content: Any, places: tuple[str, ...]) -> tuple[Tensors, str]:
 
 def _tensors(content: Any) -> Tensors:
     """Return tensors by name, nested names (Flax) joined by slashes; empty if any value is something else."""
-    if not isinstance(content, Mapping):
-        return {}
     flat: Tensors = {}
-    for key, value in content.items():
+    for key, value in _mapping(content).items():
         if isinstance(value, Tensor):
             flat[str(key)] = value
         elif inner := _tensors(value):
@@ -234,4 +241,6 @@ def _extended(code: int, data: bytes) -> Any:
     if name == "bfloat16":
         return torch.frombuffer(bytearray(values), dtype=torch.bfloat16).reshape(tuple(shape))
     array = np.frombuffer(values, dtype=np.dtype(name)).reshape(tuple(shape))
-    return torch.from_numpy(array.copy()) if code == _ARRAY else array.item()
+    if code == _SCALAR:
+        return array.item()
+    return torch.from_numpy(array.copy())

@@ -1,8 +1,9 @@
 """Settings that neither names nor shapes of weights show; a mismatch would load without an error."""
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from operator import itemgetter
 from typing import Any, Literal
 
 import torch
@@ -14,11 +15,12 @@ from lit_video.network.aggregation import TemporalEncoder
 from lit_video.network.embedding import Embedding, JointEmbedding
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import vit_size
-from lit_video.utils.clip_shape import as_setting, height_and_width, of_channels
+from lit_video.utils.clip_shape import as_setting, height_and_width, of_channels, per_channel
 from lit_video.utils.settings import Effect, data_names, model_names
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.hub import TABLE
 from lit_video.weights.loading import SOURCES, source_of
+from lit_video.weights.parts import matching
 from lit_video.weights.reading import StoredWeights
 
 WeightsSettings = Literal["apply", "ignore"]
@@ -26,8 +28,8 @@ IGNORE = "or --model.weights_settings ignore, to use the weights as they are"
 OTHERWISE = "or --model.weights_settings apply (ignore, to use the weights as they are)"
 
 BASE = "VideoClassifier"  # family of a user's own network
-XVIT_HEADS = ("mlp_head.4.bias", "new_fc.bias")
-BIASES = ("head.bias", "classifier.bias", "output_projection/bias")  # classifiers of other releases
+# biases of classifiers: X-ViT's, which also has an unused one, and those of other releases
+BIASES = (r".*(mlp_head\.4|new_fc)\.bias$", r".*(head\.bias|classifier\.bias|output_projection/bias)$")
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 # order in scenic's classifier
@@ -44,8 +46,8 @@ def _known(stored: StoredWeights, part: Literal["model", "data"]) -> dict[str, A
     """Return the settings of a release that neither names nor shapes show, by flag."""
     source = sources().get(source_of(stored) or "", {})
     of_classes = source.get("classes", {}).get(number_of_classes(stored.tensors), {})
-    flat = source.get("settings", {}) | of_classes
-    return {key.removeprefix(f"{part}."): _plain(value) for key, value in flat.items() if key.startswith(f"{part}.")}
+    known = source.get("settings", {}) | of_classes
+    return _plain({key.partition(".")[2]: known[key] for key in matching(known, part)})
 
 
 def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
@@ -55,12 +57,16 @@ def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
     :func:`channel_pixels` gives them if all channels have the same ones (otherwise see :func:`fold_pixels`).
     """
     if stored.clips:
-        known = {key: stored.clips[key] for key in data_names("pixels") if key in stored.clips}
-        return {key: tuple(value) if isinstance(value, list) else value for key, value in known.items()}
-    if known := _known(stored, "data"):
-        return known
-    means, stds = channel_pixels(stored) or ((), ())
-    return {"mean": means[0], "std": stds[0]} if len({*means}) == len({*stds}) == 1 else {}
+        own = {key: stored.clips[key] for key in data_names("pixels") if key in stored.clips}
+        for key in own.keys() & {"mean", "std"}:
+            own[key] = per_channel(key, own[key])
+        return own
+    known = _known(stored, "data")
+    if not known and (pixels := channel_pixels(stored)):
+        means, stds = map(set, pixels)
+        if len(means) == len(stds) == 1:
+            return {"mean": means.pop(), "std": stds.pop()}
+    return known
 
 
 def channel_pixels(stored: StoredWeights) -> tuple[Sequence[float], Sequence[float]] | None:
@@ -91,19 +97,24 @@ def fold_pixels(embed: Embedding, mean: Sequence[float], std: Sequence[float], d
     Returns:
         A message; empty if the pixels are the same.
     """
-    own, rgb = [[*of_channels(data[name])] for name in ("mean", "std")], data["channels"] == "rgb"
-    if rgb and own == [[*mean], [*std]]:
+    own, rgb = (of_channels(data["mean"]), of_channels(data["std"])), data["channels"] == "rgb"
+    if rgb and own == (tuple(mean), tuple(std)):
         return ""
     proj = embed.patches.proj
     kernel = rearrange(proj.weight.double(), "d (c k) h w -> d c k h w", c=3)
-    m, s, means, stds = (kernel.new_tensor([*each]) for each in (*own, mean, std))
+    m, s, means, stds = kernel.new_tensor((*own, mean, std))
     shift = (m - means) / stds
     assert proj.bias is not None
     proj.bias.copy_(proj.bias + einsum(kernel, shift, "d c k h w, c -> d"))
     kernel = kernel * (s / stds)[:, None, None, None]
-    proj.weight.copy_(rearrange(kernel if rgb else kernel.flip(1), "d c k h w -> d (c k) h w"))
-    numbers = [" ".join(f"{x:.4g}" for x in each) for each in (mean, std)]
-    return f"it saw pixels of mean {numbers[0]} and deviation {numbers[1]}: folded into the patches"
+    if not rgb:
+        kernel = kernel.flip(1)
+    proj.weight.copy_(rearrange(kernel, "d c k h w -> d (c k) h w"))
+    return f"it saw pixels of mean {_words(mean)} and deviation {_words(std)}: folded into the patches"
+
+
+def _words(numbers: Iterable[float]) -> str:
+    return " ".join(f"{number:.4g}" for number in numbers)
 
 
 def refuse_other_pixels(data: Mapping[str, Any], stored: StoredWeights, otherwise: str = OTHERWISE) -> None:
@@ -115,9 +126,9 @@ def refuse_other_pixels(data: Mapping[str, Any], stored: StoredWeights, otherwis
 
 def number_of_classes(state_dict: Mapping[str, Tensor]) -> int | None:
     """Return the number of outputs of a release's classifier; ``None`` without one."""
-    for ends in (XVIT_HEADS, BIASES):
-        if heads := [value for key, value in state_dict.items() if key.endswith(ends)]:
-            return heads[-1].shape[0]
+    for biases in BIASES:
+        if found := matching(state_dict, biases):
+            return state_dict[found[-1]].shape[0]
     return None
 
 
@@ -127,12 +138,12 @@ def tasks_in_order(state_dict: Mapping[str, Tensor], tasks: Mapping[str, int]) -
     Scenic's ViViT for Epic-Kitchens has the 300 nouns before the 97 verbs (``class_splits`` of its recipe).
     """
     tensors = dict(state_dict)
-    if dict(tasks) != SCENIC_EPIC or source_of(tensors) != "scenic-vivit":
+    if dict(tasks) != SCENIC_EPIC or source_of(StoredWeights(tensors)) != "scenic-vivit":
         return tensors
-    for key in [key for key in tensors if key.startswith("output_projection/")]:
+    for key in matching(tensors, "output_projection/"):
         if tensors[key].shape[-1] == sum(SCENIC_EPIC.values()):
             shares = dict(zip(SCENIC_EPIC, torch.split(tensors[key], [*SCENIC_EPIC.values()], dim=-1), strict=True))
-            tensors[key] = torch.cat([shares[task] for task in tasks], dim=-1)
+            tensors[key] = torch.cat(itemgetter(*tasks)(shares), dim=-1)
     return tensors
 
 
@@ -144,7 +155,9 @@ def flags(settings: Mapping[str, Any], part: Literal["model", "data"] = "model")
 def _value(value: Any) -> str:
     if isinstance(value, tuple):
         return f"[{','.join(map(str, value))}]"
-    return "null" if value is None else str(value).lower()
+    if value is None:
+        return "null"
+    return str(value).lower()
 
 
 def model_settings(stored: StoredWeights, *effects: Effect) -> dict[str, Any]:
@@ -155,10 +168,11 @@ def model_settings(stored: StoredWeights, *effects: Effect) -> dict[str, Any]:
     """
     if stored.model:
         model = _parts_of_size(stored.model) | stored.model
-        return {key: _plain(model[key]) for key in model_names(*effects or ("function",)) if key in model}
+        return _plain({key: model[key] for key in model_names(*effects or ("function",)) if key in model})
     known = _known(stored, "model")
-    in_time = "cls_in_time" in known and any("temporal_" in key for key in stored.tensors)
-    return known | ({"attention": "divided"} if in_time else {})
+    if "cls_in_time" in known and matching(stored.tensors, ".*temporal_"):
+        known["attention"] = "divided"
+    return known
 
 
 def refuse_other_settings(
@@ -169,15 +183,15 @@ def refuse_other_settings(
     ``ours`` has the model's settings and family; ``otherwise`` is advice for the message; ``effects`` is as in
     :func:`model_settings`; if given, the numbers of classes must be the same too.
     """
-    source, family = source_of(stored), ours.get("family", BASE)
-    kind = stored.model.get("family", SOURCES[source].family if source else BASE)
+    kind, family = stored.model.get("family", BASE), ours.get("family", BASE)
+    if not stored.model and (source := source_of(stored)):
+        kind = SOURCES[source].family
     if kind != family and BASE not in (kind, family):
         raise ValueError(f"it is of another kind of model: set --model {kind} (here {family}), {otherwise}")
-    here, there = (_tasks(settings.get("num_classes")) for settings in (ours, stored.model))
+    here, there = _tasks(ours), _tasks(stored.model)
     if there and here != there and (effects or sum(here.values()) == sum(there.values())):
-        words = [" + ".join(f"{number} {task}".strip() for task, number in tasks.items()) for tasks in (there, here)]
-        raise ValueError(f"its classes are {words[0]}, here {words[1]}: give it data of those, {otherwise}")
-    given = {key: _plain(value) for key, value in ours.items()} | _parts_of_size(ours)
+        raise ValueError(f"its classes are {_sum(there)}, here {_sum(here)}: give it data of those, {otherwise}")
+    given = _plain(ours) | _parts_of_size(ours)
     theirs = model_settings(stored, *effects)
     if given.get("segments") is None and (theirs.get("segments") or 0) >= given.get("frames", 0) > 0:
         given["segments"] = theirs["segments"]  # all frames are one group
@@ -190,9 +204,16 @@ def refuse_other_settings(
         raise ValueError(f"{unknown}: their ratio and segments are not known; {advice}")
 
 
-def _tasks(classes: object) -> OrderedDict[str, int]:
+def _tasks(settings: Mapping[str, Any]) -> OrderedDict[str, int]:
     """Return numbers of classes by task; results are equal only if the tasks have the same order."""
-    return OrderedDict(classes if isinstance(classes, Mapping) else {"": classes} if isinstance(classes, int) else {})
+    classes = settings.get("num_classes")
+    if isinstance(classes, int):
+        classes = {"": classes}
+    return OrderedDict(classes or {})
+
+
+def _sum(tasks: Mapping[str, int]) -> str:
+    return " + ".join(f"{number} {task}".strip() for task, number in tasks.items())
 
 
 def known_grid(network: nn.Module, stored: StoredWeights) -> Grid | None:
@@ -217,9 +238,15 @@ def other_grid(network: nn.Module, stored: StoredWeights, image: bool = False) -
     if known is None or not isinstance(network, VideoTransformer) or network.embed.pos_embed is None:
         return ""
     in_time = isinstance(network.embed, JointEmbedding) or isinstance(network.aggregate, TemporalEncoder)
-    first = 0 if not image and (in_time or network.embed.temp_embed is not None) else 1  # 1: any length fits
-    there, here = (" x ".join(map(str, grid[first:])) for grid in (known, network.embed.grid))
-    return "" if there == here else f"its positions are of {there} patches, here they are of {here}"
+    first = int(image or not (in_time or network.embed.temp_embed is not None))  # 1: any length fits
+    there, here = known[first:], network.embed.grid[first:]
+    if there == here:
+        return ""
+    return f"its positions are of {_product(there)} patches, here they are of {_product(here)}"
+
+
+def _product(sides: Iterable[int]) -> str:
+    return " x ".join(map(str, sides))
 
 
 def refuse_another_grid(network: nn.Module, stored: StoredWeights, otherwise: str = OTHERWISE) -> None:
@@ -237,9 +264,10 @@ def line_on_grid(network: nn.Module, stored: StoredWeights, image: bool = False)
     sided = source_of(stored) not in (None, "hf-vivit") or known_grid(network, stored)
     if sided or not isinstance(network, VideoTransformer) or (image and network.embed.grid.h == network.embed.grid.w):
         return ""
-    side = " x ".join(map(str, network.embed.grid[1:]))
-    scheme = "" if image else "its scheme for this one, "
-    return f"its settings are not known: {scheme}positions for {side} patches if they are as many, else for a square"
+    taken = f"positions for {_product(network.embed.grid[1:])} patches if they are as many, else for a square"
+    if image:
+        return f"its settings are not known: {taken}"
+    return f"its settings are not known: its scheme for this one, {taken}"
 
 
 def _parts_of_size(model: Mapping[str, Any]) -> dict[str, Any]:
@@ -250,6 +278,10 @@ def _parts_of_size(model: Mapping[str, Any]) -> dict[str, Any]:
         return {}
 
 
-def _plain(value: Any) -> Any:
-    """Return a setting to compare: the order of several values does not matter."""
-    return tuple(sorted(value)) if isinstance(value, list | tuple) else value
+def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings to compare: the order of several values does not matter."""
+    plain = dict(settings)
+    for key, value in settings.items():
+        if isinstance(value, list | tuple):
+            plain[key] = tuple(sorted(value))
+    return plain

@@ -1,0 +1,46 @@
+"""Refusal of settings of a data set that contradict each other, and of tests on videos that chose the checkpoint."""
+
+from collections.abc import Iterable
+from math import prod
+from typing import Any
+
+from lit_video.datamodules.records import Records
+from lit_video.errors import UserError
+from lit_video.utils.clip_shape import height_and_width
+from lit_video.utils.limits import MOST_PIXELS, within
+from lit_video.video.sampling import positive
+from lit_video.video.settings import check_storable
+
+
+def refuse_contradictions(data: Any) -> None:
+    """Refuse settings outside their range, or that do not go together."""
+    positive(frames=data.frames, batch_size=data.batch_size)
+    if not 0 < data.train_share <= 1:
+        raise ValueError(f"train_share is {data.train_share}, expected above 0 and at most 1")
+    if data.keep_gb < 0:
+        raise ValueError(f"keep_gb is {data.keep_gb}, expected 0 or more")
+    for size in (data.image_size, data.test_image_size):
+        within("clips' pixels", data.frames * prod(height_and_width(size)), MOST_PIXELS)
+    check_storable(data.sampling)
+    data.sampling.check(data.frames, data.test_clips)
+    augmentation = data.augmentation
+    if (augmentation.crop == "whole") != (data.views == "whole"):
+        raise ValueError(f"augmentation.crop is {augmentation.crop}, views is {data.views}: whole is for both")
+    data.training_view()  # refuses a short side below the clip's
+    data.view(data.test_crops)  # refuses an unsupported number of crops
+    changed = data.test_orders or data.order != "forward" or data.found_broken.on_broken != "fail"
+    if data.features and (changed or augmentation.erasing or augmentation.cutmix):
+        what = "order, test_orders, broken, augmentation.erasing and augmentation.cutmix"
+        raise ValueError(f"features are of videos as they are: leave out {what}")
+
+
+def refuse_choice(data: Any, callbacks: Iterable[object]) -> None:
+    """Refuse to test on videos that also select the checkpoint or stop the training."""
+    for one in callbacks:
+        metric = getattr(one, "monitor", None) or "train"
+        if metric.startswith("train"):
+            continue
+        if both := Records.of(data.records("test")).shared(Records.of(data.records("val")), links=True):
+            what = f"{type(one).__name__} chooses by {metric}, and {len(both)} of the videos that validate are tested"
+            advice = "give test videos of their own, or leave out the callback"
+            raise UserError(f"trainer.callbacks: {what} ({both[0]}); {advice}")

@@ -1,0 +1,75 @@
+"""Loaders of one process's share of a data set's clips, and the position at which a training goes on."""
+
+from functools import partial
+
+import torch
+import torch.distributed as dist
+from lightning import Trainer
+from torch.utils.data import DataLoader
+
+from lit_video.datamodules.manifest import Manifest
+from lit_video.errors import UserError
+from lit_video.utils.processes import ignore_stops
+from lit_video.video.clips import ClipDataset, Sample
+from lit_video.video.decoding.frame_table import add_source
+from lit_video.video.loading import EvaluationSampler, TimedLoader, TrainingSampler
+
+
+def ranks(trainer: Trainer | None) -> tuple[int, int]:
+    """Return the number of processes, and the rank of this one."""
+    if trainer is not None:
+        return trainer.world_size, trainer.global_rank
+    if dist.is_available() and dist.is_initialized():  # Fabric
+        return dist.get_world_size(), dist.get_rank()
+    return 1, 0
+
+
+def training_sampler(
+    count: int, seed: int, batch_size: int, trainer: Trainer | None, resume: tuple[int, int]
+) -> TrainingSampler:
+    """Return a sampler that goes on at an epoch and the number of its videos seen; refuse fewer videos than a step."""
+    accumulate = getattr(trainer, "accumulate_grad_batches", 1)
+    sampler = TrainingSampler(count, seed, batch_size, ranks(trainer), accumulate)
+    if not sampler.steps:
+        parts = f"{batch_size} x {ranks(trainer)[0]} processes x {accumulate} batches"
+        clips = f"a step takes {sampler.step_size} clips ({parts}), there are {count} videos"
+        raise UserError(f"data.batch_size: {clips}")
+    sampler.resume = resume
+    sampler.set_epoch(resume[0])  # workers prefetch before Lightning sets it
+    return sampler
+
+
+def position(trainer: Trainer, batch_size: int) -> tuple[int, int]:
+    """Return the epoch, and the number of its videos that all processes have seen."""
+    loop = trainer.fit_loop
+    # the epoch begun last; after its end trainer.current_epoch is one higher
+    epoch, batches = loop.epoch_progress.current.ready - 1, loop.epoch_loop.batch_progress.current.ready
+    if batches == trainer.num_training_batches:
+        epoch, batches = epoch + 1, 0
+    return epoch, batches * batch_size * trainer.world_size
+
+
+def loader(
+    dataset: ClipDataset,
+    sampler: TrainingSampler | EvaluationSampler,
+    batch_size: int,
+    num_workers: int,
+    tables: Manifest | None,
+) -> DataLoader[Sample]:
+    """Return a loader whose workers take frame tables from a manifest."""
+    return TimedLoader(
+        dataset,
+        batch_size=batch_size,
+        sampler=sampler,
+        num_workers=num_workers,
+        persistent_workers=num_workers > 0,
+        pin_memory=torch.cuda.is_available(),
+        worker_init_fn=partial(_start_worker, tables),
+    )
+
+
+def _start_worker(tables: Manifest | None, number: int) -> None:
+    """Ignore stop signals, which Slurm sends to every process; use the manifest's frame tables."""
+    ignore_stops()
+    if tables:
+        add_source(tables)

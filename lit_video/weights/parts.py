@@ -1,0 +1,29 @@
+"""Choice of a network's parameters by name, and of its modules by class."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from torch import Tensor, nn
+
+T = TypeVar("T")
+
+
+def matching(names: Iterable[str], pattern: str) -> list[str]:
+    """Return the names that begin with a match of a regular expression."""
+    return [name for name in names if re.match(pattern, name)]
+
+
+def without(parts: Mapping[str, T], pattern: str) -> dict[str, T]:
+    """Return the parts whose names do not begin with a match of a regular expression."""
+    return {name: part for name, part in parts.items() if not re.match(pattern, name)}
+
+
+def respelled(tensors: Mapping[str, Tensor], pattern: str, new: str) -> dict[str, Tensor]:
+    """Return the tensors; in their names matches of a regular expression are replaced."""
+    return {re.sub(pattern, new, name): value for name, value in tensors.items()}
+
+
+def in_modules(network: nn.Module, kind: type[nn.Module], attribute: str) -> list[Any]:
+    """Return an attribute of every module of one class."""
+    return [getattr(module, attribute) for module in network.modules() if isinstance(module, kind)]
