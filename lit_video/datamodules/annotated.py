@@ -26,17 +26,14 @@ class AnnotatedVideos(VideoDataModule):
     Args:
         root: folder of annotations and videos; ``$LIT_VIDEO_DATA/NAME`` is NAME in the package's data folder.
         missing: handling of videos that are not on disk, or annotation files shorter than the release: ``fail``
-            stops before training, ``skip`` uses the rest. Counts are printed, and saved as ``video_counts`` in
-            ``run.json``.
+            stops before training, ``skip`` uses the rest, prints counts and saves them in ``run.json``.
         **kwargs: see :class:`VideoDataModule`.
     """
 
-    #: number of classes (a mapping with several tasks), if known without the data
-    classes: Classes | None = None
+    classes: Classes | None = None  #: number of classes (a mapping with several tasks), if known without the data
     #: smallest and largest number of videos in released annotation files, by split
     released: Mapping[Split, tuple[int, int]] = {}
-    #: splits with their own annotations; without a test split papers test on the validation videos
-    splits: tuple[Split, ...] = ("train", "val")
+    splits: tuple[Split, ...] = ("train", "val")  #: with their own annotations; without a test split val is tested
 
     def __init__(self, root: str, missing: Literal["fail", "skip"] = "fail", **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -137,12 +134,8 @@ class Folders:
         names = self.names(folder)
         if name in names:
             return path
-        if is_video(name):
-            name = os.path.splitext(name)[0]
-        for ending in _ENDINGS:
-            if name + ending in names:
-                return os.path.join(folder, name + ending)
-        return path
+        stem = os.path.splitext(name)[0] if is_video(name) else name
+        return os.path.join(folder, next((stem + ending for ending in _ENDINGS if stem + ending in names), name))
 
 
 def _counts(absent: list[str], listed: Records, split: str) -> str:

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import chain
 from multiprocessing.pool import AsyncResult, ThreadPool
 from pathlib import Path
@@ -56,21 +55,18 @@ class VideoDataModule(LightningDataModule):
         augmentation: name of a recipe (:mod:`~lit_video.video.recipes`), or all its settings; ``None``: random crops.
         test_clips: temporal views of a test video.
         test_crops: spatial views of each temporal view.
-        views: ``even`` crops along the longer side; ``released``, the crops of the papers' code, with its rounding;
-            or ``whole``, the frame squeezed into the clip's shape.
+        views: crops ``even`` along the longer side, ``released`` as in the papers' code, or ``whole``, frames squeezed.
         mean: mean of the pixels, 0 to 1: one number (0.5 for the ImageNet-21k ViTs), or red, green and blue.
         std: standard deviation of the pixels, likewise.
         channels: order of the channels; ``bgr`` for TimeSformer's released weights of Something-Something.
         seed: seed of the order of videos and of all augmentation.
         order: order of a clip's frames in validation and test; ``static`` repeats the middle frame.
         test_orders: further orders in which a run is tested; ``run.json`` then has ``reversed/video_top1``, ...
-        broken: effect of a video that cannot be read, or a clip that needs a damaged frame: ``fail`` stops; ``skip``
-            leaves out up to ``broken_percent`` of a split, ``report`` any number. Those left out do not count in losses
-            and metrics; ``broken.csv`` in the run's folder lists them.
+        broken: ``fail`` stops at a video that cannot be read, or a clip that needs a damaged frame; ``skip`` leaves out
+            up to ``broken_percent`` of a split, ``report`` any number. ``broken.csv`` in the run's folder lists them.
         broken_percent: percentage of broken videos that ``skip`` accepts.
         keep_gb: gigabytes of decoded videos that each process keeps in memory, for small data sets of short videos.
-        manifest: file written by ``data check``, read instead of a scan of every video; broken and damaged ones are
-            refused, or left out with a message, before any is read.
+        manifest: file of ``data check``, read instead of a scan of every video; what it calls broken is refused first.
         train_share: share of each class's training videos to use, above 0 and at most 1.
         short: filling of a video shorter than a clip: ``repeat`` its last frame, or ``loop`` (MMAction2, Scenic).
         short_side: short side in pixels of validation and test frames before cropping; ``None`` for the crop's.
@@ -82,8 +78,7 @@ class VideoDataModule(LightningDataModule):
         UserError: in :meth:`check`, :meth:`records` and loaders: files are missing or wrong, or a split is too small.
     """
 
-    #: True if labels are multi-hot: a one or zero for each class
-    several_labels = False
+    several_labels = False  #: True if labels are multi-hot: a one or zero for each class
 
     def __init__(
         self,
@@ -115,14 +110,12 @@ class VideoDataModule(LightningDataModule):
         super().__init__()
         self.frames = frames
         self.image_size = as_setting(image_size)
-        self.batch_size = batch_size
-        self.num_workers = num_workers
+        self.batch_size, self.num_workers = batch_size, num_workers
         self.sampling = sampling or Dense()
         if augmentation is None:
             augmentation = replace(recipe(None), crop="whole" if views == "whole" else "scale")
         self.augmentation = recipe(augmentation, self.image_size)
-        self.test_clips = test_clips
-        self.test_crops = test_crops
+        self.test_clips, self.test_crops = test_clips, test_crops
         self.views = views
         self.short_side = short_side
         self.test_image_size = as_setting(test_image_size or image_size)
@@ -188,8 +181,7 @@ class VideoDataModule(LightningDataModule):
         if self.trainer and self.trainer.is_global_zero and not self._trained_on:
             known = getattr(self.trainer.lightning_module, "trained_on", "")
             self._trained_on = ThreadPool(1).apply_async(trained_on, (dataset.records, known))
-        sampler = training_sampler(len(dataset), self.seed, self.batch_size, self.trainer, self._resume)
-        return self._loader(dataset, sampler)
+        return self._loader(dataset, training_sampler(self, len(dataset), self._resume))
 
     def val_dataloader(self) -> Any:
         """Load the centre view of every video."""
@@ -208,18 +200,14 @@ class VideoDataModule(LightningDataModule):
         return self._views("test", clips=1, crops=1)
 
     def keep_features(self, compute: Callable[[Tensor], Tensor], device: torch.device, backbone: int) -> None:
-        """Let loaders return features instead of clips; compute those missing from :attr:`features`.
-
-        ``compute`` maps normalised clips on ``device`` to features; ``backbone`` is a digest of the network.
-        """
+        """Let loaders return features; ``compute`` missing ones on ``device``, for the digest of a backbone."""
         evaluation = [self._dataset([], self.view(1), 1)]
         if (self.test_clips, self.test_crops) != (1, 1):
             evaluation.append(self._dataset([], self.view(self.test_crops), self.test_clips))
         folder = Path(str(self.features)) / f"{digest(backbone, stored_settings(self), self.augmentation):016x}"
-        pixels = partial(normalise, mean=self.mean, std=self.std, channels=self.channels)
         self._features = Features(folder, self._dataset([], self.training_view()), evaluation)
-        every = [*chain.from_iterable(map(self.records, SPLITS))]
-        self._features.complete(every, lambda clips: compute(pixels(clips[None].to(device))))
+        every, pixels = chain.from_iterable(map(self.records, SPLITS)), (self.mean, self.std, self.channels)
+        self._features.complete([*every], lambda clips: compute(normalise(clips[None].to(device), *pixels)))
 
     def training_view(self) -> TrainingView:
         """Return the random crop and augmentation of a training clip."""
@@ -257,10 +245,7 @@ class VideoDataModule(LightningDataModule):
         return training_batch(batch, self.mean, self.std, self.num_classes, smoothing, draws, self.channels)
 
     def normalise(self, batch: RawBatch) -> Batch:
-        """Turn every view of an evaluation batch into a normalised clip.
-
-        Shape: clips uint8 ``(b, views, t, 3, height, width)`` -> ``(b * views, 3, t, height, width)``.
-        """
+        """Normalise all views, uint8 ``(b, views, t, 3, height, width)`` -> ``(b * views, 3, t, height, width)``."""
         return evaluation_batch(batch, self.mean, self.std, self.channels)
 
     def _draws(self, batch: RawBatch) -> Any:

@@ -1,8 +1,6 @@
 """Count the videos of a data set that could not be read, and refuse too many."""
 
-from collections import ChainMap
 from collections.abc import Sequence
-from operator import itemgetter
 from typing import Any, Literal
 
 import torch.distributed as dist
@@ -15,11 +13,7 @@ OnBroken = Literal["fail", "skip", "report"]
 
 
 class BrokenVideos:
-    """Broken videos of every split; each counts once, over all epochs, clips and reasons.
-
-    A process records the videos that it meets; :meth:`gather` merges the records of all processes. With ``skip``, up to
-    ``percent`` of a split may be broken.
-    """
+    """Broken videos that a process met; each counts once. With ``skip``, up to ``percent`` of a split may be broken."""
 
     def __init__(self, on_broken: OnBroken, percent: float) -> None:
         self.on_broken = on_broken
@@ -39,11 +33,8 @@ class BrokenVideos:
         if self.on_broken == "fail":
             raise UserError(f"{text}; replace or delete them, or set data.broken: skip")
         print_once(f"{text}; left out, of the damaged those clips that need damaged frames")
-        reasons = dict.fromkeys(paths, "")
-        for path, row in rows.items():
-            if row.status == "broken":
-                reasons[path] = f"{path}: {row.reason}"
-        self.add(split, range(len(paths)), [reasons[path] for path in paths])
+        broken = {path: f"{path}: {row.reason}" for path, row in rows.items() if row.status == "broken"}
+        self.add(split, range(len(paths)), [broken.get(path, "") for path in paths])
 
     def add(self, split: str, videos: Sequence[int], reasons: Sequence[str]) -> None:
         """Add a batch's video numbers, each with the reason why it could not be read; empty if it could."""
@@ -59,7 +50,7 @@ class BrokenVideos:
         ranks: list[Any] = [None] * dist.get_world_size()
         dist.all_gather_object(ranks, self.reasons)
         for split in self.reasons:
-            self.reasons[split] = dict(ChainMap(*map(itemgetter(split), ranks)))  # rank 0's reason counts
+            self.reasons[split] = {video: why for rank in reversed(ranks) for video, why in rank[split].items()}
             self._check(split)
 
     def rows(self) -> list[tuple[str, str, str]]:

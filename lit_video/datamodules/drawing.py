@@ -1,7 +1,7 @@
 """Drawing of the temporal skills, and H.264 encoding that leaves no trace of frame order."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from operator import add, attrgetter
 from pathlib import Path
@@ -52,9 +52,8 @@ def rotation(rng: Rng, frames: int) -> Film:
 def order(rng: Rng, frames: int, apart: int) -> Film:
     """Show a bright shape in one frame, and a dark one at the same point ``apart`` frames later."""
     bright, first = replace(_figure(rng, LARGE), bright=True), int(rng.integers(frames - apart))
-    film: Film = [[] for _ in range(frames)]
-    film[first], film[first + apart] = [bright], [replace(bright, bright=False)]
-    return film
+    shown = {first: [bright], first + apart: [replace(bright, bright=False)]}
+    return [shown.get(t, []) for t in range(frames)]
 
 
 def meeting(rng: Rng, frames: int) -> Film:
@@ -70,14 +69,15 @@ def duration(rng: Rng, frames: int) -> Film:
     """Show a shape for three frames, nothing for one or two, and the shape again for one frame."""
     figure, gap = _figure(rng), int(rng.integers(1, 3))
     first = int(rng.integers(frames - 3 - gap))
-    return _flashed(figure, np.isin(np.arange(frames), (first, first + 1, first + 2, first + 3 + gap)))
+    shown = {first, first + 1, first + 2, first + 3 + gap}
+    return [[figure] * (t in shown) for t in range(frames)]
 
 
 def count(rng: Rng, frames: int) -> Film:
     """Flash two or three times in the first half, once more in the second; both have equally many bright frames."""
     figure, half = _figure(rng), frames // 2
     few = int(rng.integers(2, 4))
-    return _flashed(figure, _flashes(rng, few, half) + _flashes(rng, few + 1, half))
+    return [[figure] * bright for bright in _flashes(rng, few, half) + _flashes(rng, few + 1, half)]
 
 
 def _flashes(rng: Rng, times: int, frames: int) -> list[bool]:
@@ -120,11 +120,6 @@ def _moved(figure: Figure, **values: NDArray[Any]) -> Film:
     """Return one figure per frame, with the given values of its attributes."""
     frames = zip(*values.values(), strict=True)
     return [[replace(figure, **dict(zip(values, frame, strict=True)))] for frame in frames]
-
-
-def _flashed(figure: Figure, shown: Iterable[bool]) -> Film:
-    """Return a film that shows a figure in some frames, and nothing in the others."""
-    return [[figure] * int(bright) for bright in shown]
 
 
 @dataclass(frozen=True)

@@ -106,10 +106,8 @@ class FeatureDataset(ClipDataset):
 
 def _digest(path: Path) -> str:
     """Return the digest of a video's content, or of all pictures of a folder."""
-    files, digests = [path], []
-    if path.is_dir():
-        files = [*files_below(path)]
-    for file in files:
+    digests = []
+    for file in files_below(path) if path.is_dir() else [path]:
         with file.open("rb") as content:
             digests.append(file_digest(content, "blake2b").hexdigest())
     return ",".join(digests)

@@ -10,7 +10,7 @@ from lit_video.datamodules.base import SPLITS, Split, VideoDataModule
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
 from lit_video.utils.files import data_root, is_video
-from lit_video.utils.text import natural, shortened
+from lit_video.utils.text import natural, plural, shortened
 from lit_video.video.clips import VideoRecord
 
 _NAMED = 3  # files named in the line about files left out
@@ -31,18 +31,14 @@ def folder_records(root: Path, split: Split, class_names: list[str]) -> Records:
                 others.append(f"{entry.name}/{one.name}")
     if unknown := sorted(found.keys() - set(class_names)):
         raise UserError(f"data.root: {folder} holds classes that {root / 'train'} has not: {', '.join(unknown)}")
-    paths, labels = list[str](), list[int]()
-    for label, name in enumerate(class_names):
-        videos = found.get(name, [])
-        paths += videos
-        labels += [label] * len(videos)
-    if not paths:
+    listed = [(path, label) for label, name in enumerate(class_names) for path in found.get(name, ())]
+    if not listed:
         frames = "folders of frames are listed in a table (VideoCSV)"
         raise UserError(f"data.root: {folder} holds no video; expected {folder}/CLASS/VIDEO.mp4; {frames}")
     if others:
         named = shortened(others, _NAMED)
         print_once(f"data.root: {len(others):,} left out of {folder}, no videos of a class ({named})")
-    return Records(paths, labels)
+    return Records(*zip(*listed, strict=True))
 
 
 def _shown(folder: str | Path) -> list[os.DirEntry[str]]:
@@ -77,7 +73,7 @@ class VideoFolder(VideoDataModule):
             raise UserError(f"data.root: the folder {self.root} does not exist; give the folder that holds {splits}")
         names = sorted((entry.name for entry in _shown(train) if entry.is_dir()), key=natural)
         if len(names) < 2:
-            there = "".join(names) or "no class folder"
+            there = plural(len(names), "class folder")
             raise UserError(f"data.root: {train} holds {there}; expected two or more as {train}/CLASS/VIDEO.mp4")
         return names
 

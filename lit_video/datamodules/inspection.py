@@ -10,7 +10,6 @@ from jsonargparse import ArgumentError, ArgumentParser
 
 from lit_video.datamodules import VideoDataModule
 from lit_video.datamodules.manifest import Video, scan
-from lit_video.datamodules.probe import VideoInfo
 from lit_video.datamodules.records import Records, relative
 from lit_video.errors import UserError
 from lit_video.utils.command_line import explain
@@ -51,21 +50,18 @@ def summarise(data: VideoDataModule, file: Path, every_frame: bool = False) -> d
     videos: dict[str, Video] = {}
     for each in records.values():
         videos |= {relative(record.path, root): (record.path, record.fps) for record in each}
-    rows = scan(videos, file, every_frame).facts()
-    return {split: _summary(each, rows, root) for split, each in records.items()}
-
-
-def _summary(records: Records, rows: Mapping[str, VideoInfo], root: Path) -> SplitSummary:
-    summary = SplitSummary(len(records), {verdict: [] for verdict in VERDICTS})
-    for record in records:
-        row = rows[relative(record.path, root)]
-        status, reason = row.status, row.reason
-        start, seconds = record.start or 0.0, row.seconds or 0.0
-        if seconds and start >= seconds:
-            status, reason = "broken", f"no segment from {start:g} s in a video of {seconds:.2f} s"
-        if status != "ok":
-            summary.faults[status].append(printable(f"  {row.path}: {reason}"))
-    return summary
+    rows, splits = scan(videos, file, every_frame).facts(), dict[str, SplitSummary]()
+    for split, each in records.items():
+        splits[split] = SplitSummary(len(each), {verdict: [] for verdict in VERDICTS})
+        for record in each:
+            row = rows[relative(record.path, root)]
+            status, reason = row.status, row.reason
+            start, seconds = record.start or 0.0, row.seconds or 0.0
+            if seconds and start >= seconds:
+                status, reason = "broken", f"no segment from {start:g} s in a video of {seconds:.2f} s"
+            if status != "ok":
+                splits[split].faults[status].append(printable(f"  {row.path}: {reason}"))
+    return splits
 
 
 def check_report(data: VideoDataModule, splits: Mapping[str, SplitSummary], manifest: Path) -> str:
@@ -88,10 +84,7 @@ def check_report(data: VideoDataModule, splits: Mapping[str, SplitSummary], mani
 
 
 def data_digest(data: VideoDataModule) -> str:
-    """Return a digest of class names and every split's paths, labels and segments, without opening a file.
-
-    Paths are sorted and relative to the data set's root, so the digest is the same on every machine.
-    """
+    """Return a digest of class names, relative paths, labels and segments, the same on every machine."""
     root = data.data_root()
     lines = []
     for split in data.present:

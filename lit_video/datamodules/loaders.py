@@ -1,18 +1,19 @@
-"""Loaders of one process's share of a data set's clips, and the position at which a training goes on."""
+"""One process's share of a data set's clips, the position at which a training goes on, and its loader."""
 
 from functools import partial
+from typing import Any
 
 import torch
 import torch.distributed as dist
 from lightning import Trainer
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Sampler
 
 from lit_video.datamodules.manifest import Manifest
 from lit_video.errors import UserError
 from lit_video.utils.processes import ignore_stops
 from lit_video.video.clips import ClipDataset, Sample
 from lit_video.video.decoding.frame_table import add_source
-from lit_video.video.loading import EvaluationSampler, TimedLoader, TrainingSampler
+from lit_video.video.loading import TimedLoader, TrainingSampler
 
 
 def ranks(trainer: Trainer | None) -> tuple[int, int]:
@@ -24,14 +25,12 @@ def ranks(trainer: Trainer | None) -> tuple[int, int]:
     return 1, 0
 
 
-def training_sampler(
-    count: int, seed: int, batch_size: int, trainer: Trainer | None, resume: tuple[int, int]
-) -> TrainingSampler:
+def training_sampler(data: Any, count: int, resume: tuple[int, int]) -> TrainingSampler:
     """Return a sampler that goes on at an epoch and the number of its videos seen; refuse fewer videos than a step."""
-    accumulate = getattr(trainer, "accumulate_grad_batches", 1)
-    sampler = TrainingSampler(count, seed, batch_size, ranks(trainer), accumulate)
+    accumulate = getattr(data.trainer, "accumulate_grad_batches", 1)
+    sampler = TrainingSampler(count, data.seed, data.batch_size, ranks(data.trainer), accumulate)
     if not sampler.steps:
-        parts = f"{batch_size} x {ranks(trainer)[0]} processes x {accumulate} batches"
+        parts = f"{data.batch_size} x {ranks(data.trainer)[0]} processes x {accumulate} batches"
         clips = f"a step takes {sampler.step_size} clips ({parts}), there are {count} videos"
         raise UserError(f"data.batch_size: {clips}")
     sampler.resume = resume
@@ -50,11 +49,7 @@ def position(trainer: Trainer, batch_size: int) -> tuple[int, int]:
 
 
 def loader(
-    dataset: ClipDataset,
-    sampler: TrainingSampler | EvaluationSampler,
-    batch_size: int,
-    num_workers: int,
-    tables: Manifest | None,
+    dataset: ClipDataset, sampler: Sampler[Sample], batch_size: int, num_workers: int, tables: Manifest | None
 ) -> DataLoader[Sample]:
     """Return a loader whose workers take frame tables from a manifest."""
     return TimedLoader(

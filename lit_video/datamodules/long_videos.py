@@ -41,9 +41,8 @@ class Charades(AnnotatedVideos):
         """Yield the videos that a split's csv lists."""
         path = self.root / "Charades" / f"Charades_v1_{AS_TEST[split]}.csv"
         codes = {f"c{number:03d}": number for number in range(157)}
-        videos = self.root / "Charades_v1_480"
-        if not videos.is_dir():
-            videos = self.root / "Charades_v1"
+        small = self.root / "Charades_v1_480"
+        videos = small if small.is_dir() else self.root / "Charades_v1"
         for row in read_table("data.root", path, ("id", "actions"), delimiter=",", unique="id"):
             numbers = []
             for action in filter(str.strip, row.cells["actions"].split(";")):
@@ -128,8 +127,9 @@ class HowTo100MTasks(AnnotatedVideos):
         columns = ("task", "name")
         rows = read_table("data.root", self._names_csv, columns, columns, delimiter="\t")
         names = {row.text("task"): row.text("name") for row in rows}
-        if absent := self._numbers.keys() - names:
-            raise UserError(f"data.root: {self._names_csv} does not name task {min(absent)} of {self._csv}")
+        for task in self._numbers:
+            if task not in names:
+                raise UserError(f"data.root: {self._names_csv} does not name task {task} of {self._csv}")
         return [names[task] for task in self._numbers]
 
     def annotated(self, split: Split) -> Iterator[VideoRecord]:

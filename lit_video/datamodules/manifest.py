@@ -54,9 +54,8 @@ class Manifest:
 
     def get(self, name: str) -> VideoInfo | None:
         """Return the row of a video, if there is one."""
-        for row in self._rows(f"SELECT {_ALL} FROM videos WHERE path = CAST(? AS TEXT)", to_bytes(name)):
-            return VideoInfo(*row)
-        return None
+        rows = self._rows(f"SELECT {_ALL} FROM videos WHERE path = CAST(? AS TEXT)", to_bytes(name))
+        return VideoInfo(*rows[0]) if rows else None
 
     def facts(self, which: str = "") -> dict[str, VideoInfo]:
         """Return rows without frame tables: all, or only those that a ``WHERE`` clause chooses."""
@@ -64,11 +63,7 @@ class Manifest:
         return {row[0]: VideoInfo(*row) for row in rows}
 
     def __call__(self, path: Path) -> FrameTable | None:
-        """Return the table of a video, if its file has not changed.
-
-        Raises:
-            DecodeError: the video is broken.
-        """
+        """Return the table of a video whose file has not changed; raise a :class:`DecodeError` for a broken one."""
         row = self.get(relative(path, self.root))
         if row is None or row.status == "missing" or not self._holds(row):
             return None
@@ -78,12 +73,8 @@ class Manifest:
 
     def faults(self, paths: Iterable[str]) -> dict[str, VideoInfo]:
         """Return the rows of videos that are broken or damaged, and have not changed since."""
-        found, listed = {}, set(paths)
-        for name, row in self.facts(f"WHERE status IN {_FAULTS}").items():
-            path = str(self.root / name)
-            if path in listed and self._holds(row):
-                found[path] = row
-        return found
+        faulty = {str(self.root / path): row for path, row in self.facts(f"WHERE status IN {_FAULTS}").items()}
+        return {path: faulty[path] for path in faulty.keys() & set(paths) if self._holds(faulty[path])}
 
     def _holds(self, row: VideoInfo) -> bool:
         return row.same_file(stamp(self.root / row.path, row.path))
@@ -122,8 +113,8 @@ def write_rows(file: Path, rows: Iterable[VideoInfo]) -> None:
 def scan(videos: Mapping[str, Video], file: Path, every_frame: bool = False) -> Manifest:
     """Probe those of ``videos`` (by name) that are new, changed or faulty, and update the manifest ``file``.
 
-    Rows go to a part file at once, so that a killed scan can resume. An intact video is not read again while its size
-    and modification time stay the same. ``every_frame`` decodes all frames instead of the first.
+    Rows go to a part file at once, so that a killed scan can resume. Intact videos are not read again while size and
+    time of change stay. ``every_frame`` decodes all frames instead of the first.
     """
     part = file.with_name(f".{file.name}.part{VERSION}")
     try:

@@ -48,10 +48,7 @@ _FAST = {"tune": "fastdecode", "x264-params": "b-pyramid=none"}
 
 
 def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
-    """Encode every video under ``src`` to the same path under ``dst``, copy annotations, write ``videos.csv``.
-
-    Return the exit status: 1 if videos are unreadable; these are printed. Targets not older than their source are kept.
-    """
+    """Encode all videos under ``src`` to ``dst``, copy annotations, write ``videos.csv``; return 1 if any is broken."""
     if src.resolve() in (dst.resolve(), *dst.resolve().parents):
         raise UserError(f"DST: {dst} is SRC or lies inside it; give a folder outside {src}")
     jobs = _jobs(src, dst)
@@ -94,7 +91,7 @@ def _copy_annotations(src: Path, dst: Path) -> list[Path]:
 
 
 def _prepare(encoding: Encoding, job: tuple[Path, Path]) -> str:
-    """Encode one video unless it is up to date; return the reason of a failure, else an empty string."""
+    """Encode one video unless its target is as new; return the reason of a failure, else an empty string."""
     source, target = job
     try:
         if target.exists() and target.stat().st_mtime_ns >= source.stat().st_mtime_ns:
@@ -127,10 +124,7 @@ def _same_encoding(file: Path, encoding: Encoding) -> None:
 
 
 def encode(source: Path, target: Path, encoding: Encoding) -> None:
-    """Encode one video upright and without sound: the same frames, at times from 0 without jumps.
-
-    Raises a :class:`DecodeError` if the source cannot be read to its end, or has damaged frames.
-    """
+    """Encode a video upright, without sound, at times from 0; raise a DecodeError for damage or an early end."""
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.part")
     try:

@@ -50,12 +50,9 @@ def stamp(path: Path, name: str) -> VideoInfo:
         stat = path.stat()
         if not path.is_dir():
             return VideoInfo(name, stat.st_size, stat.st_mtime_ns)
-        size, newest = 0, stat.st_mtime_ns
-        for entry in os.scandir(path):
-            if entry.is_file():
-                size += entry.stat().st_size
-                newest = max(newest, entry.stat().st_mtime_ns)
-        return VideoInfo(name, size, newest)
+        inside = [entry.stat() for entry in os.scandir(path) if entry.is_file()]
+        newest = max([stat.st_mtime_ns, *(entry.st_mtime_ns for entry in inside)])
+        return VideoInfo(name, sum(entry.st_size for entry in inside), newest)
     except FileNotFoundError:
         return VideoInfo(name, status="missing", reason="no such file")
     except OSError as error:
@@ -63,11 +60,7 @@ def stamp(path: Path, name: str) -> VideoInfo:
 
 
 def probe(path: Path, name: str, every_frame: bool, fps: float | None = None) -> VideoInfo:
-    """Scan a video's packets, or list a folder of images at ``fps``, and decode the first frame or all.
-
-    All frames are also decoded if the packets leave doubts. ``status`` and ``reason`` hold faults; loaders refuse the
-    same faults.
-    """
+    """Scan a video's packets, or list images at ``fps``; decode the first frame, or all if the packets leave doubts."""
     record, info = VideoRecord(path, 0, fps=fps), stamp(path, name)
     if info.status != "ok":
         return info
@@ -116,10 +109,8 @@ def _decode_all(record: VideoRecord, table: FrameTable) -> FrameTable:
         for frame, is_spoiled in judged(container, bool(table.pts)):
             sizes.add((frame.width, frame.height))
             # in a spoiled group an intact key frame is not bad: a bad one would spoil the group before it too
-            if frame.is_corrupt or (is_spoiled and not frame.key_frame):
-                bad.append(frame.pts)
-            else:
-                sound.append(frame.pts)
+            is_bad = frame.is_corrupt or (is_spoiled and not frame.key_frame)
+            (bad if is_bad else sound).append(frame.pts)
             if frame.key_frame and frame.pict_type in PREDICTED:
                 partial.add(frame.pts)
     if len(sizes) > 1:
@@ -142,19 +133,13 @@ def pack(table: FrameTable) -> str:
 
 def unpack(packed: str) -> FrameTable:
     """Return the frame table from the JSON of :func:`pack`."""
-    row = json.loads(packed)
-    for key in ("time_base", "seconds"):
-        row[key] = Fraction(row[key])
-    for key in ("pts", "keyframes", "shown", "damaged"):
-        if isinstance(row[key], dict):
-            row[key] = range(*row[key]["range"])
-        row[key] = compact(row[key])
-    return FrameTable(**row)
+    row = json.loads(packed, object_hook=lambda found: range(*found["range"]) if "range" in found else found)
+    fractions = {key: Fraction(row[key]) for key in ("time_base", "seconds")}
+    lists = {key: compact(value) for key, value in row.items() if isinstance(value, list)}
+    return FrameTable(**row | fractions | lists)
 
 
 def _plain(value: object) -> object:
     if isinstance(value, range):  # evenly spaced times, the usual case
         return {"range": [value.start, value.stop, value.step]}
-    if isinstance(value, array):
-        return list(value)
-    return str(value)
+    return list(value) if isinstance(value, array) else str(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections import defaultdict
@@ -41,12 +42,9 @@ class Records(Sequence[VideoRecord]):
         """Convert records to arrays, with ``path`` applied to their paths; return arrays unchanged."""
         if isinstance(records, cls):
             return records
-        paths, labels, times = [], [], []
-        for record in records:
-            paths.append(path(str(record.path)))
-            labels.append(record.label)
-            times.append((record.start, record.end, record.fps))
-        return cls(paths, labels, times)
+        listed = [*records]
+        times = [(record.start, record.end, record.fps) for record in listed]
+        return cls((path(str(record.path)) for record in listed), [record.label for record in listed], times)
 
     @property
     def paths(self) -> list[str]:
@@ -62,9 +60,7 @@ class Records(Sequence[VideoRecord]):
     def label(self, index: int) -> int | tuple[int, ...]:
         """Return a record's label."""
         label: int | list[int] = self.labels[index].tolist()
-        if isinstance(label, list):
-            return tuple(label)
-        return label
+        return tuple(label) if isinstance(label, list) else label
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and [*self] == [*other]
@@ -73,20 +69,14 @@ class Records(Sequence[VideoRecord]):
         """Return path, start and end of each record; no two records of a data set share all three."""
         return zip(self.paths, _given(self._times[:, 0]), _given(self._times[:, 1]), strict=True)
 
-    def _spans(self) -> Iterable[tuple[str, float, float]]:
-        """Return path, start and end of each record, 0 and infinity for a whole video."""
-        starts, ends, _ = self._times.T
-        starts, ends = np.where(np.isnan(starts), 0.0, starts), np.where(np.isnan(ends), np.inf, ends)
-        return zip(self.paths, starts.tolist(), ends.tolist(), strict=True)
-
     def shared(self, other: Records, links: bool = False) -> list[str]:
         """Return the paths of videos that overlap one in ``other``; ``links`` resolves symbolic links first."""
         real = os.path.realpath if links else str
         parts, both = defaultdict(list), []
-        for path, start, end in other._spans():
-            parts[real(path)].append((start, end))
-        for path, start, end in self._spans():
-            if any(start < stop and begin < end for begin, stop in parts[real(path)]):
+        for path, start, end in other.identities():
+            parts[real(path)].append((start or 0.0, math.inf if end is None else end))
+        for path, start, end in self.identities():
+            if any((start or 0.0) < stop and (end is None or begin < end) for begin, stop in parts[real(path)]):
                 both.append(path)
         return both
 

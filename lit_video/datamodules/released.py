@@ -23,9 +23,8 @@ class Kinetics(AnnotatedVideos):
 
     Reads ``root/annotations/{train,val}.csv`` (or ``validate.csv``; ``label,youtube_id,time_start,time_end,split``,
     github.com/cvdfoundation/kinetics-dataset) and ``root/{train,val}/[LABEL/]ID_SSSSSS_EEEEEE.mp4``, start and end in
-    seconds, six digits. Classes are in alphabetical order; results are reported on the validation split. Many videos
-    are gone from YouTube: ``missing: skip`` goes on without them. Lists differ by date, so their length is checked
-    against the range that users report.
+    seconds. Results are reported on the validation split. Many videos are gone from YouTube: ``missing: skip`` goes on
+    without them. Lists differ by date, so their length is checked against the range that users report.
     """
 
     classes: int
@@ -54,9 +53,7 @@ class Kinetics(AnnotatedVideos):
     def _csv(self, split: Split) -> Path:
         path = self.root / "annotations" / f"{split}.csv"
         validate = path.with_name("validate.csv")
-        if split == "val" and validate.exists():
-            return validate
-        return path
+        return validate if split == "val" and validate.exists() else path
 
     def _rows(self, split: Split) -> list[Row]:
         return read_table("data.root", self._csv(split), KINETICS_COLUMNS)
@@ -123,8 +120,7 @@ class HMDB51(AnnotatedVideos):
     """HMDB-51 (Kuehne et al., ICCV 2011): 51 classes, three splits with 70 training and 30 test videos per class.
 
     Reads ``root/testTrainMulti_7030_splits/CLASS_test_splitN.txt`` and ``root/hmdb51_org/CLASS/VIDEO.avi``
-    (serre-lab.clps.brown.edu/resource/hmdb-a-large-human-motion-database). Validation uses the test videos. Classes
-    are in alphabetical order.
+    (serre-lab.clps.brown.edu/resource/hmdb-a-large-human-motion-database). Validation uses the test videos.
 
     Args:
         split: 1, 2 or 3.

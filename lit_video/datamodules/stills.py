@@ -23,9 +23,8 @@ TASKS = {"shape": len(SHAPES), "column": PLACES, "row": PLACES, "size": SIZES, "
 class Stills(LightningDataModule):
     """Single frames with one shape each, in batches of one-frame clips, for training an image model.
 
-    Labels (``TASKS``) are shape, position on a grid of 8 x 8, size, turn of bars, and tone. ``count``:
-    number of pictures; ``side``: in pixels; ``steps``: training steps, ``None`` for four passes; ``difficulty``: see
-    :class:`~lit_video.datamodules.temporal_skills.TemporalSkills`.
+    Labels (``TASKS``) are shape, position on a grid of 8 x 8, size, turn of bars, and tone. ``count``: number of
+    pictures; ``side``: in pixels; ``steps``: of training, ``None`` for four passes; ``difficulty``: of TemporalSkills.
     """
 
     def __init__(

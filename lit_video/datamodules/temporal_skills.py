@@ -32,46 +32,38 @@ SKILLS = ("drift", "zoom", "rotation", "order1", "order3", "order5", "meeting", 
 class TemporalSkills(VideoDataModule):
     """Small square videos of one skill each: class = skill x direction, by default 8 x 2 = 16 classes.
 
-    ========  ==================================================  ======================================
-    skill     shown                                               needed to tell the direction
-    ========  ==================================================  ======================================
-    drift     a shape moves left or right over a torus            position in neighbouring frames
-    zoom      a shape grows or shrinks                            size in neighbouring frames
-    rotation  two bars turn one way or the other                  angle in neighbouring frames
-    orderN    a point is bright in one frame, and dark N frames   two events at a distance in time; nothing
-              later; or the other way round                       between them helps
-    meeting   two shapes move together or apart                   two motions; neither is enough alone
-    duration  a shape is shown for three frames, gone, and        how long it was shown, and when
-              shown for one frame; or the other way round
-    count     a point flashes 2 to 4 times in each half, once     how often, not how long: both halves are bright for
-              more in one of them                                 as many frames
-    speed     a shape speeds up or slows down                     three frames: a change of speed
-    occlusion a bright and a dark shape pass behind a wall, one   when each was hidden
-              before the other
-    ========  ==================================================  ======================================
+    ========= ======================================================== ===============================================
+    skill     shown                                                    needed to tell the direction
+    ========= ======================================================== ===============================================
+    drift     a shape moves left or right over a torus                 position in neighbouring frames
+    zoom      a shape grows or shrinks                                 size in neighbouring frames
+    rotation  two bars turn one way or the other                       angle in neighbouring frames
+    orderN    a point is bright, and dark N frames later, or reversed  two events; nothing between them helps
+    meeting   two shapes move together or apart                        two motions; neither is enough alone
+    duration  a shape is shown for three frames and for one            how long it was shown, and when
+    count     a point flashes once more in one half                    how often: both halves are bright equally long
+    speed     a shape speeds up or slows down                          three frames: a change of speed
+    occlusion a bright and a dark shape pass behind a wall             when each was hidden
+    ========= ======================================================== ===============================================
 
     **Why no single frame and no sum over frames can show the direction.** Videos come in pairs: the second is the first
     played backwards, labelled with the other direction. Every frame is coded on its own (intra only, constant
-    quantiser), so both files of a pair decode to the same pictures in opposite order. Clips are cut symmetrically in
-    time: with an even number of frames, evenly spaced clips of one video show the other's clips in reverse; random
-    clips do so in distribution. Any function of the set of frames, such as a sum over frames, therefore has the
-    same value for both videos of a pair, and gets at most one of the two right on the test split: its ceiling is 50 %.
-    For K skills orderN in one data set their ceiling is 50 / K % if clips show every step, because the set of frames is
-    the same at any distance. Clips that skip steps reveal some distances (:func:`distances_told`). Models with temporal
-    positions see more than the set of frames; experiments on blind models use none.
-    ``tests/datamodules/test_reversed_pairs.py`` checks every step of this argument.
+    quantiser), so both files decode to the same pictures in opposite order. Clips are cut symmetrically in time: with
+    an even number of frames, evenly spaced clips of one video show the other's in reverse; random clips do so in
+    distribution. Any function of the set of frames, such as a sum, therefore has the same value for both videos, and
+    gets at most one of them right: its ceiling is 50 %. For K skills orderN in one data set it is 50 / K % if clips
+    show every step, because the set of frames is the same at any distance; clips that skip steps reveal some distances
+    (:func:`distances_told`). Models with temporal positions see more than the set of frames; experiments on blind
+    models use none. ``tests/datamodules/test_reversed_pairs.py`` checks every step of this argument.
 
     Chance is 1 / number of classes. ``test/skill/NAME`` is the accuracy over a skill's videos, ``test/video_top1`` the
-    mean over all skills. Shape, position, size, speed, tone, colours, gradient, texture and noise are drawn per pair.
-    The files are written on first use, each complete or absent.
+    mean over all skills. Looks and motion are drawn per pair. Files are written on first use, each complete or absent.
 
     Args:
-        root: folder of the data sets; ``None`` for ``$LIT_VIDEO_DATA``, else ``~/.cache/lit_video``. The name of the
-            folder inside holds all settings that the pictures depend on.
+        root: folder of the data sets; ``None`` for ``$LIT_VIDEO_DATA``, else ``~/.cache/lit_video``.
         skills: names from the table above; orderN for any N below the number of steps.
         length: frames of a video; ``None`` for as many as a clip has, so that a clip shows the whole video.
-        frames_per_step: frames per step, each with its own noise: 16 frames with 2 per step show 8 steps at twice the
-            frame rate.
+        frames_per_step: frames per step, each with its own noise: 16 frames with 2 per step show 8 steps.
         side: side of the pictures in pixels, an even number.
         difficulty: difficulty of the hardest training videos, 0 to 1: more noise and texture, less contrast.
         test_difficulty: difficulty of the hardest validation and test videos; higher, so that no model passes all.
@@ -105,9 +97,7 @@ class TemporalSkills(VideoDataModule):
         self.difficulty = difficulty
         self.test_difficulty = test_difficulty
         self.pairs: dict[Split, int] = dict(zip(("train", "val", "test"), pairs, strict=True))
-        size = f"{self.length}x{side}"
-        if frames_per_step > 1:
-            size += f"-s{frames_per_step}"
+        size = f"{self.length}x{side}" + (f"-s{frames_per_step}" if frames_per_step > 1 else "")
         of_pairs = "-".join(map(str, pairs))
         folder = f"temporal_skills-v{VERSION}-{'+'.join(skills)}-{size}-d{difficulty:g}-{test_difficulty:g}-{of_pairs}"
         self.root = data_folder(root) / folder
@@ -160,10 +150,7 @@ class TemporalSkills(VideoDataModule):
 
     @property
     def blind_ceiling(self) -> float:
-        """Highest possible accuracy in percent of a model blind to the order of frames.
-
-        Half of each skill's videos; for orderN skills, half of the videos whose distance the test clips reveal.
-        """
+        """Highest accuracy in percent of a model blind to order: half of the videos, of orderN half of those told."""
         distances = [one.shortest - 1 for name, one in self.skills.items() if name.startswith("order")]
         others = len(self.skills) - len(distances)
         steps = self.length // self.frames_per_step
@@ -190,13 +177,9 @@ class TemporalSkills(VideoDataModule):
         if (self.root / "complete").exists():
             return
         with FileLock(self.root / "lock"), self._writing():
-            missing = []
-            for split, count in self.pairs.items():
-                for pair in product([split], self.skills, range(count)):
-                    if not all(map(Path.exists, self._files(*pair))):
-                        missing.append(pair)
-            for pair in track(missing, f"Writing {2 * len(missing)} videos to {self.root}"):
-                self._write(*pair)
+            missing = [job for job in self._jobs() if not all(map(Path.exists, job[1]))]
+            for what, paths in track(missing, f"Writing {2 * len(missing)} videos to {self.root}"):
+                self._write(what, *paths)
             (self.root / "complete").touch()
 
     @contextmanager
@@ -206,18 +189,20 @@ class TemporalSkills(VideoDataModule):
         except OSError as error:
             raise UserError(f"data.root: cannot write {self.root} ({error.strerror}); set data.root") from error
 
-    def _files(self, split: Split, kind: str, number: int) -> tuple[Path, Path]:
-        """Return the two files of a pair, the one played backwards first."""
-        backward, forward = self.directions(kind)
-        folder, name = self.root / split, f"{number:05}.mp4"
-        return folder / backward / name, folder / forward / name
+    def _jobs(self) -> list[tuple[tuple[str, int, float], tuple[Path, Path]]]:
+        """Return skill, seed and difficulty of every pair, with its two files."""
+        jobs = []
+        for split, count in self.pairs.items():
+            difficulty = self.difficulty if split == "train" else self.test_difficulty
+            for kind, i in product(self.skills, range(count)):
+                backward, forward = (self.root / split / name / f"{i:05}.mp4" for name in self.directions(kind))
+                jobs.append(((kind, digest(VERSION, split, kind, i), difficulty), (backward, forward)))
+        return jobs
 
-    def _write(self, split: Split, kind: str, number: int) -> None:
-        seed, difficulty = digest(VERSION, split, kind, number), self.test_difficulty
-        if split == "train":
-            difficulty = self.difficulty
+    def _write(self, what: tuple[str, int, float], backward: Path, forward: Path) -> None:
+        kind, seed, difficulty = what
         frames = render(self.skills[kind], seed, self.length, self.side, difficulty, self.frames_per_step)
-        for path, images in zip(self._files(split, kind, number), (frames[::-1], frames), strict=True):
+        for path, images in ((forward, frames), (backward, frames[::-1])):
             path.parent.mkdir(parents=True, exist_ok=True)
             part = path.with_suffix(f".part{os.getpid()}")
             encode(part, images, FPS, f"{kind}, seed {seed}, difficulty {difficulty:g}")

@@ -23,11 +23,10 @@ class VideoCSV(AnnotatedVideos):
     """Videos and video segments listed in tables with columns path, label and, optionally, start and end.
 
     Columns are separated by commas, tabs, semicolons or spaces. A first line with the names of the path and label
-    columns, in upper or lower case, is a header. A table without header has these two columns, or those in ``columns``.
-    Start and end are seconds from the video's first frame, or ``HH:MM:SS``; without them the whole video is taken.
-    Other columns are reported once, and refused if they look like times. A path is relative to ``root``, may lack the
-    file extension, and may be a folder of frames taken at the rate ``fps``. A label is a name or a number; classes are
-    the labels of the training table, names sorted alphabetically, numbers by value.
+    columns, in any case, is a header. A table without header has these two columns, or those in ``columns``. Start and
+    end are seconds from the video's first frame, or ``HH:MM:SS``; without them the whole video is taken. Other columns
+    are reported, and refused if they look like times. A path is relative to ``root``, may lack the file extension, and
+    may be a folder of frames at the rate ``fps``. Classes are the labels of the training table, sorted.
 
     Each split has a table of its own, or one table holds all, divided by a column::
 
@@ -42,16 +41,14 @@ class VideoCSV(AnnotatedVideos):
         test: table of the test videos; without it and ``test_values`` the validation videos, which then select nothing.
         path_column: name of the column that holds the path.
         label_column: name of the column that holds the label.
-        columns: names of all columns of a table without a header, such as MMAction2's ``[path, frames, label]``;
-            besides path and label, only ``start`` and ``end`` are used.
+        columns: names of all columns of a table without a header, such as MMAction2's ``[path, frames, label]``.
         split_column: name of the column that divides a table into splits, by the values below.
         train_values: values of the training videos in this column.
         val_values: values of the validation videos; ``[]`` where no video validates.
         test_values: values of the test videos.
         label_separator: separator of several labels of a video, such as ``|``; ``None`` if each has one.
         fps: frames per second of videos that are folders of frames.
-        groups: classes by group name: ``test/group/NAME`` is the top-1 over a group's test videos,
-            ``test/group/others`` over videos in no group.
+        groups: classes by group name: ``test/group/NAME`` is the top-1 over a group's test videos.
         source: origin of the videos, named when ``root`` is absent.
         **kwargs: see :class:`AnnotatedVideos`.
     """
@@ -137,9 +134,7 @@ class VideoCSV(AnnotatedVideos):
         for row in rows:
             file, (start, end) = self.folders.there(row.inside(path, root)), row.segment(*_TIMES)
             segments[row.where] = (file, start, end)
-            times.append((start, end, self.fps))
-            if is_video(file):
-                times[-1] = (start, end, None)
+            times.append((start, end, None if is_video(file) else self.fps))
         refuse_repeats(rows, path, lambda row: segments[row.where])
         labels = [*map(self._class, rows)]
         self._read.clear()  # rows take much more memory than records
@@ -157,9 +152,7 @@ class VideoCSV(AnnotatedVideos):
     def _class(self, row: Row) -> int | tuple[int, ...]:
         """Return a row's class number, or a multi-hot label if rows may have several."""
         numbers = [row.member(self.columns[1], self.numbers, label) for label in self._labels(row)]
-        if self.several_labels:
-            return multi_hot(numbers, len(self.class_names))
-        return numbers[0]
+        return multi_hot(numbers, len(self.class_names)) if self.several_labels else numbers[0]
 
     def _labels(self, row: Row) -> list[str]:
         text = row.text(self.columns[1])

@@ -85,9 +85,7 @@ _LAYERS = {"Transformer": "blocks", "SpatialTransformer": "blocks", "TemporalTra
 
 def scenic_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Rename ViViT's models 1-4 from flax names joined with ``/`` to our names, in torch's layouts."""
-    renamed = rename_by(state_dict, _name)
-    for name, value in renamed.items():
-        renamed[name] = _layout(name, value)
+    renamed = {name: _layout(name, value) for name, value in rename_by(state_dict, _name).items()}
     fuse(renamed, ("query", "key", "value"))
     return renamed
 
@@ -125,9 +123,7 @@ def _layout(name: str, value: Tensor) -> Tensor:
         value = value.flatten(-2)
     elif name.endswith(".proj.weight") and value.ndim > 1:
         value = value.flatten(0, 1)
-    if name.endswith(".weight") and value.ndim == 2:
-        value = value.T.contiguous()
-    return value
+    return value.T.contiguous() if name.endswith(".weight") and value.ndim == 2 else value
 
 
 _LAYER = "videomae.encoder.layer.{}"
@@ -150,13 +146,8 @@ _AUTHORS = TIMM | {
     "fc_norm": "norm",
 }
 MARK = r"videomae\.|(encoder\.)?blocks\.\d+\.attn\.q_bias"
-# pre-training only; fine-tuning drops the last norm too, as in the authors' run_class_finetuning.py
-_PRETRAINING = r"decoder\.|encoder_to_decoder\.|mask_token$|(encoder|videomae)\.(layer)?norm\."
-
-
-def is_pretraining(state_dict: Mapping[str, Tensor]) -> bool:
-    """Return whether the weights are a masked autoencoder's, which has no classifier and no ``fc_norm``."""
-    return bool(matching(state_dict, _PRETRAINING))
+# a masked autoencoder's; fine-tuning drops the last norm too, as in the authors' run_class_finetuning.py
+PRETRAINING = r"decoder\.|encoder_to_decoder\.|mask_token$|(encoder|videomae)\.(layer)?norm\."
 
 
 def videomae_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -165,7 +156,7 @@ def videomae_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     Source: VideoMAE, arXiv:2203.12602, and VideoMAE V2, arXiv:2303.16727; names as in their released code, and in
     ``VideoMAEForVideoClassification``.
     """
-    kept = respelled(without(state_dict, _PRETRAINING), r"^encoder\.(?=blocks|patch_embed)", "")
+    kept = respelled(without(state_dict, PRETRAINING), r"^encoder\.(?=blocks|patch_embed)", "")
     renamed = rename(kept, _TRANSFORMERS if matching(kept, r"videomae\.") else _AUTHORS)
     for key in matching(renamed, r".*\.q_bias$"):
         stem, query = key.removesuffix("q_bias"), renamed.pop(key)

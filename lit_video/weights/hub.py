@@ -88,21 +88,14 @@ def find_start(weights: str, option: str = "weights") -> str | Path:
 
 
 def weights_path(setting: str) -> Path:
-    """Return the file or folder of ``weights``: a path, a run's folder (its tested checkpoint) or ``hub:NAME``.
-
-    Raises:
-        UserError: ``hub:NAME`` has not been fetched; the message says how to.
-    """
+    """Return the file or folder of ``weights``: a path, a run's folder (its tested checkpoint) or ``hub:NAME``."""
     if not setting.startswith(PREFIX):
         given = Path(setting)
         return tested(given) if (given / RUN).is_file() else given
     release = find(setting)
     if path := release.here:
         return path
-    raise UserError(
-        f"{setting} has not been fetched: lit_video weights fetch {release.name}; "
-        f"or download {release.origin} and put it at {release.place}"
-    )
+    raise UserError(f"{setting} has not been fetched: lit_video weights fetch {release.name}; or {_by_hand(release)}")
 
 
 # files of a Hugging Face repository: the configuration, and weights in one of several formats
@@ -122,12 +115,7 @@ def cached(repository: str) -> Path | None:
 
 
 def download(repository: str, folder: Path) -> None:
-    """Print size and licence of a repository's weights, then download them into a folder.
-
-    Raises:
-        OSError: the hub does not answer in :data:`WAIT` seconds, or refuses.
-    """
-    from multiprocessing import TimeoutError as NoAnswer
+    """Print size and licence of a repository's weights, then download them; raise an OSError without an answer."""
     from multiprocessing.pool import ThreadPool
 
     from huggingface_hub import HfApi, snapshot_download
@@ -137,10 +125,8 @@ def download(repository: str, folder: Path) -> None:
         # DNS may take longer than the client's timeout
         ask = partial(hub.model_info, repository, files_metadata=True, timeout=WAIT)
         info = ThreadPool(1).apply_async(ask).get(WAIT)
-    except NoAnswer as error:
-        raise OSError(f"{hub.endpoint} does not answer in {WAIT:g} s") from error
-    except Exception as error:  # the client's own errors
-        raise OSError(f"{hub.endpoint} does not answer: {one_line(error)}") from error
+    except Exception as error:  # the client's own errors, or no answer in time
+        raise OSError(f"{hub.endpoint} does not answer in {WAIT:g} s ({one_line(error)})") from error
     sizes = {file.rfilename: file.size or 0 for file in info.siblings or () if FILES.fullmatch(file.rfilename)}
     if matching(sizes, r".*\.safetensors$"):
         sizes = without(sizes, "pytorch_model")
@@ -151,11 +137,7 @@ def download(repository: str, folder: Path) -> None:
 
 
 def fetch(release: Release) -> Path:
-    """Download a release unless it has been fetched; return its path.
-
-    Raises:
-        UserError: there is no network, the server refuses, or the file is incomplete or a web page.
-    """
+    """Download a release unless it has been fetched; return its path."""
     if path := release.here:
         return path
     if os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0"):

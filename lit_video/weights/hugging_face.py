@@ -47,9 +47,7 @@ HF_VIVIT = {
 # older names in files on the hub; transformers 5 renames them on loading
 _OLDER = "vivit.encoder.layer.{}"
 OLDER_VIVIT = hugging_face_layer(_OLDER) | {
-    f"{_OLDER}.attention.attention.query": "blocks.{}.scheme.attn.q",
-    f"{_OLDER}.attention.attention.key": "blocks.{}.scheme.attn.k",
-    f"{_OLDER}.attention.attention.value": "blocks.{}.scheme.attn.v",
+    f"{_OLDER}.attention.attention.{name}": f"blocks.{{}}.scheme.attn.{name[0]}" for name in ("query", "key", "value")
 }
 
 
@@ -127,9 +125,7 @@ def check_config(config: Mapping[str, Any], network: nn.Module) -> None:
     if theirs is not None and gelus and gelus != {_GELUS.get(theirs)}:
         raise ValueError(f"config.json: hidden_act is {theirs}, this network computes {HIDDEN_ACT[gelus.pop()]}")
     epsilon, number = config.get("layer_norm_eps"), config.get("num_attention_heads")
-    slack = 0.0
-    if config.get("model_type") == "videomae":
-        slack = 1e-6  # 1e-12 in the file, 1e-6 in its authors' code
+    slack = 1e-6 if config.get("model_type") == "videomae" else 0.0  # 1e-12 in the file, 1e-6 in its authors' code
     for here in in_modules(network, nn.LayerNorm, "eps"):
         if epsilon is not None and not math.isclose(epsilon, here, rel_tol=1e-3, abs_tol=slack):
             raise ValueError(f"config.json: layer_norm_eps is {epsilon:g}, this network has {here:g}")
@@ -139,10 +135,7 @@ def check_config(config: Mapping[str, Any], network: nn.Module) -> None:
 
 
 def check_labels(labels: Mapping[str, int], class_names: Sequence[str]) -> None:
-    """Refuse weights whose classifier has the data's classes in another order.
-
-    Only letters and digits of names are compared, ignoring case; a name that only one side has is ignored.
-    """
+    """Refuse weights whose classifier has the data's classes in another order, by letters and digits of their names."""
     known = {_letters(name): number for name, number in labels.items()}
     for number, name in enumerate(class_names):
         if (theirs := known.get(_letters(name), number)) != number:

@@ -70,7 +70,7 @@ def load_image_vit(
     tubelet_init: TubeletInit = "central",
     grid: Grid | None = None,
 ) -> str:
-    """Initialise the backbone from an image ViT, so that training starts from the image model.
+    """Initialise the backbone from an image ViT; return a summary of what was taken and what is new.
 
     Classifier, temporal positions and layers over frames are unchanged. Spatial positions are resized bicubically to
     the network's grid; for a joint table they are also repeated over time (ViViT, section 3.4). Class token and
@@ -82,9 +82,6 @@ def load_image_vit(
         state_dict: a ViT's weights, under timm's names.
         tubelet_init: how the kernel of tubelets starts, see :func:`inflate`.
         grid: grid of the stored positions; ``None`` if unknown: the network's if it has as many patches, else a square.
-
-    Returns:
-        A summary: the number of tensors taken, and the new parameters.
     """
     image = {new_name(key, TIMM) or key: value for key, value in folded(state_dict).items()}
     if "cls_token" not in state_dict and network.embed.cls_token is not None:
@@ -219,9 +216,7 @@ def _parts(vit: nn.Module) -> set[tuple[str, str]]:
     found = set()
     for name, part in without(dict(vit.named_modules()), HEADS).items():
         kind = type(part).__name__
-        kind = _GELUS.get(kind, kind)
-        if isinstance(part, nn.LayerNorm):
-            kind = "LayerNorm"
+        kind = "LayerNorm" if isinstance(part, nn.LayerNorm) else _GELUS.get(kind, kind)
         if kind not in _INERT:
             found.add((re.sub(r"\.\d+", ".*", name), kind))
     return found
@@ -230,8 +225,7 @@ def _parts(vit: nn.Module) -> set[tuple[str, str]]:
 def refuse_other_structure(vit: Any, network: VideoTransformer) -> None:
     """Refuse a model of timm that the network does not match; the message has the flags that correct it.
 
-    GELU and its tanh approximation count as equal: they differ by less than 5e-4, and timm itself exchanges them for
-    weights trained in JAX.
+    GELU and its tanh approximation count as equal: they differ by less than 5e-4, and timm itself exchanges them.
     """
     size, patch, ours = structure(vit), vit.patch_embed.patch_size[0], network.size
     theirs = size.parts() | {"patch": patch}

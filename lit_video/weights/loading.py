@@ -44,11 +44,10 @@ SOURCES: dict[str, Source] = {
 
 def source_of(stored: StoredWeights) -> str | None:
     """Return the source given by the user or recognised by parameter names; ``None`` if unknown."""
+    if stored.named:
+        return stored.named
     names = without_prefixes(stored.tensors)
-    for name, source in SOURCES.items():
-        if stored.named == name or (not stored.named and matching(names, source.mark)):
-            return name
-    return None
+    return next((name for name, source in SOURCES.items() if matching(names, source.mark)), None)
 
 
 def load_pretrained(
@@ -58,7 +57,9 @@ def load_pretrained(
     grid: Grid | None = None,
     source: str | None = None,
 ) -> str:
-    """Load a checkpoint strictly; resize positions of another grid or length as the family's authors do.
+    """Load a checkpoint strictly; return the names of the parameters left out, separated by commas.
+
+    Positions of another grid or length are resized as the family's authors do.
 
     Args:
         network: changed in place; unless it is a :class:`VideoTransformer`, only its own names are accepted.
@@ -67,9 +68,6 @@ def load_pretrained(
         grid: patch grid of the stored positions; ``None`` if unknown: then the network's is tried first, and a square
             second; for sources whose authors' code supports squares only, a square first.
         source: one of ``SOURCES``; ``None`` to recognise it by the names.
-
-    Returns:
-        The names of the parameters left out, separated by commas.
 
     Raises:
         ValueError: names or shapes do not fit; the network is unchanged.
@@ -88,7 +86,7 @@ def load_pretrained(
         if probe:  # the checkpoint's classifier does not fit the probe
             fresh += r"|aggregate\."
             theirs = without(theirs, r"aggregate\.")
-        if authors.is_pretraining(state_dict):
+        if matching(state_dict, authors.PRETRAINING):
             fresh += r"|norm\."
         for key in matching(ours, fresh):
             if key not in theirs or theirs[key].shape != ours[key].shape:
@@ -143,10 +141,8 @@ def _positions(
             found["embed.pos_embed"] = sinusoids(prod(embed.grid), embed.width)
     if embed.temp_embed is not None:
         table, t = take(theirs, "embed.temp_embed", 3).to(embed.temp_embed.dtype), embed.temp_embed.shape[1]
-        how = embed.stored.time
-        if how == "repeat" and t % table.shape[1]:
-            how = "linear"
-        found["embed.temp_embed"] = resize_time(table, t, how)
+        whole = embed.stored.time != "repeat" or t % table.shape[1] == 0
+        found["embed.temp_embed"] = resize_time(table, t, embed.stored.time if whole else "linear")
     if isinstance(network.aggregate, TemporalEncoder):
         table = take(theirs, "aggregate.pos_embed", 3)
         found["aggregate.pos_embed"] = network.aggregate.resized(table, embed.grid.t)

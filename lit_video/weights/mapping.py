@@ -100,11 +100,7 @@ def fuse(renamed: dict[str, Tensor], names: tuple[str, str, str]) -> None:
 
 
 def stored_grid(cells: int, here: Grid, square: bool = False) -> tuple[int, int]:
-    """Guess rows and columns of a table of spatial positions from its number of ``cells``.
-
-    The network's grid is tried first, then a square. With ``square`` (releases of square images) the square is first:
-    the network's grid may have as many patches without being square.
-    """
+    """Guess rows and columns of ``cells`` positions: the network's, else a square; ``square``: a square first."""
     side = round(cells**0.5)
     if side**2 == cells > 0 and (square or cells != here.h * here.w):
         return side, side

@@ -27,11 +27,9 @@ MODEL_KEY = "lit_video_model"  # key of our checkpoints for the model's family a
 
 # keys of the weights in training checkpoints: PySlowFast, Lightning, timm, Flax
 PLACES = ("model_state", "state_dict", "model", "module", "network", "params", "target", "optimizer", "opt")
-# keys of the moving average
-AVERAGES = ("state_dict_ema", "model_ema", "ema_state_dict", "ema")
+AVERAGES = ("state_dict_ema", "model_ema", "ema_state_dict", "ema")  # keys of the moving average
 WRAPPERS = (r"module\.", r"model\.", r"network\.")
-# part that torch.compile adds anywhere in a name
-COMPILED = "_orig_mod."
+COMPILED = "_orig_mod."  # added by torch.compile anywhere in a name
 
 Tensors = dict[str, Tensor]
 
@@ -41,8 +39,7 @@ class StoredWeights:
     """Weights of a model, with settings found in their file or folder."""
 
     tensors: dict[str, Tensor]  # by name
-    # content of the folder's config.json; empty without one, and for a file
-    config: dict[str, Any] = field(default_factory=dict)
+    config: dict[str, Any] = field(default_factory=dict)  # content of the folder's config.json, if there is one
     choice: str = ""  # message on which set was taken, if the file holds two
     preprocessor: dict[str, Any] = field(default_factory=dict)  # content of preprocessor_config.json, likewise
     model: dict[str, Any] = field(default_factory=dict)  # settings of the model in a checkpoint of ours; else empty
@@ -66,9 +63,6 @@ def read_weights(path: Path, average: bool | None = None, named: str | None = No
     Formats: torch (zip or legacy), safetensors, Flax's msgpack. Training checkpoints give the model's part; prefixes of
     wrappers are removed. ``average`` is true for the moving average of the weights, false for the weights, ``None`` for
     the average if there is one. ``named`` is the source, see :func:`~lit_video.weights.loading.source_of`.
-
-    Raises:
-        UserError: the file does not exist, cannot be read, or holds no tensors by name.
     """
     file = next(filter(Path.is_file, map(path.joinpath, IN_A_FOLDER)), path)
     if file.is_dir():
@@ -78,9 +72,8 @@ def read_weights(path: Path, average: bool | None = None, named: str | None = No
     try:
         content = _read(file)
         tensors, choice = model_of(content, average)
-        for name, tensor in tensors.items():
-            if tensor.numel() > held([tensor]):
-                raise ValueError(f"{name} has more values than the file holds")
+        if larger := [name for name, tensor in tensors.items() if tensor.numel() > held([tensor])]:
+            raise ValueError(f"{larger[0]} has more values than the file holds")
     except UserError:
         raise
     except Exception as error:
@@ -104,12 +97,9 @@ def tensors_digest(tensors: Mapping[str, Tensor]) -> str:
 
 def held(tensors: Iterable[Tensor]) -> int:
     """Count the values in the tensors' memory; memory that views or expanded tensors share counts once."""
-    counts: dict[int, int] = {}  # by address
-    for tensor in tensors:
-        if tensor.layout == torch.strided and not tensor.is_meta:
-            memory = tensor.untyped_storage()
-            counts[memory.data_ptr()] = memory.nbytes() // tensor.itemsize
-    return sum(counts.values())
+    dense = [tensor for tensor in tensors if tensor.layout == torch.strided and not tensor.is_meta]
+    memory = {tensor.untyped_storage().data_ptr(): tensor for tensor in dense}
+    return sum(tensor.untyped_storage().nbytes() // tensor.itemsize for tensor in memory.values())
 
 
 def of_our_own(content: Any) -> StoredWeights:
@@ -125,9 +115,7 @@ def of_our_own(content: Any) -> StoredWeights:
 
 def _mapping(content: object) -> dict[str, Any]:
     """Return a mapping as a dict; an empty one for other content."""
-    if isinstance(content, Mapping):
-        return dict(content)
-    return {}
+    return dict(content) if isinstance(content, Mapping) else {}
 
 
 def _read(path: Path) -> Any:
@@ -157,16 +145,11 @@ def _reason(error: Exception) -> str:
     text = one_line(error)
     if asked := re.search(r"GLOBAL (\S+)", text):
         return f"it holds {asked[1]}, not tensors alone, and nothing of it was run; save the model's state_dict()"
-    if "weights_only" in text:
-        return "its pickle is damaged, or holds no tensors"
-    return text
+    return "its pickle is damaged, or holds no tensors" if "weights_only" in text else text
 
 
 def model_of(content: Any, average: bool | None = None) -> tuple[Tensors, str]:
-    """Return the model's tensors in a file's content, and a message, empty unless there were two sets of weights.
-
-    ``average`` is as in :func:`read_weights`; timm prefers the average too.
-    """
+    """Return the model's tensors in a file, and a message if it holds two sets; timm prefers the average too."""
     content = _mapping(content)
     averaged, place = _first(content, AVERAGES)
     weights = _weights({key: content[key] for key in content if key not in AVERAGES})
@@ -195,7 +178,8 @@ def without_prefixes(tensors: Mapping[str, Tensor]) -> Tensors:
 
 def _weights(content: Any) -> Tensors:
     """Return the tensors under the first key of ``PLACES`` that has some, else the content's own."""
-    content = _mapping(content)
+    if not isinstance(content, Mapping) or not content:
+        return {}
     return _first(content, PLACES)[0] or _tensors(content)
 
 
@@ -241,6 +225,4 @@ def _extended(code: int, data: bytes) -> Any:
     if name == "bfloat16":
         return torch.frombuffer(bytearray(values), dtype=torch.bfloat16).reshape(tuple(shape))
     array = np.frombuffer(values, dtype=np.dtype(name)).reshape(tuple(shape))
-    if code == _SCALAR:
-        return array.item()
-    return torch.from_numpy(array.copy())
+    return torch.from_numpy(array.copy()) if code == _ARRAY else array.item()

@@ -1,7 +1,7 @@
 """Settings that neither names nor shapes of weights show; a mismatch would load without an error."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from operator import itemgetter
 from typing import Any, Literal
@@ -32,8 +32,7 @@ BASE = "VideoClassifier"  # family of a user's own network
 BIASES = (r".*(mlp_head\.4|new_fc)\.bias$", r".*(head\.bias|classifier\.bias|output_projection/bias)$")
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
-# order in scenic's classifier
-SCENIC_EPIC = {"noun": 300, "verb": 97}
+SCENIC_EPIC = {"noun": 300, "verb": 97}  # in the order of scenic's classifier (class_splits of its recipe)
 
 
 @cache
@@ -61,12 +60,10 @@ def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
         for key in own.keys() & {"mean", "std"}:
             own[key] = per_channel(key, own[key])
         return own
-    known = _known(stored, "data")
-    if not known and (pixels := channel_pixels(stored)):
-        means, stds = map(set, pixels)
-        if len(means) == len(stds) == 1:
-            return {"mean": means.pop(), "std": stds.pop()}
-    return known
+    if known := _known(stored, "data"):
+        return known
+    means, stds = map(set, channel_pixels(stored) or ((), ()))
+    return {"mean": means.pop(), "std": stds.pop()} if len(means) == len(stds) == 1 else {}
 
 
 def channel_pixels(stored: StoredWeights) -> tuple[Sequence[float], Sequence[float]] | None:
@@ -87,15 +84,12 @@ def channel_pixels(stored: StoredWeights) -> tuple[Sequence[float], Sequence[flo
 
 @torch.no_grad()
 def fold_pixels(embed: Embedding, mean: Sequence[float], std: Sequence[float], data: Mapping[str, Any]) -> str:
-    """Fold the scale of a data set's pixels into the patch projection, in place.
+    """Fold the scale of a data set's pixels into the patch projection; return a message, empty for equal pixels.
 
     A pixel p is x = (p - m) / s here and x' = (p - m') / s' in the weights' training, so x' = x s / s' + (m - m') / s'.
     This is exactly a factor for each channel of the kernel and an addition to its bias.
 
     ``mean`` and ``std`` are m' and s' of red, green and blue; ``data`` has m, s and the order of the channels.
-
-    Returns:
-        A message; empty if the pixels are the same.
     """
     own, rgb = (of_channels(data["mean"]), of_channels(data["std"])), data["channels"] == "rgb"
     if rgb and own == (tuple(mean), tuple(std)):
@@ -107,14 +101,9 @@ def fold_pixels(embed: Embedding, mean: Sequence[float], std: Sequence[float], d
     assert proj.bias is not None
     proj.bias.copy_(proj.bias + einsum(kernel, shift, "d c k h w, c -> d"))
     kernel = kernel * (s / stds)[:, None, None, None]
-    if not rgb:
-        kernel = kernel.flip(1)
-    proj.weight.copy_(rearrange(kernel, "d c k h w -> d (c k) h w"))
-    return f"it saw pixels of mean {_words(mean)} and deviation {_words(std)}: folded into the patches"
-
-
-def _words(numbers: Iterable[float]) -> str:
-    return " ".join(f"{number:.4g}" for number in numbers)
+    proj.weight.copy_(rearrange(kernel if rgb else kernel.flip(1), "d c k h w -> d (c k) h w"))
+    means_text, stds_text = " ".join(map(str, mean)), " ".join(map(str, std))
+    return f"it saw pixels of mean {means_text} and deviation {stds_text}: folded into the patches"
 
 
 def refuse_other_pixels(data: Mapping[str, Any], stored: StoredWeights, otherwise: str = OTHERWISE) -> None:
@@ -133,10 +122,7 @@ def number_of_classes(state_dict: Mapping[str, Tensor]) -> int | None:
 
 
 def tasks_in_order(state_dict: Mapping[str, Tensor], tasks: Mapping[str, int]) -> dict[str, Tensor]:
-    """Reorder the classifier's columns to the order of ``tasks`` (numbers of classes by name).
-
-    Scenic's ViViT for Epic-Kitchens has the 300 nouns before the 97 verbs (``class_splits`` of its recipe).
-    """
+    """Reorder the classifier of scenic's ViViT for Epic-Kitchens to the order of ``tasks`` (number of classes)."""
     tensors = dict(state_dict)
     if dict(tasks) != SCENIC_EPIC or source_of(StoredWeights(tensors)) != "scenic-vivit":
         return tensors
@@ -155,9 +141,7 @@ def flags(settings: Mapping[str, Any], part: Literal["model", "data"] = "model")
 def _value(value: Any) -> str:
     if isinstance(value, tuple):
         return f"[{','.join(map(str, value))}]"
-    if value is None:
-        return "null"
-    return str(value).lower()
+    return "null" if value is None else str(value).lower()
 
 
 def model_settings(stored: StoredWeights, *effects: Effect) -> dict[str, Any]:
@@ -190,7 +174,8 @@ def refuse_other_settings(
         raise ValueError(f"it is of another kind of model: set --model {kind} (here {family}), {otherwise}")
     here, there = _tasks(ours), _tasks(stored.model)
     if there and here != there and (effects or sum(here.values()) == sum(there.values())):
-        raise ValueError(f"its classes are {_sum(there)}, here {_sum(here)}: give it data of those, {otherwise}")
+        classes = f"its classes are {stored.model['num_classes']}, here {ours.get('num_classes')}"
+        raise ValueError(f"{classes}: give it data of those, {otherwise}")
     given = _plain(ours) | _parts_of_size(ours)
     theirs = model_settings(stored, *effects)
     if given.get("segments") is None and (theirs.get("segments") or 0) >= given.get("frames", 0) > 0:
@@ -206,14 +191,8 @@ def refuse_other_settings(
 
 def _tasks(settings: Mapping[str, Any]) -> OrderedDict[str, int]:
     """Return numbers of classes by task; results are equal only if the tasks have the same order."""
-    classes = settings.get("num_classes")
-    if isinstance(classes, int):
-        classes = {"": classes}
-    return OrderedDict(classes or {})
-
-
-def _sum(tasks: Mapping[str, int]) -> str:
-    return " + ".join(f"{number} {task}".strip() for task, number in tasks.items())
+    classes = settings.get("num_classes") or {}
+    return OrderedDict({"": classes} if isinstance(classes, int) else classes)
 
 
 def known_grid(network: nn.Module, stored: StoredWeights) -> Grid | None:
@@ -239,14 +218,8 @@ def other_grid(network: nn.Module, stored: StoredWeights, image: bool = False) -
         return ""
     in_time = isinstance(network.embed, JointEmbedding) or isinstance(network.aggregate, TemporalEncoder)
     first = int(image or not (in_time or network.embed.temp_embed is not None))  # 1: any length fits
-    there, here = known[first:], network.embed.grid[first:]
-    if there == here:
-        return ""
-    return f"its positions are of {_product(there)} patches, here they are of {_product(here)}"
-
-
-def _product(sides: Iterable[int]) -> str:
-    return " x ".join(map(str, sides))
+    there, here = " x ".join(map(str, known[first:])), " x ".join(map(str, network.embed.grid[first:]))
+    return "" if there == here else f"its positions are of {there} patches, here they are of {here}"
 
 
 def refuse_another_grid(network: nn.Module, stored: StoredWeights, otherwise: str = OTHERWISE) -> None:
@@ -264,10 +237,9 @@ def line_on_grid(network: nn.Module, stored: StoredWeights, image: bool = False)
     sided = source_of(stored) not in (None, "hf-vivit") or known_grid(network, stored)
     if sided or not isinstance(network, VideoTransformer) or (image and network.embed.grid.h == network.embed.grid.w):
         return ""
-    taken = f"positions for {_product(network.embed.grid[1:])} patches if they are as many, else for a square"
-    if image:
-        return f"its settings are not known: {taken}"
-    return f"its settings are not known: its scheme for this one, {taken}"
+    side = " x ".join(map(str, network.embed.grid[1:]))
+    scheme = "" if image else "its scheme for this one, "
+    return f"its settings are not known: {scheme}positions for {side} patches if they are as many, else for a square"
 
 
 def _parts_of_size(model: Mapping[str, Any]) -> dict[str, Any]:

@@ -62,8 +62,8 @@ def test_classes_and_videos_are_listed_by_name_and_what_is_wrong_is_said(tmp_pat
     ]
     for number, (files, message) in enumerate(
         (
-            ("train/readme.md", "holds no class folder"),
-            ("train/run/a.mp4", r"holds one class \(run\)"),
+            ("train/readme.md", "holds 0 class folders"),
+            ("train/run/a.mp4", "holds 1 class folder;"),
             ("train/run/a.txt train/eat/a.txt", "holds no video"),
             ("train/run/a.mp4 train/eat/a.mp4 val/sit/a.mp4", "val holds classes that .*train has not: sit"),
         )

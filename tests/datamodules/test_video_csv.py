@@ -7,6 +7,7 @@ import lightning.pytorch.callbacks
 import pytest
 
 from lit_video.datamodules import VideoCSV
+from lit_video.datamodules.checks import refuse_choice
 from lit_video.errors import UserError
 from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
@@ -53,15 +54,15 @@ def test_a_table_per_split_is_read(root, table, load):
 def test_videos_that_choose_a_checkpoint_are_not_tested(name, root, table):
     callbacks = [getattr(lightning.pytorch.callbacks, name)(monitor=key) for key in ("train/loss", "val/loss")]
     data = table()
-    data.refuse_choice(callbacks[:1])
+    refuse_choice(data, callbacks[:1])
     with pytest.raises(UserError, match=f"callbacks: {name} chooses by val/loss, and 2 of the videos that validate"):
-        data.refuse_choice(callbacks)
+        refuse_choice(data, callbacks)
     (root / "link").symlink_to("b")
     (root / "test.csv").write_text("path,label\na/1.mp4,walk\na/../link/2.mp4,sit\n")
     with pytest.raises(UserError, match=r"1 of the videos that validate are tested \(.*link/2.mp4\)"):
-        table(test="test.csv").refuse_choice(callbacks)
+        refuse_choice(table(test="test.csv"), callbacks)
     (root / "test.csv").write_text("path,label\na/1.mp4,walk\n")
-    table(test="test.csv").refuse_choice(callbacks)
+    refuse_choice(table(test="test.csv"), callbacks)
 
 
 FORMS = {

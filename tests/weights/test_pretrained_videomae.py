@@ -65,7 +65,7 @@ def test_logits_are_those_of_transformers(names, dtype, tolerance):
     model, network = theirs(layer_norm_eps=1e-6).to(dtype), ours().to(dtype)
     model.fc_norm.eps = 1e-6  # the authors'; transformers' is 1e-5, whatever the configuration
     weights = NAMES[names](model.state_dict())
-    assert source_of(weights) == "videomae"
+    assert source_of(StoredWeights(weights)) == "videomae"
     check_config(model.config.to_dict(), network)
     load_pretrained(network, weights)
     clip = torch.randn(2, 3, 6, 16, 24, dtype=dtype)
