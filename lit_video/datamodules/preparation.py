@@ -155,7 +155,8 @@ def resized(source: Path, short_side: int) -> Iterator[VideoFrame]:
             width, height = scaled(*size[:2], short_side)
             nodes = [graph.add_buffer(width=size[0], height=size[1], format=frame.format, time_base=Fraction(1, 1000))]
             nodes.append(graph.add("scale", f"{width}:{height}:flags=bicubic+accurate_rnd"))
-            nodes += map(graph.add, compress(_TURNS, size[2]))
+            transposed, down, right = orientation(frame)
+            nodes += map(graph.add, compress(_TURNS, (transposed, down < 0, right < 0)))
             nodes += [graph.add("format", "pix_fmts=yuv420p"), graph.add("buffersink")]
             graph.link_nodes(*nodes).configure()
         if (frame.width, frame.height, orientation(frame)) != size:
