@@ -165,7 +165,7 @@ def test_training_says_what_it_does_about_pixels(mean, options, said, tmp_path, 
     monkeypatch.setattr(timm, "create_model", lambda name, **options: image)
     model = XViT(5, FRAMES, 32, SIZE, 8, image_weights=given, **options)
     data = VideoFolder(root=str(tmp_path), frames=FRAMES, image_size=32)
-    monkeypatch.setattr(XViT, "_videos", data)
+    monkeypatch.setattr("lit_video.modules.classifier.videos_of", lambda model: data)
     model.setup("fit")
     out, kernel = capsys.readouterr().out, model.network.embed.patches.proj.weight
     assert said in out and ("pixels" in out) == bool(said)
