@@ -13,14 +13,7 @@ SHARDED = re.compile("fsdp|ModelParallel|deepspeed", re.IGNORECASE)  # Lightning
 
 
 def accumulation(global_batch: int | None, devices: int, batch_size: int, accumulate: int = 1) -> int:
-    """Return the batches of each device per optimizer step.
-
-    Args:
-        global_batch: clips per step; ``None`` for the product of the other three.
-        devices: number of devices on all nodes.
-        batch_size: clips per batch and device.
-        accumulate: Lightning's accumulate_grad_batches; must be 1 if ``global_batch`` is given.
-    """
+    """Return the batches of each device per optimizer step of ``global_batch`` clips; ``accumulate`` is Lightning's."""
     if global_batch is None:
         return accumulate
     if accumulate != 1:

@@ -100,12 +100,9 @@ def clip_policy(policy: Policy) -> Callable[[Tensor], Tensor]:
 
 
 def cutout(frames: Frames, half: float) -> Frames:
-    """Blacken a square around a random pixel, cut off at the edges, the same in all frames (arXiv:1708.04552).
-
-    ``half``: half the square's side as a share of the frame's short side. ``frames``: ``(t, height, width, 3)``.
-    """
+    """Blacken a square around a random pixel, cut off at the edges, the same in all frames (arXiv:1708.04552)."""
     height, width = frames.shape[1:3]
-    reach = round(half * min(height, width))
+    reach = round(half * min(height, width))  # half of its side
     column, row = random.randrange(width), random.randrange(height)
     frames = frames.copy()
     frames[:, max(row - reach, 0) : row + reach, max(column - reach, 0) : column + reach] = 0
