@@ -90,8 +90,8 @@ class TemporalMean(nn.Module):
     """Mean over frames, then a linear classifier. Shape: ``(b, t, d) -> (b, classes)``.
 
     Blind to the order of the frames by construction.
-    Source: X-ViT, arXiv:2106.05968, section 3, option (a). Logits are averaged over frames, as released: in eval mode
-    the same as classifying the mean, since the classifier is affine.
+    Source: X-ViT, arXiv:2106.05968, section 3, option (a). Logits are averaged over frames, as released: in eval mode,
+    since the classifier is affine, this equals classifying the mean.
     """
 
     def __init__(self, width: int, classes: int, dropout: float = 0.5) -> None:

@@ -32,8 +32,8 @@ LIMITS = {"WANDB_INIT_TIMEOUT": "20", "WANDB_FINISH_TIMEOUT": "20", "WANDB_FINIS
 class RowLogger(WandbLogger):
     """W&B's record of a row and seed: group = table, deterministic id, all settings, optimizer steps as its axis.
 
-    Dashboards group and filter by flat keys: ``facts`` (table, row, seed, scheme, params, ...) and the plain settings
-    of ``config``; the summary has the paper's numbers of the row. W&B writes to ``run_dir/wandb`` alone.
+    Dashboards group and filter by flat keys: ``facts`` (table, row, seed, scheme, params, ...) and ``config``'s plain
+    settings; the summary has the paper's numbers of the row. W&B writes to ``run_dir/wandb`` alone.
     """
 
     def __init__(self, run_dir: Path, facts: dict[str, Any], config: dict[str, Any], row: Row, title: str) -> None:
