@@ -1,4 +1,4 @@
-"""Draw docs/order_pairs.svg: the classes that rows of two tables give to UTD-MHAD's order pairs, from the packed runs.
+"""Draw docs/order_pairs.svg: the classes that rows of three tables give to UTD-MHAD's order pairs, from the packed runs.
 
 python docs/scripts/order_pairs_picture.py
 """
@@ -21,7 +21,7 @@ from lit_video.utils.colours import LIGHT
 
 ROOT = Path(__file__).parents[2]
 RUNS = ROOT / "benchmarks/results"
-TABLES = ("timesformer_schemes", "ablation_tw")
+TABLES = ("timesformer_schemes", "ablation_tw", "vivit_models")
 # actions that are each other in reverse or mirrored
 PAIRS = [("swipe_left", "swipe_right"), ("draw_circle_cw", "draw_circle_ccw"), ("sit2stand", "stand2sit")]
 PAIRS += [("throw", "catch")]
