@@ -93,7 +93,7 @@ def attention_maps(
         lines.append(f"{100 * result.other:.0f} % of it goes to tokens that are no patches, such as the class token")
     if trained.saw([record]) == [True]:
         lines.append("the model was trained on this video")
-    tubelets: dict[int, int] = {}  # of each frame that the model uses
+    tubelets: dict[int, int] = {}  # by frame that the model uses
     for tubelet, members in enumerate(tubelet_frames(network.embed.patches, len(numbers))):
         tubelets |= dict.fromkeys(members, tubelet)
     shown = sorted(tubelets)

@@ -50,7 +50,7 @@ class Evaluation:
     crops: int | None = None  # spatial views of each clip, likewise
     batch: int = 8  # clips per batch
     workers: int = 2  # decoding processes; 0 decodes in the main process
-    device: Literal["cpu", "cuda"] | None = None  # None for a GPU if available
+    device: Literal["cpu", "cuda"] | None = None  # default: a GPU if available
     progress: bool = False  # show a progress bar in a terminal
     fps: float | None = None  # frame rate of folders of pictures; if given, they count as videos
 

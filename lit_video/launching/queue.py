@@ -26,7 +26,7 @@ from lit_video.utils.text import counted, plural, text_table, time_left
 
 Slot = Mapping[str, str]  # environment variables that give a run its GPUs or cores, for one run at a time
 HERE: Slot = {}
-FOLDER = attrgetter("folder")  # of a run
+FOLDER = attrgetter("folder")  # a run's folder
 # variables that a run must not inherit from the job or the process group that its queue runs in
 FOREIGN = re.compile(r"(SLURM_|MASTER_|TORCHELASTIC_).*|(LOCAL_|NODE_|GROUP_)?RANK|(LOCAL_)?WORLD_SIZE")
 ENDED = ("failed", "stopped", "preempted")

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from lit_video.attention import Grid, Scheme
 
 Order = Literal["seen", "near", "blind"]
-ORDERS: tuple[Order, ...] = ("seen", "near", "blind")  # of several layers, the first counts
+ORDERS: tuple[Order, ...] = ("seen", "near", "blind")  # the first one among a network's layers counts
 Make = Callable[[int], Scheme]  # the scheme of a layer, by its number from 0
 M = TypeVar("M", bound=nn.Module)
 NOTHING = 1e-12  # share of the largest derivative, above rounding in double precision

@@ -33,8 +33,8 @@ from lit_video.video.decoding import DecodeError, segment
 class Curve(Callback):
     """Learning curve, written to ``curves.csv`` after every epoch and kept in checkpoints.
 
-    The training loss is the mean over processes and over the epoch's optimizer steps; steps with a non-finite loss,
-    which ``--nan skip:N`` allows, are left out. Training accuracy is measured on the augmented clips.
+    The training loss is the mean over processes and over the epoch's optimizer steps, without steps skipped for a
+    non-finite loss (``--nan skip:N``). Training accuracy is measured on the augmented clips.
     """
 
     def __init__(self, run_dir: Path) -> None:

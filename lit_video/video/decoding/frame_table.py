@@ -146,7 +146,7 @@ def _table(path: Path, container: InputContainer, stream: VideoStream, packets: 
     if pts and seeks(stream, packets):
         keyframes = compact(p.pts for p in packets if p.is_keyframe and p.pts is not None)
     if sampled is pts:
-        sampled = ()  # the same times
+        sampled = ()  # equal to ``pts``
     damaged, why, doubtful = verdict(packets, starts, pts, times, found, stream)
     if damaged and not pts:
         raise av.InvalidDataError(0, f"{why}, and without times its frames cannot be told apart")
