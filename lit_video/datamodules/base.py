@@ -36,7 +36,7 @@ from lit_video.video.trained_on import trained_on
 Split = Literal["train", "val", "test"]
 SPLITS: tuple[Split, ...] = ("train", "val", "test")
 View = TrainingView | EvaluationViews
-SPLIT_OF_STAGE: dict[Any, Split] = {"train": "train", "test": "test", "predict": "test"}  # else val
+SPLIT_OF_STAGE: dict[Any, Split] = {"train": "train", "test": "test", "predict": "test"}  # default: val
 
 
 class VideoDataModule(LightningDataModule):

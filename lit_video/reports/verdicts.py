@@ -29,7 +29,7 @@ class Verdict:
     scale: str
     judgement: Judgement
     differences: Sequence[Interval | None]  # by pair of rows
-    seeds: int  # of the row with fewest
+    seeds: int  # the smallest number among its rows
     follow_ups: Sequence["Verdict"] = ()  # at other scales
 
     @property

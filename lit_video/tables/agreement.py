@@ -13,7 +13,7 @@ from lit_video.tables.statistics import Hits, Interval, Verdict, difference_of, 
 from lit_video.tables.table import Table, column
 
 Numbers = Mapping[str, float]  # accuracy by row
-Results = Sequence[Mapping[str, Any]]  # of a row, by seed
+Results = Sequence[Mapping[str, Any]]  # one row's results, by seed
 VERDICTS: dict[int, Verdict] = {1: "supported", -1: "contradicted", 0: "undecided"}  # by an interval's sign
 
 

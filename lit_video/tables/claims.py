@@ -68,8 +68,8 @@ def judge(claim: Claim, runs: TableRuns, scale: str = "") -> tuple[Judgement, li
 
     ``better`` is supported if every pair's difference is above 0, contradicted if one is below. ``as_good`` is
     supported if every difference is within the margin (an equivalence test), contradicted if one is outside. The
-    pairs' p-values are corrected for their number (Holm), at 2.5 % on each side. A difference is ``None`` for a pair
-    that was not run.
+    pairs' p-values are corrected for their number (Holm), at 2.5 % on each side. A difference is ``None`` if a row of
+    the pair was not run.
     """
     differences = [difference_of(runs.hits, *pair) for pair in claim.pairs]
     if claim.why_untestable(scale):
