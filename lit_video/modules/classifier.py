@@ -83,7 +83,7 @@ class VideoClassifier(LightningModule):
         several_labels: bool = False,
     ) -> None:
         super().__init__()
-        self.own_steps = type(self).training_step is not VideoClassifier.training_step  # a user's subclass may have its own
+        self.own_steps = type(self).training_step is not VideoClassifier.training_step  # a subclass
         if 1 in by_task(num_classes).values() and not several_labels and not self.own_steps:
             one = f"num_classes is {num_classes}: of a single class the loss is always 0, the accuracy 100 %"
             raise ValueError(f"{one}; it takes two, or several_labels; to predict a number see docs/in_python.md")
