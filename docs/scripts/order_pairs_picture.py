@@ -1,4 +1,4 @@
-"""Draw docs/order_pairs.svg: the classes that rows of three tables give to UTD-MHAD's order pairs, from the packed runs.
+"""Draw docs/order_pairs.svg: the classes that rows of three tables give to UTD-MHAD's order pairs, from packed runs.
 
 python docs/scripts/order_pairs_picture.py
 """
