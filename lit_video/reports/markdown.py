@@ -44,7 +44,8 @@ def pages(experiments: Path, runs: Path) -> dict[Path, str]:
     texts, links, parts = {}, [], [TEXTS["verdicts"]]
     for paper, tables in by_paper(every, claims).items():
         name = "ours" if paper == OTHERS else paper.partition(",")[0].lower()
-        path, verdicts = FOLDER / f"{re.sub('[^a-z0-9]', '', name)}.md", [v for v in found if v.claim.source == paper]
+        path = FOLDER / f"{re.sub('[^a-z0-9]', '', name)}.md"
+        verdicts = [one for one in found if one.claim.source == paper]
         head = TEXTS["tables"].format(name=paper, results=runs.as_posix())
         texts[path] = _written([head, *_tables(tables.values(), verdicts, runs)])
         links.append(f"- [{paper}]({path.as_posix()})")

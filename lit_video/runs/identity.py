@@ -119,8 +119,7 @@ class Record:
         """Return the record of this run, resumed as ``now``."""
         news = [each for each in differences(self.identity, now) if each.kind != "folder"]
         changes = [{"key": each.key, "from": each.was, "to": each.now} for each in news]
-        finished = self.finished and all(each.kind != "longer" for each in news)
-        return Record(now, self.changes + changes, finished, news)
+        return Record(now, self.changes + changes, self.finished and all(each.kind != "longer" for each in news), news)
 
     def content(self) -> dict[str, Any]:
         """Return identity and changes for a file."""
