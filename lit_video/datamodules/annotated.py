@@ -16,7 +16,6 @@ from lit_video.video.clips import VideoRecord
 
 AS_TEST = {"train": "train", "val": "test"}  # names of lists in releases whose test videos validate
 AS_VALIDATION = {"train": "train", "val": "validation"}
-_SHOWN = 3  # paths named in a message
 _ENDINGS = sorted([*COMMON, *map(str.upper, COMMON)])
 
 
@@ -61,8 +60,7 @@ class AnnotatedVideos(VideoDataModule):
 
     def records(self, split: Split) -> Records:
         """Return a split's videos, without missing ones under ``missing: skip``; empty for an absent split."""
-        if split == "test" and split not in self.splits:
-            split = "val"
+        split = "val" if split == "test" and split not in self.splits else split
         if split not in self.splits:
             return Records.of(())
         if split not in self._records:
@@ -140,4 +138,4 @@ class Folders:
 
 def _counts(absent: list[str], listed: Records, split: str) -> str:
     videos = len({*listed.paths})
-    return f"{len(absent):,} of {videos:,} {split} videos are missing ({shortened(sorted(absent), _SHOWN)})"
+    return f"{len(absent):,} of {videos:,} {split} videos are missing ({shortened(sorted(absent))})"

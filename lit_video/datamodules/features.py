@@ -29,8 +29,7 @@ class Features:
     """Folder of features of one backbone and one kind of clips: a float16 file ``(views, ...)`` for each video.
 
     A file is named by the digest of its video. Views in order: the centre view (training, validation), random views
-    (training), and the views of a multi-view test. ``random`` cuts training clips,
-    ``evaluation`` those of validation and the multi-view test; neither has records.
+    (training), those of a multi-view test. ``random`` cuts training clips, ``evaluation`` others; none has records.
     """
 
     def __init__(self, folder: Path, random: ClipDataset, evaluation: Sequence[ClipDataset]) -> None:
@@ -57,9 +56,7 @@ class Features:
         kept = KeptVideos(decode, GIGABYTES)  # decodes once for all views
         seed = int(file.stem, 16)  # for the random views
         random, *evaluation = (replace(each, records=[record], seed=seed, decode=kept) for each in self._views)
-        samples = [evaluation[0][0]]
-        for epoch in range(RANDOM):
-            samples.append(random[epoch, 0])
+        samples = [evaluation[0][0], *(random[epoch, 0] for epoch in range(RANDOM))]
         for test in evaluation[1:]:
             samples += test.__getitems__([*range(len(test))])
         views = torch.split(torch.cat([sample["clip"] for sample in samples]), TOGETHER)

@@ -13,8 +13,6 @@ from lit_video.utils.files import data_root, is_video
 from lit_video.utils.text import natural, plural, shortened
 from lit_video.video.clips import VideoRecord
 
-_NAMED = 3  # files named in the line about files left out
-
 
 def folder_records(root: Path, split: Split, class_names: list[str]) -> Records:
     """Return the videos of ``root/split/CLASS/``, by class, then by name; print a line about other files."""
@@ -36,8 +34,7 @@ def folder_records(root: Path, split: Split, class_names: list[str]) -> Records:
         frames = "folders of frames are listed in a table (VideoCSV)"
         raise UserError(f"data.root: {folder} holds no video; expected {folder}/CLASS/VIDEO.mp4; {frames}")
     if others:
-        named = shortened(others, _NAMED)
-        print_once(f"data.root: {len(others):,} left out of {folder}, no videos of a class ({named})")
+        print_once(f"data.root: {len(others):,} left out of {folder}, no videos of a class ({shortened(others)})")
     return Records(*zip(*listed, strict=True))
 
 

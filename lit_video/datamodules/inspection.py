@@ -66,9 +66,9 @@ def summarise(data: VideoDataModule, file: Path, every_frame: bool = False) -> d
 
 def check_report(data: VideoDataModule, splits: Mapping[str, SplitSummary], manifest: Path) -> str:
     """Report counts per split, the first faulty videos, and the data digest, a part of a run's identity."""
-    counts, classes = f"{data.num_classes} classes", data.num_classes
-    if isinstance(classes, dict):
-        counts = ", ".join(f"{count} {task}s" for task, count in classes.items())
+    counts = f"{data.num_classes} classes"
+    if isinstance(data.num_classes, dict):
+        counts = ", ".join(f"{count} {task}s" for task, count in data.num_classes.items())
     cells = []
     for name, split in splits.items():
         cells.append([name, str(split.videos), *map(str, map(len, split.faults.values()))])

@@ -20,10 +20,9 @@ TRAIN_SHARE = 85 / 120  # training share of HowTo100M's videos
 class Charades(AnnotatedVideos):
     """Charades (arXiv:1604.01753): videos of half a minute, each with several of 157 actions.
 
-    Reads ``root/Charades/Charades_v1_{train,test}.csv`` (``actions``: ``c092 11.90 21.20;c147 0.00 12.60``) and
-    ``Charades_v1_classes.txt`` in that folder, and ``root/Charades_v1_480/ID.mp4`` or else ``root/Charades_v1/ID.mp4``
-    (prior.allenai.org/projects/charades). Training has 7,985 videos; results are the mean average precision on the
-    1,863 test videos. A video's labels are all its actions, whatever their times; some videos have none.
+    Reads ``root/Charades/Charades_v1_{train,test}.csv``, ``Charades_v1_classes.txt`` in that folder, and
+    ``root/Charades_v1_480/ID.mp4`` or else ``root/Charades_v1/ID.mp4`` (prior.allenai.org/projects/charades). Results
+    are the mean average precision on the test videos. Labels are all actions of a video; some videos have none.
     """
 
     classes = 157

@@ -66,8 +66,7 @@ def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
                     rows.append([done.as_posix(), done.parent.name])
             copied = _copy_annotations(src, dst)
             if dst / LIST not in copied:
-                labels = {label for _, label in rows[1:]} - {""}
-                if len(labels) < 2:  # a single folder is no class
+                if len({label for _, label in rows[1:]} - {""}) < 2:  # a single folder is no class
                     rows = [row[:1] for row in rows]
                 write_table(dst / LIST, rows)
     except Timeout:

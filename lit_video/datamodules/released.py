@@ -155,8 +155,7 @@ class Diving48(AnnotatedVideos):
     """Diving-48, labels V2 of October 2020: 48 classes, 15,027 training and 1,970 test videos.
 
     Reads ``root/Diving48_V2_{train,test}.json``, ``root/Diving48_vocab.json`` and ``root/rgb/VID_NAME.mp4``
-    (www.svcl.ucsd.edu/projects/resound/dataset.html). Videos are already cut: ``start_frame`` and ``end_frame`` span
-    the whole video. There are no validation videos: validation uses the test split.
+    (www.svcl.ucsd.edu/projects/resound/dataset.html). Videos are already cut. Validation uses the test split.
     """
 
     classes = 48
@@ -215,8 +214,7 @@ class SomethingV2(AnnotatedVideos):
     """Something-Something v2: 174 classes, 168,913 training and 24,777 validation videos (webm, 12 fps).
 
     Reads ``root/labels/{labels,train,validation}.json`` and ``root/20bn-something-something-v2/ID.webm``
-    (www.qualcomm.com/developer/software/something-something-v-2-dataset). Results are reported on the validation split.
-    Half of the classes change their meaning when mirrored, so flips stay off.
+    (www.qualcomm.com/developer/software/something-something-v-2-dataset). Mirroring changes classes: flips stay off.
     """
 
     classes = 174

@@ -122,9 +122,8 @@ class VideoCSV(AnnotatedVideos):
         grouped = set(chain.from_iterable(self.groups.values()))
         if unknown := sorted(grouped - {*self.numbers}):
             raise UserError(f"data.groups: {unknown[0]!r} is no class of {self.tables['train']}; correct it")
-        groups, others = self.groups, [name for name in self.class_names if name not in grouped]
-        if grouped and others:
-            groups = groups | {"others": others}
+        others = [name for name in self.class_names if name not in grouped]
+        groups = self.groups | {"others": others} if grouped and others else self.groups
         return {f"group/{group}": [self.numbers[name] for name in names] for group, names in groups.items()}
 
     def annotated(self, split: Split) -> Records:

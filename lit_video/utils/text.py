@@ -22,7 +22,7 @@ def counted(counts: Mapping[str, int]) -> list[str]:
     return [f"{number} {noun}" for noun, number in counts.items()]
 
 
-def shortened(names: Sequence[str], most: int) -> str:
+def shortened(names: Sequence[str], most: int = 3) -> str:
     """Return the first names, and the number of the others: ``a, b and 5 more``."""
     named = ", ".join(names[:most])
     if len(names) > most:

@@ -116,6 +116,7 @@ def cached(repository: str) -> Path | None:
 
 def download(repository: str, folder: Path) -> None:
     """Print size and licence of a repository's weights, then download them; raise an OSError without an answer."""
+    from multiprocessing import TimeoutError as NoAnswer
     from multiprocessing.pool import ThreadPool
 
     from huggingface_hub import HfApi, snapshot_download
@@ -125,8 +126,10 @@ def download(repository: str, folder: Path) -> None:
         # DNS may take longer than the client's timeout
         ask = partial(hub.model_info, repository, files_metadata=True, timeout=WAIT)
         info = ThreadPool(1).apply_async(ask).get(WAIT)
-    except Exception as error:  # the client's own errors, or no answer in time
-        raise OSError(f"{hub.endpoint} does not answer in {WAIT:g} s ({one_line(error)})") from error
+    except NoAnswer as error:
+        raise OSError(f"{hub.endpoint} does not answer in {WAIT:g} s") from error
+    except Exception as error:  # the client's own errors
+        raise OSError(f"{hub.endpoint} does not answer: {one_line(error)}") from error
     sizes = {file.rfilename: file.size or 0 for file in info.siblings or () if FILES.fullmatch(file.rfilename)}
     if matching(sizes, r".*\.safetensors$"):
         sizes = without(sizes, "pytorch_model")

@@ -168,7 +168,7 @@ def refuse_other_settings(
     :func:`model_settings`; if given, the numbers of classes must be the same too.
     """
     kind, family = stored.model.get("family", BASE), ours.get("family", BASE)
-    if not stored.model and (source := source_of(stored)):
+    if "family" not in stored.model and (source := source_of(stored)):
         kind = SOURCES[source].family
     if kind != family and BASE not in (kind, family):
         raise ValueError(f"it is of another kind of model: set --model {kind} (here {family}), {otherwise}")
@@ -191,8 +191,8 @@ def refuse_other_settings(
 
 def _tasks(settings: Mapping[str, Any]) -> OrderedDict[str, int]:
     """Return numbers of classes by task; results are equal only if the tasks have the same order."""
-    classes = settings.get("num_classes") or {}
-    return OrderedDict({"": classes} if isinstance(classes, int) else classes)
+    classes = settings.get("num_classes")
+    return OrderedDict(classes if isinstance(classes, Mapping) else {"": classes} if isinstance(classes, int) else {})
 
 
 def known_grid(network: nn.Module, stored: StoredWeights) -> Grid | None:
