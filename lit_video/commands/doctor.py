@@ -82,7 +82,7 @@ def space(path: Path, low: float) -> str:
 def existing(path: Path) -> Path:
     """Return the path, or the nearest folder above it that exists."""
     path = path.expanduser().absolute()
-    return next(folder for folder in (path, *path.parents) if folder.is_dir())
+    return next(filter(Path.is_dir, (path, *path.parents)))
 
 
 def locks(folder: Path) -> str:

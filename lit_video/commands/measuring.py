@@ -34,7 +34,7 @@ TABLE, LEVEL = "skills", "scale/profile"
 # scheme -> row of the skills table; TimeSformer's schemes and rows have equal names
 TIMESFORMER = ("space", "joint", "divided", "local_global", "sliding_global", "axial", "space_before_time", "parallel")
 OTHERS = {"window": "exact1_time", "mixing": "xvit1", "factorised": "vivit3", "factorised_heads": "vivit4"}
-ROWS = {name: name for name in TIMESFORMER} | OTHERS
+ROWS = dict(zip(TIMESFORMER, TIMESFORMER, strict=True)) | OTHERS
 
 
 def cost_arguments(parser: Parser) -> None:
@@ -93,7 +93,8 @@ def profile_arguments(parser: Parser) -> None:
     add_output(parser, "DIR", otherwise="profile/NAME")
     parser.add_argument("--on", type=Path, metavar="VIDEOS", help="folder or list of videos to train it on, not skills")
     parser.add_argument("--look", action="store_true", help="train nothing")
-    add_shared(parser, "--seeds", "--jobs")
+    add_shared(parser, "--seeds")
+    add_shared(parser, "--jobs", default=1)
     add_settings(parser)
 
 
@@ -177,8 +178,7 @@ def _compare(arguments: Namespace, folder: Path) -> int:
 
 
 def _flags(arguments: Namespace) -> list[str]:
-    jobs = ["--jobs", str(arguments.jobs)] if arguments.jobs else []
-    return ["--seeds", ",".join(map(str, arguments.seeds)), *jobs, *arguments.settings]
+    return ["--seeds", ",".join(map(str, arguments.seeds)), "--jobs", str(arguments.jobs), *arguments.settings]
 
 
 def _skills(arguments: Namespace, name: str, folder: Path) -> int:
@@ -203,9 +203,10 @@ def nearest_first(groups: Groups, name: str) -> Groups:
     """Return the groups with one row first, and the others by their L1 distance from it."""
     import numpy as np
 
-    names = [row["name"] for row, _ in groups.rows]
-    values = np.array([values for _, values in groups.rows], np.float64)  # NaN for None
-    distances = np.abs(np.nan_to_num(values) - np.nan_to_num(values[names.index(name)])).sum(1)
+    rows, accuracies = zip(*groups.rows, strict=True)
+    names = [row["name"] for row in rows]
+    values = np.nan_to_num(np.array(accuracies, np.float64))  # 0 for None
+    distances = np.abs(values - values[names.index(name)]).sum(1)
     return replace(groups, rows=[groups.rows[i] for i in distances.argsort(kind="stable")])
 
 

@@ -194,7 +194,8 @@ def how_to_load(checkpoint: Mapping[str, Any], to: str) -> str:
     size = checkpoint["hyper_parameters"] | clips
     height, width = height_and_width(size["image_size"])
     values, notes, pixels = {"COUNT": size["frames"], "HEIGHT": height, "WIDTH": width}, "", ""
-    parts = ["unknown" if theirs else to]
+    axes, unknown, program = ("frames, 3", "unknown", ["pipeline"]) if theirs else ("3, frames", to, ["clip", to])
+    parts = [unknown]
     if clips:
         pixels = ": (x / 255 - {mean}) / {std}, x in 0 to 255, {channels}".format(**{"channels": "rgb"} | clips)
         notes = f"Frames: {clips['sampling']}; the view is that of `lit_video predict --clips 1 --crops 1`. "
@@ -203,14 +204,13 @@ def how_to_load(checkpoint: Mapping[str, Any], to: str) -> str:
         values |= {"MEAN": clips["mean"], "STD": clips["std"], **chosen}
         values["CHANNELS"] = "[..., ::-1]" if clips.get("channels") == "bgr" else ""
         parts = ["decode", numbers, clips.get("views", "even")] if numbers else ["frames"]
-        parts += ["pipeline"] if theirs else ["clip", to]
+        parts += program
         notes += "The lines are for videos of a constant frame rate. "
     if clips and theirs:
         notes += "Given a path, `pipeline` spreads its frames over the whole video, which is another clip. "
     code = "".join(map(read_yaml(Path(__file__).with_suffix(".yaml")).__getitem__, parts))
     for name, value in values.items():
         code = code.replace(name, str(value))
-    axes = "frames, 3" if theirs else "3, frames"
     return (
         f"## Load it\n\nIn this folder:\n\n```python\n{code}```\n\n{notes}The model's input is float32, "
         f"`(batch, {axes}, height, width)`{pixels}. Its output is logits, `(batch, classes)`.\n"

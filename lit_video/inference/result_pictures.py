@@ -17,7 +17,7 @@ from lit_video.utils.figures import short
 
 Curve = Sequence[tuple[float, float]]  # epoch, value
 
-INK, QUIET, RULE, FIRST = (LIGHT[name] for name in ("ink", "quiet", "rule", "s0"))
+INK, QUIET, RULE, FIRST = map(LIGHT.__getitem__, ("ink", "quiet", "rule", "s0"))
 ON_FIRST = "#fefefe"  # white, but no colour of LIGHT: dark pages replace those
 STYLE: dict[Any, Any] = {"font.size": 9, "text.parse_math": False}  # a class's name may hold a dollar sign
 STYLE |= dict.fromkeys(("text.color", "axes.titlecolor", "xtick.labelcolor", "ytick.labelcolor"), INK)
@@ -96,8 +96,9 @@ def rows_figure(names: Sequence[str], sides: Mapping[str, Sequence[tuple[int, fl
 def heat_map(groups: Groups, title: str = "") -> Figure:
     """Draw accuracies of rows by groups as a heat map; row labels include the temporal reach."""
     figure, axes = _axes(0.38 * len(groups.names), 0.26 * len(groups.rows), title)
-    names = [" | ".join(filter(None, (row["label"], reach_text(row)))) for row, _ in groups.rows]
-    accuracies = np.array([values for _, values in groups.rows], np.float64)  # NaN for None
+    rows, values = zip(*groups.rows, strict=True)
+    names = [" | ".join(filter(None, (row["label"], reach_text(row)))) for row in rows]
+    accuracies = np.array(values, np.float64)  # NaN for None
     shares = np.nan_to_num(accuracies) / 100
     texts = np.char.replace(np.char.mod("%.0f", accuracies), "nan", "")
     _cells(axes, shares)

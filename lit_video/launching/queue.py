@@ -265,7 +265,7 @@ def _total(observed: Sequence[Observed]) -> list[str]:
 def counts(observed: Sequence[Observed]) -> str:
     """Return how many runs are in each state."""
     by_state = Counter[str](dict.fromkeys(ORDER, 0))
-    by_state.update(each.state for each in observed)
+    by_state.update(map(attrgetter("state"), observed))
     return f"{len(observed)} runs: {', '.join(counted(+by_state))}"
 
 

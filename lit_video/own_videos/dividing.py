@@ -103,7 +103,7 @@ def _by_time(stems: Sequence[str]) -> list[str]:
     for time in sorted(filter(None, {*times})):
         first = time if (time - last).total_seconds() >= GAP else first
         names[time], last = str(first), time
-    return [names[time] for time in times]
+    return [*map(names.__getitem__, times)]
 
 
 def _time(stem: str) -> datetime | None:

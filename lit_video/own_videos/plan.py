@@ -96,8 +96,9 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
     videos, rare = dividing.without_rare(_readable(found.videos, manifest, found.root))
     notes += rare
     few = options.folds and len(videos) < dividing.FEW_FOR_FOLDS and not dividing.held_out(videos)
-    groups = dividing.find_groups(videos, options.group, dividing.LEAST_OF_FOLDS if few else dividing.LEAST)
-    videos, how = (dividing.folds if few else dividing.divide)(videos, groups.names)
+    least, split = (dividing.LEAST_OF_FOLDS, dividing.folds) if few else (dividing.LEAST, dividing.divide)
+    groups = dividing.find_groups(videos, options.group, least)
+    videos, how = split(videos, groups.names)
     counts = Counter(splits_of(videos))
     notes += [how, groups.reason, *dividing.limits(videos)]
     print(*notes[1:], "Measuring how fast this machine trains ...", sep="\n", flush=True)
@@ -156,7 +157,7 @@ def _found(found: OwnVideos, place: Path) -> list[str]:
 
 def _write_videos(file: Path, videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> list[str]:
     """Write the table of videos with their splits; return its columns."""
-    columns = [[video.path for video in videos], labels_of(videos), splits_of(videos), *([groups] if groups else [])]
+    columns = [[video.path for video in videos], labels_of(videos), splits_of(videos), *filter(None, [groups])]
     header = ["path", "label", "split", "group"][: len(columns)]
     write_table(file, [header, *zip(*columns, strict=True)])
     return header

@@ -23,7 +23,7 @@ def sight_picture(title: str, sights: Mapping[str, Sight], words: Mapping[str, s
     """
     first = next(iter(sights.values()))
     depth, frames = len(first.layers), first.grid.t
-    shades = [mpl.colormaps["viridis"](share) for share in np.linspace(0.1, 0.95, depth)]
+    shades = mpl.colormaps["viridis"](np.linspace(0.1, 0.95, depth))
     colours = np.array([mpl.colors.to_rgba(NEVER), *shades])  # by the number of layers, 0 for never
     figure = Figure(figsize=(10, 1.05 * len(sights) + 2.8), layout="constrained")
     parts: Any = figure.subfigures(2, 1, height_ratios=[1.05 * len(sights) + 0.9, 1.2])

@@ -78,7 +78,7 @@ def sight(make: Make, grid: Grid, depth: int, width: int = 8) -> Sight:
     """Measure which tokens see which in each layer; weights are random, so that nothing cancels."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        schemes = [make(i) for i in range(depth)]
+        schemes = [*map(make, range(depth))]
         frames, is_patch = token_layout(schemes[0].class_tokens, grid)
         x = torch.randn(1, len(frames), width, dtype=torch.float64)
         layers, orders, kinds = dict[str, Tensor](), set[Order](), [*map(_configuration, schemes)]
