@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from types import FrameType
@@ -27,6 +28,7 @@ from lit_video.utils.text import counted, plural, text_table, time_left
 Slot = Mapping[str, str]  # environment variables that give a run its GPUs or cores, for one run at a time
 HERE: Slot = {}
 FOLDER = attrgetter("folder")  # a run's folder
+say = partial(print, flush=True)  # a line, at once
 # variables that a run must not inherit from the job or the process group that its queue runs in
 FOREIGN = re.compile(r"(SLURM_|MASTER_|TORCHELASTIC_).*|(LOCAL_|NODE_|GROUP_)?RANK|(LOCAL_)?WORLD_SIZE")
 ENDED = ("failed", "stopped", "preempted")
@@ -233,11 +235,6 @@ def show(runs: Sequence[Run]) -> int:
 
 def _observed(runs: Sequence[Run], jobs: Mapping[str, str]) -> list[Observed]:
     return [observe(run.folder, jobs) for run in runs]
-
-
-def say(line: str) -> None:
-    """Print a line at once."""
-    print(line, flush=True)
 
 
 def _at_work(runs: Sequence[Run]) -> str:

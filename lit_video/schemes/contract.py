@@ -48,7 +48,7 @@ def check_contract(kind: Callable[..., Scheme]) -> Contract:
         try:  # runs a user's code
             scheme = make(0)
             served = {grid: _serves(scheme, grid) for grid in GRIDS}
-            said = [f"{_on(grid)} {error}".strip() for grid, error in served.items()]
+            said = [f"{' x '.join(map(str, grid))} {error}".strip() for grid, error in served.items()]
             grids = "; ".join(said)
             findings["frames and sizes"] = _sizes(said)
             if not findings["frames and sizes"]:
@@ -78,7 +78,7 @@ def _serves(scheme: Scheme, grid: Grid) -> str:
     if not isinstance(out, Tensor) or (out.shape, out.dtype) != (x.shape, x.dtype):
         got = f"{tuple(out.shape)}, {out.dtype}" if isinstance(out, Tensor) else type(out).__name__
         return f"fails: tokens {tuple(x.shape)}, {x.dtype}, become {got}"
-    return "" if out.isfinite().all() else "fails: tokens are not finite"
+    return "fails: tokens are not finite" * (not out.isfinite().all())
 
 
 def _sizes(said: Sequence[str]) -> str:
@@ -86,10 +86,6 @@ def _sizes(said: Sequence[str]) -> str:
     if bad := [line for line in said if " fails: " in line]:
         return f"{'; '.join(bad)}; check(grid), a classmethod, refuses grids that cannot be served by a ValueError"
     return "no grid is served" * all("refused: " in line for line in said)
-
-
-def _on(grid: Grid) -> str:
-    return " x ".join(map(str, grid))
 
 
 def _checks(make: Callable[[int], Scheme], grid: Grid) -> Iterator[tuple[str, str]]:
