@@ -55,7 +55,9 @@ def _for_transformers(checkpoint: Mapping[str, Any], ckpt: Path, to: str, folder
             raise ValueError("classes of transformers have one head, this model has several")
         height, side = height_and_width(model.hparams["image_size"])
         if height != side:
-            raise ValueError(f"clips of {height} x {side} pixels: transformers crops squares; use --to pt2")
+            raise ValueError(
+                f"clips of {height} x {side} pixels: transformers' preprocessors crop squares; use --to pt2"
+            )
         if getattr(model.network, "readout", None) is mean_frame_token:
             raise ValueError("of space attention transformers gives logits of every frame, without their mean")
         weights = renamed(model.network)
