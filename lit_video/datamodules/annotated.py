@@ -75,17 +75,14 @@ class AnnotatedVideos(VideoDataModule):
                 counts = _counts(absent, self._listed[split], split)
                 raise UserError(f"data.root: {counts}; add them, or set data.missing: skip")
         for split in self.splits:
-            self._check_size(split)
-
-    def _check_size(self, split: Split) -> None:
-        count = len(self._listed[split])
-        least, most = self.released.get(split, (count, count))
-        release = " to ".join(dict.fromkeys((f"{least:,}", f"{most:,}")))
-        what = f"the {split} annotations in {self.root} list {count:,} videos, the release has {release}"
-        if count > most or (count < least and self.missing == "fail"):
-            raise UserError(f"data.root: {what}; use the released files; data.missing: skip accepts fewer")
-        if count < least:
-            print_once(f"{type(self).__name__}: {what}; {len(self.records(split)):,} are used")
+            count = len(self._listed[split])
+            least, most = self.released.get(split, (count, count))
+            release = " to ".join(dict.fromkeys((f"{least:,}", f"{most:,}")))
+            what = f"the {split} annotations in {self.root} list {count:,} videos, the release has {release}"
+            if count > most or (count < least and self.missing == "fail"):
+                raise UserError(f"data.root: {what}; use the released files; data.missing: skip accepts fewer")
+            if count < least:
+                print_once(f"{type(self).__name__}: {what}; {len(self.records(split)):,} are used")
 
     def _used(self, split: Split) -> Records:
         listed = self._listed[split] = Records.of(self.annotated(split), self.folders.there)

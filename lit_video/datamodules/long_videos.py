@@ -53,9 +53,9 @@ class EpicKitchens100(AnnotatedVideos):
     """Epic-Kitchens-100 (arXiv:2006.13256): segments of long videos, each with a verb and a noun.
 
     Reads ``EPIC_100_{train,validation}.csv`` and ``EPIC_100_{verb,noun}_classes.csv``
-    (github.com/epic-kitchens/epic-kitchens-100-annotations) in ``root/annotations``. Frames are read from a folder
+    (github.com/epic-kitchens/epic-kitchens-100-annotations) in ``root/annotations``, and frames in
     ``root/rgb_frames/P01/P01_01/`` or ``root/P01/rgb_frames/P01_01/``, at the rate in ``EPIC_100_video_info.csv``, else
-    from the video ``root/P01/videos/P01_01.MP4``. Training: 67,217 segments; results: 9,668 validation segments.
+    ``root/P01/videos/P01_01.MP4``. Results are those of the validation segments.
     """
 
     classes = EPIC_CLASSES

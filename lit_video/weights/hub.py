@@ -107,11 +107,8 @@ def cached(repository: str) -> Path | None:
     """Return a repository's folder in the hub's own cache; ``None`` if its weights are not there."""
     from huggingface_hub import try_to_load_from_cache  # imported late: takes a second
 
-    for name in ("model.safetensors", "pytorch_model.bin"):
-        path = try_to_load_from_cache(repository, name)
-        if isinstance(path, str):
-            return Path(path).parent
-    return None
+    found = (try_to_load_from_cache(repository, name) for name in ("model.safetensors", "pytorch_model.bin"))
+    return next((Path(path).parent for path in found if isinstance(path, str)), None)
 
 
 def download(repository: str, folder: Path) -> None:
