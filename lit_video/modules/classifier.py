@@ -292,7 +292,7 @@ class VideoClassifier(LightningModule):
         add_settings(self, self._plain_network, checkpoint)
 
     def configure_optimizers(self) -> Any:
-        """Make the optimizer and its schedule by step; Lightning calls this after it has restored a checkpoint."""
+        """Load the starting weights, then make optimizer and schedule; Lightning has restored a checkpoint before."""
         self._start_training()
         optimizer = make_optimizer(self.optimization, self._plain_network)
         schedule = make_schedule(self.optimization, optimizer, self.trainer.estimated_stepping_batches)

@@ -120,7 +120,7 @@ def _layer(name: str) -> int:
 
 
 def make_schedule(config: Optimization, optimizer: torch.optim.Optimizer, steps: float) -> LambdaLR:
-    """Make the schedule of the learning rate over so many optimizer steps."""
+    """Make the schedule of the learning rate by step, see :func:`rate`, over so many optimizer steps."""
     if not 0 < steps < math.inf:  # -1: a loader without length; 0: an empty one
         ends = "trainer.max_steps, or trainer.max_epochs and a loader of known length that is not empty"
         raise UserError(f"the schedule of the learning rate needs an end: give {ends}")

@@ -157,7 +157,7 @@ def writable(run_dir: Path) -> None:
 
 @contextmanager
 def owned(run_dir: Path, name: str) -> Iterator[None]:
-    """Lock a run's folder for this process; report disk errors in one line, and rename a damaged result."""
+    """Make and lock a run's folder; report disk errors in one line, and rename a damaged result."""
     writable(run_dir)
     try:
         with FileLock(run_dir / "lock", timeout=1):  # ends with the process; sweep --status holds it briefly

@@ -22,7 +22,7 @@ RUN_KEY = "lit_video_run"  # key of the run's record in a checkpoint
 
 
 class CheckpointFile(TorchCheckpointIO):
-    """Reading and writing of Lightning's checkpoints.
+    """Lightning's checkpoints, copied to memory and written in the background.
 
     Training waits for the copy to memory, and for the previous checkpoint if still being written; :attr:`waited` is the
     sum in seconds. Why Lightning's own writers are not used: see docs/architecture.md.

@@ -33,7 +33,7 @@ def ask(run: Run, cli: VideoCLI) -> Record:
 
 
 def run_identity(cli: VideoCLI) -> Identity:
-    """Compute a run's identity: its settings, and digests of its videos, scheme and starting weights."""
+    """Prepare the data, and compute a run's identity: settings, digests of videos, scheme and starting weights."""
     settings, data = cli.resolved(), cli.datamodule
     if isinstance(data, TemporalSkills):
         listing = data.root.name  # the folder's name tells how the videos are drawn

@@ -60,7 +60,7 @@ class Run:
 
     @property
     def folder(self) -> Path:
-        """The run's folder."""
+        """The run's folder, ``RUNS/TABLE/SCALE/ROW/seedK``."""
         return self.request.table.run_dir(self.request.folder, self.row, self.seed)
 
     @property
@@ -79,7 +79,7 @@ class Run:
 
     @property
     def flags(self) -> list[str]:
-        """Lightning's flags: files, then the row's settings (which must hold at every scale), then the user's flags."""
+        """Lightning's flags: files, the row's settings, the run to start from, the user's flags, the seed."""
         given = self.request
         settings = self.row.settings | ({"model.weights": str(self.start)} if self.start else {})
         return [*given.files, *setting_flags(settings), *given.flags, f"--seed_everything={self.seed}"]

@@ -31,10 +31,10 @@ POSITION_STD = 0.2  # timm's 0.02 is too small to learn positions in so few step
 
 
 def start_from_stills(model: VideoClassifier, data: VideoDataModule, run_dir: Path | None = None) -> None:
-    """Replace ``stills:N`` in a model's ``image_weights`` by a file, made at its first use.
+    """Replace ``stills:N`` in a model's ``image_weights`` by the file of an image ViT, trained here at its first use.
 
-    The file holds an image ViT of the model's size and patches, in timm's names, trained on N pictures by whichever
-    process comes first. All rows and seeds share the file, in the folder of the embedded data sets.
+    The ViT has the model's size and patches and timm's names, and is trained on N pictures by whichever process comes
+    first. All rows and seeds share the file, in the folder of the embedded data sets.
     """
     given = model.image_weights or ""
     if not given.startswith("stills:"):

@@ -31,11 +31,11 @@ AGAIN = "the same command again goes on from here"
 
 
 class StopSignals:
-    """Handler of SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 for a run.
+    """Handler that ends a run's process at a signal, after ``last_words``; while ``waits``, it only notes ``received``.
 
-    A signal ends the process at once, with a line: before training there is nothing to keep, and an exception could be
-    swallowed. While :attr:`waits` is set, the signal is stored in :attr:`received`, for code that stops at a
-    checkpoint; a second Ctrl-C ends the process even then.
+    Signals: SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2. Before training there is nothing to keep, and an exception
+    could be swallowed, so the process ends at once, with a line. Code that sets :attr:`waits` stops at a checkpoint
+    itself; a second Ctrl-C ends the process even then.
     """
 
     def __init__(self, name: str) -> None:

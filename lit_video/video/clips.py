@@ -89,7 +89,7 @@ class Sample(TypedDict):
 
 @dataclass(eq=False, repr=False)
 class ClipDataset(Dataset[Sample]):
-    """Clips of labelled videos.
+    """Clips of labelled videos, cut, cropped and augmented by seed, epoch and index.
 
     Training (``clips`` is None) has one random clip per video. Evaluation has ``clips`` evenly spaced clips per video:
     item ``i`` is clip ``i % clips`` of video ``i // clips``. With ``fail`` an unreadable video raises its error.

@@ -117,7 +117,7 @@ ACTIONS = (NOTHING, SAVE, TIME_OVER, "SIGUSR1", "SIGUSR2", "SIGTERM", "SIGINT", 
 
 @dataclass(eq=False)
 class Checkpoints(Checkpoint):
-    """Writing of ``last.ckpt`` between steps: at intervals, before a validation, and on a signal or time limit."""
+    """Writing of ``last.ckpt`` with the run's record: at intervals, before validation, at the end, on a signal."""
 
     run_dir: Path
     every: float  # seconds
