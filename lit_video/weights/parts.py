@@ -1,10 +1,13 @@
 """Choice of a network's parameters by name, and of its modules by class."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from torch import Tensor, nn
+if TYPE_CHECKING:
+    from torch import Tensor, nn
 
 T = TypeVar("T")
 
