@@ -81,8 +81,12 @@ class VideoClassifier(LightningModule):
         view_average: ViewAverage = "logits",
         num_classes: Classes | None = None,
         several_labels: bool = False,
+        **unknown: Any,
     ) -> None:
         super().__init__()
+        if unknown:
+            learning = "a rate, weight decay or schedule is given by optimization=Optimization(...)"
+            raise TypeError(f"{type(self).__name__} has no argument {', '.join(unknown)}; {learning}")
         self.own_steps = type(self).training_step is not VideoClassifier.training_step  # a subclass
         if 1 in by_task(num_classes).values() and not several_labels and not self.own_steps:
             one = f"num_classes is {num_classes}: of a single class the loss is always 0, the accuracy 100 %"
@@ -99,14 +103,11 @@ class VideoClassifier(LightningModule):
             freeze_layers(network, freeze)
         self.frozen = freeze
         self.optimization = optimization_of(optimization)
-        self.num_classes = num_classes
-        self.several_labels = several_labels
-        self.task_loss = task_loss
-        self.view_average: ViewAverage = view_average
+        self.num_classes, self.several_labels = num_classes, several_labels
+        self.task_loss, self.view_average = task_loss, view_average
         self._make_metrics()
         # the last optimizer step's means over batches: loss; numbers of right and of readable clips
-        self.step_loss = torch.tensor(0.0)
-        self.step_hits = torch.zeros(2)
+        self.step_loss, self.step_hits = torch.tensor(0.0), torch.zeros(2)
         self._batches: list[Tensor] = []  # loss, right and readable clips of each batch of this step
         mark_when_loaded(network)
 

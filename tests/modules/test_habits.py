@@ -33,6 +33,12 @@ def test_a_clip_of_another_layout_or_length_is_refused(family, shape, message):
         family(5, **CLIP)(torch.randn(shape))
 
 
+@pytest.mark.parametrize("family", [Perceiver, TimeSformer, ViViT, XViT])
+def test_a_learning_rate_is_one_of_optimization(family):
+    with pytest.raises(TypeError, match=r"has no argument lr; .* optimization=Optimization"):
+        family(5, lr=0.1, **CLIP)
+
+
 @pytest.mark.parametrize(
     ("family", "options", "name"),
     [
