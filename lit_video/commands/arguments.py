@@ -28,7 +28,7 @@ SETTINGS_HELP = """\
 --model NAME, --model.X VALUE  XViT, TimeSformer, ViViT, Perceiver, ConvNet; size, window, attention,
                                optimization.lr, weights, image_weights, ...
 --trainer.X VALUE              max_epochs, devices, precision, callbacks, ... (Lightning's)
---help all                     every setting but a class's; --model.help NAME, --data.help NAME: those of one"""
+--help all                     all settings except a class's own, which --model.help NAME and --data.help NAME list"""
 
 
 @contextmanager
@@ -71,7 +71,7 @@ def existing(otherwise: str, ending: str = "") -> Callable[[str], Path]:
 
 
 def number(limit: int, whole: bool = True) -> Callable[[str], float]:
-    """Return an argument type: a whole number from ``limit``, or any number above ``limit``."""
+    """Return an argument type: a whole number of at least ``limit``; if not ``whole``, any number above ``limit``."""
     kind, expected = (int, "whole number from") if whole else (float, "number above")
 
     def checked(text: str) -> float:
@@ -93,7 +93,7 @@ def whole_numbers(text: str) -> list[int]:
     """Parse comma-separated whole numbers such as ``0,1,2``; drop repeats."""
     if not re.fullmatch(r"\s*\d+\s*(,\s*\d+\s*)*", text):
         raise ArgumentTypeError(f"is {text}, expected whole numbers with commas, such as 0,1,2")
-    return list(dict.fromkeys(map(int, text.split(","))))
+    return list(dict.fromkeys(int(part) for part in text.split(",")))
 
 
 def scheme_file(text: str) -> str:
@@ -107,14 +107,14 @@ def scheme_file(text: str) -> str:
 
 
 CONFIG_NAMES = ("--config", "-c")
-CONFIG = "settings, a later file over an earlier one: a table's YAML or name, then a scale's (scale/X)"
+CONFIG = "settings: YAML or name of a table, then of a scale (scale/X); a later file overrides earlier ones"
 EXPERIMENTS = "folder of the tables' YAML files (default: experiments, else this package's)"
 SHARED: dict[str, dict[str, Any]] = {
     "--batch": dict(type=positive, default=8, metavar="B", help="clips at a time (default: 8)"),
     "--ckpt": dict(names=("--ckpt", "--ckpt_path"), type=find_checkpoint, metavar="RUN", help="a run or its last.ckpt"),
-    "--clips": dict(type=positive, metavar="N", help="views in time (default: as tested in training)"),
+    "--clips": dict(type=positive, metavar="N", help="clips per video (default: the model's test_clips)"),
     "--config": dict(names=CONFIG_NAMES, action="append", default=[], type=find_config, metavar="FILE", help=CONFIG),
-    "--crops": dict(type=positive, metavar="M", help="views in space of each (likewise)"),
+    "--crops": dict(type=positive, metavar="M", help="crops per clip (default: the model's test_crops)"),
     "--device": dict(choices=["cpu", "cuda"], help="default: cuda where there is one"),
     "--experiments": dict(type=find_experiments, default="experiments", metavar="DIR", help=EXPERIMENTS),
     "--fps": dict(type=positive_number, metavar="N", help="frames per second of folders of pictures, each a video"),
@@ -123,11 +123,11 @@ SHARED: dict[str, dict[str, Any]] = {
     "--reuse": dict(action="store_true", help="share the training that rows or tables have in common"),
     "--row": dict(action="append", metavar="NAMES", help="some rows only, by names or numbers from 0, with commas"),
     "--runs": dict(type=Path, default=Path("runs"), metavar="DIR", help="folder of the runs (default: runs)"),
-    "--scheme": dict(type=scheme_file, metavar="FILE.py", help="a run's own attention scheme, whose code is run"),
+    "--scheme": dict(type=scheme_file, metavar="FILE.py", help="the run's own attention scheme; the file is executed"),
     "--seeds": dict(type=whole_numbers, default="0", metavar="0,1,2", help="each row once per seed"),
     "--workers": dict(type=natural, default=2, metavar="W", help="processes that decode (default: 2)"),
     "runs": dict(nargs="*", type=Path, default=[Path("runs")], metavar="RUNS", help="folders of runs (default: runs)"),
-    "tables": dict(nargs="*", type=find_config, metavar="TABLE", help="YAML or names; --config is for files over them"),
+    "tables": dict(nargs="*", type=find_config, metavar="TABLE", help="YAML or names; --config FILE overrides them"),
 }
 
 
@@ -154,9 +154,9 @@ def add_output(parser: Parser, kind: str, endings: Sequence[str] = (), otherwise
 
 
 def add_settings(parser: Parser, command: str = "fit", more: Sequence[str] = ()) -> None:
-    """Let the command hand on settings; the help of Lightning's ``command`` lists them."""
+    """Let the command pass settings on to Lightning, whose ``command`` lists the settings in its help."""
     parser.settings, parser.lightning = (*SETTINGS, *more), command
-    parser.add_argument_group("settings, of the YAML or as flags", SETTINGS_HELP)
+    parser.add_argument_group("settings, in the YAML file or as flags", SETTINGS_HELP)
 
 
 def configs(arguments: Namespace) -> list[Path]:

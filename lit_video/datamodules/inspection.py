@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import chain
 from pathlib import Path
 
 from jsonargparse import ArgumentError, ArgumentParser
@@ -27,7 +26,7 @@ def open_dataset(name: str, root: Path, flags: Sequence[str]) -> VideoDataModule
         config = parser.parse_args([f"--data={name}", f"--data.root={root}", *flags])
         data: VideoDataModule = parser.instantiate(config).data
     except (ArgumentError, ValueError, TypeError) as error:
-        raise UserError(": ".join(filter(None, explain(str(error))))) from error
+        raise UserError(": ".join(part for part in explain(str(error)) if part)) from error
     return data
 
 
@@ -36,7 +35,7 @@ class SplitSummary:
     """Counts of one split; a segment of a long video counts as a video."""
 
     videos: int
-    faults: dict[str, list[str]]  # path and reason of faulty videos in a line, by verdict
+    faults: dict[str, list[str]]  # by verdict: a line for each faulty video, with path and reason
 
     @property
     def is_complete(self) -> bool:
@@ -46,11 +45,13 @@ class SplitSummary:
 
 def summarise(data: VideoDataModule, file: Path, every_frame: bool = False) -> dict[str, SplitSummary]:
     """Probe every video of every split, and write the manifest to ``file``."""
-    root, records = data.data_root(), {split: Records.of(data.records(split)) for split in data.present}
+    root = data.data_root()
+    records = {split: Records.of(data.records(split)) for split in data.present}
     videos: dict[str, Video] = {}
     for each in records.values():
         videos |= {relative(record.path, root): (record.path, record.fps) for record in each}
-    rows, splits = scan(videos, file, every_frame).facts(), dict[str, SplitSummary]()
+    rows = scan(videos, file, every_frame).facts()
+    splits: dict[str, SplitSummary] = {}
     for split, each in records.items():
         splits[split] = SplitSummary(len(each), {verdict: [] for verdict in VERDICTS})
         for record in each:
@@ -71,10 +72,10 @@ def check_report(data: VideoDataModule, splits: Mapping[str, SplitSummary], mani
         counts = ", ".join(f"{count} {task}s" for task, count in data.num_classes.items())
     cells = []
     for name, split in splits.items():
-        cells.append([name, str(split.videos), *map(str, map(len, split.faults.values()))])
+        cells.append([name, str(split.videos), *(str(len(faulty)) for faulty in split.faults.values())])
     parts = [text_table(f"{counts}; rows in {manifest}", ["split", "videos", *VERDICTS], cells)]
     for verdict in VERDICTS:
-        lines = [*dict.fromkeys(chain.from_iterable(split.faults[verdict] for split in splits.values()))]
+        lines = list(dict.fromkeys(line for split in splits.values() for line in split.faults[verdict]))
         title = f"{verdict} ({len(lines)}):"
         if len(lines) > SHOWN:
             lines[SHOWN:] = [f"  and {len(lines) - SHOWN} more; all are in the manifest"]

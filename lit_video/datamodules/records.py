@@ -19,7 +19,7 @@ from lit_video.video.clips import VideoRecord
 
 
 class Records(Sequence[VideoRecord]):
-    """Records of videos in arrays, each made on access; equal to any sequence of the same records.
+    """Records of videos, stored in arrays: a record is made on access. Equal to any sequence of the same records.
 
     240,000 records take 30 MB instead of 200. Forked workers share the memory: no reference counts are written to it.
     ``labels``: ``(n,)``, or ``(n, tasks)`` with several tasks. ``times``: start, end and frame rate of each record.

@@ -9,7 +9,7 @@ from lit_video.network.block import Block
 from lit_video.network.embedding import FrameEmbedding
 from lit_video.network.transformer import VideoTransformer, frame_tokens
 
-CANNOT = "this model cannot stream, which an X-ViT can that is trained with model.causal true, model.positions space"
+CANNOT = "this model cannot stream; an X-ViT can, if trained with model.causal true and model.positions space"
 
 
 class Stream:
@@ -19,10 +19,10 @@ class Stream:
 
         aggregate(z_s, ..., z_T),   s = max(1, T - frames + 1),
 
-    with the network's frame tokens z_1, ..., z_T of frames 1 to T as one clip, and its clip length ``frames``.
-    Up to frame ``frames`` these are the network's logits of the clip so far; clips shorter than in training are less
-    accurate. Later, tokens also depend on frames before the last ``frames``, as far back as the layers' windows add up
-    to; a clip in training has zeros there.
+    where z_1, ..., z_T are the network's frame tokens of frames 1 to T, read as one clip, and ``frames`` is a training
+    clip's length. While T <= ``frames``, these are the network's logits of the clip so far; clips shorter than in
+    training are less accurate. Later, tokens also depend on frames before the last ``frames``, as far back as the
+    layers' windows add up to; no frames precede a training clip.
 
     Videos of a batch begin together. All state is kept here, so the network may serve other streams at the same time.
 
@@ -75,6 +75,6 @@ class Stream:
         if frames.ndim != 5 or not frames.shape[2]:
             raise ValueError(f"frames are {tuple(frames.shape)}, expected (b, 3, t, height, width), t at least 1")
         b, _, _, height, width = frames.shape
-        if self._like not in ((), (b, height, width)):
+        if self._like and self._like != (b, height, width):
             before = "{} videos of {} x {} pixels".format(*self._like)
             raise ValueError(f"frames of {b} videos of {height} x {width} pixels follow {before}: reset() starts anew")

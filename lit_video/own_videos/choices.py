@@ -21,7 +21,7 @@ from lit_video.utils.settings import data_names, model_names, of_group, picked
 from lit_video.weights.hub import fetch, find, find_start
 from lit_video.weights.reading import CHECKPOINT_KEY
 
-# data settings that weights decide; others suit the user's videos
+# data settings that pretrained weights decide; the other data settings suit the user's videos
 CLIPS = data_names("clip", "pixels")
 # model settings that are not taken from a checkpoint: chosen anew, or decided by the data set
 LEFT_OUT = {*model_names("clip", "classes", "start", "training", "machine")} - {"dropout"}
@@ -29,7 +29,7 @@ LEFT_OUT = {*model_names("clip", "classes", "start", "training", "machine")} - {
 
 @dataclass(frozen=True)
 class Start:
-    """Start of a training: ``model.weights``, empty for none; the model's class by name; settings of model and data."""
+    """Start of a training: weights (empty: from scratch), name of the model's class, settings of model and data."""
 
     weights: str
     model: str
@@ -41,7 +41,7 @@ class Start:
 
     @property
     def rows(self) -> Rows:
-        """Row of a table that trains from it."""
+        """Row of a table for a training from this start."""
         if self.probe:
             return {"probed": {"label": f"{self.model}, frozen, with a probe"}}
         return {"finetuned": {"label": f"{self.model}, fine-tuned"}} if self.weights else {"xvit": SCHEMES["xvit"]}
@@ -63,8 +63,8 @@ def start_from(weights: str) -> Start:
         checkpoint = read_checkpoint(path, "weights")
         own = checkpoint[CHECKPOINT_KEY]
     except (UserError, KeyError):
-        image = f"an image ViT is given by --model.image_weights {weights}, with --model.size and --model.patch"
-        raise UserError(f"--weights {weights}: no checkpoint of a run, whose settings it holds; {image}") from None
+        image = f"for an image ViT give --model.image_weights {weights}, --model.size and --model.patch"
+        raise UserError(f"--weights {weights}: not the checkpoint of a run, with its settings; {image}") from None
     model = {}
     for key, value in checkpoint["hyper_parameters"].items():
         if not (key in LEFT_OUT or key.startswith("_") or value is None):
@@ -84,14 +84,14 @@ def at_hand(name: str, costs: str = COSTS) -> bool:
     except UserError as error:
         why = f"{str(error).partition(';')[0]}, so this pretrained model cannot be downloaded"
         how = f"run lit_video weights fetch {release.name} on a machine with a network"
-        there = f"{how}, and copy what it downloads to {release.place} here"
+        there = f"{how}, and copy the download to {release.place} on this machine"
         print(f"{why}. Training starts from scratch, {costs}. To start from it, {there}.", flush=True)
         return False
     return True
 
 
 WHOLE = 12.0  # seconds; a clip shows only a part of longer videos
-FEW = 200  # training videos; with 40 of people in a room, width 48 from stills got 14 of 19 right, 96 from scratch 8
+FEW = 200  # training videos; with 40, width 48 from STILLS got 14 of 19 test videos right, width 96 from scratch 8
 STILLS = "stills:24576"
 STILLS_SIDE, GPU_SIDE, SIDES = 32, 112, (48, 72, 96, 120)  # pixels a side; SIDES are 4, 6, 8 and 10 patches
 WHY = {STILLS_SIDE: "the size of the drawn pictures that it learns from first", GPU_SIDE: "a GPU"}
@@ -144,7 +144,7 @@ class Machine:
         return "GPU" if self.gpu else "CPU"
 
     def shared(self, runs: int) -> "Machine":
-        """Return the share of each of the ``runs`` that train at the same time: on a CPU side by side."""
+        """Return one run's share if ``runs`` train side by side, as on a CPU; with a GPU, the whole machine."""
         parts = 1 if self.gpu else min(runs, self.cores)
         return replace(self, memory=self.memory / parts, cores=self.cores // parts)
 
@@ -161,9 +161,9 @@ def choose(
 ) -> list[Choice]:
     """Choose the settings of data and model.
 
-    ``decoded`` is the size of all decoded frames in GB; ``pixels`` mean and standard deviation (0 to 1) of the training
-    videos' pixels, ``None`` to leave them out; ``training`` the number of training videos; ``size`` one of
-    :func:`sizes`.
+    ``decoded`` is the size of all decoded frames in GB; ``pixels`` is the mean and the standard deviation (0 to 1) of
+    the training videos' pixels, ``None`` to leave both out; ``training`` is the number of training videos; ``size`` is
+    one of :func:`sizes`.
     """
     few = training < FEW and not machine.gpu
     chosen = _clips(videos, start, *size) + _pictures(videos, None if start.weights or few else pixels, classes)
@@ -180,14 +180,14 @@ def measured(videos: Sequence[VideoInfo], name: str) -> NDArray[Any]:
 
 
 def sizes(videos: Sequence[VideoInfo], training: int, machine: Machine, start: Start) -> list[tuple[int, int]]:
-    """Return (frames, side) cheapest first: several for image weights, or for many videos from scratch on a CPU."""
+    """Return pairs (frames, side), cheapest first: several for image weights or many videos from scratch on a CPU."""
     enough = np.median(measured(videos, "frames")) >= MORE_FRAMES
     frames = [FRAMES, MORE_FRAMES] if enough and not start.sides else [FRAMES]
     first, *sides = start.sides or SIDES
     if not start.sides and (start.weights or machine.gpu or training < FEW):
         return [(frames[-1], GPU_SIDE if machine.gpu else STILLS_SIDE)]
     shorter = np.median(np.minimum(measured(videos, "width"), measured(videos, "height")))
-    return [*((count, first) for count in frames), *((frames[-1], side) for side in sides if side <= shorter)]
+    return [(count, first) for count in frames] + [(frames[-1], side) for side in sides if side <= shorter]
 
 
 def _clips(videos: Sequence[VideoInfo], start: Start, count: int, side: int) -> list[Choice]:
@@ -199,7 +199,7 @@ def _clips(videos: Sequence[VideoInfo], start: Start, count: int, side: int) -> 
     test = Choice("data.test_clips", 1, "one clip shows all of a video")
     if seconds[int(0.9 * (len(seconds) - 1))] > WHOLE:
         sampling, shows = {"class_path": "Dense", "init_args": {"seconds": 4.0}}, "4 s"
-        test = Choice("data.test_clips", 4, "four clips are averaged in the test, which is more of a video")
+        test = Choice("data.test_clips", 4, "the test averages four clips, which show more of a video")
     chosen = [Choice("data.sampling", sampling, f"each shows {shows}; {length}"), test]
     chosen += _of_the_weights("data", start.clips)
     if start.weights and not start.sides:
@@ -218,14 +218,15 @@ def _of_the_weights(group: str, settings: Mapping[str, Any]) -> list[Choice]:
 def _pictures(videos: Sequence[VideoInfo], pixels: tuple[float, float] | None, classes: Sequence[str]) -> list[Choice]:
     width, height = int(np.median(measured(videos, "width"))), int(np.median(measured(videos, "height")))
     squeezed = f"whole pictures of {width} x {height}, squeezed into a square: a crop may lose who acts"
-    chosen = [Choice("data.views", "whole", squeezed), Choice("data.test_crops", 1, "a whole picture has one")]
+    chosen = [Choice("data.views", "whole", squeezed), Choice("data.test_crops", 1, "one crop holds a whole picture")]
     if pixels:
         mean, std = pixels
         chosen.append(Choice("data.mean", round(mean, 2), "of the pixels of these videos"))
         chosen.append(Choice("data.std", max(0.05, round(std, 2)), "of the pixels of these videos"))
     flip = 0.5
     why = "half of the clips, as no class has a word for a side in its name (left, links, gauche, ...)"
-    if sided := next(filter(_SIDES.search, classes), None):
+    sided = next((name for name in classes if _SIDES.search(name)), None)
+    if sided:
         flip, why = 0.0, f"none, {sided!r} would become another class"
     settings = {"crop": "whole", "flip": flip, "policy": "none", "erasing": 0.0, "mixup": 0.0, "smoothing": 0.1}
     return [*chosen, Choice("data.augmentation", settings, why)]
@@ -235,7 +236,7 @@ def _loading(decoded: float, training: int, machine: Machine, start: Start) -> l
     most = 8 if start.weights else 16
     if machine.gpu > 30:
         most = 32
-    chosen = [Choice("data.batch_size", max(2, min(most, training // 4)), f"{training} videos train")]
+    chosen = [Choice("data.batch_size", max(2, min(most, training // 4)), f"there are {training} training videos")]
     if start.probe:
         return [*chosen, Choice("data.num_workers", 0, "features are read from files")]
     small = decoded <= KEEP * machine.memory

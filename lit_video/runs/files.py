@@ -1,7 +1,7 @@
-"""Files of runs, in a folder each or packed: ``RUNS/TABLE.tar.xz`` holds the folders of a table's runs.
+"""Files of runs, in one folder per run or packed: ``RUNS/TABLE.tar.xz`` holds the folders of a table's runs.
 
-Readers name a run by its folder ``RUNS/TABLE/SCALE/ROW/seedK``, packed or not; a result in the folder hides the pack's.
-``run.json`` is a run's record: ``state`` until it is finished, ``identity`` with ``changes``, then ``result``.
+A run is named by its folder ``RUNS/TABLE/SCALE/ROW/seedK``, packed or not; a result in the folder hides a packed one.
+``run.json`` is a run's record: ``identity``, ``changes``, and ``state`` until the run is finished, then ``result``.
 """
 
 import io
@@ -33,14 +33,14 @@ Files = Mapping[str, bytes]  # a run's files by name
 
 
 def run_folders(place: Path, damaged: list[UserError] | None = None) -> list[Path]:
-    """Return the folders of finished runs, sorted, in a pack, a runs folder, or a folder inside or above one."""
+    """Return the sorted folders of finished runs in a pack, a runs folder, or a folder in or above a runs folder."""
     whole = place.absolute()
     if whole.is_file():
         return sorted(packed_runs(whole))
     patterns = ["*/" * depth + RUN for depth in range(5)]
-    patterns += [f"{above}runs/*/*/*/*/{RUN}" for above in ("", "*/")]  # own/ and own/NAME of finetune
+    patterns += [f"{above}runs/*/*/*/*/{RUN}" for above in ("", "*/")]  # folders own and own/NAME of finetune
     found = {path.parent for pattern in patterns for path in place.glob(pattern) if has_result(path.parent)}
-    packs = [*sorted(whole.glob(f"*{ENDING}")), *map(pack_of, (whole, *whole.parents[:3]))]
+    packs = [*sorted(whole.glob(f"*{ENDING}")), *(pack_of(folder) for folder in (whole, *whole.parents[:3]))]
     for pack in filter(Path.is_file, packs):
         try:
             below = [folder for folder in packed_runs(pack) if folder.is_relative_to(whole)]
@@ -103,7 +103,7 @@ def packed_runs(pack: Path) -> Mapping[Path, Files]:
     """Return the files of a pack's runs by folder, as if unpacked beside the pack."""
     found = pack.stat()
     read = partial(_unpacked, pack, found.st_mtime_ns, found.st_size)
-    return read_whole(pack, read, "pack its runs again; its name is TABLE.tar.xz") or {}
+    return read_whole(pack, read, "pack its runs again; it must be named TABLE.tar.xz") or {}
 
 
 @lru_cache(maxsize=64)
@@ -119,7 +119,8 @@ def _unpacked(pack: Path, changed: int, size: int) -> Mapping[Path, Files]:
             if not named or not member.isreg() or member.issparse():
                 raise ValueError(f"{member.name[:40]!r} in it is no file of {table}/SCALE/ROW/seedK")
             path = pack.parent / member.name
-            if path.name in (files := runs.setdefault(path.parent, {})):
+            files = runs.setdefault(path.parent, {})
+            if path.name in files:
                 raise ValueError(f"{member.name} is in it twice")
             files[path.name] = content[member.offset_data : member.offset_data + member.size]
     return runs

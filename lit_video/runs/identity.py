@@ -2,14 +2,14 @@
 
 A run is its settings, its videos and labels, the weights that it starts from, and its code. The run stays the same if
 
-- settings change that affect no number (``FREE``), or the folder of the videos (``FOLDERS``);
-- other devices share the batch of a step (``SPREAD``), or other code resumes it; its ``changes`` record both;
-- training becomes longer, except with averaged weights, or if the run is packed and so has no checkpoint;
+- settings that affect no number (``FREE``) or tell where the videos are (``FOLDERS``) change;
+- a step's batch is divided over other devices (``SPREAD``), or other code resumes the run; ``changes`` records both;
+- training becomes longer, unless its weights are averaged or the run is packed and so has no checkpoint;
 - its videos or labels change before it is finished.
 
-Any other change of a setting, video, label or starting weight makes another run. ``fit --reuse`` takes the weights of a
-run with the same code and videos whose settings differ in the test alone (``TESTS``). Rows of a table are compared only
-if they differ in nothing but the seed and the rows' own settings.
+Any other change of a setting, video, label or starting weight makes another run. ``fit --reuse`` takes the weights of
+another run with the same code and videos if only settings of the test differ (``TESTS``). Rows of a table are compared
+only if they differ in nothing but the seed and the rows' own settings.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ FREE = (
 AVERAGING = {"EMAWeightAveraging", "StochasticWeightAveraging", "WeightAveraging"}
 # further callbacks that change results
 COUNTING = {"BackboneFinetuning", "EarlyStopping", "GradientAccumulationScheduler", "ModelCheckpoint", "ModelPruning"}
-CALLBACKS = "counting callbacks"  # key of both in flat settings
+CALLBACKS = "counting callbacks"  # key of AVERAGING and COUNTING callbacks in flat settings
 # settings whose product is the batch of a step
 BATCH = ("trainer.devices", "trainer.num_nodes", "data.init_args.batch_size", "trainer.accumulate_grad_batches")
 SPREAD = (*BATCH, "trainer.strategy", "global_batch")
@@ -112,7 +112,7 @@ class Record:
 
     identity: Identity  # last attempt's
     changes: list[dict[str, Any]] = field(default_factory=list)  # since the run began: key, from, to
-    finished: bool = False  # has a result of at least the requested training
+    finished: bool = False  # True: has a result, of a training as long as requested or longer
     news: list[Difference] = field(default_factory=list)  # changes since the last attempt
 
     def going_on(self, now: Identity) -> "Record":
@@ -130,7 +130,8 @@ class Record:
         reasons: dict[Kind, str] = {"training": "", "test": ""}
         if self.finished:
             reasons["data"] = " (other videos or labels)"
-        if AVERAGING.intersection(map(_kind_of, flatten(now.settings).get(CALLBACKS, []))):
+        callbacks = flatten(now.settings).get(CALLBACKS, [])
+        if any(_kind_of(each) in AVERAGING for each in callbacks):
             reasons["longer"] = " (averaged weights cannot be trained longer)"
         if packed_files(run_dir):
             reasons["longer"] = " (packed, without a checkpoint to go on from)"
@@ -175,7 +176,7 @@ def _kind_of(callback: object) -> str:
 
 
 def plain_settings(settings: Mapping[str, Any]) -> dict[str, Plain]:
-    """Return settings as flat keys and plain values for W&B, which reads a dot as a nested key: ``size_width``.
+    """Return plain values by flat key for W&B: ``size_width`` for ``size.width``, because W&B nests keys at dots.
 
     A class becomes its name, a list its comma-separated values; unset values are left out.
     """

@@ -25,13 +25,13 @@ REPORTED_KEYS = {"label", "paper", "published"}
 def read_table(configs: Sequence[str | Path], recipe: str | None = None) -> Table:
     """Read the table of an experiment, from the first file with a ``table`` section; later files are overlays.
 
-    Files without a table make a table of one row, named ``run``. Sources of a row's settings, later ones winning: the
-    overlays' recipe for its family; the table's ``set``, and its ``at`` for this scale (``ssv2``), then for the scale
-    with this recipe (``ssv2-released``); the row's own ``set`` and ``at``.
+    Files without a table make a table of one row, named ``run``. A row's settings come, later ones winning, from the
+    overlays' recipe for the row's family; the table's ``set``, ``at.SCALE`` and ``at.SCALE-RECIPE``, such as
+    ``at.ssv2-released``; and the row's own ``set``, ``at.SCALE`` and ``at.SCALE-RECIPE``.
 
     Args:
-        configs: the files, or names of this package's, in the order of their flags.
-        recipe: name in the overlays' ``recipes``; ``None``, and rows of a family without it: the family's first.
+        configs: paths of files, or names of files in this package, in the order of the command line.
+        recipe: name in the overlays' ``recipes``; if ``None``, or absent in a row's family, the family's first one.
 
     Raises:
         UserError: a file, its name, or its ``table`` or ``recipes`` section is wrong, or there is no such recipe.
@@ -110,7 +110,7 @@ class _Reader:
 
     @property
     def data_set(self) -> str:
-        """Data set of the paper's numbers: the first scale that the table names as one, else its first data set."""
+        """Data set of the paper's numbers: the first scale that is a data set of the table, else its first data set."""
         named = list(filter(None, [str(self.section.get("data_set", ""))]))
         for row in filter(None, self.section.get("rows", {}).values()):
             named += _data_sets(row.get("paper", {}))
@@ -131,7 +131,7 @@ class _Reader:
         where, settings = section + name, {}
         content = _mapping(self.path, where, content or {})
         _refuse_unknown(self.path, where, content, allowed)
-        if allowed is ROW_KEYS:
+        if allowed is ROW_KEYS:  # a row to train, not a reported one
             check_folder_name(self.path, section, name)
             settings = self._recipe(where, str(content.get("family", self.section.get("family", ""))))
         settings |= self._set("table", self.section) | self._set(where, content)
@@ -144,7 +144,8 @@ class _Reader:
         at = _mapping(self.path, f"{where}.at", content.get("at", {}))
         scales = {name: _settings(self.path, f"{where}.at.{name}", value) for name, value in at.items()}
         for scale in self.scales:
-            settings = settings | scales.get(scale, {}) | scales.get(f"{scale}-{self.recipe}", {})
+            for name in (scale, f"{scale}-{self.recipe}"):
+                settings |= scales.get(name, {})
         return settings
 
     def _recipe(self, where: str, family: str) -> dict[str, Any]:
@@ -165,7 +166,7 @@ class _Reader:
         return settings
 
     def _paper(self, where: str, paper: Mapping[str, Any]) -> dict[str, float]:
-        """Return numbers by metric; for other data sets than the scale's (else the first) as ``K400 top1``."""
+        """Return numbers by metric; keys such as ``K400 top1`` are for other data sets than :meth:`_shown` chooses."""
         numbers: dict[str, float] = {}
         data_sets = _data_sets(_mapping(self.path, where, paper))
         for key, value in paper.items():
@@ -182,7 +183,7 @@ class _Reader:
 
 
 def _data_sets(paper: Mapping[str, Any]) -> list[str]:
-    """Return the data sets in a row's numbers of the paper."""
+    """Return the names of the data sets in a row's ``paper`` section."""
     return [key for key, value in paper.items() if isinstance(value, dict)]
 
 

@@ -11,7 +11,7 @@ from lit_video.runs.identity import short_key
 from lit_video.utils.text import did_you_mean
 
 METRIC = "test/video_top1"
-OF_RUN = "run:"  # prefix of TABLE/SCALE/ROW: start from the weights of its run with the same seed
+OF_RUN = "run:"  # run:TABLE/SCALE/ROW as weights: those of this row's run with the same seed
 
 
 def column(rows: Iterable[Mapping[str, Any]], key: str) -> list[Any]:
@@ -25,7 +25,7 @@ def data_sets(scale: str) -> set[str]:
 
 
 def _holds(wanted: Any, found: Any) -> bool:
-    """Return whether a resolved value matches; classes match by last name, schemes by FILE.py:CLASS too."""
+    """Return whether a resolved value matches; a class may omit its module, a scheme may be FILE.py:CLASS."""
     if not isinstance(wanted, str):
         return isinstance(wanted, dict) or bool(found == wanted)
     if wanted.startswith(OF_RUN):
@@ -42,7 +42,7 @@ class Row:
     name: str
     label: str
     settings: dict[str, Any]  # at the table's scale: recipe, table and row, later ones winning
-    paper: dict[str, float]  # by metric; for data sets other than the scale's as ``K400 top1``
+    paper: dict[str, float]  # by metric; by a key such as ``K400 top1`` for another data set than the scale's
     published: dict[str, str] = field(default_factory=dict)  # the cost that the paper prints
 
     def differs(self, other: "Row", key: str) -> bool:
@@ -50,7 +50,7 @@ class Row:
         whole = short_key(key)
         while self.settings.get(whole) == other.settings.get(whole):
             whole = whole.rpartition(".")[0]
-            if "." not in whole:  # a prefix of one part is no setting
+            if "." not in whole:  # a group alone, such as ``model``, is no setting
                 return False
         return True
 
@@ -67,7 +67,7 @@ class Table:
     metric: str = METRIC  # compared with the paper
     rows: list[Row] = field(default_factory=list)  # in the paper's order
     reported: list[Row] = field(default_factory=list)  # methods that are not implemented here
-    data_set: str = ""  # scale of the paper's numbers; empty for a table without any
+    data_set: str = ""  # data set of the paper's numbers; empty if the table names none
 
     def overridden(self, row: Row, flat: Mapping[str, Any]) -> str:
         """Describe the first setting that tells rows apart and that a run's settings override; empty if none."""

@@ -79,7 +79,7 @@ class Row:
         return first, last
 
     def inside(self, column: str, root: str | Path) -> str:
-        """Return a path below ``root``, given absolutely or relative to it, as text: Paths are slower."""
+        """Return a cell's path, absolute or relative to ``root``, as text (faster than a Path); refuse one outside."""
         text = self.text(column)
         path = os.path.normpath(os.path.join(root, text))
         if not path.startswith(os.path.join(os.path.normpath(root), "")):
@@ -108,7 +108,7 @@ def read_json(key: str, path: Path) -> Any:
 
 
 def read_entries(key: str, path: Path, columns: Sequence[str]) -> list[Row]:
-    """Read a JSON file that lists objects with at least these keys; the first one identifies an object."""
+    """Read a JSON file that lists objects with at least these keys; the first key identifies an object."""
     entries = read_json(key, path)
     if not isinstance(entries, list) or not entries:
         raise UserError(f"{key}: {path} lists no video; put the released file there")
@@ -150,7 +150,8 @@ def read_table(
         raise UserError(f"{key}: {path} is empty; put the annotations there")
     first = spelled(lines[0][1], (*columns, *optional))
     if headless is not None and not set(columns) & set(first):
-        header, least = list(headless), 1 + max(map(headless.index, columns))
+        header = list(headless)
+        least = 1 + max(header.index(name) for name in columns)
     else:
         header, least, lines = first, len(first), lines[1:]
         where = f"{key}: {path}, line 1"
@@ -165,7 +166,7 @@ def read_table(
         refuse_repeats(rows, unique)
     for row in rows:
         if files and _NO_UTF8.search("".join(row.cells.values())) and not _NO_UTF8.search(row.cells[files]):
-            read_text(key, path)  # more than file names is no UTF-8: refuse the file
+            read_text(key, path)  # a cell that is no file name is not UTF-8: raises the error
     return rows
 
 
@@ -219,7 +220,7 @@ def _lines(key: str, path: Path, delimiter: str | None, any_bytes: bool) -> list
         text = read_text(key, path)
     start, lines = _QUOTED.sub("", text.lstrip().split("\n", 1)[0]), text.split("\n")
     marks = sorted(set("\t,;").intersection(start)) or [" "]
-    # text may hold the others: the separator is in most lines
+    # the separator is the mark in most lines, because cells may hold the other marks
     mark = delimiter or max(marks, key=lambda mark: sum(mark in line for line in lines))
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, skipinitialspace=True, strict=True)
     try:

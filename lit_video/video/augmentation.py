@@ -4,7 +4,6 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from math import inf
 from typing import Any, Literal
 
@@ -31,7 +30,7 @@ VIVIT_OPS += ["Sharpness", "SolarizeAdd"]
 VIVIT_LAYERS = 2
 VIVIT_MAGNITUDES = {"vivit-rand-15": 15, "vivit-rand-20": 20}  # Table 7: 15 for Epic-Kitchens, 20 for SSv2
 XVIT_SHORT_SIDE = (0.9 * 256 / 224, 1.3 * 256 / 224)  # X-ViT, section 4.1
-# default ranges of the short side, as multiples of the clip's short side, by kind of crop
+# by kind of crop: default range of the short side to which frames are scaled, as multiples of the clip's short side
 SHORT_SIDES = {"scale": XVIT_SHORT_SIDE, "stretch": XVIT_SHORT_SIDE, "most": (1, 8 / 7), "whole": (1, 1.2 * 8 / 7)}
 SHORT_SIDES["multiscale"] = (1, 1)
 
@@ -39,9 +38,10 @@ SHORT_SIDES["multiscale"] = (1, 1)
 def timm_v0() -> ImageOp:
     """Build timm's AutoAugment ``v0`` with translations of up to 100 pixels, as in X-ViT's release."""
     augment: Any = auto_augment_transform("v0", {"translate_const": 100, "img_mean": (GREY,) * 3})
-    for op in chain(*augment.policy):
-        if op.name == "Posterize":
-            op.aug_fn = posterize
+    for pair in augment.policy:
+        for op in pair:
+            if op.name == "Posterize":
+                op.aug_fn = posterize
     return augment
 
 
@@ -88,7 +88,7 @@ def for_clip(op: ImageOp, frames: Frames) -> Frames:
 
 
 def clip_policy(policy: Policy) -> Callable[[Tensor], Tensor]:
-    """Return a policy on cropped clips, uint8 ``(t, 3, height, width)`` -> same; identity for ``timm-v0``, ``none``."""
+    """Return a policy on cropped clips, uint8 ``(t, 3, height, width)``; ``timm-v0`` and ``none`` do nothing here."""
     if policy == "auto":
         return v2.AutoAugment(interpolation=InterpolationMode.BILINEAR, fill=GREY)
     if policy == "rand":
@@ -102,7 +102,7 @@ def clip_policy(policy: Policy) -> Callable[[Tensor], Tensor]:
 def cutout(frames: Frames, half: float) -> Frames:
     """Blacken a square around a random pixel, cut off at the edges, the same in all frames (arXiv:1708.04552)."""
     height, width = frames.shape[1:3]
-    reach = round(half * min(height, width))  # half of its side
+    reach = round(half * min(height, width))  # half of the square's side
     column, row = random.randrange(width), random.randrange(height)
     frames = frames.copy()
     frames[:, max(row - reach, 0) : row + reach, max(column - reach, 0) : column + reach] = 0
@@ -110,7 +110,7 @@ def cutout(frames: Frames, half: float) -> Frames:
 
 
 def change_colours(clip: Tensor) -> Tensor:
-    """Change the colours of uint8 ``(t, 3, height, width)`` alike in all frames, by DMVR's ``color_default_augm``."""
+    """Change the colours of uint8 ``(t, 3, height, width)`` alike in all frames, as DMVR's ``color_default_augm``."""
     pixels = clip / 255 + random.uniform(-32, 32) / 255
     pixels = F.adjust_saturation(pixels.clamp(0, 1), random.uniform(0.6, 1.4))
     mean = pixels.mean((-2, -1), keepdim=True)
@@ -124,19 +124,19 @@ class Augmentation:
     """Training augmentation; the defaults are X-ViT's for SSv2 (arXiv:2106.05968, section 4.1).
 
     Args:
-        short_side: range of the short side, in pixels, to which frames are scaled before the crop of the clip's size,
-            [256, 320] in most papers; ``None`` for a range relative to the clip's size that depends on ``crop``.
+        short_side: range in pixels, [256, 320] in most papers: frames are scaled to a short side drawn from it, then
+            cropped to the clip's size. ``None``: a range that depends on ``crop`` and is relative to the clip's size.
         flip: probability of a horizontal flip; 0 where classes differ by direction.
-        policy: ``auto`` (AutoAugment, torchvision's ImageNet policy), ``rand`` (RandAugment 2, 9), ``timm-v0`` (in
-            X-ViT's release, on whole frames before the crop), ``vivit-rand-15`` and ``-20`` (ViViT's RandAugment, two
+        policy: ``auto`` (AutoAugment, torchvision's ImageNet policy), ``rand`` (RandAugment 2, 9), ``timm-v0`` (from
+            X-ViT's release; on whole frames, before the crop), ``vivit-rand-15`` and ``-20`` (ViViT's RandAugment, two
             layers of this magnitude) or ``none``. One draw for all frames of a clip.
         erasing: probability of erasing a box, the same in all frames; area 0.02-1/3, aspect 0.3-1/0.3.
         mixup: alpha of the Beta distribution of a batch's mixing weight; 0 for no mixup.
         smoothing: label smoothing.
         crop: ``scale``, a random box of the clip's shape, sized by ``short_side``; ``stretch``, with separate draws
             for its height and width (ViViT's release); ``multiscale``, one of the boxes of X-ViT's
-            release (:func:`~lit_video.video.crops.multiscale_boxes`); ``most``, between 7/8 and all of the largest box;
-            ``whole``, between 73 and 100 % of both sides of the frame, squeezed into that shape.
+            release (:func:`~lit_video.video.crops.multiscale_boxes`); ``most``, 7/8 to all of the sides of the largest
+            box; ``whole``, 73 to 100 % of the frame's height and width alike, squeezed into the clip's shape.
         cutmix: alpha of the Beta distribution of the kept share; 0 for no cutmix. With mixup too, each batch uses one.
         inverse: draw the short side's reciprocal uniformly, not the side (PySlowFast's ``INV_UNIFORM_SAMPLE``).
         colour: probability of a change of colours (:func:`change_colours`).
@@ -158,8 +158,8 @@ class Augmentation:
     def __post_init__(self) -> None:
         if self.short_side and not 0 < self.short_side[0] <= self.short_side[1]:
             raise ValueError(f"short_side is {list(self.short_side)}, expected two ascending numbers of pixels")
-        probabilities = dict.fromkeys(("flip", "erasing", "smoothing", "colour", "grey"), 1.0)
-        for name, most in {"mixup": inf, "cutmix": inf, **probabilities}.items():
+        limits = {"mixup": inf, "cutmix": inf, "flip": 1, "erasing": 1, "smoothing": 1, "colour": 1, "grey": 1}
+        for name, most in limits.items():
             if not 0 <= getattr(self, name) <= most:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected a number from 0 to {most:g}")
 
@@ -177,7 +177,7 @@ class TrainingView:
             self.before = partial(for_clip, timm_v0())
         self.policy = clip_policy(augmentation.policy)
         side = min(self.size)
-        low, high = np.multiply(side, SHORT_SIDES[augmentation.crop]).tolist()
+        low, high = [side * multiple for multiple in SHORT_SIDES[augmentation.crop]]
         if augmentation.short_side and augmentation.crop not in ("most", "multiscale"):
             low, high = augmentation.short_side
         if low < side:
@@ -243,7 +243,7 @@ class WholeViews(EvaluationViews):
 
     def __init__(self, crops: int, size: ImageSize, short_side: int | None = None) -> None:
         if crops != 1 or short_side:
-            raise ValueError(f"test_crops is {crops}, short_side is {short_side}: whole views are one crop")
+            raise ValueError(f"test_crops is {crops}, short_side is {short_side}: views whole allow only 1 and None")
         super().__init__(crops, size)
 
     def boxes(self, height: int, width: int) -> list[Box]:
@@ -260,13 +260,14 @@ class ReleasedViews(EvaluationViews):
         super().__init__(crops, size, short_side)
         self.side = self.size[0]
         if self.size != (self.side, self.side):
-            raise ValueError(f"views is released, whose crops are squares; image_size is {list(self.size)}: use even")
+            raise ValueError(f"views is released, which cuts squares, but image_size is {list(self.size)}: use even")
 
     def boxes(self, height: int, width: int) -> list[Box]:
         """Return the crops in pixels of the original frame, rounded; the release crops after resizing."""
         share = min(height, width) / self.short_side
         corners = self._corners(*short_side_size(height, width, self.short_side))
-        return [Box(round(y * share), round(x * share), *[round(self.side * share)] * 2) for y, x in corners]
+        side = round(self.side * share)
+        return [Box(round(y * share), round(x * share), side, side) for y, x in corners]
 
     def __call__(self, frames: Frames) -> Tensor:
         """Resize, then crop."""
@@ -277,7 +278,7 @@ class ReleasedViews(EvaluationViews):
 
     def _corners(self, height: int, width: int) -> list[tuple[int, int]]:
         crops = [uniform_crop(height, width, self.side, i) for i in range(3)]
-        return {1: crops[1:2], 3: crops}[self.crops]
+        return crops if self.crops == 3 else [crops[1]]
 
 
 VIEWS = {"even": EvaluationViews, "released": ReleasedViews, "whole": WholeViews}

@@ -25,7 +25,7 @@ class Sampling(ABC):
 
     @abstractmethod
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
-        """Return the ``frames`` frame numbers of one clip, ascending; a video that is too short repeats its last frame.
+        """Return ``frames`` numbers, ascending: the frames of one clip; a too short video repeats its last frame.
 
         In evaluation ``clip`` is the clip's number, from 0 to ``clips - 1``. In training ``clips`` is ``None``: the
         clip is drawn from ``random``'s global stream.
@@ -36,13 +36,13 @@ class Sampling(ABC):
         return None
 
     def long_enough(self, table: FrameTable, frames: int) -> FrameTable:
-        """Return the table of the video, repeated until a clip fits; unchanged if clips span the whole video."""
+        """Return the frame table, with the video repeated until a clip fits; a clip of the whole video always fits."""
         seconds = self.clip_seconds(table, frames)
         if self.counts_frames:
             table = replace(table, pts=(), shown=())
         return table if seconds is None else looped(table, seconds)
 
-    def check(self, frames: int, clips: int) -> None:  # noqa: B027  # most samplings cut any clip
+    def check(self, frames: int, clips: int) -> None:  # noqa: B027  # most samplings accept any numbers
         """Check that ``clips`` clips of ``frames`` frames can be cut."""
 
 
@@ -108,7 +108,7 @@ class DenseStride(Sampling):
 class Segments(Sampling):
     """One frame of each of ``frames`` equal segments of the whole video: a random one in training, else the middle one.
 
-    Several test clips take evenly spaced frames of each segment. Source: TSN, arXiv:1608.00859, section 3.1.
+    Test clip ``i`` takes frames ``(i + 0.5) / clips`` into the segments. Source: TSN, arXiv:1608.00859, section 3.1.
     """
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
@@ -129,8 +129,9 @@ class WholeVideo(Dense):
 
     def covering(self, seconds: Fraction) -> list[Span]:
         """Return the clips that cover a video of this length, start and end in seconds."""
-        length, shorter = exact(self.seconds), Fraction(1, 10**6)  # seconds; a shorter remainder is no clip
-        count, latest = max(ceil((seconds - shorter) / length), 1), max(seconds - length, Fraction(0))
+        length, least = exact(self.seconds), Fraction(1, 10**6)  # in seconds; a remainder below ``least`` gets no clip
+        count = max(ceil((seconds - least) / length), 1)
+        latest = max(seconds - length, Fraction(0))
         starts = [min(i * length, latest) for i in range(count)]
         return [(start, start + length) for start in starts]
 
@@ -139,7 +140,8 @@ class WholeVideo(Dense):
         if clips is None:
             return super().numbers(table, frames)
         covering = self.covering(table.seconds)
-        return frame_numbers(table, covering[(2 * clip + 1) * len(covering) // (2 * clips)], [0.5] * frames)
+        index = (2 * clip + 1) * len(covering) // (2 * clips)  # at the middle of the clip's share of ``covering``
+        return frame_numbers(table, covering[index], [0.5] * frames)
 
 
 def positive(**values: float | None) -> None:
@@ -152,27 +154,28 @@ def positive(**values: float | None) -> None:
 def clip_span(length: Fraction, seconds: Fraction, clip: int, clips: int | None) -> Span:
     """Return a random clip of this length, or one of ``clips`` evenly spaced from end to end of ``seconds``."""
     if clips is None:
-        start = Fraction(RandomClipSampler(length)(0, seconds, {}).clip_start_sec)
+        sampler = RandomClipSampler(length)
+        start = Fraction(sampler(0, seconds, {}).clip_start_sec)
     else:
         start = max(seconds - length, Fraction(0)) * evenly(clip, clips)
     return start, start + length
 
 
 def frame_numbers(table: FrameTable, span: Span, shifts: Sequence[float]) -> list[int]:
-    """Divide the span, in seconds from the first frame, into equal bins; return the frame shown at a moment of each.
+    """Divide the span, in seconds from the first frame, into equal bins; return the frame shown at one moment per bin.
 
-    ``shifts`` are the moments' positions in their bins, 0 to 1. At 0.5 the choice mirrors: the mirrored span of the
-    video played backwards has the same frames in reverse. Beyond the end the last frame repeats.
+    ``shifts`` are the moments' positions in their bins, 0 to 1. At 0.5 a video played backwards gives the same frames
+    in reverse, if the span is counted from the video's end. Beyond the end the last frame repeats.
     """
     step = (span[1] - span[0]) / len(shifts)
     moments = [span[0] + (i + Fraction(shift)) * step for i, shift in enumerate(shifts)]
-    # between two frames take the one nearer the video's middle or, in a tie, the span's: so the choice mirrors
+    # on a border of two frames take the one nearer the video's middle; at this middle, the one nearer the span's
     half, middle = table.seconds / 2, (span[0] + span[1]) / 2
-    return [_on_show(table, m, (m - half, m - middle) <= (Fraction(0), Fraction(0))) for m in moments]
+    return [_on_show(table, m, m < half or (m == half and m <= middle)) for m in moments]
 
 
 def _on_show(table: FrameTable, moment: Fraction, later: bool) -> int:
-    """Return the frame number at a moment in seconds, at most the last; on a border the later one if ``later``."""
+    """Return the frame number at a moment in seconds; ``later`` takes the later of two frames at their border."""
     if not table.times:
         position = moment * table.count / table.seconds
         return min(floor(position) if later else ceil(position) - 1, table.count - 1)
