@@ -218,7 +218,10 @@ def _parts(
     labels, own = np.array(labels_of(videos))[among], np.arange(len(among)).astype(str)
     if groups:
         own = np.array(groups)[among]
-    parts = max(2, min(wanted, len({*own}), np.unique(labels, return_counts=True)[1].max()))
+    largest = np.unique(labels, return_counts=True)[1].max()
+    if largest < 2:
+        raise UserError("every class has one video to train and to validate; add videos to train/")
+    parts = max(2, min(wanted, len({*own}), largest))
     best, least = list[NDArray[np.intp]](), np.inf
     for seed in range(TRIES):
         with warnings.catch_warnings():

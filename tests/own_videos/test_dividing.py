@@ -159,6 +159,9 @@ def test_splits_and_classes_without_training_videos_are_refused():
     for split in ("val", "test"):
         with pytest.raises(UserError, match="class 'c' has test videos, but none to train"):
             divide([*trained, *(replace(v, split=split) for v in videos[:10]), OwnVideo("c.mp4", "c", split)], None)
+    one = [OwnVideo(f"{label}/{split}.mp4", label, split) for label in "abc" for split in ("train", "test")]
+    with pytest.raises(UserError, match="every class has one video to train and to validate"):
+        divide(one, None)
 
 
 def test_rare_classes_are_left_out_by_name():
