@@ -130,8 +130,9 @@ def reproduce(arguments: Namespace) -> int:
     if not arguments.results.is_dir():
         raise UserError(f"--results {arguments.results}: no such folder")
     texts = pages(arguments.experiments, arguments.results)
-    files = {arguments.output.parent / path: text for path, text in texts.items() if path.name}
-    files[arguments.output] = texts[Path()]
+    files = {arguments.output: texts.pop(Path())}
+    for path, text in texts.items():
+        files[arguments.output.parent / path] = text
     if arguments.check:
         old = [str(path) for path, text in files.items() if not path.exists() or path.read_text("utf-8") != text]
         print(f"{', '.join(old)}: out of date; run lit_video reproduce" if old else "up to date")

@@ -58,7 +58,12 @@ def _tested(run_dir: Path) -> tuple[dict[str, Any], Predictions | None]:
 def headline(run_dir: Path) -> list[str]:
     """Return lines on a finished run: accuracy with its interval, most-frequent-class baseline, confusions."""
     result, predictions = _tested(run_dir)
-    return accuracy_facts(result, predictions) if predictions else ["Not tested."]
+    if predictions is None:
+        return ["Not tested."]
+    facts = accuracy_facts(result, predictions)
+    if result.get("folds"):
+        facts.pop()  # the temperature: the card and the page have it
+    return facts
 
 
 def _data_name(data: dict[str, Any]) -> str:
