@@ -1,4 +1,4 @@
-"""Check data sets and prepare them for training; both go on where they were stopped."""
+"""Check data sets and prepare them for training; both commands resume if they were stopped."""
 
 from argparse import Namespace
 from dataclasses import replace

@@ -28,7 +28,7 @@ def doctor(arguments: Namespace) -> int:
     Exit status 1: there is a problem.
     """
     runs = arguments.runs
-    # a check that describes what works or raises, and advice if it raises
+    # by name: a function that returns what works or raises an error, and advice for the error
     checks: dict[str, tuple[Callable[[], str], str]] = {
         "libraries": (libraries, "pip install lit_video"),
         "gpu": (gpus, "another process may hold it, or the driver is too old: nvidia-smi"),
@@ -86,7 +86,7 @@ def existing(path: Path) -> Path:
 
 
 def locks(folder: Path) -> str:
-    """Lock, sync and rename files in a folder."""
+    """Try to lock, sync and rename files in a folder."""
     from filelock import FileLock
 
     with tempfile.TemporaryDirectory(prefix=".doctor-", dir=folder) as inside, FileLock(Path(inside) / "lock"):

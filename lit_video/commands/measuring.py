@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from lit_video.tables.rendering import Groups
 
 TABLE, LEVEL = "skills", "scale/profile"
-# scheme -> row of the skills table; TimeSformer's schemes and rows have equal names
+# built-in scheme -> row of the skills table; for TimeSformer's schemes the two names are equal
 TIMESFORMER = ("space", "joint", "divided", "local_global", "sliding_global", "axial", "space_before_time", "parallel")
 OTHERS = {"window": "exact1_time", "mixing": "xvit1", "factorised": "vivit3", "factorised_heads": "vivit4"}
 ROWS = dict(zip(TIMESFORMER, TIMESFORMER, strict=True)) | OTHERS
@@ -59,7 +59,7 @@ def cost(arguments: Namespace) -> int:
 
 
 def count_published(model: Published) -> tuple[int, int]:
-    """Count parameters and one view's multiply-adds of our models of a paper, on the meta device (no memory)."""
+    """Count parameters and one view's multiply-adds of our version of a paper's model, on the meta device."""
     import torch
 
     from lit_video import modules
@@ -70,7 +70,7 @@ def count_published(model: Published) -> tuple[int, int]:
 
 
 def _table_costs(request: Request) -> Iterator[tuple[Published, tuple[int, int]]]:
-    """Yield a table's rows at its scale, with the paper's figures if the data are the paper's, and our counts."""
+    """Yield each row's published figures, empty if the data are not the paper's, and our counts."""
     from lit_video.training.run import build_row
     from lit_video.utils.classes import outputs
 
@@ -101,9 +101,9 @@ def profile_arguments(parser: Parser) -> None:
 def profile(arguments: Namespace) -> int:
     """Check an attention scheme, show what it sees and costs, and train it on skills.
 
-    Draws which tokens see which, and after how many layers; measures parameters, multiply-adds, memory and time beside
-    the built-in schemes; then its accuracy in each skill beside rows with the same training. Exits with 1 where the
-    scheme breaks its contract.
+    Draws which tokens see which, and after how many layers. Compares parameters, multiply-adds, memory and time with
+    built-in schemes, and the accuracy in each skill with rows that were trained alike. Exit status 1: the scheme breaks
+    its contract.
     """
     file = re.sub(r"(?<=\.py):.*", "", arguments.scheme)
     existing("no such file", ".py")(file)
@@ -137,7 +137,7 @@ def profile(arguments: Namespace) -> int:
 
 
 def built_in() -> dict[str, Callable[..., Scheme]]:
-    """Return the papers' schemes by name, each built as ``scheme(width, heads)``."""
+    """Return the papers' schemes by name; ``scheme(width, heads)`` builds one."""
     from lit_video.attention import Factorised, FactorisedHeads, LocalWindow, Mixing, MixingPlan
     from lit_video.network.timesformer import SCHEMES
 
@@ -146,7 +146,7 @@ def built_in() -> dict[str, Callable[..., Scheme]]:
 
 
 def _scheme(text: str) -> tuple[str, Callable[..., Scheme]]:
-    """Return the name (also for the folder) and the class of a scheme."""
+    """Return the name and the class of a scheme; the name is also that of the default output folder."""
     from lit_video.network.timesformer import scheme_class
     from lit_video.schemes.loading import import_scheme
 
@@ -200,7 +200,7 @@ def _skills(arguments: Namespace, name: str, folder: Path) -> int:
 
 
 def nearest_first(groups: Groups, name: str) -> Groups:
-    """Return the groups with one row first, and the others by their L1 distance from it."""
+    """Sort the rows: first the one called ``name``, then the others by the L1 distance of their accuracies to it."""
     import numpy as np
 
     rows, accuracies = zip(*groups.rows, strict=True)
@@ -216,7 +216,7 @@ def _experiment(folder: Path, row: str, scheme: str) -> Path:
     content |= {part: str(EXPERIMENTS / content[part]) for part in ("trainer", "data", "model")}
     rows = content["table"]["rows"]
     own = {"label": row, "set": rows["joint"]["set"] | {"model.attention": scheme}}
-    content["table"]["rows"] = {row: own} | rows  # an existing row wins
+    content["table"]["rows"] = {row: own} | rows  # a built-in scheme keeps its own row
     file, pack = folder / f"{TABLE}.yaml", EXPERIMENTS / f"{TABLE}.tar.xz"
     write_atomically(file, yaml.safe_dump(content, sort_keys=False, width=120))
     (folder / "runs").mkdir(exist_ok=True)

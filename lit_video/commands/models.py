@@ -43,7 +43,7 @@ def test(arguments: Namespace) -> int:
     try:
         with user_errors(lambda key: "test"), no_larger_than(stored) if stored else nullcontext():
             cli = VideoCLI([*argv, "--trainer.logger=false", "--verbose=false"], execute=True)
-    except RuntimeError as error:  # names or shapes differ
+    except RuntimeError as error:  # names or shapes of weights differ
         raise UserError(f"--ckpt: {checkpoint} does not load into this model: {one_line(error)[:200]}") from error
     metrics = {key: float(value) for key, value in cli.trainer.callback_metrics.items()}
     refuse_not_finite(metrics, f"test of {checkpoint or 'these weights'}")
@@ -149,7 +149,7 @@ def attention_arguments(parser: Parser) -> None:
 def attention(arguments: Namespace) -> int:
     """Draw where a trained model looks in a video.
 
-    Attention rollout from the classified features back to the patches of every frame, in the video's centre view.
+    Draws the attention rollout from the classifier's input back to the patches of every frame, for the centre view.
     """
     from lit_video.inference.attention_maps import attention_maps, picture
 
@@ -218,7 +218,7 @@ def export(arguments: Namespace) -> int:
 
 
 def weights_arguments(parser: Parser) -> None:
-    """Add examples, arguments and ``fetch``."""
+    """Add examples, arguments and the command ``fetch``."""
     parser.examples("", "fetch timesformer-k400")
     parser.add_commands({"fetch": fetch_weights})
     parser.commands["fetch"].examples("timesformer-k400", "xvit-b-k600 xvit-b-ssv2")

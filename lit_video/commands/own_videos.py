@@ -45,8 +45,8 @@ def finetune(arguments: Namespace) -> int:
     """Train and test a model on a folder of your own videos.
 
     Says what it finds, writes an experiment with a reason for every setting, trains, tests, and writes a page of the
-    results and a model card. Repeating the command resumes it. Fewer than 300 videos are all tested, in folds;
-    the model to use is the one trained on all videos.
+    results and a model card. Repeating the command resumes it. With fewer than 300 videos it cross-validates, so every
+    video is tested; the model to use is trained on all videos.
     """
     file = experiment_of(arguments)
     plan_experiment(arguments, file, arguments.scheme)
@@ -68,7 +68,7 @@ def finetune(arguments: Namespace) -> int:
 
 
 def print_result(run_dir: Path) -> None:
-    """Print a finished run's accuracy, that of always naming the most frequent class, and the next command."""
+    """Print a finished run's accuracy, the baseline of the most frequent class, and a command to run next."""
     from lit_video.reports.card import headline
 
     next_command = f"{PROGRAM} predict --ckpt {shlex.quote(str(run_dir))} VIDEO"
@@ -76,7 +76,7 @@ def print_result(run_dir: Path) -> None:
 
 
 def experiment_of(arguments: Namespace, ending: str = "") -> Path:
-    """Return the experiment's file, named after the videos' folder or table in characters allowed in run names."""
+    """Return the path of the experiment's file, named after the folder or table of the videos."""
     place = arguments.videos.resolve()
     name = folder_name(place.stem if place.is_file() else place.name) or "videos"
     folder: Path = arguments.output or Path("own") / name
@@ -125,7 +125,7 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
 
 
 def _check_same_plan(arguments: Namespace, file: Path) -> None:
-    """Refuse arguments that differ from the plan's; the plan's first line is its command."""
+    """Refuse arguments that differ from the command in the first line of the existing plan."""
     given = str(arguments.videos.resolve())
     if (place := read_yaml(file).get("table", {}).get("source", given)) != given:
         raise UserError(f"{given}: {file} is planned already, for the videos in {place}; give another --output")
@@ -140,7 +140,7 @@ def _check_same_plan(arguments: Namespace, file: Path) -> None:
 
 
 def fit_experiment(arguments: Namespace, file: Path, seeds: str, side_by_side: int = 1) -> int:
-    """Train and test the experiment's rows with ``fit``; delete a plan with wrong settings."""
+    """Train and test the experiment's rows with ``fit``; delete the plan if its settings are wrong."""
     jobs = ["--jobs", str(arguments.jobs or min(side_by_side, usable_cores()))]
     fit = ["fit", "--config", str(file), "--runs", str(file.with_name("runs")), "--seeds", seeds]
     try:
@@ -148,7 +148,7 @@ def fit_experiment(arguments: Namespace, file: Path, seeds: str, side_by_side: i
         if content["data"]["init_args"].get("features") and len(rows := content["table"]["rows"]) > 1:
             # the first row computes the features of all videos, on all cores
             run_command([*fit, "--row", next(iter(rows)), *arguments.settings])
-        quiet = ["--quiet"] if side_by_side > 1 else []  # no table at the end: for folds it says nothing
+        quiet = ["--quiet"] if side_by_side > 1 else []  # no table of the folds
         return run_command([*fit, *jobs, *quiet, *arguments.settings])
     except UserError:
         if not (file.with_name("runs") / file.stem).exists():

@@ -17,7 +17,7 @@ from lit_video.errors import UserError
 from lit_video.utils.text import did_you_mean
 
 # modules of this package and their commands, in the order of the help. A command has a function of its name (the
-# docstring is the help) and NAME_arguments(parser) for examples and arguments; a group has only the latter.
+# docstring is the help) and NAME_arguments(parser) for examples and arguments; a group has only NAME_arguments.
 MODULES = {
     "own_videos": ("finetune", "compare"),
     "running": ("fit", "sweep"),
@@ -48,8 +48,8 @@ class Parser(argparse.ArgumentParser):
 
     Attributes:
         commands: the parsers below this one.
-        settings: flags that the command hands on to Lightning, with their dotted sub-settings.
-        lightning: Lightning's command whose help describes all settings, or those of a class.
+        settings: flags that the command passes on to Lightning, also with a dotted suffix (``--data.root``).
+        lightning: Lightning's command that prints the help on all settings, or on the settings of a class.
     """
 
     def __init__(self, prog: str, description: str, **more: Any) -> None:
@@ -60,11 +60,11 @@ class Parser(argparse.ArgumentParser):
         self.lightning = ""
 
     def examples(self, *lines: str) -> None:
-        """End the help with examples of the arguments."""
+        """Add examples of the arguments at the end of the help."""
         self.epilog = "\n".join(["examples:", *(f"  {self.prog} {line}".rstrip() for line in lines)])
 
     def add_commands(self, commands: Mapping[str, Callable[[Namespace], int] | ModuleType]) -> None:
-        """Add commands by name: a function, or a module with several commands; the docstring is the help."""
+        """Add commands by name: a function for a command, a module for a group; their docstrings are the help."""
         group = self.add_subparsers(metavar="COMMAND", title="commands")
         for name, run in commands.items():
             text = inspect.cleandoc(run.__doc__ or "")
@@ -79,7 +79,7 @@ class Parser(argparse.ArgumentParser):
         raise UserError(f"{message}{self._near(words) if unknown else ''} (see {self.prog} --help)")
 
     def read(self, words: Sequence[str]) -> Namespace:
-        """Parse the arguments, with the command's function as ``run`` and settings to hand on as ``settings``."""
+        """Parse the arguments; ``run`` is the command's function, ``settings`` are passed on to Lightning."""
         own, settings = self._divided(words)
         for word in settings:
             setting, _, value = word.lstrip("-").partition("=")
@@ -110,7 +110,7 @@ class Parser(argparse.ArgumentParser):
         return near.replace("mean ", "mean --") or (settings and f"; settings are {settings}")
 
     def _divided(self, words: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Split the words into own arguments and settings; ``--data.root DIR`` becomes ``--data.root=DIR``.
+        """Divide the words into arguments of the command and settings; ``--data.root DIR`` becomes ``--data.root=DIR``.
 
         A path that begins with a dash becomes ``./-NAME`` if it exists or follows ``--``.
         """

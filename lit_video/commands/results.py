@@ -64,7 +64,7 @@ def report_arguments(parser: Parser) -> None:
 def report(arguments: Namespace) -> int:
     """Write all results below some folders as one page that opens without a server.
 
-    Tables, statistics, learning curves and confusions. If that fails, an older page stays unchanged.
+    The page has tables, statistics, learning curves and confusions. If it cannot be made, an older page is kept.
     """
     try:
         from lit_video.reports.html.collect import collect
@@ -103,7 +103,7 @@ def pack_arguments(parser: Parser) -> None:
 def pack(arguments: Namespace) -> int:
     """Write finished runs into one file per table, without logits and checkpoints.
 
-    The commands table, report and reproduce read these files as they do runs.
+    The commands table, report and reproduce read these files like runs.
     """
     from lit_video.runs.packing import pack_runs
 

@@ -37,12 +37,12 @@ BAR = "attention to a patch\n(1 = mean over the clip's patches)"
 
 @dataclass(frozen=True)
 class AttentionMaps:
-    """Frames of a clip and the relevance of their patches."""
+    """``n`` frames of a clip, and the relevance of their patches."""
 
     frames: Frames  # the model's crop at the video's resolution, (n, height, width, 3)
     numbers: list[int]  # indices of the frames in the clip
     seconds: list[float]  # timestamps of the frames in the video
-    maps: NDArray[np.float64]  # relevance of every patch of these frames, (n, rows, columns); the clip's mean is 1
+    maps: NDArray[np.float64]  # relevance of every patch of these frames, (n, rows, columns); 1 on average in the clip
     tubelets: list[int]  # index of every frame's tubelet; frames of a tubelet share a map
     lines: list[str]  # title and subtitles
 
@@ -60,9 +60,9 @@ def attention_maps(
 
     Args:
         ckpt: see :func:`~lit_video.inference.predict.load`.
-        video: path of one video; its true class is the folder's name, if the model has such a class.
+        video: path of one video; the name of its folder is taken for the true class, if the model has that class.
         device: ``None`` for a GPU if available.
-        fps: frames per second of a folder of pictures, given as the video.
+        fps: frames per second, if the video is a folder of pictures.
 
     Raises:
         UserError: the path holds no video or several; the checkpoint is wrong, or its model has no attention.
@@ -93,7 +93,7 @@ def attention_maps(
         lines.append(f"{100 * result.other:.0f} % of it goes to tokens that are no patches, such as the class token")
     if trained.saw([record]) == [True]:
         lines.append("the model was trained on this video")
-    tubelets: dict[int, int] = {}  # by frame that the model uses
+    tubelets: dict[int, int] = {}  # by frame, for the frames that the model uses
     for tubelet, members in enumerate(tubelet_frames(network.embed.patches, len(numbers))):
         tubelets |= dict.fromkeys(members, tubelet)
     shown = sorted(tubelets)
@@ -117,7 +117,7 @@ def overlaid(attention: AttentionMaps, top: float) -> Frames:
 
 
 def picture(attention: AttentionMaps) -> bytes:
-    """Draw a PNG: rows of frames, below each the same frames with their maps, and a colour bar."""
+    """Draw a PNG: rows of frames, below each row the same frames with their maps, and a colour bar."""
     top = max(float(attention.maps.max()), 1e-12)
     count, height, width = attention.frames.shape[:3]
     across = min(count, ACROSS)

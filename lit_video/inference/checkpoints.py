@@ -50,7 +50,7 @@ def _exported(path: Path, option: str) -> dict[str, Any]:
 
 
 def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], path: Path) -> VideoClassifier:
-    """Build a checkpoint's model, its logits divided by a stored temperature; import no class that the file names."""
+    """Build a checkpoint's model, with logits divided by a stored temperature; import nothing that the file names."""
     settings, stored = checkpoint["hyper_parameters"], checkpoint.get(CHECKPOINT_KEY)
     try:
         kind = known_class(family, stored["model"]) if stored else family
@@ -67,7 +67,7 @@ def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], pa
 
 
 def no_larger_than(stored: Mapping[str, Tensor]) -> RemovableHandle:
-    """Abort building a model that makes over twice the file's parameters: constructors may replace some of theirs."""
+    """Refuse to build a model with over twice the file's parameters; twice, because constructors may replace some."""
     left = 2 * held(stored.values())
 
     def count(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:

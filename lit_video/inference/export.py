@@ -23,7 +23,7 @@ from lit_video.video.sampling import Dense, DenseStride, Segments
 from lit_video.weights.hugging_face import HIDDEN_ACT, export_hf_timesformer, export_hf_vivit, gelus_of
 from lit_video.weights.reading import CHECKPOINT_KEY, EXPORTED, of_our_own
 
-# our family, and the function that renames its weights for transformers
+# target -> our model class, and the function that renames its weights for transformers
 TARGETS: dict[str, tuple[type[VideoClassifier], Callable[[Any], dict[str, Tensor]]]] = {
     "hf-timesformer": (TimeSformer, export_hf_timesformer),
     "hf-vivit": (ViViT, export_hf_vivit),
@@ -33,7 +33,7 @@ TARGETS: dict[str, tuple[type[VideoClassifier], Callable[[Any], dict[str, Tensor
 def export(ckpt: Path, to: str, folder: Path) -> tuple[str, str]:
     """Write a run's model into a folder, created if missing; return a summary and the code that loads it.
 
-    ``to`` is one of ``TARGETS`` or ``WRITERS``; ``safetensors`` writes weights, not a program, for ``model.weights``.
+    ``to`` is a key of ``TARGETS`` or ``WRITERS``. ``safetensors`` writes only weights, for ``model.weights``.
 
     Raises:
         UserError: the checkpoint is wrong, a library is missing, the target does not support the model, or logits of
@@ -110,7 +110,7 @@ def _config(hparams: Mapping[str, Any], names: list[str] | None, vivit: bool) ->
 
 Program = Callable[[Tensor], Tensor]
 BATCHES = {0: torch.export.Dim("batch")}  # axes of the input whose size is dynamic
-TOLERANCE = 1e-4  # most difference of a logit, as a share of the largest logit, in float32
+TOLERANCE = 1e-4  # largest difference of a logit, relative to the largest logit, in float32
 
 
 def _program(checkpoint: Mapping[str, Any], ckpt: Path, to: str, folder: Path) -> str:
@@ -175,7 +175,7 @@ SAMPLINGS = {class_path(kind): kind for kind in (Dense, DenseStride, Segments)}
 
 
 def _numbers(clips: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the name of the template that chooses frames, and values to fill in; empty if no template fits."""
+    """Return the name of the template that chooses frames, and its values; the name is empty if no template fits."""
     path, arguments = clips["sampling"].values()
     if path not in SAMPLINGS or clips.get("short", "repeat") != "repeat":
         return "", {}

@@ -47,7 +47,7 @@ class Evaluation:
     """
 
     clips: int | None = None  # temporal views of a video; None for the number in the run's own test
-    crops: int | None = None  # spatial views of each clip, likewise
+    crops: int | None = None  # spatial views of each clip; None for the number in the run's own test
     batch: int = 8  # clips per batch
     workers: int = 2  # decoding processes; 0 decodes in the main process
     device: Literal["cpu", "cuda"] | None = None  # default: a GPU if available
@@ -66,11 +66,11 @@ class Evaluation:
             raise OptionError("device", f"is {self.device}, expected cpu or cuda")
 
 
-Output = tuple[Tensor, Tensor, str]  # logits (classes,), features (d,), reason if the video is unreadable, else ""
+Output = tuple[Tensor, Tensor, str]  # logits (classes,), features (width,), reason if a video is unreadable, else ""
 
 
 def _outputs(model: VideoClassifier, data: VideoList, on: torch.device) -> Iterator[Output]:
-    """Yield every video's output in order: the mean over its views, meaningless for an unreadable video."""
+    """Yield every video's output in order, averaged over views; an unreadable video's logits are meaningless."""
     views: list[Output] = []  # for each clip of the current video: logits and features of its crops, reason
     videos = iter(data.listed)
     for raw in data.test_dataloader():
@@ -95,8 +95,8 @@ class VideoPredictions:
 
     paths: list[Path]  # videos that could be read
     logits: Tensor  # (videos, classes); several tasks are concatenated
-    features: Tensor  # (videos, d), the linear head's input
-    class_names: ClassNames  # by class number; a dict for several tasks
+    features: Tensor  # (videos, width), the linear head's input
+    class_names: ClassNames  # in the order of the logits; for several tasks a dict by task
     broken: dict[Path, str]  # unreadable videos and the reasons
     ranked: list[RankedVideo]  # each path's most probable classes, and whether the model was trained on the video
 
@@ -106,9 +106,9 @@ class TrainedModel:
     """A trained model, its class names and the settings of its clips."""
 
     model: VideoClassifier  # on the CPU, in eval mode
-    class_names: ClassNames  # by class number; a dict for several tasks
+    class_names: ClassNames  # in the order of the logits; for several tasks a dict by task
     settings: dict[str, Any]  # arguments of a data set, see stored_settings()
-    trained_on: str = ""  # videos, see lit_video.video.trained_on; empty if unknown (published weights)
+    trained_on: str = ""  # training videos, see lit_video.video.trained_on; empty if unknown (published weights)
 
     def saw(self, videos: Sequence[VideoRecord]) -> list[bool | None]:
         """Return whether the model was trained on each video, by path or content; ``None`` if unknown."""
@@ -121,7 +121,7 @@ class TrainedModel:
     def transform(self, frames: NDArray[np.uint8]) -> Tensor:
         """Crop and normalise one clip's frames as in the test, for ``model``.
 
-        Shape: ``(t, height, width, 3)``, RGB -> float ``(crops, 3, t, h, w)``.
+        Shape: ``(frames, height, width, 3)``, RGB -> float ``(crops, 3, frames, crop height, crop width)``.
         """
         data = VideoList([], **self.settings)
         views = data.view(data.test_crops)(frames)
@@ -132,8 +132,8 @@ def load(source: str | Path | TrainedModel) -> TrainedModel:
     """Load a trained model with its classes and the settings of its clips.
 
     Args:
-        source: a run's folder (``finetune`` prints it) or its ``last.ckpt``; the name of fetched published weights
-            (unnamed classes get numbers); or a loaded model.
+        source: a run's folder (``finetune`` prints it) or its ``last.ckpt``; the name of published weights that were
+            fetched (classes without names get numbers); or a loaded model.
 
     Raises:
         UserError: there is no such run, its checkpoint is wrong, or the weights have not been fetched or do not fit.
@@ -163,7 +163,7 @@ def from_pretrained(source: str | Path) -> VideoClassifier:
 
 
 def stream(model: VideoClassifier | VideoTransformer | str | Path) -> Stream:
-    """Feed videos to a causal X-ViT frame by frame: logits after every frame, at the cost of one frame.
+    """Prepare a causal X-ViT to read videos frame by frame, with logits after each frame at the cost of one frame.
 
     ``model`` is an X-ViT trained with ``causal: true`` and ``positions: space``, in eval mode, or a run (:func:`load`).
     The result maps the next normalised float frames ``(b, 3, t, height, width)`` to logits after each frame
@@ -224,7 +224,7 @@ def predict(
 
     Raises:
         UserError: an argument or the checkpoint is wrong, or there is no video. Unreadable videos raise
-            no error: see ``broken``.
+            no error: see ``VideoPredictions.broken``.
     """
     if top < 1:
         raise OptionError("top", f"is {top}, expected a whole number from 1")
@@ -248,7 +248,7 @@ def predict(
 
 
 def video_list(trained: TrainedModel, records: Sequence[VideoRecord], evaluation: Evaluation) -> VideoList:
-    """Build the data set of videos to evaluate, with the views of ``evaluation`` or the model's own."""
+    """Build the data set of videos to evaluate, with the views of ``evaluation`` or of the model's test."""
     settings = dict(trained.settings)
     for name, count in zip(data_names("counts"), (evaluation.clips, evaluation.crops), strict=True):
         if count:

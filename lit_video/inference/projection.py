@@ -15,7 +15,7 @@ PERPLEXITY = 30.0  # t-SNE's size of a neighbourhood
 
 
 def project(features: NDArray[np.floating], seed: int = 0) -> NDArray[np.float64]:
-    """Project features ``(n, d)`` to points ``(n, 2)`` that keep neighbours close.
+    """Project features ``(videos, width)`` to points ``(videos, 2)``, so that neighbours stay close.
 
     Source: t-SNE, van der Maaten and Hinton, JMLR 9 (2008).
     """
@@ -31,7 +31,7 @@ def project(features: NDArray[np.floating], seed: int = 0) -> NDArray[np.float64
 
 
 def points_figure(points: NDArray[np.float64], classes: Sequence[str], hollow: Sequence[bool], title: str) -> Figure:
-    """Draw points ``(n, 2)`` with a colour and marker for each class; ``hollow`` marks unfilled points."""
+    """Draw points ``(videos, 2)`` with a colour and marker for each class, unfilled where ``hollow`` is true."""
     of_class, unfilled = np.array(classes), np.array(hollow)
     figure = Figure(figsize=(8.5, 6), layout="constrained")
     axes = figure.subplots()

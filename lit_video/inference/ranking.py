@@ -32,8 +32,8 @@ class RankedVideo:
     """Predicted classes of one video."""
 
     path: Path  # the video
-    # by task, most probable first; a single task is called class. Combinations of several tasks are added under the
-    # name action (verb and noun) or all
+    # by task, most probable first; a single task is called class. For several tasks, the combinations of their classes
+    # are under action (verb and noun) or all
     ranked: dict[str, list[Ranked]]
     trained_on: bool | None = None  # ``None`` if unknown
 
@@ -129,7 +129,7 @@ def rank_rows(ranked: Mapping[str, Sequence[Ranked]]) -> Iterator[tuple[str, int
 
 
 def write_features(path: Path, videos: Sequence[Path], features: Tensor, logits: Tensor, names: ClassNames) -> None:
-    """Write an ``.npz``: ``features`` (videos, d), ``paths``, ``logits`` (videos, classes), ``class_names``, ``tasks``.
+    """Write .npz: ``features`` (videos, width), ``paths``, ``logits`` (videos, classes), ``class_names``, ``tasks``.
 
     ``class_names`` and ``tasks`` name the columns of ``logits``. Nothing is pickled.
     """

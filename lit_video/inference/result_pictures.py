@@ -18,13 +18,13 @@ from lit_video.utils.figures import short
 Curve = Sequence[tuple[float, float]]  # epoch, value
 
 INK, QUIET, RULE, FIRST = map(LIGHT.__getitem__, ("ink", "quiet", "rule", "s0"))
-ON_FIRST = "#fefefe"  # white, but no colour of LIGHT: dark pages replace those
+ON_FIRST = "#fefefe"  # a white that is not in LIGHT, because dark pages replace the colours of LIGHT
 STYLE: dict[Any, Any] = {"font.size": 9, "text.parse_math": False}  # a class's name may hold a dollar sign
 STYLE |= dict.fromkeys(("text.color", "axes.titlecolor", "xtick.labelcolor", "ytick.labelcolor"), INK)
 STYLE |= dict.fromkeys(("axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), QUIET)
 DARK_CELL = 0.7  # share above which a cell's number is white
-NAMED, NUMBERED = 7.0, 20.0  # least side of a cell, in points: for names of classes; for counts in cells
-MANY = 32  # with more classes, opacity is the root of the share: small faint cells are hard to see
+NAMED, NUMBERED = 7.0, 20.0  # least sides of a cell, in points, to show the classes' names and the cells' numbers
+MANY = 32  # with more classes, opacity is the root of the share, because small faint cells are hard to see
 MARKS = "osD^vPX<>"
 
 
@@ -38,7 +38,7 @@ def style_of(number: int) -> dict[str, Any]:
 def confusion_figure(counts: NDArray[np.int64], classes: Sequence[str], title: str = "", side: float = 3.0) -> Figure:
     """Draw videos by true class (rows) and predicted class (columns), coloured by share of the true class.
 
-    ``counts`` are ``(classes, classes)``; a class without a video stays blank. ``side`` is the matrix's, in inches.
+    ``counts`` are ``(classes, classes)``; a class without a video stays blank. ``side`` of the matrix is in inches.
     """
     figure, axes = _axes(side, side, title)
     videos = counts.sum(1, keepdims=True)
@@ -75,7 +75,7 @@ def curves_figure(quantity: str, lines: Mapping[str, tuple[Curve, Sequence[Curve
 
 @matplotlib.rc_context(STYLE)
 def rows_figure(names: Sequence[str], sides: Mapping[str, Sequence[tuple[int, float, float]]]) -> Figure:
-    """Draw (row, accuracy, deviation over seeds), in percent: the paper's and our runs' on separate axes."""
+    """Draw the accuracy of rows and its deviation over seeds, in percent; each of ``sides`` has its own axes."""
     height = 0.26 * len(names) + 0.2
     figure = Figure(figsize=(2.4 * len(sides), height))
     for i, (side, values) in enumerate(sides.items()):
@@ -94,7 +94,7 @@ def rows_figure(names: Sequence[str], sides: Mapping[str, Sequence[tuple[int, fl
 
 @matplotlib.rc_context(STYLE)
 def heat_map(groups: Groups, title: str = "") -> Figure:
-    """Draw accuracies of rows by groups as a heat map; row labels include the temporal reach."""
+    """Draw accuracies by row and group as a heat map; row labels include the temporal reach."""
     figure, axes = _axes(0.38 * len(groups.names), 0.26 * len(groups.rows), title)
     rows, values = zip(*groups.rows, strict=True)
     names = [" | ".join(filter(None, (row["label"], reach_text(row)))) for row in rows]
@@ -109,7 +109,7 @@ def heat_map(groups: Groups, title: str = "") -> Figure:
 
 
 def _axes(width: float, height: float, title: str) -> tuple[Figure, Axes]:
-    """Return a figure of this size in inches, filled by one axes; save it with ``bbox_inches="tight"`` to keep text."""
+    """Return a figure of this size in inches, and axes that fill it; save with ``bbox_inches="tight"`` to keep text."""
     figure = Figure(figsize=(width, height))
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_title(title, loc="left", fontsize=10, pad=10)

@@ -8,7 +8,7 @@ is the product over its steps (arXiv:2005.00928, section 3). Three passes comput
    linear. Norms and activations are identities, linear layers average their channels, MLPs add nothing, and attention
    applies the recorded weights. All input tokens are ones, and every sum is divided by its detached value. So each
    token stays one, and each step is a weighted mean of the previous tokens: (I + A) x, with rows that sum to one.
-3. Take the gradient of an output by the input tokens: the output's row of the rollout.
+3. Take the gradient of an output with respect to the input tokens, which is the output's row of the rollout.
 
 In mixing attention a head's value has channels of several frames: each frame gets relevance by its share of channels.
 Zero padding at the clip's ends gets no share; the other shares sum to one. Keys of other frames only change the

@@ -11,7 +11,7 @@ Paths = str | Path | Sequence[str | Path | VideoRecord]  # find_videos returns g
 
 
 def find_videos(videos: Paths, fps: float | None = None) -> list[VideoRecord]:
-    """Find videos by file or folder (recursively, by file extension), each once; labels are placeholders.
+    """Find videos by file or folder (recursively, by file extension), without duplicates; labels are placeholders.
 
     Folders of pictures count as videos if their frame rate ``fps`` is given.
     """

@@ -1,4 +1,4 @@
-"""Queue of runs on this machine, each a process with its GPUs or share of the cores; tables of their states."""
+"""Queue of runs on this machine: each run is a process with its GPUs or a share of the cores. Tables of run states."""
 
 import os
 import re
@@ -28,7 +28,7 @@ from lit_video.utils.text import counted, plural, text_table, time_left
 Slot = Mapping[str, str]  # environment variables that give a run its GPUs or cores, for one run at a time
 HERE: Slot = {}
 FOLDER = attrgetter("folder")  # a run's folder
-say = partial(print, flush=True)  # a line, at once
+say = partial(print, flush=True)
 # variables that a run must not inherit from the job or the process group that its queue runs in
 FOREIGN = re.compile(r"(SLURM_|MASTER_|TORCHELASTIC_).*|(LOCAL_|NODE_|GROUP_)?RANK|(LOCAL_)?WORLD_SIZE")
 ENDED = ("failed", "stopped", "preempted")
@@ -38,7 +38,7 @@ POLL = 0.2  # seconds between looks at the processes
 
 
 def slots(jobs: int | None, gpus_per_run: int | None) -> list[Slot]:
-    """Return slots: one per ``gpus_per_run`` (default 1) GPUs, at most ``jobs``; without GPUs, ``jobs`` (default 1)."""
+    """Return at most ``jobs`` slots of ``gpus_per_run`` (default 1) GPUs; without GPUs, ``jobs`` (default 1) slots."""
     found, each = gpus(), gpus_per_run or 1
     if gpus_per_run and len(found) < gpus_per_run:
         raise UserError(f"--gpus-per-run {gpus_per_run}: this machine has {len(found)} GPUs; give --jobs N on a CPU")
@@ -97,7 +97,7 @@ class Queue:
     _running: list[Attempt] = field(default_factory=list)
 
     def work(self, runs: Sequence[Run], watch: Callable[[], None] = lambda: None) -> None:
-        """Run all in order, calling ``watch`` several times a second; a signal (:attr:`stop`) stops them."""
+        """Run all runs in order, and call ``watch`` several times a second; a signal stops the runs."""
         self._waiting, free, stopping = list(runs), list(self.slots), False
         with self._signals():
             while self._running or (self._waiting and not self.stop):
@@ -143,7 +143,7 @@ class Queue:
             self.say(f"{run.name}: done")
         elif self.stop:
             self.say(f"{run.name}: stopped")
-        elif status == MISTAKE and lock_held(run.folder):  # another process was quicker
+        elif status == MISTAKE and lock_held(run.folder):  # another process started the run first
             self.leave(run, observe(run.folder, {}).detail)
         else:
             self.missing.append(run)
@@ -166,7 +166,7 @@ class Queue:
                     attempt.process.wait()
 
     def _send(self) -> None:
-        """Forward USR1 and USR2; send SIGTERM for any other signal, because a run's second SIGINT ends it at once."""
+        """Forward USR1 and USR2; for other signals send SIGTERM, because a second SIGINT would end a run at once."""
         number = self.stop if self.stop in (signal.SIGUSR1, signal.SIGUSR2) else signal.SIGTERM
         for attempt in self._running:
             attempt.process.send_signal(number)
@@ -199,7 +199,7 @@ def run_here(command: str, runs: Sequence[Run], slots: Sequence[Slot], reuse: bo
 
 
 def unfinished(runs: Sequence[Run]) -> list[Run]:
-    """Check all runs for mistakes; return those without a result of the whole training."""
+    """Check all runs for mistakes; return the unfinished ones."""
     from lit_video.training.run import is_done  # here, because importing torch takes seconds
 
     left = [run for run in runs if not is_done(run)]

@@ -17,16 +17,16 @@ SIGNAL = "USR1@90"
 
 @dataclass(frozen=True)
 class Resources:
-    """Resources of one run; ``None``: one node, no GPUs asked for, no limit of runs at the same time."""
+    """Slurm resources of one run."""
 
-    nodes: int | None = None
-    gpus_per_node: int | None = None  # one process each
+    nodes: int | None = None  # 1 if None
+    gpus_per_node: int | None = None  # one process for each GPU; None to ask for no GPU
     options: Mapping[str, str] = field(default_factory=dict)  # further sbatch options by long name
-    parallel: int | None = None  # runs at the same time
+    parallel: int | None = None  # most runs at the same time; None for no limit
 
     @property
     def flags(self) -> list[str]:
-        """The trainer's devices and nodes, which must agree with Slurm's."""
+        """Flags for the trainer's devices and nodes, which must agree with the job's."""
         flags = {"devices": self.gpus_per_node, "num_nodes": self.nodes}
         return [f"--trainer.{name}={count}" for name, count in flags.items() if count]
 
@@ -43,10 +43,10 @@ class Resources:
         return ["sbatch", "--parsable", "--requeue", *map("--{}={}".format, options, options.values())]
 
     def script(self, runs: Sequence[Run]) -> str:
-        """Return an array's script: each task executes a run and appends its output to the run's log."""
+        """Return the script of a job array: each task executes a run and appends its output to the run's log."""
         srun = ["srun"]
         if cores := self.options.get("cpus-per-task"):
-            srun.append(f"--cpus-per-task={cores}")  # since Slurm 22.05 srun ignores sbatch's
+            srun.append(f"--cpus-per-task={cores}")  # since Slurm 22.05 srun ignores this option of sbatch
         lines = ["#!/bin/bash", "case $SLURM_ARRAY_TASK_ID in"]
         for i, run in enumerate(runs):
             lines.append(f"  {i}) exec >> {shlex.quote(str(run.log))} 2>&1; set -- {shlex.join(run.command)} ;;")
@@ -54,7 +54,7 @@ class Resources:
 
 
 def _arrays(runs: Sequence[Run]) -> list[tuple[str, list[Run]]]:
-    """Return the runs of each table with its name."""
+    """Return (name of a table, its runs) for each table."""
     return [(name, [*group]) for name, group in groupby(runs, lambda run: run.request.table.name)]
 
 
@@ -81,6 +81,6 @@ def submit(runs: Sequence[Run], resources: Resources, say: Callable[[str], None]
         for i, run in enumerate(array):
             with suppress(Timeout, OSError), FileLock(run.folder / "lock", timeout=0):  # a held lock: the run has begun
                 status = read_status(run.folder) or Status("queued")
-                if status.job != (task := f"{job}_{i}"):  # equal: the run has begun and ended already
+                if status.job != (task := f"{job}_{i}"):  # if equal, the run has begun and ended already
                     write_status(run.folder, replace(status, state="queued", job=task, message=""))
         say(f"{name}: {len(array)} runs submitted as job {job}")

@@ -27,7 +27,7 @@ class Observed:
     state: State
     detail: str = ""  # why or where, in a line
     status: Status | None = None  # last one written
-    active: bool = False  # running, or waiting in Slurm's queue: must not be started again
+    active: bool = False  # running or in Slurm's queue, so it must not be started again
 
 
 def observe(folder: Path, jobs: Mapping[str, str]) -> Observed:
@@ -45,7 +45,7 @@ def observe(folder: Path, jobs: Mapping[str, str]) -> Observed:
         return _running(status)
     if job in jobs:
         state: State = "preempted" if status.state == "preempted" else "queued"
-        why = "" if jobs[job] == "None" else f" ({jobs[job]})"  # Slurm has not looked at it yet
+        why = "" if jobs[job] == "None" else f" ({jobs[job]})"  # Slurm's word for a job that it has not looked at yet
         return Observed(state, f"job {job} waits{why}", status, True)
     if status.state == "queued":
         return Observed("stopped", f"job {job} is not in Slurm's queue", status)
@@ -57,7 +57,7 @@ def observe(folder: Path, jobs: Mapping[str, str]) -> Observed:
 
 
 def _running(status: Status) -> Observed:
-    """Describe a run at work by its last status, unless an earlier attempt wrote it."""
+    """Describe a run at work by its last status; a status that an earlier attempt wrote is ignored."""
     what = f"{status.state} on {status.host}" if status.state in RUNNING else "starting"
     if status.job:
         what += f" job {status.job}"
@@ -71,7 +71,7 @@ def lock_held(folder: Path) -> bool:
     except OSError:
         return False
     try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # for an instant: a run that starts meanwhile retries
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # held for an instant; a run that starts meanwhile retries
     except BlockingIOError:
         return True
     except OSError:  # a file system without locks
@@ -87,7 +87,7 @@ def jobs_of(folders: Iterable[Path]) -> dict[str, str]:
 
 
 def queued_jobs() -> dict[str, str]:
-    """Return why each of this user's jobs waits, by job number; empty if it runs. Without Slurm there are no jobs."""
+    """Return why each job of this user waits, by job number; empty for a running job. Without Slurm, return no jobs."""
     command = ["squeue", "--me", "--array", "--noheader", "--format=%i|%T|%r"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)

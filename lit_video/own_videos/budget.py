@@ -19,8 +19,8 @@ from lit_video.utils.settings import of_group, picked
 from lit_video.utils.text import plural
 
 SHARE = 0.7  # share of the time for training steps; the rest is for decoding, validation, test
-FEWEST, MOST = 10, 200  # epochs
-MOST_BLIND = 100  # epochs without validation, where overfitting would go unseen
+FEWEST, MOST = 10, 200  # fewest and most epochs
+MOST_BLIND = 100  # most epochs without validation, where overfitting would go unseen
 ENOUGH = 50  # epochs that must fit before clips get more frames or pixels
 STEPS = 3
 PROBE_EPOCHS = 50
@@ -28,10 +28,10 @@ VALIDATIONS = 25
 
 
 def built(model: str, settings: Mapping[str, Any], data: Mapping[str, Any], classes: int, row: Any = None) -> nn.Module:
-    """Build the network of a table's ``row`` as ``fit`` does, without loading weights."""
+    """Build the network that ``fit`` trains for a table's ``row``, without loading weights."""
     changes = (row or {}).get("set", {})
     kind = getattr(modules, changes.get("model", model))
-    # fit leaves out settings of other classes too
+    # leave out settings that the class lacks, as fit does
     given = picked({**settings, **of_group(changes, "model")}, inspect.signature(kind).parameters)
     if isinstance(given.get("size"), Mapping):
         given["size"] = ViTSize(**given["size"])
@@ -43,9 +43,9 @@ def built(model: str, settings: Mapping[str, Any], data: Mapping[str, Any], clas
 
 
 def clips_per_second(net: nn.Module, data: Mapping[str, Any], of_features: bool = False) -> float:
-    """Measure the training speed in clips per second, by the fastest of a few steps on noise.
+    """Measure the training speed in clips per second: the fastest of a few steps on random clips.
 
-    With ``of_features`` only the classifier of a :class:`~lit_video.network.transformer.VideoTransformer` is trained.
+    With ``of_features`` only the classifier of a :class:`~lit_video.network.transformer.VideoTransformer` is timed.
     """
     device = choose_device(None)
     net = net.to(device)
@@ -63,7 +63,7 @@ def _noise(data: Mapping[str, Any], clips: int) -> torch.Tensor:
 
 
 def probed(start: Start, videos: int, training: int, minutes: float, classes: int) -> tuple[Start, list[Choice]]:
-    """Freeze the start's backbone; the probe reads all tokens if that fits the minutes, otherwise frame means.
+    """Choose a probe on the frozen backbone: of all tokens if its training fits ``minutes``, else of frame means.
 
     ``training`` is the number of videos per epoch, summed over runs.
     """

@@ -19,7 +19,7 @@ from lit_video.errors import UserError
 from lit_video.own_videos.finding import OwnVideo, labels_of, splits_of
 from lit_video.utils.text import natural
 
-# table columns that name groups; the first that is present counts
+# columns of a table that may name groups, in the order in which they are tried
 COLUMNS = ("group", "recording", "source", "session", "scene", "subject", "speaker", "person", "participant", "actor")
 _WORDS = "person|subject|subj|actor|speaker|participant|session|scene|rec|g|s|p"
 _MARKED = re.compile(rf"(?:^|(?<=[_\-. ]))(?:{_WORDS})\d{{1,4}}(?![^_\-. ])", re.I)
@@ -32,22 +32,22 @@ _CAMERA = re.compile(
     r"|screen|recording|record|capture|rec|untitled|trim|copy|edit|at|lv|tl|hdr|final)?\d*",
     re.I,
 )
-GAP = 5 * 60  # least seconds between two recordings, by the times in file names
-LEAST = 3  # fewest videos and groups of a class: one each for training, validation, test
-LEAST_OF_FOLDS = 2  # fewest groups of a class in cross-validation
+GAP = 5 * 60  # seconds without a recording, by the times in file names, after which a new group begins
+LEAST = 3  # least number of videos, and of groups, of a class: one each for training, validation and test
+LEAST_OF_FOLDS = 2  # least number of groups of a class in cross-validation
 
 
 class Groups(NamedTuple):
-    """Group name of each video (``None`` if every video is a group of its own), and the reason for the user."""
+    """Group name of each video (``None`` if every video is a group of its own), and an explanation for the user."""
 
     names: Sequence[str] | None
     reason: str
 
 
 def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None, least: int = LEAST) -> Groups:
-    """Return groups by a table's column or by file names.
+    """Group the videos by a column of their table or by their file names.
 
-    ``wanted`` is a column, ``none``, or ``None`` for the first source that gives each class ``least`` groups or more.
+    ``wanted`` is a column, ``none``, or ``None`` for the first grouping with at least ``least`` groups in every class.
     """
     if wanted == "none":
         return Groups(None, "Every video stands for itself (--group none).")
@@ -76,7 +76,7 @@ def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None, least: in
 
 
 def _signs(videos: Sequence[OwnVideo]) -> Iterator[tuple[list[str], str, bool]]:
-    """Yield (group names, explanation, is_certain), most certain first; a name is empty where it is unknown."""
+    """Yield (group names, explanation, is_certain), most certain first; the name of an unknown group is empty."""
     for column in COLUMNS:
         yield _cells(videos, column), f"by the column {column}", True
     stems, marked, starts = list[str](), list[str](), list[str]()
@@ -96,7 +96,7 @@ def _cells(videos: Sequence[OwnVideo], column: str) -> list[str]:
 
 
 def _by_time(stems: Sequence[str]) -> list[str]:
-    """Return when each video's series of recordings began, by the times in file names; empty without a time."""
+    """Return the start time of each video's series of recordings, by file names; empty for a name without a time."""
     times = [*map(_time, stems)]
     first = last = datetime.min
     names: dict[datetime | None, str] = {None: ""}
@@ -112,28 +112,28 @@ def _time(stem: str) -> datetime | None:
         return None
     try:
         return datetime(*map(int, found.groups()))  # type: ignore[arg-type]
-    except ValueError:  # a month 13, for instance
+    except ValueError:  # such as month 13
         return None
 
 
 def _start(stem: str, label: str) -> str:
-    """Return a name without label, date and counter; empty if only a camera's words are left."""
+    """Remove label, date and counter from a file's name; return an empty name if only a camera's words are left."""
     words = [word for word in re.split(r"[_\-. ]+", re.sub(_DATE, "", stem)) if word.lower() != label.lower()]
     start = _COUNTER.sub("", "_".join(filter(None, words)))
     return "" if all(map(_CAMERA.fullmatch, start.split("_"))) and not start[:1].isdigit() else start
 
 
 def _fewer(labels: Iterable[str], least: int) -> dict[str, int]:
-    """Return the labels that occur fewer than ``least`` times, sorted, with their numbers."""
+    """Count the labels that occur fewer than ``least`` times, sorted."""
     return {label: count for label, count in sorted(Counter(labels).items()) if count < least}
 
 
 PARTS = 5  # a fifth for the test, a fifth of the rest for validation; or 5 folds
-FEW, PARTS_OF_FEW = 150, 3  # fewer videos: a third for the test, no validation (it would choose by chance)
-FEW_FOR_FOLDS = 300  # fewer videos: cross-validation
-FOLD = "fold"  # followed by a number
+FEW, PARTS_OF_FEW = 150, 3  # with fewer than FEW videos: a third for the test, no validation (too few to choose by)
+FEW_FOR_FOLDS = 300  # with fewer videos finetune cross-validates
+FOLD = "fold"  # beginning of a fold's name, before its number
 TRIES = 50
-ENOUGH = 0.02  # mean unevenness (share of a class) that ends the search
+ENOUGH = 0.02  # mean unevenness per part and class at which the search ends, see _unevenness
 
 
 def folds(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[list[OwnVideo], str]:
@@ -154,7 +154,7 @@ def fold_names(splits: Iterable[str | None]) -> list[str]:
 
 
 def held_out(videos: Sequence[OwnVideo]) -> set[str]:
-    """Return the given splits other than ``train``; empty if all videos are still to be divided."""
+    """Return the splits that the user gave, except ``train``; empty if none are given."""
     given = set(filter(None, splits_of(videos)))
     if given and "train" not in given:
         raise UserError(f"all videos are of the split {' or '.join(sorted(given))}; give training videos too")
@@ -164,14 +164,14 @@ def held_out(videos: Sequence[OwnVideo]) -> set[str]:
 def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[list[OwnVideo], str]:
     """Assign each video a split; also return a description.
 
-    Given test and validation splits are kept. Without a test split, the given validation videos become the test.
-    Missing splits are taken from the training videos, so no video is in both validation and test.
+    Given splits are kept, but without a test split the given validation videos become the test. Missing splits are
+    taken from the training videos, so no video is in both validation and test.
     """
     given, labels = held_out(videos), np.array(labels_of(videos))
     splits = np.array([video.split or "train" for video in videos])
 
     def take(split: str, parts: int = PARTS) -> None:
-        """Move one of ``parts`` parts of the training videos to another split."""
+        """Divide the training videos into ``parts`` and move one part to another split."""
         splits[_parts(videos, groups, parts, np.flatnonzero(splits == "train"))[0]] = split
 
     how = "as given"
@@ -200,7 +200,7 @@ def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[li
 
 
 def without_rare(videos: Sequence[OwnVideo]) -> tuple[list[OwnVideo], list[str]]:
-    """Return the videos of classes large enough to train, validate and test, and a line per class left out."""
+    """Leave out classes with too few videos; return the other videos, and a line per class that is left out."""
     labels = labels_of(videos)
     rare = _fewer(labels, LEAST)
     if (left := len({*labels}) - len(rare)) < 2:
@@ -214,7 +214,7 @@ def without_rare(videos: Sequence[OwnVideo]) -> tuple[list[OwnVideo], list[str]]
 def _parts(
     videos: Sequence[OwnVideo], groups: Sequence[str] | None, wanted: int, among: NDArray[np.intp]
 ) -> list[NDArray[np.intp]]:
-    """Return at most ``wanted`` parts of the videos ``among``, most even first: the best of several divisions."""
+    """Divide the videos with indices ``among`` into at most ``wanted`` parts; return the parts, most even first."""
     labels, own = np.array(labels_of(videos))[among], np.arange(len(among)).astype(str)
     if groups:
         own = np.array(groups)[among]
@@ -225,7 +225,7 @@ def _parts(
     best, least = list[NDArray[np.intp]](), np.inf
     for seed in range(TRIES):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # classes with fewer videos than parts; _unevenness weighs them
+            warnings.simplefilter("ignore")  # about classes with fewer videos than parts; _unevenness penalises those
             division = StratifiedGroupKFold(parts, shuffle=True, random_state=seed).split(labels, labels, own)
             found = [part for _, part in division]
         uneven = np.array([_unevenness(labels, part, parts) for part in found])
@@ -239,7 +239,7 @@ def _parts(
 
 
 def _unevenness(labels: NDArray[np.str_], part: NDArray[np.intp], wanted: int) -> float:
-    """Return the sum over classes of |share - 1 / wanted|; a part with none or all of a class counts 10."""
+    """Return the sum over classes of |share in the part - 1 / wanted|; 10 for a class with a share of 0 or 1."""
     counts, there = Counter(labels.tolist()), Counter(labels[part].tolist())
     shares = np.array([there[name] / count for name, count in counts.items()])
     off = np.where(np.isin(shares, (0.0, 1.0)), 10.0, abs(shares - 1 / wanted))
@@ -255,7 +255,7 @@ def limits(videos: Sequence[OwnVideo]) -> list[str]:
     counts = defaultdict[str | None, Counter[str]](Counter)
     for video in videos:
         counts[video.split][video.label] += 1
-    in_test = counts.get("test") or Counter(labels_of(videos))  # folds test all
+    in_test = counts.get("test") or Counter(labels_of(videos))  # cross-validation tests all videos
     tested = sum(in_test.values())
     points = 100 * 1.96 * math.sqrt(0.5 / tested)
     name, most = in_test.most_common(1)[0]

@@ -13,15 +13,15 @@ from lit_video.utils.annotations import SEPARATORS, Row, like_times, read_table
 from lit_video.utils.files import PICTURES, TABLES, files_below, is_video
 from lit_video.utils.text import counted, natural
 
-NAMES = {"train": "train", "training": "train"}  # names of splits
+NAMES = {"train": "train", "training": "train"}  # name of a folder, table or cell -> split
 NAMES |= dict.fromkeys(("val", "valid", "validation", "dev"), "val") | dict.fromkeys(("test", "testing"), "test")
 SPLITS = tuple(dict.fromkeys(NAMES.values()))
-# names of columns; the first that is present counts
+# names of columns; a table's first column with such a name is read
 PATH = ("path", "video", "file", "filename", "video_path", "name")
 LABEL = ("label", "class", "category", "action")
 SPLIT = ("split", "subset", "set")
 LIKE_LABELS = re.compile(r"(?:label|class|category|action)_?\d+", re.I)
-LOOKED_AT = 10_000  # files counted to describe a folder without class folders
+LOOKED_AT = 10_000  # most files that are counted to describe a folder without class folders
 EXPECTED = "expected DIR/CLASS/VIDEO.mp4, DIR/train/CLASS/VIDEO.mp4 (and test/, val/), "
 EXPECTED += "or DIR/labels.csv with columns path and label"
 
@@ -32,13 +32,13 @@ class OwnVideo:
 
     path: str  # relative to the root
     label: str  # name of its class
-    split: str | None = None  # split or fold; None if the folder has no splits
+    split: str | None = None  # split or fold; None before the videos are divided
     columns: Mapping[str, str] = field(default_factory=dict)  # cells of its row in the table, by column
 
 
 @dataclass(frozen=True)
 class OwnVideos:
-    """Videos with paths relative to ``root``, where they were found (in words), and counts of unused files."""
+    """Videos with paths relative to ``root``; ``found`` says where they were found, ``unused`` counts other files."""
 
     videos: Sequence[OwnVideo]
     found: str
@@ -92,7 +92,7 @@ def _ending(path: Path) -> str:
 
 
 def _unused(root: Path, used: Collection[Path]) -> Counter[str]:
-    """Count the unused files below a folder by ending and, outside class folders, by folder."""
+    """Count the unused files below a folder by ending; count files outside of class folders by their folder too."""
     counts, classes = Counter[str](), {root, *(path.parent for path in used)}
     for path in {*files_below(root)} - {*used}:
         where = "" if path.parent in classes else f" in {path.relative_to(root).parts[0]}/"
@@ -101,7 +101,7 @@ def _unused(root: Path, used: Collection[Path]) -> Counter[str]:
 
 
 def _what_is_there(root: Path) -> str:
-    """Say what a folder without videos by class holds instead."""
+    """Describe the files of a folder in which no videos by class were found."""
     files = [path for path in islice(files_below(root), LOOKED_AT) if path.is_file()]
     endings = Counter(map(_ending, files))
     found = ", ".join(counted(dict(endings.most_common(3)))) or "no file"
@@ -116,8 +116,8 @@ def _what_is_there(root: Path) -> str:
 def _split_folders(root: Path) -> Mapping[str, Path]:
     """Return the split folders of ``DIR/SPLIT/CLASS/VIDEO``, named in upper or lower case.
 
-    A folder of class folders is a split, a folder of videos a class. Without ``train``, splits count only if no class
-    folders lie beside them.
+    A folder with the name of a split is a split only if it holds class folders; without ``train``, only if there are
+    no class folders beside it.
     """
     named, folders = dict[str, Path](), dict[str, Path]()
     for path in sorted(root.glob("[!.]*")):
@@ -136,7 +136,7 @@ def _videos(root: Path, depth: int) -> Iterator[Path]:
 
 
 def _class_folders(root: Path, tables: Sequence[Path]) -> OwnVideos:
-    """Return the videos of ``DIR/CLASS/VIDEO``, or of every split's classes."""
+    """Return the videos of ``DIR/SPLIT/CLASS/VIDEO`` if there are split folders, else of ``DIR/CLASS/VIDEO``."""
     splits = _split_folders(root)
     videos, used = list[OwnVideo](), set[Path]()
     for split, folder in splits.items() or [(None, root)]:
@@ -170,7 +170,7 @@ def _tables_in(root: Path) -> list[Path]:
 
 
 def _tables(root: Path, tables: Sequence[Path]) -> OwnVideos | None:
-    """Return the videos of one table for all splits, or of one per split; ``None`` if there are split folders."""
+    """Return the videos of a table, or of a table per split; ``None`` if there is no table, or split folders exist."""
     if _split_folders(root):
         return None
     by_split: dict[Path, str | None] = {}
@@ -197,12 +197,12 @@ def _header(path: Path) -> list[str]:
 
 
 def _first(names: Iterable[str], known: Collection[str]) -> str | None:
-    """Return the first known name, in upper or lower case."""
+    """Return the first known name; ignore upper and lower case."""
     return next((name for name in names if name.lower() in known), None)
 
 
 def _columns(path: Path) -> tuple[str, str] | None:
-    """Return a table's path and label columns, ``None`` if it lacks one; a list of videos needs no header."""
+    """Return a table's path and label columns, ``None`` if one is missing; a two-column list needs no header."""
     header = _header(path)
     if is_video(header[0]) and len(header) == 2:
         return PATH[0], LABEL[0]
@@ -211,12 +211,12 @@ def _columns(path: Path) -> tuple[str, str] | None:
 
 
 def _misses(path: Path) -> str:
-    """Say how a table begins that lacks a column."""
+    """Quote the first line of a table in which the path or label column is missing."""
     return f"{path.name} begins with {', '.join(_header(path))[:200]!r}; needs a first line with path and label"
 
 
 def _of_tables(tables: Mapping[Path, str | None]) -> OwnVideos:
-    """Return the videos of a folder's tables by split; paths are relative to it, or to their common parent."""
+    """Return the videos of a folder's tables; paths are relative to it, or to a common parent if some lie outside."""
     videos = list[OwnVideo]()
     for path, split in tables.items():
         videos += _of_table(path, split)

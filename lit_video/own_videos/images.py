@@ -14,12 +14,12 @@ from lit_video.weights.image_vit import load_image_vit, on_meta, read_image_vit,
 
 # the cheapest first; ViViT-4 needs an even number of heads, and the first model has three
 DEFAULTS = f"{IMAGES}vit_tiny_patch16_224.augreg_in21k", f"{IMAGES}vit_small_patch16_224.augreg_in21k"
-PATCHES = (4, 6, 8, 10, 14)  # patches a side
+PATCHES = (4, 6, 8, 10, 14)  # numbers of patches along a frame's side
 COSTS = "which from few videos is far less accurate than in the papers, whose schemes start from an image model"
 
 
 def image_start(weights: str, rows: Rows) -> Start:
-    """Return the start from ``timm:NAME`` or, for ``auto``, from the first default that suits all rows; download it."""
+    """Download and return the start: ``timm:NAME``, or for ``auto`` the first default that suits all rows."""
     if weights != "auto":
         try:
             start = _start(weights, rows)

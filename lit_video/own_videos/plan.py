@@ -22,14 +22,14 @@ from lit_video.utils.files import write_atomically, write_table
 from lit_video.utils.text import counted, escaped, plural, printable
 from lit_video.video.decoding import decode
 
-VIDEOS = "_videos.csv"  # follows the experiment's name
-SHOWN = 5  # unreadable videos that are named
-KINDS = 10  # kinds of unused files that are named
-SEEN = 50  # videos for the mean and deviation of pixels
+VIDEOS = "_videos.csv"  # ending of the table of videos, after the experiment's name
+SHOWN = 5  # most unreadable videos that are printed
+KINDS = 10  # most kinds of unused files that are printed
+SEEN = 50  # approximate number of videos that give the mean and deviation of pixels
 MINUTES = {"CPU": 10.0, "GPU": 30.0}
 FROZEN = {"CPU": "yes", "GPU": "no"}
 ALL = "all"  # the row that trains on all folds
-DRAWN = {STILLS: "drawn pictures"}  # in words
+DRAWN = {STILLS: "drawn pictures"}  # name of these weights in a title
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ class PlanOptions:
     place: Path  # folder or table of the videos
     file: Path  # path of the experiment's YAML
     command: str  # command line, written into the file
-    schemes: Rows  # rows by name; empty for the scheme of the weights, or X-ViT
+    schemes: Rows  # rows by name; empty for one row, the model of ``start``
     start: Start = SCRATCH  # weights to start from
     minutes: float | None = None  # minutes of training per run; None for the machine's default
-    group: str | None = None  # column that names groups, none, or None to look for one
+    group: str | None = None  # column that names groups; "none" for no groups; None to look for groups
     folds: bool = False  # True to cross-validate if there are few videos
-    frozen: str | None = None  # yes to freeze a start's backbone, no, or None for the machine's default
+    frozen: str | None = None  # "yes" to freeze the backbone of ``start``, or "no"; None for the machine's default
 
 
 def _write_experiment(
@@ -103,7 +103,7 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
     notes += [how, groups.reason, *dividing.limits(videos)]
     print(*notes[1:], "Measuring how fast this machine trains ...", sep="\n", flush=True)
     runs, training, epoch = 1, counts["train"], counts["train"]
-    if few:  # every video trains in all folds but its own, and in the model trained on all
+    if few:  # every video trains the models of all folds but its own, and the model of all videos
         runs, training, epoch = len(counts) + 1, len(videos) - max(counts.values()), len(counts) * len(videos)
     start, machine = options.start, Machine.here().shared(runs)
     classes = replace(found, videos=videos).class_names
@@ -164,7 +164,7 @@ def _write_videos(file: Path, videos: Sequence[OwnVideo], groups: Sequence[str] 
 
 
 def _pixels(root: Path, videos: Sequence[OwnVideo]) -> tuple[float, float] | None:
-    """Return mean and standard deviation of some training videos' first frames; ``None`` without such videos."""
+    """Return mean and deviation of the pixels in first frames of training videos; ``None`` without such videos."""
     paths = [root / video.path for video in videos if video.split == "train"]
     if not paths:
         return None

@@ -1,4 +1,4 @@
-"""Attention schemes by the short names of ``finetune`` and ``compare``, without importing torch."""
+"""Attention schemes by short name, for ``finetune`` and ``compare``, without importing torch."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ SCHEMES: Rows = {
 
 
 def schemes_named(names: str) -> Rows:
-    """Return the rows of schemes by name (``xvit,divided``), or by ``MODULE.CLASS`` of one's own, each once."""
+    """Return a row for each scheme in a list such as ``xvit,divided``; a user's scheme is ``MODULE.CLASS``."""
     rows: Rows = {}
     for name in [*filter(None, map(str.strip, names.split(",")))] or [names]:
         if name in SCHEMES:

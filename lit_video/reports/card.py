@@ -22,7 +22,7 @@ TEXTS = read_yaml(Path(__file__).with_name("texts.yaml"))
 
 
 def model_card(run_dir: Path) -> str:
-    """Write the card of a finished run."""
+    """Return the card of a finished run."""
     result, predictions = _tested(run_dir)
     settings = result["identity"]["settings"]
     data, model = settings["data"]["init_args"], settings["model"]["init_args"]

@@ -21,19 +21,19 @@ from lit_video.utils.files import read_whole
 from lit_video.utils.text import as_markdown, markdown_lines
 from lit_video.utils.yaml_files import read_yaml
 
-NEAR = 1.0  # points from a ceiling
+NEAR = 1.0  # points above a ceiling that still count as near
 COLUMNS = ["table", "source", "scale", "rows run", "seeds", "status"]
 TEXTS = read_yaml(Path(__file__).with_name("texts.yaml"))
 FOLDER = Path("docs/results")  # pages of tables
 
-# flags of a single run or a personal choice, left out of a table's command
+# flags that concern a single run or a user's habits; a table's command leaves them out
 OWN = ("--row", "--seeds", "--runs", "--jobs", "--reuse", "--trainer.logger", "--trainer.enable_progress_bar")
 FILES = ("--config", "-c")
 COSTS = "cost.json"  # output of ``cost --json``, in the folder of a table and scale
 
 
 def pages(experiments: Path, runs: Path) -> dict[Path, str]:
-    """Return texts by path relative to REPRODUCE.md's folder: each paper's tables, and REPRODUCE.md as ``.``."""
+    """Return a page of tables per paper, by path from the folder of REPRODUCE.md, and REPRODUCE.md itself as ``.``."""
     paths = sorted(experiments.glob("*.yaml"))
     if not paths:
         raise UserError(f"--experiments {experiments}: no YAML files there; give the folder of the tables")
@@ -83,7 +83,7 @@ def _tables(tables: Iterable[Sequence[TableRuns]], verdicts: Sequence[Verdict], 
 
 
 def _at_scales(table: Table, runs: Path) -> list[TableRuns]:
-    """Read the table's runs at every scale that has results; without any, the table at its own scale."""
+    """Read the table's runs at every scale that has results; if no scale has any, at the table's own scale."""
     found = []
     for scale in sorted({folder.parents[1].name for folder in run_folders(runs / table.name)}):
         read = read_runs(table_at(table.path, scale), runs)
@@ -122,7 +122,7 @@ def _listed(of_seeds: Sequence[dict[str, Any]], key: str) -> str:
 
 
 def _counted_costs(table: Table, runs: Path) -> Iterator[str]:
-    """Yield a section for each scale at which the table's costs are kept."""
+    """Yield a section for each scale at which the table's costs were counted."""
     for folder in sorted((runs / table.name).glob("*")):
         if body := _read_costs(folder):
             scale = table.path.parent / "scale" / f"{folder.name}.yaml"
@@ -137,7 +137,7 @@ def _read_costs(folder: Path) -> list[list[str]] | None:
 
 
 def ceilings(summaries: Iterable[dict[str, Any]]) -> str:
-    """List order-aware rows whose lowest seed is below the ceiling of order-blind models + ``NEAR`` points, if any."""
+    """List order-aware rows whose lowest seed is below the ceiling of order-blind models plus ``NEAR`` points."""
     lines = []
     for data in summaries:
         for row in data["rows"]:

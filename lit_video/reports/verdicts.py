@@ -29,7 +29,7 @@ class Verdict:
     scale: str
     judgement: Judgement
     differences: Sequence[Interval | None]  # by pair of rows
-    seeds: int  # the smallest number among its rows
+    seeds: int  # smallest number of seeds among the claim's rows
     follow_ups: Sequence["Verdict"] = ()  # at other scales
 
     @property
@@ -50,7 +50,7 @@ class Verdict:
 
     @property
     def power(self) -> str:
-        """The smallest difference in points that the test can show, half of its widest interval; empty if untested."""
+        """The smallest difference in points that the test can show: half its widest interval; empty if untested."""
         widths = [each.high - each.low for each in self.differences if each]
         return f" ± {max(widths) / 2:.1f}" if self.tested else ""
 
@@ -62,7 +62,7 @@ class Verdict:
 
 
 def judged(claims: Sequence[Claim], tables: Sequence[TableRuns]) -> list[Verdict]:
-    """Return each claim's verdict with its follow-ups, by the runs of tables at some scales."""
+    """Return each claim's verdict by the runs of ``tables``, with verdicts at further scales as follow-ups."""
     found = []
     for claim in claims:
         of_table = {read.table.scale: read for read in tables if read.table.name == claim.table.name}
@@ -99,9 +99,9 @@ def _verdict(claim: Claim, of_table: Mapping[str, TableRuns], scale: str) -> Ver
 
 
 def by_paper(tables: Iterable[Runs], claims: Sequence[Claim]) -> dict[str, dict[str, list[Runs]]]:
-    """Group runs by paper and, in its order, by table: first those on the paper's data, then at the own scale.
+    """Group runs by paper, then by table in the paper's order; runs on the paper's data precede runs on other data.
 
-    Papers are in the order of the claims, then other papers, then tables without a paper, as :data:`OTHERS`.
+    Papers with claims come first, in the order of the claims; tables without a paper come last, as :data:`OTHERS`.
     """
     first = [claim.source for claim in claims]
     papers: dict[str, dict[str, list[Runs]]] = {}
@@ -111,12 +111,12 @@ def by_paper(tables: Iterable[Runs], claims: Sequence[Claim]) -> dict[str, dict[
 
 
 def paper_of(table: Table) -> str:
-    """Return name and number of the paper that printed a table, else :data:`OTHERS`."""
+    """Return the name and arXiv number of the paper that printed a table, or :data:`OTHERS`."""
     return next(iter(PAPER.findall(table.source)), OTHERS)
 
 
 def number_of(table: Table) -> str:
-    """Return the paper's number of a table, such as ``Table 2a``; empty if it has none."""
+    """Return the number of a table in its paper, such as ``Table 2a``; empty if it has none."""
     return next(iter(NUMBER.findall(table.source)), "")
 
 

@@ -16,7 +16,7 @@ from lit_video.utils.settings import data_names
 
 
 def pack_runs(places: Sequence[Path], output: Path) -> dict[Path, int]:
-    """Add finished runs to their tables' packs, replacing runs of the same names; return the runs in each pack.
+    """Add finished runs to their tables' packs, replacing runs of the same name; return the number of runs per pack.
 
     Equal runs make bit-identical packs. Logits, pictures and checkpoints are left out; absolute folders of videos
     become DIR, as in recorded commands.
@@ -53,7 +53,7 @@ def _files(run_dir: Path) -> Files:
 
 
 def _archive(folder: Path, runs: Mapping[Path, Files]) -> bytes:
-    """Return a tar.xz of runs below a folder, without dates and owners, by file name for better compression."""
+    """Return a tar.xz of runs below a folder, without dates and owners, sorted by file name to compress better."""
     members = [(name, str(run.relative_to(folder) / name)) for run, files in runs.items() for name in files]
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:xz", preset=9) as archive:

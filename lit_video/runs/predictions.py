@@ -1,7 +1,7 @@
 """Predictions of a run's test for every video: ``predictions.npz``.
 
-Arrays in a run's folder: ``video``, ``logits``, ``target``, ``classes``; with several tasks ``logits/TASK`` etc. Packs
-replace ``logits`` by ``predicted``, ``rank`` and ``confidence``, which suffice for tables.
+The arrays are ``video``, ``logits``, ``target`` and ``classes``; with several tasks ``logits/TASK`` and so on. In packs
+``predicted``, ``rank`` and ``confidence`` replace ``logits``; tables need no more.
 """
 
 import csv
@@ -102,7 +102,7 @@ def save_logits(run_dir: Path, video: NDArray[np.integer], tasks: Mapping[str, L
 
 
 def packed_predictions(predictions: Predictions) -> bytes:
-    """Return a pack's ``predictions.npz``: small types, uncompressed because the pack is compressed."""
+    """Return ``predictions.npz`` for a pack, with small types; it is uncompressed because the pack is compressed."""
     tasks: dict[str, dict[str, Any]] = {}
     for name, task in predictions.tasks.items():
         numbers = {key: getattr(task, key).astype(np.int16) for key in ("predicted", "rank", "target")}
@@ -120,13 +120,13 @@ def _npz(write: Callable[..., None], video: NDArray[np.integer], tasks: Mapping[
 
 
 def read_predictions(run_dir: Path, videos: int | None = None) -> Predictions | None:
-    """Read a run's predictions, sorted by video; ``None`` without a file. Refuse a number other than ``videos``."""
+    """Read a run's predictions, sorted by video, and check that there are ``videos``; ``None`` without a file."""
     then = f"delete {RUN} beside it, the run measures again"
     return read_whole(run_dir / FILE, lambda: _predictions(run_file(run_dir, FILE), videos), then)
 
 
 def read_mistakes(run_dir: Path) -> tuple[list[dict[str, str]], bytes] | None:
-    """Return the surest mistakes of a run's test, with a strip of their thumbnails; ``None`` if the run kept none."""
+    """Return a run's most confident mistakes in its test, with a strip of thumbnails; ``None`` if it kept none."""
 
     def read() -> tuple[list[dict[str, str]], bytes]:
         rows, shown = csv.DictReader(io.StringIO(to_text((run_dir / MISTAKES).read_bytes()), newline="")), []
@@ -139,7 +139,7 @@ def read_mistakes(run_dir: Path) -> tuple[list[dict[str, str]], bytes] | None:
 
 
 def read_logits(run_dir: Path) -> Logits:
-    """Return the logits, targets and class names of a test of one task; :class:`FileNotFoundError` without a file."""
+    """Return logits, targets and class names of a single task's test; raise FileNotFoundError without a file."""
     stored = _arrays(run_file(run_dir, FILE))
     return stored["logits"], stored["target"], list(map(str, stored["classes"]))
 

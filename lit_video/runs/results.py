@@ -90,7 +90,7 @@ class Status:
     steps: int = 0  # in the whole training
     clips_per_second: float = 0.0
     seconds_left: float = 0.0  # until training ends
-    data_wait: float = 0.0  # percent of the training's time
+    data_wait: float = 0.0  # percent of the training time spent waiting for data
     message: str = ""  # why it ended, in a line
     host: str = field(default_factory=socket.gethostname)
     pid: int = field(default_factory=os.getpid)  # rank 0
@@ -131,7 +131,7 @@ def find_checkpoint(text: str) -> Path:
 def settings_of(checkpoint: Path) -> Path:
     """Return the path of a checkpoint's ``run.json``, which may not exist."""
     records = [checkpoint.parent / RUN]
-    for parent in checkpoint.parents:  # {val/loss} nests it
+    for parent in checkpoint.parents:  # a file name with {val/loss} makes a subfolder
         if parent.name == BEST:
             records.append(parent.parent / RUN)
     return next(filter(Path.is_file, records), records[0])
@@ -160,7 +160,7 @@ def owned(run_dir: Path, name: str) -> Iterator[None]:
     """Make and lock a run's folder; report disk errors in one line, and rename a damaged result."""
     writable(run_dir)
     try:
-        with FileLock(run_dir / "lock", timeout=1):  # ends with the process; sweep --status holds it briefly
+        with FileLock(run_dir / "lock", timeout=1):  # wait, because sweep --status holds the lock for an instant
             _set_damage_aside(run_dir)
             yield
     except Timeout:

@@ -16,9 +16,9 @@ from lit_video.schemes.sight import Sight, randomised, sight, token_layout
 
 WIDTH, HEADS, DEPTH = 8, 2, 4
 GRID = Grid(8, 4, 4)  # grid for measuring sight
-# other lengths and sizes; the first grid that a scheme supports is used in the other checks
+# other grids that a scheme may support or refuse; further checks use the first grid that it supports
 GRIDS = (Grid(4, 2, 2), Grid(3, 2, 3), Grid(1, 2, 2), Grid(2, 4, 6), Grid(16, 1, 1), Grid(4, 8, 4))
-SAME = 1e-9  # relative to the tokens' size, in double precision
+SAME = 1e-9  # largest difference of equal tokens in double precision, relative to the largest value
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def check_contract(kind: Callable[..., Scheme]) -> Contract:
             grids = "; ".join(said)
             findings["frames and sizes"] = _sizes(said)
             if not findings["frames and sizes"]:
-                findings |= _checks(make, min(served, key=served.__getitem__))  # the first one without an error
+                findings |= _checks(make, min(served, key=served.__getitem__))  # the first grid without an error
                 seen = sight(make, GRID, DEPTH, WIDTH)
                 findings |= _sight_checks(scheme, seen)
         except Exception as error:

@@ -76,6 +76,6 @@ HEADER = ["scheme", "params", "MMACs", "kept, MB", "ms"]
 
 
 def cells(one: Cost) -> list[str]:
-    """Return the cells of a cost under ``HEADER``."""
+    """Return a cost as the cells of a table row, in the order of ``HEADER``."""
     memory, time = f"{one.bytes / 1e6:.1f}", f"{1e3 * one.seconds:.1f}"
     return [one.name, f"{one.params:,}", f"{one.macs / 1e6:,.0f}", memory, time]

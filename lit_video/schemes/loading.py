@@ -37,13 +37,13 @@ def import_scheme(text: str) -> str:
 
 
 def is_known(name: str) -> bool:
-    """Return whether ``MODULE.CLASS`` is of this package or of a module imported before; import nothing."""
+    """Return whether ``MODULE.CLASS`` is in this package or in a module that is already imported."""
     words = name.replace(".", "").isidentifier() and not name.endswith(".py")
     return words and (name.startswith(PACKAGE) or name.rpartition(".")[0] in sys.modules)
 
 
 def source_file(name: str) -> Path | None:
-    """Return the file of a user's scheme that has been imported; ``None`` for this package's."""
+    """Return the file of a user's scheme that has been imported; ``None`` for a scheme of this package."""
     file = getattr(sys.modules.get(name.rpartition(".")[0]), "__file__", None)
     return Path(file) if file and not name.startswith(PACKAGE) else None
 

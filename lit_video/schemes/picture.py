@@ -45,7 +45,7 @@ def sight_picture(title: str, sights: Mapping[str, Sight], words: Mapping[str, s
 
 
 def _strip(row: Any, seen: Sight, colours: Any) -> None:
-    """Draw a clip's frames, patches coloured by the number of layers until the middle patch sees them."""
+    """Draw a clip's frames; a patch's colour is the number of layers after which the middle patch sees it."""
     t, h, w = seen.grid.t // 2, seen.grid.h // 2 - 1, seen.grid.w // 2 - 1
     middle = seen.patches.view(seen.grid)[t, h, w]
     maps = seen.depths[middle, seen.patches].view(seen.grid).numpy()

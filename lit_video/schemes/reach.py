@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from lit_video.schemes.sight import randomised
 from lit_video.utils.clip_shape import ImageSize, height_and_width
 
-NOTHING = 1e-11  # share of the scores' size, above rounding in double precision
+NOTHING = 1e-11  # changes below this share of the largest score are rounding errors of double precision
 # standard deviations of random weights: small ones vanish over layers, large ones let attention pick one token
 SPREADS = (0.1, 0.3, 1.0)
 
@@ -27,11 +27,11 @@ class Reach:
 
 
 def reach(network: nn.Module, frames: int, image_size: ImageSize) -> Reach:
-    """Measure the temporal reach: the largest distance of the first used frame to one it interacts with.
+    """Measure the temporal reach: the largest distance from the first used frame to a frame that interacts with it.
 
-    With f the scores of a clip and a, b changes of two frames, f(a, b) - f(a) - f(b) + f() is zero if the frames do not
-    interact, for example if attention within frames is averaged. The network takes clips ``(b, 3, t, height, width)``;
-    a copy with random weights is measured. Uniform frame sampling (ViViT) leaves frames out, often the first.
+    Let f(a, b) be the scores of a clip after a change a to one frame and a change b to another. If the frames do not
+    interact, f(a, b) - f(a) - f(b) + f() is zero. The network takes clips ``(b, 3, t, height, width)``; a copy with
+    random weights is measured. Uniform frame sampling (ViViT) leaves frames out, often the first.
     """
     furthest, order, near = 0, False, False
     with torch.random.fork_rng(), torch.no_grad():

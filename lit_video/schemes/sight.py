@@ -11,15 +11,15 @@ from torch import Tensor, nn
 from lit_video.attention import Grid, Scheme
 
 Order = Literal["seen", "near", "blind"]
-ORDERS: tuple[Order, ...] = ("seen", "near", "blind")  # the first one among a network's layers counts
+ORDERS: tuple[Order, ...] = ("seen", "near", "blind")  # a network has the first of these that one of its layers has
 Make = Callable[[int], Scheme]  # the scheme of a layer, by its number from 0
 M = TypeVar("M", bound=nn.Module)
-NOTHING = 1e-12  # share of the largest derivative, above rounding in double precision
+NOTHING = 1e-12  # derivatives below this share of the largest one are rounding errors of double precision
 SPREADS = (0.1, 0.4)  # standard deviations of random weights: large ones let attention pick one token
 
 
 def token_layout(class_tokens: Literal["clip", "frame", "none"], grid: Grid) -> tuple[Tensor, Tensor]:
-    """Return each of n tokens' frame, -1 for a class token of the clip, and whether it is a patch: both ``(n,)``."""
+    """Return two tensors ``(tokens,)``: each token's frame (-1: a class token of the clip), whether it is a patch."""
     patches = grid.h * grid.w
     if class_tokens == "frame":
         frames = torch.arange(grid.t).repeat_interleave(1 + patches)
@@ -36,7 +36,7 @@ class Sight:
     grid: Grid  # frames, rows, columns
     frames: Tensor  # (n,): the frame of every token, see token_layout()
     is_patch: Tensor  # (n,), bool
-    layers: Sequence[Tensor]  # (n, n), bool, for each layer: the output of token i depends on the input of token j
+    layers: Sequence[Tensor]  # by layer (n, n), bool: [i, j] is true if output token i depends on input token j
     # seen: reversing the frames changes outputs beyond their order; near: only other reorderings do; blind: none does
     order: Order
 

@@ -14,11 +14,11 @@ from lit_video.tables.table import Table, column
 
 Numbers = Mapping[str, float]  # accuracy by row
 Results = Sequence[Mapping[str, Any]]  # one row's results, by seed
-VERDICTS: dict[int, Verdict] = {1: "supported", -1: "contradicted", 0: "undecided"}  # by an interval's sign
+VERDICTS: dict[int, Verdict] = {1: "supported", -1: "contradicted", 0: "undecided"}  # by Interval.sign
 
 
 def row_predictions(table: Table, runs: Path, results: Mapping[str, Results]) -> dict[str, list[Predictions]]:
-    """Return predictions by row and seed, for rows that kept all and were tested on the first such row's videos."""
+    """Return predictions by row and seed; leave out rows that lack some, or have other test videos than the first."""
     by_row: dict[str, list[Predictions]] = {}
     first: Predictions | None = None
     for row in table.rows:
@@ -46,10 +46,10 @@ def _same_test(one: Predictions, other: Predictions) -> bool:
 
 
 def row_pairs(paper: Numbers, ours: Numbers, hits: Mapping[str, Hits]) -> list[dict[str, Any]]:
-    """Return pairs of rows that were run, as plain data; first the row with the paper's (else our) higher number.
+    """Return pairs of rows that were run, as plain data.
 
-    Each has our paired ``difference`` with its interval (``None`` if one has no predictions) and the ``paper``'s. The
-    paper's order is supported or contradicted where the interval excludes zero, else undecided.
+    ``first`` has the higher number in the paper, or in our runs if the paper does not order the two. ``difference`` is
+    ours, paired, with its interval (``None`` without predictions of both rows); ``paper`` is the paper's difference.
     """
     pairs = []
     for one, other in combinations(ours, 2):
@@ -70,7 +70,7 @@ def row_pairs(paper: Numbers, ours: Numbers, hits: Mapping[str, Hits]) -> list[d
 
 
 def agreement_summary(paper: Numbers, ours: Numbers, pairs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return Kendall's tau of the ``rows`` that were run, and the pairs with an order in the paper, counted."""
+    """Return Kendall's tau between the paper and our runs, and counts of the verdicts on the paper's orderings."""
     rows = [row for row in paper if row in ours]
     orderings = [pair for pair in pairs if pair["verdict"]]
     counts: dict[str, int] = dict.fromkeys(VERDICTS.values(), 0) | Counter(column(orderings, "verdict"))

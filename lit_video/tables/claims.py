@@ -27,7 +27,7 @@ class Claim:
     pairs: list[tuple[str, str]]  # names of rows, better first
     margin: float | None  # points within which both are equally good; None: the first must be better
     untestable: Mapping[str, str]  # why our data cannot decide it, by prefix of a scale's name
-    scale: str  # the table's scale; it decides if the paper's data set was not run
+    scale: str  # the table's own scale, by which the claim is judged if the paper's data set was not run
     follow_ups: Mapping[str, str] = field(default_factory=dict)  # further scales, and why they were run
     differs: str = ""  # why scales answer it differently
 
@@ -37,7 +37,7 @@ class Claim:
         return [(papers[first], papers[second]) for first, second in self.pairs if papers]
 
     def about(self, scale: str) -> bool:
-        """Return False for runs on another of the data sets that the paper reports on."""
+        """Return False if the scale's data set is another one that the paper reports numbers on."""
         others = {key.split()[0].lower() for row in self.table.rows for key in filter(papers_own, row.paper)}
         return others.isdisjoint(data_sets(scale))
 
@@ -46,7 +46,7 @@ class Claim:
         return replace(self.table, scale=scale).on_papers_data
 
     def why_untestable(self, scale: str) -> str:
-        """Return why runs at a scale cannot decide the claim; empty if they can, like on its own data set."""
+        """Return why runs at a scale cannot decide the claim; empty if they can, for example on its own data set."""
         for name, why in self.untestable.items():
             if scale.startswith(name) and not self.decides(scale):
                 return why

@@ -16,7 +16,7 @@ NOT_RUN = "not run"
 PAPER_ONLY = "paper only"
 OWN = "own"  # scale of tables of a user's own videos, without a paper
 OTHER_ORDERS = ("reversed", "shuffled", "static")  # orders of a clip's frames, see data.test_orders
-GROUP = re.compile("test/[^/]*/[^/]*")  # metric of a group of classes: its kind and its name
+GROUP = re.compile("test/[^/]*/[^/]*")  # metric of a group of classes: test/KIND/NAME
 REACH = "; reach: how many frames apart two may be that the scheme can compare, blind: whatever their order"
 
 
@@ -24,9 +24,9 @@ REACH = "; reach: how many frames apart two may be that the scheme can compare, 
 class Groups:
     """Accuracies of rows by group, in percent."""
 
-    kind: str  # a group's noun: skill, for instance
+    kind: str  # noun for a group, such as skill
     names: list[str]
-    rows: list[tuple[dict[str, Any], list[float | None]]]  # summary of each row with results, and its accuracies
+    rows: list[tuple[dict[str, Any], list[float | None]]]  # summary of a row with results, its accuracies by group
 
     @property
     def title(self) -> str:
@@ -36,7 +36,7 @@ class Groups:
 
 
 def render(data: dict[str, Any], form: Format, pairs: bool = False) -> str:
-    """Return a summary as text, JSON or Markdown; with ``pairs`` the differences of all pairs of rows too."""
+    """Return a summary as text, JSON or Markdown; ``pairs`` adds the differences of all pairs of rows."""
     if form == "json":
         return json.dumps(data, indent=2)
     write = text_table if form == "text" else _markdown
@@ -79,7 +79,7 @@ def _cells(row: dict[str, Any], columns: Sequence[tuple[str, str, str]], absent:
     cells = [str(row["label"]), "", ""]
     if row["seeds"]:
         cells[1:] = [f"{row['params'] / 1e6:.3g}M", f"{row['gmacs']:.3g} x {row['views']}"]
-        absent = "-"  # a metric of another data set's tasks
+        absent = "-"  # the row was run, but without this metric
     for _, key, shown in columns:
         ours, paper = number(row, key), number(row, key, "paper")
         if shown == "paper":
@@ -98,14 +98,14 @@ def _percent(value: float | None, absent: str = "", deviation: float | None = No
 
 
 def pairs_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
-    """Return title, header and body of the differences of all rows."""
+    """Return title, header and body of the differences of all pairs of rows."""
     labels = labels_of(data)
     body = [[labels[pair["first"]], labels[pair["second"]], interval_text(pair)] for pair in data["pairs"]]
     return f"Paired differences, with {certainty(data)}", ["row", "less", "points"], body
 
 
 def measured_groups(rows: list[dict[str, Any]]) -> Groups | None:
-    """Return the groups of classes that some row's tests measured (:func:`~lit_video.tables.summary.row_summary`)."""
+    """Return accuracies by group of classes, from :func:`~lit_video.tables.summary.row_summary`; ``None`` if none."""
     keys = sorted(filter(GROUP.fullmatch, set().union(*column(rows, "metrics"))), key=natural)
     if not keys:
         return None

@@ -1,4 +1,4 @@
-"""Results of runs by table, row and seed; throughput."""
+"""Results of a table's runs by row and seed; runs that cannot be compared are refused."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -18,7 +18,7 @@ SEED = "seed_everything"  # runs of one row may differ in this setting
 OPTIMIZATION = "model.init_args.optimization"  # settings that models of all classes have
 CLASS = "model.class_path"
 COMPARED: set[Kind] = {"data", "longer", "test", "training"}  # kinds of differences that forbid a comparison
-VALUES = tuple(map("data.{}".format, data_names("folds")))  # give a fold other videos than the table
+VALUES = tuple(map("data.{}".format, data_names("folds")))  # settings that choose the videos of each split
 
 
 def measured_rows(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dict[str, list[dict[str, Any]]]:
@@ -39,7 +39,7 @@ def measured_rows(table: Table, runs: Path, seeds: Sequence[int] | None = None) 
 def refuse_apart(table: Table, runs: Path, row: str, now: Identity, where: str) -> None:
     """Refuse to train a row that lacks its settings, or that differs from finished rows of its table.
 
-    Training longer is allowed because the others can follow, unless they are packed (without a checkpoint).
+    A longer training is allowed, because the finished rows can be trained longer too, unless they are packed.
     """
     beside = []
     for folder in _folders(table, runs):
@@ -64,7 +64,7 @@ def _folders(table: Table, runs: Path) -> list[Path]:
 def _refuse_apart(
     table: Table, run: tuple[Path | str, Mapping[str, Any]], beside: Iterable[tuple[Path, dict[str, Any]]], then: str
 ) -> None:
-    """Refuse a run, finished or only asked for, that cannot be compared with finished ones of its table."""
+    """Refuse ``run``, finished or about to start, if it cannot be compared with finished runs of its table."""
     where, one = run
     if why := table.overridden(table.row(one["row"]), Identity(**one["identity"]).flat):
         raise UserError(f"{where}: {why}; {then}")
@@ -78,7 +78,7 @@ def _refuse_apart(
 def _apart(table: Table, other: Mapping[str, Any], one: Mapping[str, Any]) -> list[Difference]:
     """Return the differences that keep two runs of a table from being compared.
 
-    Weights of two rows are compared by name only, since each machine trains its own image model.
+    Starting weights of two rows are compared by name only, since each machine trains its own image model.
     """
     first, second = table.row(other["row"]), table.row(one["row"])
     was, now = Identity(**other["identity"]), Identity(**one["identity"])
@@ -92,7 +92,7 @@ def _apart(table: Table, other: Mapping[str, Any], one: Mapping[str, Any]) -> li
     apart = []
     for each in found:
         settings = VALUES if each.key == "data" else (each.key,)
-        # classes have defaults of their own
+        # model classes have different defaults
         default = other_class and each.key.startswith("model.init_args") and not each.key.startswith(OPTIMIZATION)
         if each.key in both and not default and not any(first.differs(second, key) for key in settings):
             apart.append(each)

@@ -48,9 +48,9 @@ def paired_difference(first: Hits, second: Hits) -> Interval:
     """Return the accuracy of one row minus another's, with an interval over test videos and seeds.
 
     Welch's interval: the squared error sums the variance of the differences over videos and each row's variance over
-    seeds, each divided by its sample size, with Welch-Satterthwaite degrees of freedom (Welch, 1947). A variance over
-    both videos and seeds is counted twice, so fewer than 5 % of intervals miss (``tests/tables/test_statistics.py``).
-    With one seed the interval covers these two trained models only.
+    seeds, each divided by its sample size, with Welch-Satterthwaite degrees of freedom (Welch, 1947). This counts the
+    interaction of videos and seeds twice, so fewer than 5 % of intervals miss (``tests/tables/test_statistics.py``).
+    With one seed the interval is for these two trained models only.
     """
     from scipy.special import stdtrit
 

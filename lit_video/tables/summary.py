@@ -23,7 +23,7 @@ class TableRuns:
 
     table: Table  # at the runs' scale
     results: Mapping[str, Sequence[dict[str, Any]]]  # see results.measured_rows
-    predictions: Mapping[str, Sequence[Predictions]]  # rows that kept all of them, for the same videos
+    predictions: Mapping[str, Sequence[Predictions]]  # see agreement.row_predictions
     hits: dict[str, Hits]  # see agreement.comparable
 
     @property
@@ -65,7 +65,7 @@ class TableRuns:
 
 
 def read_runs(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> TableRuns:
-    """Read the results and predictions of a table, of some seeds or all."""
+    """Read the results and predictions of a table's runs, for the given seeds or all."""
     results = measured_rows(table, runs, seeds)
     predictions = row_predictions(table, runs, results)
     return TableRuns(table, results, predictions, comparable(predictions, table.metric))
@@ -78,8 +78,8 @@ def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dic
 
     Returns:
         ``table``, ``scale``, ``title``, ``source``, ``metric``; ``rows`` (``name``, ``label``, ``params``, ``gmacs`` of
-        a view, ``seconds`` of training, ``seeds``, and ``metrics``: ``paper``, ``ours``, ``std``, ``lowest`` of each,
-        in percent); ``reported`` rows; ``agreement`` with the paper's order; ``pairs`` with differences.
+        a view, ``seconds`` of training, ``seeds``, and by name ``metrics`` in percent: ``paper``, ``ours``, ``std``,
+        ``lowest``); ``reported`` rows; ``agreement`` with the paper's order; ``pairs`` with differences.
 
     Raises:
         UserError: a run is damaged, or belongs to another table, row or seed than its folder says.

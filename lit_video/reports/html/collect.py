@@ -19,7 +19,7 @@ class Section(TableRuns):
     """A table's runs at a scale, with the contents of their files."""
 
     curves: Mapping[str, Sequence[Sequence[Point]]]  # by row, then by seed
-    mistakes: Mapping[str, tuple[list[dict[str, str]], bytes]]  # by row: first seed's most confident, with thumbnails
+    mistakes: Mapping[str, tuple[list[dict[str, str]], bytes]]  # by row: the first seed's, with thumbnails
 
     @property
     def labels(self) -> dict[str, str]:
@@ -53,7 +53,7 @@ def collect(places: Sequence[Path], experiments: Path, damaged: list[UserError] 
 
 
 def _run_folders(place: Path, damaged: list[UserError] | None) -> list[Path]:
-    """List folders of finished runs, linked and packed ones too, as absolute paths: parents name table and row."""
+    """List the folders of finished runs, also linked or packed, as absolute paths, which name table and row."""
     folders = run_folders(Path(os.path.abspath(place)), damaged)
     if not folders and not place.exists():
         raise UserError(f"{place}: no such folder; give a runs folder, or one of a table, scale, row or seed in it")

@@ -19,7 +19,7 @@ from lit_video.tables.table import column
 from lit_video.utils.colours import DARK, LIGHT
 from lit_video.utils.parallel import with_progress
 
-Papers = Mapping[str, Mapping[str, Sequence[Section]]]  # by paper and table: the table's scales
+Papers = Mapping[str, Mapping[str, Sequence[Section]]]  # by paper and table: a section per scale
 VIEWS = (
     *(views.accuracy, views.confusions, views.curves, views.groups, views.mistakes, views.pairs),
     *(views.rows, views.without),

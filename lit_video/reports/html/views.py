@@ -22,7 +22,7 @@ from lit_video.utils.colours import LIGHT
 
 SPLITS = {"val": "validation", "train": "training"}
 QUANTITIES = {"clip_top1": "top-1 (%)", "loss": "loss"}
-MISTAKES = 3  # named below a confusion matrix
+MISTAKES = 3  # number of mistakes named below a confusion matrix
 NUMBERS = count()  # makes the ids in pictures unique
 Points = Sequence[tuple[float, float]]  # epoch, value
 WIDEST = 100.0  # points, at the ends of the axis of differences
@@ -53,7 +53,7 @@ def place(points: float) -> float:
 
 
 def kind(one: Verdict) -> str:
-    """Return a verdict's classes in the style sheet."""
+    """Return a verdict's CSS classes."""
     name = KINDS.get(one.judgement, one.judgement.replace(" ", "-"))
     return name if one.words == one.judgement else f"{name} one-seed"
 
@@ -81,13 +81,13 @@ def verdict(one: Verdict, labels: Mapping[str, str]) -> dict[str, Any]:
 
 
 def pairs(section: Section) -> list[dict[str, Any]]:
-    """Return the summary's pairs of rows, by their labels."""
+    """Return the summary's pairs of rows, with labels in place of names."""
     labels = section.labels
     return [pair | {"first": labels[pair["first"]], "second": labels[pair["second"]]} for pair in section.data["pairs"]]
 
 
 def accuracy(section: Section) -> list[dict[str, Any]]:
-    """Return facts and classes of a single model by task; nothing where models are compared."""
+    """Return facts and classes of a single model by task; an empty list if models are compared."""
     models = list(section.labels.keys() - section.folds)
     kept = section.predictions.get(models[0], ()) if len(models) == 1 else ()
     if len(kept) != 1:
@@ -95,12 +95,12 @@ def accuracy(section: Section) -> list[dict[str, Any]]:
     facts, tasks = accuracy_facts(section.results[models[0]][0], kept[0]), []
     for task, each in kept[0].tasks.items():
         tasks.append({"task": task, "facts": facts, "classes": class_lines(each)})
-        facts = []  # said once
+        facts = []  # shown with the first task only
     return tasks
 
 
 def rows(section: Section) -> dict[str, str] | None:
-    """Draw the rows' accuracies, the paper's beside ours; ``None`` for a single model, also in folds."""
+    """Draw the rows' accuracies, the paper's beside ours; ``None`` for a single model, even if cross-validated."""
     from lit_video.inference.result_pictures import rows_figure
 
     shown, metric = [*section.data["reported"], *section.data["rows"]], section.table.metric
@@ -177,7 +177,7 @@ def confusions(section: Section) -> list[dict[str, Any]]:
 
 
 def mistakes(section: Section) -> list[dict[str, Any]]:
-    """Return each row's most confident mistakes, with thumbnails as a data URI; folds are shown joined."""
+    """Return each row's most confident mistakes, with thumbnails as a data URI; leave out rows of single folds."""
     found = []
     for row, (shown, picture) in section.mistakes.items():
         if shown and row not in section.folds:
