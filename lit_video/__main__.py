@@ -52,9 +52,9 @@ def run() -> None:
     """Run the installed command."""
     prepare()
     if isinstance(out := sys.stdout, TextIOWrapper):
-        # in UTF-8 file names keep their bytes; another encoding prints ? for a character that it lacks, such as ±
+        # UTF-8 output keeps the bytes of file names; other encodings print ? for characters that they lack, such as ±
         errors = "surrogateescape" if out.encoding.lower() == "utf-8" else "replace"
-        # argparse hides a full disk's error; with this buffer the last flush raises it
+        # argparse ignores errors of writing; with this large buffer, the final flush raises them
         sys.stdout = os.fdopen(out.fileno(), "w", 2**20, out.encoding, errors, closefd=False)
         sys.stdout.reconfigure(line_buffering=out.line_buffering, write_through=out.write_through)
     try:
@@ -69,7 +69,7 @@ def _flush() -> None:
     try:
         print(end="", flush=True)
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes again at exit
         if isinstance(error, BrokenPipeError):
             sys.exit(CLOSED)
         print(f"error: the output cannot be written: {error.strerror}", file=sys.stderr)

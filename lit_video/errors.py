@@ -1,16 +1,16 @@
 """Errors for users: what is wrong, where, what to do.
 
-Unfit values raise ``ValueError``, unfit files and settings :class:`UserError`, with the reason in the message.
-``Raises:`` sections list the errors of the public API and of decoding, and errors of other classes than these two.
+An unfit value raises ``ValueError``; an unfit file or setting raises :class:`UserError`. The message says why.
+``Raises:`` sections list the errors that a caller handles.
 """
 
 
 class UserError(Exception):
-    """A mistake of the user's, in one line; the command line prints it without a traceback and exits with 2."""
+    """A user's mistake, described in one line; the command line prints it without a traceback and exits with 2."""
 
 
 class OptionError(UserError):
-    """One or more wrong arguments (comma-separated) and the reason; a command prints them as flags."""
+    """Wrong arguments, separated by commas, and the reason; a command prints the arguments as flags."""
 
     def __init__(self, options: str, reason: object) -> None:
         super().__init__(options, reason)

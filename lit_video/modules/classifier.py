@@ -33,10 +33,10 @@ class VideoClassifier(LightningModule):
     Families take normalised clips ``(b, 3, frames, height, width)`` and return logits ``(b, num_classes)``; the command
     line takes these sizes from the data set. ``image_size`` is (height, width) in pixels, or the side of a square.
 
-    Logs the mean over all processes of ``train/loss`` and ``train/clip_top1``, of ``val/loss``, ``val/clip_top1`` and
-    ``val/clip_top5`` (the centre view), and of ``test/video_top1`` and ``test/video_top5`` (all views averaged), in
-    percent. Several tasks (Epic-Kitchens' verb and noun, X-ViT's section 4) split the columns of one linear layer; see
-    :class:`~lit_video.modules.metrics.VideoAccuracy` and ``VideoPrecision`` (several labels) for their metrics.
+    Logs, over all processes, ``train/loss`` and ``train/clip_top1``; for the centre view ``val/loss``,
+    ``val/clip_top1`` and ``val/clip_top5``; for all views averaged ``test/video_top1`` and ``test/video_top5``.
+    Accuracies are in percent. Several tasks (verb and noun in X-ViT's section 4) split the outputs of one linear layer.
+    Metrics: :class:`~lit_video.modules.metrics.VideoAccuracy`; for several labels per video, ``VideoPrecision``.
 
     Args:
         network: clips ``(b, 3, t, height, width)`` to logits ``(b, classes)``.
@@ -87,7 +87,7 @@ class VideoClassifier(LightningModule):
         if unknown:
             learning = "a rate, weight decay or schedule is given by optimization=Optimization(...)"
             raise TypeError(f"{type(self).__name__} has no argument {', '.join(unknown)}; {learning}")
-        self.own_steps = type(self).training_step is not VideoClassifier.training_step  # a subclass
+        self.own_steps = type(self).training_step is not VideoClassifier.training_step  # a subclass overrides it
         if 1 in by_task(num_classes).values() and not several_labels and not self.own_steps:
             one = f"num_classes is {num_classes}: of a single class the loss is always 0, the accuracy 100 %"
             raise ValueError(f"{one}; it takes two, or several_labels; to predict a number see docs/in_python.md")
@@ -106,9 +106,9 @@ class VideoClassifier(LightningModule):
         self.num_classes, self.several_labels = num_classes, several_labels
         self.task_loss, self.view_average = task_loss, view_average
         self._make_metrics()
-        # the last optimizer step's means over batches: loss; numbers of right and of readable clips
+        # means over the batches of the last optimizer step: loss; numbers of right and of readable clips
         self.step_loss, self.step_hits = torch.tensor(0.0), torch.zeros(2)
-        self._batches: list[Tensor] = []  # loss, right and readable clips of each batch of this step
+        self._batches: list[Tensor] = []  # loss and the two numbers for each batch of the current step
         mark_when_loaded(network)
 
     @property
@@ -152,7 +152,7 @@ class VideoClassifier(LightningModule):
         self.val_accuracy, self.test_accuracy = video_metric(*kind), video_metric(*kind)
 
     def setup(self, stage: str) -> None:
-        """Load the starting weights; under a trainer they are loaded later, after a checkpoint is restored."""
+        """Load the starting weights if there is no trainer; a trainer loads them after it has restored a checkpoint."""
         if stage == "fit" and self.frozen is not None and not (self.weights or self.image_weights):
             raise UserError(f"model.freeze: {self.frozen}, of a network that starts at random: give model.weights")
         if self._trainer is None:
@@ -207,17 +207,17 @@ class VideoClassifier(LightningModule):
         self.hparams.update(optimization=asdict(self.optimization))
 
     def loss(self, logits: Tensor, target: Tensor) -> Tensor:
-        """Return the cross entropy, summed or averaged over tasks; with several labels the binary one.
+        """Return the cross entropy, summed or averaged over tasks; with several labels, the binary cross entropy.
 
-        Shape: logits ``(b, classes)``; class numbers ``(b,)``, with tasks ``(b, tasks)``, or probabilities like logits.
-        The mean is over all clips of the batch. An unreadable clip adds nothing, so every clip has the same weight in
-        any batch and process. (Batch norm does see it, grey.) In cross entropy a clip mixed with it keeps its share.
+        Shape: logits ``(b, classes)``; target: class numbers ``(b,)`` or ``(b, tasks)``, or probabilities like logits.
+        The mean is over all clips of the batch. An unreadable clip adds no loss, so every clip has the same weight in
+        any batch and process; batch norm sees grey pixels. In cross entropy, a mixture keeps the readable clip's share.
         """
         losses = cross_entropy(logits, target, self.num_classes, self.several_labels) / len(logits)
         return losses.mean() if self.task_loss == "mean" else losses.sum()
 
     def training_step(self, batch: Any, batch_idx: int) -> Tensor:
-        """Return the loss for class numbers or soft targets; a clip is right if all its tasks are."""
+        """Return the loss for class numbers or soft targets; a clip counts as right if all its tasks are right."""
         taken = self._batch(batch)
         logits, target = self(taken["clip"]), taken["target"]
         loss = self.loss(logits, target)
@@ -240,7 +240,7 @@ class VideoClassifier(LightningModule):
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         """Log the step's loss: the mean over its batches and all processes."""
-        if not self._batches:  # a training step of the user's own
+        if not self._batches:  # a user's own training_step keeps none
             return
         step = mean_over_ranks(torch.stack(self._batches).mean(0))
         self.step_loss, self.step_hits = step[0], step[1:]
@@ -248,7 +248,7 @@ class VideoClassifier(LightningModule):
         self.log("train/loss", self.step_loss, batch_size=1)  # prog_bar would synchronise the GPU in every step
 
     def validation_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
-        """Collect the centre views."""
+        """Add the centre views to the metric."""
         self._collect("val", batch, dataloader_idx)
 
     def _collect(self, split: str, batch: Any, loader: int) -> None:
@@ -267,7 +267,7 @@ class VideoClassifier(LightningModule):
         log_metrics(self, "val", {"loss": "val/loss", "top1": "val/clip_top1", "top5": "val/clip_top5"})
 
     def test_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
-        """Collect all views."""
+        """Add all views to the metric."""
         self._collect("test", batch, dataloader_idx)
 
     def on_test_epoch_end(self) -> None:
@@ -293,7 +293,7 @@ class VideoClassifier(LightningModule):
         add_settings(self, self._plain_network, checkpoint)
 
     def configure_optimizers(self) -> Any:
-        """Load the starting weights, then make optimizer and schedule; Lightning has restored a checkpoint before."""
+        """Load the starting weights, then make optimizer and schedule; Lightning restores a checkpoint before this."""
         self._start_training()
         optimizer = make_optimizer(self.optimization, self._plain_network)
         schedule = make_schedule(self.optimization, optimizer, self.trainer.estimated_stepping_batches)

@@ -1,4 +1,4 @@
-"""Accuracy of a classifier in training, and its metrics in validation and test, one for each split and loader."""
+"""Training accuracy of a classifier, and its validation and test metrics: one metric for each split and loader."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from lit_video.modules.metrics import VideoAccuracy, shared_numbers
 
 
 def log_hits(model: LightningModule, hits: Tensor, readable: Tensor) -> tuple[Tensor, Tensor]:
-    """Log the accuracy among readable clips of a training batch; return the numbers of right and of readable ones."""
+    """Log the accuracy among readable clips of a training batch; return the numbers of right and of readable clips."""
     count, right = readable.sum(), (hits & readable).sum().float()
     accuracy = right / count.clamp(min=1)  # 0 without readable clips
     # Lightning divides the sum of integer weights by the number of ranks, and rounds down
@@ -20,7 +20,7 @@ def log_hits(model: LightningModule, hits: Tensor, readable: Tensor) -> tuple[Te
 
 
 def metric_of(model: LightningModule, split: str, loader: int) -> VideoAccuracy:
-    """Return the metric of one of several loaders: ``val_accuracy``, ``val_accuracy_1``, ..."""
+    """Return a loader's metric, an attribute of the model: ``val_accuracy``, ``val_accuracy_1``, ..."""
     name = f"{split}_accuracy"
     if loader:
         name += f"_{loader}"
@@ -31,7 +31,7 @@ def metric_of(model: LightningModule, split: str, loader: int) -> VideoAccuracy:
 
 
 def numbering(model: LightningModule, accuracy: VideoAccuracy, loader: int) -> Callable[[Tensor], Tensor]:
-    """Return a function that numbers clips of a batch by the loader's order, where no numbers of videos come along."""
+    """Return a function that numbers a batch's clips in the loader's order, for batches without video numbers."""
     before = sum(map(len, accuracy.video))
 
     def numbers(index: Tensor) -> Tensor:
@@ -49,7 +49,7 @@ def loaders(model: LightningModule) -> Any:
 
 
 def log_metrics(model: LightningModule, split: str, names: Mapping[str, str]) -> None:
-    """Log each loader's metrics, several loaders' under Lightning's names; nothing after a user's own steps."""
+    """Log the metrics of each loader, with Lightning's suffix if there are several; skip metrics without an update."""
     count = len(loaders(model))
     for loader in range(count):
         accuracy, which = metric_of(model, split, loader), f"/dataloader_idx_{loader}" * (count > 1)

@@ -1,4 +1,4 @@
-"""Settings of model and data in a checkpoint, which ``torch.load(weights_only=True)`` reads."""
+"""Settings of model and data in a checkpoint, stored so that ``torch.load(weights_only=True)`` can read them."""
 
 from dataclasses import asdict, is_dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from lit_video.video.settings import SETTINGS, stored_settings
 from lit_video.video.trained_on import noted
 from lit_video.weights.reading import CHECKPOINT_KEY, MODEL_KEY
 
-# stored apart: arguments of ``load_from_checkpoint`` overwrite the hyper-parameters of a checkpoint
+# stored apart from a checkpoint's hyper-parameters, because arguments of ``load_from_checkpoint`` overwrite those
 CHECKED = ("family", "size", *model_names("function", "shape", "clip", "classes"))
 
 

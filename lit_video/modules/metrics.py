@@ -22,14 +22,14 @@ ViewAverage = Literal["logits", "softmax"]
 
 
 class VideoAccuracy(Metric):
-    """Top-1 and top-5 accuracy of videos whose views' logits are averaged (X-ViT's release adds raw logits).
+    """Top-1 and top-5 accuracy of videos, with scores averaged over views (X-ViT's release adds up logits).
 
-    Views are identified by number: the repeats of a distributed sampler, which fill its last batch, count once, and the
-    result does not depend on the number of processes.
+    Views are identified by number, so the clips that a distributed sampler repeats to fill its last batch count once.
+    The result does not depend on the number of processes.
 
-    With several tasks a video is right if all its tasks are. Top-k ranks all combinations of their classes (97 x 300
-    pairs of verb and noun, also those of no training video) by the product of the mean logits' probabilities, as
-    Epic-Kitchens-100 ranks actions. For verb and noun the results are also named ``action_top1``, ...
+    With several tasks a video is right if all its tasks are right. Top-k ranks all combinations of the tasks' classes
+    by the product of their probabilities, as Epic-Kitchens-100 ranks actions: 97 x 300 pairs of verb and noun, also
+    pairs without training videos. For verb and noun the results are also named ``action_top1``, ...
 
     Args:
         classes: number of classes of each task, by the task's name; not needed for one task.
@@ -51,9 +51,9 @@ class VideoAccuracy(Metric):
             self.add_state(name, default=[], dist_reduce_fx="cat")
 
     def update(self, logits: Tensor, target: Tensor, video: Tensor, view: Tensor) -> None:
-        """Add a batch: logits ``(b, classes)``, the others ``(b,)``, but target ``(b, tasks)`` for several tasks.
+        """Add a batch: logits ``(b, classes)``, target ``(b,)`` or ``(b, tasks)``, video ``(b,)`` and view ``(b,)``.
 
-        Clips of a negative ``video`` are unreadable; dropping them here would synchronise the GPU in every step.
+        Clips with a negative ``video`` are unreadable; dropping them here would synchronise the GPU in every step.
         """
         self.logits.append(logits.detach().float())
         self.target.append(target)
@@ -88,7 +88,7 @@ class VideoAccuracy(Metric):
         return dict(zip(by_task(self.classes) or [""], pairs, strict=True))
 
     def compute(self) -> dict[str, Tensor]:
-        """Return ``top1``, ``top5``, ... in percent, ``videos`` (their number), ``loss``; ``TASK_top1``, ... by task.
+        """Return ``top1`` and ``top5`` in percent (by task ``TASK_top1``, ...), the number of ``videos``, and ``loss``.
 
         The loss is the cross entropy of mean logits, summed over tasks. Without a readable video, or if logits are not
         finite, loss and accuracies are NaN.
@@ -112,7 +112,7 @@ class VideoAccuracy(Metric):
 def view_scores(logits: Tensor, average: ViewAverage, classes: Classes | None) -> Tensor:
     """Return the scores to average over a video's views: logits ``(views, classes)``, or their softmax in each task.
 
-    All three releases average logits; TimeSformer's paper (Appendix A) and PySlowFast average softmax scores.
+    The three papers' releases average logits; TimeSformer's paper (Appendix A) and PySlowFast average softmax scores.
     """
     if average == "logits":
         return logits
@@ -127,12 +127,12 @@ def video_logits(scores: Tensor, average: ViewAverage) -> Tensor:
 class VideoPrecision(VideoAccuracy):
     """Mean average precision and top-k accuracy of videos with several labels.
 
-    Precision is averaged over videos by rank, then over the classes that have videos, as for Charades.
-    Targets are ``(b, classes)``, a one or zero for each class.
+    Each class ranks the videos by its score. The mean is over classes that have videos, as for Charades.
+    Targets ``(b, classes)`` are one or zero for each class.
     """
 
     def compute(self) -> dict[str, Tensor]:
-        """Return ``mean_average_precision``, and ``top1``, ``top5`` (a label among the best classes), in percent."""
+        """Return ``mean_average_precision``, ``top1`` and ``top5`` (a label is among the best classes), in percent."""
         logits, target = self.per_video()
         best = target.gather(1, logits.argsort(dim=1, descending=True, stable=True)[:, : max(TOP)])
         result = {f"top{k}": best[:, :k].amax(1).float().mean() for k in TOP}
@@ -156,7 +156,7 @@ def average_precision(logits: Tensor, target: Tensor) -> Tensor:
     """Return average precision ``(classes,)``, 0 to 1, of 0/1 targets ``(videos, classes)``; NaN for absent classes."""
     precision = logits.new_full(logits.shape[1:], torch.nan)
     for number in target.any(0).nonzero()[:, 0].tolist():
-        rank = torch.unique(logits[:, number], return_inverse=True)[1]  # sigmoids of large logits are all 1
+        rank = torch.unique(logits[:, number], return_inverse=True)[1]  # sigmoids of large logits would tie
         precision[number] = binary_average_precision(rank / len(logits), target[:, number].long())
     return precision
 
@@ -168,7 +168,7 @@ def binary_cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
 
 
 def cross_entropy(logits: Tensor, target: Tensor, classes: Classes | None, several_labels: bool) -> Tensor:
-    """Return the cross entropy of each task ``(tasks,)``, summed over clips; with several labels the binary one."""
+    """Return each task's cross entropy ``(tasks,)``, summed over clips; with several labels, the binary one."""
     if several_labels:
         return binary_cross_entropy(logits, target)
     tasks = zip(per_task(logits, classes), per_task(target, classes), strict=True)
@@ -176,11 +176,11 @@ def cross_entropy(logits: Tensor, target: Tensor, classes: Classes | None, sever
 
 
 def ranked_hits(tasks: Sequence[tuple[Tensor, Tensor]], depth: int) -> Tensor:
-    """Return whether the n-th best combination of the tasks' classes is the target: bool ``(videos, at most depth)``.
+    """Return whether each of a video's best combinations of classes is the target: bool ``(videos, at most depth)``.
 
     Each task gives logits ``(videos, classes)`` and a target ``(videos,)``. Sums of logits rank combinations
     like log probabilities: the two differ by a constant per video and task. The best combinations consist of each
-    task's best classes, so ``depth`` of each are enough.
+    task's best classes, so the ``depth`` best classes of a task are enough.
     """
     score = tasks[0][0].new_zeros(len(tasks[0][0]), 1)
     hit = torch.ones_like(score, dtype=torch.bool)
@@ -194,14 +194,14 @@ def ranked_hits(tasks: Sequence[tuple[Tensor, Tensor]], depth: int) -> Tensor:
 
 
 def right_clips(logits: Tensor, target: Tensor, classes: Classes | None, several_labels: bool) -> Tensor:
-    """Return whether each clip's prediction is right in all tasks, or is one of its labels: bool ``(b,)``."""
+    """Return whether each clip is predicted right in all tasks, or as one of its several labels: bool ``(b,)``."""
     if several_labels:
         return target.gather(1, logits.argmax(1, keepdim=True))[:, 0] >= 0.5
     return (class_numbers(logits, classes) == class_numbers(target, classes)).all(0)
 
 
 def mean_over_ranks(value: Tensor) -> Tensor:
-    """Return the mean of all processes' values, without Lightning's barrier, at which the host waits for the device."""
+    """Return the mean over processes, without Lightning's barrier, which makes the host wait for the device."""
     if not dist.is_available() or not dist.is_initialized():
         return value
     total = value.clone()
@@ -210,7 +210,7 @@ def mean_over_ranks(value: Tensor) -> Tensor:
 
 
 def shared_numbers(number: Tensor, loader: Any, processes: int) -> Tensor:
-    """Turn one process's clip numbers into those over all processes; refuse samplers but ``DistributedSampler``."""
+    """Convert a process's clip numbers to numbers over all processes; refuse samplers except ``DistributedSampler``."""
     sampler = getattr(getattr(loader, "batch_sampler", None), "sampler", loader)
     if type(sampler) is DistributedSampler:  # repeats the first clips to fill the last batch
         return (number * sampler.num_replicas + sampler.rank) % len(sampler.dataset)  # type: ignore[arg-type]

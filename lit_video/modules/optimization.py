@@ -67,16 +67,16 @@ class Optimization:
 
 
 def optimization_of(given: Optimization | Mapping[str, Any] | None) -> Optimization:
-    """Return an optimization unchanged, built from a checkpoint's fields, or the default."""
+    """Return an optimization unchanged, build it from a checkpoint's fields, or return the default for ``None``."""
     return given if isinstance(given, Optimization) else Optimization(**given or {})
 
 
 def make_optimizer(config: Optimization, module: nn.Module) -> torch.optim.Optimizer:
-    """Make the optimizer; only with ``decay_all`` do norms, biases, tokens and positions have weight decay."""
+    """Make the optimizer; norms, biases, tokens and positions have weight decay only with ``decay_all``."""
     groups = parameter_groups(config, module)
-    fused = all(parameter.is_cuda for parameter in module.parameters()) or None  # PyTorch's own choice elsewhere
+    fused = all(parameter.is_cuda for parameter in module.parameters()) or None  # with None PyTorch chooses
     if config.optimizer == "muon":
-        from timm.optim.muon import Muon  # releases of timm before 1.0.20 have none
+        from timm.optim.muon import Muon  # timm before 1.0.20 has no Muon
 
         avoid_amx()  # Muon multiplies in bfloat16
         return Muon(groups, lr=config.lr, nesterov=True)
@@ -93,7 +93,7 @@ def make_optimizer(config: Optimization, module: nn.Module) -> torch.optim.Optim
 
 
 def parameter_groups(config: Optimization, module: nn.Module) -> list[dict[str, object]]:
-    """Group parameters by decay and by their layer's rate, the highest rates first."""
+    """Group parameters by learning rate and weight decay, highest rate first."""
     trained = {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
     top = 1 + max(map(_layer, trained), default=0)
     groups: dict[tuple[float, bool], list[nn.Parameter]] = {}
@@ -112,7 +112,7 @@ def parameter_groups(config: Optimization, module: nn.Module) -> list[dict[str, 
 
 
 def _layer(name: str) -> int:
-    """Return a parameter's layer, counted from the patches; -1 above the last numbered block."""
+    """Return a parameter's layer: 0 for the embedding, from 1 for the blocks, -1 for any other parameter."""
     block = re.search(r"(?:^|\.)blocks\.(\d+)\.(?:layers\.(\d+)\.)?", name)  # a Perceiver's layers are in one block
     if block:
         return 1 + int(block[1]) + int(block[2] or 0)
@@ -120,7 +120,7 @@ def _layer(name: str) -> int:
 
 
 def make_schedule(config: Optimization, optimizer: torch.optim.Optimizer, steps: float) -> LambdaLR:
-    """Make the schedule of the learning rate by step, see :func:`rate`, over so many optimizer steps."""
+    """Make the learning rate schedule, see :func:`rate`, over ``steps`` optimizer steps."""
     if not 0 < steps < math.inf:  # -1: a loader without length; 0: an empty one
         ends = "trainer.max_steps, or trainer.max_epochs and a loader of known length that is not empty"
         raise UserError(f"the schedule of the learning rate needs an end: give {ends}")

@@ -12,7 +12,7 @@ from lit_video.utils.clip_shape import ImageSize, height_and_width
 
 
 class Perceiver(VideoClassifier):
-    """Perceiver bottleneck: latents read the clip's tokens and transform among themselves (survey 5.2.4).
+    """Perceiver bottleneck: latents read the clip's tokens and transform among themselves (arXiv:2103.03206).
 
     Args:
         size: ``Ti``, ``S``, ``B``, ``L``, ``H``, or width, depth (layers among the latents) and heads.

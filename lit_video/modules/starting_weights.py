@@ -45,7 +45,7 @@ class StartingWeights:
     tubelet_init: TubeletInit = "central"
 
     def load(self, stage: str) -> None:
-        """Load image weights (only for training) or released ones, unless the network has loaded some before."""
+        """Load image weights (for training only) and released weights, unless the network has loaded weights before."""
         if is_loaded(self.network):
             return
         if stage == "fit" and self.image_weights:
@@ -126,7 +126,7 @@ class StartingWeights:
 
 
 def keep_features(network: VideoTransformer, data: Any, device: torch.device, settings: Mapping[str, Any]) -> None:
-    """Cache a frozen backbone's features in a data set, by a hash of weights, settings and code of users' classes."""
+    """Cache a frozen backbone's features in a data set, under a hash of weights, settings and users' code."""
     weights = {name: value for name, value in network.state_dict().items() if not name.startswith("aggregate.")}
     code = []
     for kind in set(map(type, network.modules())):

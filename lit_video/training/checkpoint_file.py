@@ -24,8 +24,8 @@ RUN_KEY = "lit_video_run"  # key of the run's record in a checkpoint
 class CheckpointFile(TorchCheckpointIO):
     """Lightning's checkpoints, copied to memory and written in the background.
 
-    Training waits for the copy to memory, and for the previous checkpoint if still being written; :attr:`waited` is the
-    sum in seconds. Why Lightning's own writers are not used: see docs/architecture.md.
+    Training waits for the copy, and for the previous checkpoint if it is still being written; :attr:`waited` is the
+    total in seconds. docs/architecture.md says why Lightning's own writers are not used.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class CheckpointFile(TorchCheckpointIO):
         self._writing: Future[None] | None = None
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
-        """Copy the checkpoint and begin to write it; raise :class:`OSError` if the previous one was not written."""
+        """Copy the checkpoint and begin to write it; raise :class:`OSError` if writing the previous one failed."""
         start = time.monotonic()
         self.flush()
         copy = copied(checkpoint)
@@ -82,7 +82,7 @@ def peek(path: Path) -> dict[str, Any]:
 
 
 def damage(path: Path) -> str:
-    """Return a checkpoint's damage in a line, empty for an intact file; read the whole file."""
+    """Read a whole checkpoint; return its damage in one line, empty if it is intact."""
     try:
         with zipfile.ZipFile(path) as archive:
             if member := archive.testzip():
@@ -95,7 +95,7 @@ def damage(path: Path) -> str:
 
 
 def usable_checkpoint(run_dir: Path, owner: bool) -> Path | None:
-    """Return a run's checkpoint if intact, else ``None`` in every process; the ``owner`` renames a damaged file."""
+    """Return a run's checkpoint, ``None`` if missing or damaged; only the ``owner`` process renames a damaged file."""
     path = run_dir / LAST
     if not path.exists():
         return None

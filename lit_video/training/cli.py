@@ -32,7 +32,7 @@ TRAINER_DEFAULTS = {"use_distributed_sampler": False, "enable_model_summary": Fa
 
 NanPolicy = restricted_string_type("NanPolicy", r"^(fail|skip:\d+)$", docstring="fail or skip:N")
 
-# keys of an experiment that are not Lightning's: name, type, default, help
+# settings of an experiment besides Lightning's: name, type, default, help
 SETTINGS: tuple[tuple[str, Any, Any, str], ...] = (
     ("table", dict[str, Any] | None, None, "rows of a table (in files)"),
     ("recipes", dict[str, Any] | None, None, "by family (in a scale's file)"),
@@ -46,7 +46,7 @@ SETTINGS: tuple[tuple[str, Any, Any, str], ...] = (
 
 
 class VideoCLI(LightningCLI):
-    """LightningCLI with settings linked from data set to model; only with ``execute`` it runs a subcommand."""
+    """LightningCLI that copies settings of the data set to the model; with ``execute`` it runs a subcommand."""
 
     model: VideoClassifier
     datamodule: VideoDataModule
@@ -92,17 +92,17 @@ class VideoCLI(LightningCLI):
                 rank_zero_only(print)(f"{given.weights}: as it was trained, {said}", flush=True)
 
     def _parse_ckpt_path(self) -> None:
-        """Keep YAML and flags: LightningCLI would let a checkpoint's hyper-parameters win over them, silently."""
+        """Keep YAML and flags; LightningCLI would silently override them with a checkpoint's hyper-parameters."""
 
     def resolved(self) -> dict[str, Any]:
-        """Return the whole configuration as plain data, without settings that the data set decides."""
+        """Return the configuration as plain data, without linked settings, file names and table rows."""
         text = self.parser.dump(self.config, skip_none=False, skip_link_targets=True, format="json")
         config: dict[str, Any] = json.loads(text)
         return {key: value for key, value in config.items() if key not in {"config", *RUN["rows"]}}
 
 
 def _take(given: Any, settings: Mapping[str, Any], part: Literal["model", "data"]) -> str:
-    """Overwrite ``given`` settings by those of the same names; return the changed settings as flags."""
+    """Overwrite values in ``given`` with those in ``settings``, if both have them; return the changes as flags."""
     taken = {key: value for key, value in settings.items() if key in given and given[key] != value}
     for key, value in taken.items():
         given[key] = value
@@ -125,7 +125,7 @@ class CheckCLI(VideoCLI):
 
 
 class ReadCLI(CheckCLI):
-    """Settings alone, to check names and types before there is data: nothing is built, no scheme imported."""
+    """Settings alone, to check names and types without data: builds nothing and imports no scheme."""
 
     def instantiate_classes(self) -> None:
         """Build nothing; parse settings only."""
@@ -141,12 +141,12 @@ class BuildCLI(CheckCLI):
 
 @contextmanager
 def user_errors(where: Callable[[str], str]) -> Iterator[None]:
-    """Report configuration errors in one line; ``where`` gives the file, row or flag of a key."""
+    """Report configuration errors in one line; ``where`` returns the origin of a setting, given its key."""
     try:
         yield
-    except UserError as error:  # from the data set; the message begins with its key
+    except UserError as error:  # the message begins with the setting's key
         raise UserError(f"{where(str(error).split(':')[0])}: {error}") from error
-    except MisconfigurationException as error:  # from the trainer: for instance, there is no GPU
+    except MisconfigurationException as error:  # from the trainer, for instance without a GPU
         raise UserError(f"{where('trainer')}: trainer: {one_line(error)}") from error
     except (ArgumentError, ValueError, TypeError) as error:
         if isinstance(error, TypeError) and "lit_video" not in str(error):

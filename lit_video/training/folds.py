@@ -1,4 +1,4 @@
-"""Cross-validation: the model of all videos takes accuracy and temperature from the tests of the folds."""
+"""Cross-validation: the model trained on all videos gets its accuracy and temperature from the tests of the folds."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,8 +19,8 @@ LEAST, MOST = 0.2, 20.0  # bounds of a temperature; the optimum is 0 if all pred
 def take_tests(run_dir: Path, folds: Mapping[str, Path]) -> None:
     """Write the test results of ``folds`` (run folders by name) into the finished run trained on all videos.
 
-    ``run.json`` gets the accuracy over all folds, and of each in ``folds``; the checkpoint gets the temperature fitted
-    to all logits. A fold's stored logits are divided by the other folds' temperature, also for the calibration error.
+    ``run.json`` gets the accuracy over all folds and, in ``folds``, of each fold. The checkpoint gets the temperature
+    fitted to all logits. Stored logits and calibration error use, for each fold, the temperature of the other folds.
     """
     read = {name: read_logits(folder) for name, folder in folds.items()}
     cooled = []

@@ -1,4 +1,4 @@
-"""Share the clips of an optimizer step among devices, also when a run resumes on other devices."""
+"""Divide the clips of an optimizer step among devices, also when a run resumes on other devices."""
 
 import re
 from typing import Any
@@ -13,7 +13,7 @@ SHARDED = re.compile("fsdp|ModelParallel|deepspeed", re.IGNORECASE)  # Lightning
 
 
 def accumulation(global_batch: int | None, devices: int, batch_size: int, accumulate: int = 1) -> int:
-    """Return the batches of each device per optimizer step of ``global_batch`` clips; ``accumulate`` is Lightning's."""
+    """Return the batches per device and optimizer step; without ``global_batch``, return ``accumulate``."""
     if global_batch is None:
         return accumulate
     if accumulate != 1:
@@ -27,7 +27,7 @@ def accumulation(global_batch: int | None, devices: int, batch_size: int, accumu
 
 
 def check_scaling(trainer: Namespace, global_batch: int | None, batch_size: int) -> None:
-    """Refuse sharded models and an indivisible batch before anything is trained."""
+    """Refuse sharded models, and a global batch that the devices cannot share equally, before anything is trained."""
     strategy = getattr(trainer.strategy, "class_path", trainer.strategy)
     if SHARDED.search(str(strategy)):
         raise UserError(f"trainer.strategy: {strategy} shards the model, and does not resume exactly; use ddp")
@@ -37,7 +37,7 @@ def check_scaling(trainer: Namespace, global_batch: int | None, batch_size: int)
 
 
 class GlobalBatch(Callback):
-    """Translation of a checkpoint's batch counts per process to the devices in use.
+    """Callback that converts a checkpoint's batch counts, which are per process, to the number of devices in use.
 
     A step interrupted by a checkpoint starts over, because gradients are not saved.
     """
@@ -46,16 +46,16 @@ class GlobalBatch(Callback):
         self.clips = self.batches = 0
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        """Store clips per optimizer step, and batches per process and step."""
+        """Store the clips per optimizer step, and the batches of each process per optimizer step."""
         self.batches = trainer.accumulate_grad_batches
         self.clips = self.batches * trainer.world_size * trainer.datamodule.batch_size  # type: ignore[attr-defined]
 
     def state_dict(self) -> dict[str, int]:
-        """Return the clips and batches per step that the checkpoint's counts assume."""
+        """Return the clips and batches per optimizer step, to convert the checkpoint's counts later."""
         return {"clips": self.clips, "batches": self.batches}
 
     def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        """Translate the counts before Lightning's loops take them."""
+        """Convert the counts before Lightning's loops load them."""
         if trainer.state.fn != "fit":
             return
         progress = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]

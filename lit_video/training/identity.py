@@ -1,4 +1,4 @@
-"""Identity of a requested run, compared with its folder's record and with runs of the same training."""
+"""Identity of a requested run, compared with the record in its folder and with other runs of the same training."""
 
 import shutil
 from contextlib import suppress
@@ -36,9 +36,9 @@ def run_identity(cli: VideoCLI) -> Identity:
     """Prepare the data, and compute a run's identity: settings, digests of videos, scheme and starting weights."""
     settings, data = cli.resolved(), cli.datamodule
     if isinstance(data, TemporalSkills):
-        listing = data.root.name  # the folder's name tells how the videos are drawn
+        listing = data.root.name  # the folder's name states how the videos are drawn
     else:
-        data.prepare_data()  # may write the videos that are listed
+        data.prepare_data()  # some data sets write their videos here
         listing = data_digest(data)
     model, files = settings["model"]["init_args"], {}
     if code := source_file(model.get("attention") or ""):
@@ -51,7 +51,7 @@ def run_identity(cli: VideoCLI) -> Identity:
 
 
 def read_record(run_dir: Path) -> Record | None:
-    """Read a run's record from its result, or else from its last checkpoint if readable."""
+    """Read a run's record from its result, else from its last checkpoint; ``None`` if neither can be read."""
     with suppress(UserError):  # a damaged result is measured again
         if result := read_result(run_dir):
             return Record(Identity(**result["identity"]), result["changes"], finished=True)
@@ -74,7 +74,7 @@ def _digest_of(path: Path, average: bool | None, states: tuple[tuple[str, int, i
 
 
 def take_trained(run: Run, now: Identity) -> Record | None:
-    """Copy the checkpoint and curve of a finished run trained alike (``--reuse``), if any; return the new record."""
+    """Copy checkpoint and curve of a finished run with the same training, if any; return the new record."""
     if started_together():
         raise UserError("--reuse: not for a run whose processes torchrun or srun starts; leave it out")
     if now.commit == "unknown" or "+" in now.commit:
@@ -96,12 +96,12 @@ def take_trained(run: Run, now: Identity) -> Record | None:
 
 
 def _trained_alike(folder: Path, now: Identity) -> bool:
-    """Return whether a folder has the last checkpoint of a finished, never changed run of the same training."""
+    """Return whether a folder has the last checkpoint of a finished run with the same training and no changes."""
     try:
         result = read_result(folder)
         if not result or result["changes"] or result["skipped_steps"]:
             return False
         same = all(each.kind == "test" for each in differences(Identity(**result["identity"]), now))
     except (UserError, LookupError, TypeError):
-        return False  # damaged: trained again
+        return False  # a damaged run is not reused
     return same and (folder / LAST).is_file() and not (folder / BEST).exists()

@@ -61,10 +61,10 @@ def run_flags(record: Path, given: Sequence[str] = ()) -> list[str]:
 
 @contextmanager
 def _known_classes(words: Sequence[str]) -> Iterator[None]:
-    """Let jsonargparse import only this package and packages that ``words`` name, and open no file."""
+    """Let jsonargparse import only this package and the packages named in ``words``; refuse to open files."""
     named = [word.partition(".")[0] for word in words if "." in word and word.replace(".", "").isidentifier()]
     texts = patch.object(SettingsFile, "read_text", _refuse)
-    with texts, patch.dict(parsing_settings):  # jsonargparse cannot take entries off its lists
+    with texts, patch.dict(parsing_settings):  # jsonargparse cannot remove entries from its lists
         set_parsing_settings(import_path_denylist=["*"], import_path_allowlist=["lit_video", *named])
         yield
 

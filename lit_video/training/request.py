@@ -1,4 +1,4 @@
-"""Request to ``fit`` (a table's rows, seeds and settings) and its runs."""
+"""A request to ``fit`` rows of a table with seeds and settings, and the runs that it asks for."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ from lit_video.runs.files import has_result
 from lit_video.tables.reading import read_table
 from lit_video.tables.table import OF_RUN, Row, Table
 
-WHOLE = "model.size"  # a mapping that is always given whole; null is refused
+WHOLE = "model.size"  # this mapping is always given whole and cannot be null
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,10 @@ class Request:
     rows: list[Row]
     seeds: list[int]
     folder: Path  # parent of all runs' folders
-    flags: list[str]  # all other settings, as they were given
+    flags: list[str]  # the user's other settings, unchanged
     single: bool  # one row with one seed
-    recipe: str | None = None  # name in the scale's recipes; by default the first one of each family
-    reuse: bool = False  # take the weights of a finished run, of any table, that was trained alike
+    recipe: str | None = None  # name of a recipe of the scale; by default each family's first recipe
+    reuse: bool = False  # take the weights of a finished run with the same training, from any table
 
     @property
     def runs(self) -> list["Run"]:
@@ -86,7 +86,7 @@ class Run:
 
     @property
     def start(self) -> Path | None:
-        """Folder of the run with the same seed to start from (``run:TABLE/SCALE/ROW``); mostly ``None``."""
+        """Folder of the run to start from, ``run:TABLE/SCALE/ROW`` with this seed; ``None`` if the row names no run."""
         named = str(self.row.settings.get("model.weights"))
         return self.request.folder / named[len(OF_RUN) :] / f"seed{self.seed}" if named.startswith(OF_RUN) else None
 
@@ -99,7 +99,7 @@ class Run:
             raise UserError(f"model.weights: {self.start} is not finished: {advice}, or give other --model.weights")
 
     def origin(self, key: str = "") -> str:
-        """Name a setting's origin for messages: the user's flag, the row, or the files."""
+        """Name a setting's origin for messages: the command line, or the files and the row."""
         short = key.replace(".init_args", "")
         flags = [flag for flag in self.request.flags if flag.replace(".init_args", "").split("=")[0] == f"--{short}"]
         if key and flags:
@@ -116,7 +116,7 @@ def build_request(
     flags: Sequence[str] = (),
     reuse: bool = False,
 ) -> Request:
-    """Read a table and its scale's files into a :class:`Request`; rows are names or numbers with commas, or all."""
+    """Read a table and its scale's files into a :class:`Request`; ``rows`` are names or numbers, ``None`` for all."""
     table = read_table(list(configs), recipe)
     named = {(row := table.row(name)).name: row for text in rows or () for name in text.split(",")}
     chosen = table.rows if rows is None else list(named.values())
@@ -129,6 +129,6 @@ def setting_flags(settings: Mapping[str, Any]) -> list[str]:
     flags = []
     for key, value in sorted(settings.items(), key=lambda setting: "." in setting[0]):
         if isinstance(value, dict) and key != WHOLE:
-            flags.append(f"--{key}=null")  # without null jsonargparse merges in the keys of the files' mapping
+            flags.append(f"--{key}=null")  # without null jsonargparse keeps the files' keys
         flags.append(f"--{key}={value if isinstance(value, str) else json.dumps(value)}")
     return flags

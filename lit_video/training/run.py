@@ -37,7 +37,7 @@ from lit_video.video.trained_on import said, seen
 
 
 def is_done(run: Run) -> bool:
-    """Return whether a run has a result of at least the requested training."""
+    """Return whether a run has a result, after at least as much training as requested."""
     return ask(run, checked_row(run)).finished
 
 
@@ -74,7 +74,7 @@ def build_row(run: Run, build: type[CheckCLI] = CheckCLI) -> CheckCLI:
 
 
 def checked_row(run: Run) -> CheckCLI:
-    """Build data set and model of a row, and check that data and trainer fit too."""
+    """Build data set and model of a row on the meta device; check starting weights, data and trainer."""
     cli = build_row(run)
     with user_errors(run.origin):
         if not (run.folder / RUN).exists():  # a resumed run no longer reads starting weights
@@ -88,7 +88,7 @@ def checked_row(run: Run) -> CheckCLI:
 
 
 def _to_the_end(run: Run, stops: StopSignals, record: Record | None = None) -> int:
-    """Train and test; report an early end, which the folder's owner (with ``record``) also writes to ``run.json``."""
+    """Train and test; report an early end. The process with ``record`` also writes the end to ``run.json``."""
     try:
         with failures():
             _train_and_test(run, stops, record)
@@ -110,7 +110,7 @@ def _to_the_end(run: Run, stops: StopSignals, record: Record | None = None) -> i
 
 @contextmanager
 def _compiled(network: nn.Module, wanted: bool) -> Iterator[None]:
-    """Compile a network in place; names of parameters and random draws stay the same."""
+    """Compile a network in place; parameter names and random draws stay the same."""
     if wanted:
         network.forward = torch.compile(network.forward, options={"fallback_random": True})
     try:
@@ -136,7 +136,7 @@ def _train_and_test(run: Run, stops: StopSignals, record: Record | None) -> None
         if cli.config.trainer.fast_dev_run:
             cli.trainer.test(cli.model, cli.datamodule, verbose=False)
             return
-        seconds = cli.timer.time_elapsed("train")  # read first: the test loads a checkpoint, whose time Timer adds
+        seconds = cli.timer.time_elapsed("train")  # before the test: Timer adds the time stored in its checkpoint
         last = run_dir / LAST
         if (step := peek(last)["global_step"]) != cli.trainer.global_step:
             raise RunFailed(f"{last} is of step {step}, training ended at {cli.trainer.global_step}: no result")
@@ -147,7 +147,7 @@ def _train_and_test(run: Run, stops: StopSignals, record: Record | None) -> None
 
 
 def _measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
-    """Test a checkpoint, then again with the frames in each of ``test_orders``; refuse non-finite metrics."""
+    """Test a checkpoint, then once more for each order of frames in ``test_orders``; refuse non-finite metrics."""
     for callback in cli.trainer.callbacks:  # type: ignore[attr-defined]
         if isinstance(callback, WeightAveraging):  # test the checkpoint's averaged weights
             callback.on_load_checkpoint = lambda *args: None  # type: ignore[method-assign]
@@ -180,7 +180,7 @@ def _write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], seco
     facts = dict(cli.facts)
     if isinstance(data := cli.datamodule, TemporalSkills):
         sight = reach(cli.model.network, data.frames, data.image_size)
-        # a model that sees which frames are near each other can beat the ceiling of models that see a set of frames
+        # a model that sees which frames are neighbours can exceed the ceiling of models that see an unordered set
         ceiling = data.reversal_ceiling if sight.near else data.blind_ceiling
         facts |= {"reach": sight.frames, "sees_order": sight.order, "blind_ceiling": ceiling}
     file = str(checkpoint.resolve().relative_to(cli.run_dir.resolve()))

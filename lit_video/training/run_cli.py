@@ -31,7 +31,7 @@ from lit_video.utils.stop_signals import StopSignals
 
 
 class RunCLI(VideoCLI):
-    """Data set, model and trainer of one run, the trainer with the run's folder, checkpoint, progress and logger."""
+    """Data set, model and trainer of one run; the trainer has the run's folder, callbacks and logger."""
 
     def __init__(self, run: Run, stops: StopSignals, record: Record | None = None) -> None:
         self.run = run
@@ -78,7 +78,7 @@ class RunCLI(VideoCLI):
         kwargs["callbacks"] = [*given, *own, TrackRow(self.logger, settings.log_every_n_steps)]
         products = self.config.float32_products
         torch.set_float32_matmul_precision({"exact": "highest", "tf32": "high"}[products])
-        torch.backends.cudnn.allow_tf32 = products == "tf32"  # convolutions; PyTorch's default is to round
+        torch.backends.cudnn.allow_tf32 = products == "tf32"  # for convolutions, PyTorch's default is True
         trainer = super().instantiate_trainer(**kwargs)
         keep_handlers(trainer)
         trainer.accumulate_grad_batches = accumulation(
@@ -87,7 +87,7 @@ class RunCLI(VideoCLI):
         return trainer
 
     def _guards(self) -> list[Callback]:
-        """Return the callbacks that can stop training, checkpoints last so that they save the others' new state."""
+        """Return the callbacks that can stop training; the last one, ``Checkpoints``, saves the new state of all."""
         self.finite = RequireFinite(int(self.config.nan.partition(":")[2] or 0))  # fail, or skip:N
         limit = Timer(self.config_init.trainer.max_time).time_remaining()
         every = self.config.checkpoint_every
@@ -97,7 +97,7 @@ class RunCLI(VideoCLI):
 
 
 def refuse_searches(callbacks: Any) -> None:
-    """Refuse callbacks that search for a setting: the run would record another value, and search at every start."""
+    """Refuse callbacks that search for a setting: the record would have another value, and resuming searches again."""
     for callback in as_list(callbacks):
         if isinstance(callback, LearningRateFinder | BatchSizeFinder):
             reason = "the run would record another setting than it uses, and search again when it resumes"

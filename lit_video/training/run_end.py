@@ -1,4 +1,4 @@
-"""Ends of a run without a result: a line, the state in ``run.json``, the requeuing of a Slurm job."""
+"""End a run without a result: print a line, write the state to ``run.json``, requeue a Slurm job."""
 
 import re
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def keep_handlers(trainer: Trainer) -> None:
 
 
 def write_end(run_dir: Path, state: State, message: str, step: int = 0, steps: int = 0) -> None:
-    """Write how a run ended and at which step, by default the last one written."""
+    """Write how a run ended and at which step, by default the last step in ``run.json``."""
     before = read_status(run_dir)
     if not steps and before and before.state in RUNNING:
         step, steps = before.step, before.steps

@@ -31,10 +31,10 @@ POSITION_STD = 0.2  # timm's 0.02 is too small to learn positions in so few step
 
 
 def start_from_stills(model: VideoClassifier, data: VideoDataModule, run_dir: Path | None = None) -> None:
-    """Replace ``stills:N`` in a model's ``image_weights`` by the file of an image ViT, trained here at its first use.
+    """Replace ``stills:N`` in a model's ``image_weights`` by the file of an image ViT; train it if the file is missing.
 
-    The ViT has the model's size and patches and timm's names, and is trained on N pictures by whichever process comes
-    first. All rows and seeds share the file, in the folder of the embedded data sets.
+    The ViT has the size and patches of the model and the parameter names of timm. It is trained on N pictures.
+    All rows and seeds share the file, which is beside the data of TemporalSkills, or else in the data folder.
     """
     given = model.image_weights or ""
     if not given.startswith("stills:"):

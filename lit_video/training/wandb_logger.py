@@ -1,4 +1,4 @@
-"""Weights & Biases: a record of each run, offline without a key or server. A failure of W&B does not end the run."""
+"""Weights & Biases: a record of each run, offline if a key or the server is missing. Failures of W&B end no run."""
 
 import csv
 import io
@@ -25,22 +25,22 @@ from lit_video.utils.text import first_line
 from lit_video.utils.wandb_login import project, why_offline
 from lit_video.video.seeding import digest
 
-# Slurm lets a job stop in 30 s; W&B's defaults are 90 s to start and no limit to finish.
+# Slurm gives a job 30 s to stop; by default W&B may take 90 s to start, and any time to finish.
 LIMITS = {"WANDB_INIT_TIMEOUT": "20", "WANDB_FINISH_TIMEOUT": "20", "WANDB_FINISH_TIMEOUT_RAISES": "true"}
 
 
 class RowLogger(WandbLogger):
-    """W&B's record of a row and seed: group = table, deterministic id, all settings, optimizer steps as its axis.
+    """W&B's record of a run: grouped by table, with a deterministic id, all settings, and optimizer steps as its axis.
 
     Dashboards group and filter by flat keys: ``facts`` (table, row, seed, scheme, params, ...) and ``config``'s plain
-    settings; the summary has the paper's numbers of the row. W&B writes to ``run_dir/wandb`` alone.
+    settings. The summary has the row's numbers from the paper. W&B writes to ``run_dir/wandb`` only.
     """
 
     def __init__(self, run_dir: Path, facts: dict[str, Any], config: dict[str, Any], row: Row, title: str) -> None:
         self.run_dir, self.folder = run_dir, run_dir / "wandb"
         os.environ |= LIMITS | os.environ | dict.fromkeys(("WANDB_DATA_DIR", "WANDB_CACHE_DIR"), str(self.folder))
         groups = {name: config.get(name) or {} for name in ("trainer", "data", "model")}
-        facts = plain_settings(groups) | facts | {"label": row.label, "title": title}  # facts replace settings (views)
+        facts = plain_settings(groups) | facts | {"label": row.label, "title": title}  # a fact overrides a setting
         table, scale, name, seed = map(str, itemgetter("table", "scale", "row", "seed")(facts))
         lasting = digest(str(sorted(lasting_settings(config).items()))) % 16**6
         own_id = f"{table}-{scale}-{name}-seed{seed}-{lasting:06x}"
@@ -58,11 +58,11 @@ class RowLogger(WandbLogger):
             allow_val_change=True,
             mode="offline" if reason else "online",
         )
-        del self._wandb_init["anonymous"]  # W&B warns of this key, even if None
+        del self._wandb_init["anonymous"]  # W&B warns about this key even if it is None
         self.paper = {f"paper/{key}": value for key, value in row.paper.items()}
         self.step = 0
         self.ended = os.environ.get("WANDB_MODE") == "disabled"
-        self.folder.mkdir(parents=True, exist_ok=True)  # without this folder W&B silently takes a temporary one
+        self.folder.mkdir(parents=True, exist_ok=True)  # if it is missing, W&B silently writes to a temporary one
         if reason and not self.ended:
             upload = f"wandb sync {shlex.quote(str(self.folder.resolve()))}/offline-run-*"
             rank_zero_only(print)(f"W&B: {reason}, recording offline; upload: {upload}", flush=True)
@@ -70,11 +70,11 @@ class RowLogger(WandbLogger):
     @property
     @rank_zero_experiment
     def experiment(self) -> Any:
-        """W&B's run, begun at the first use; a dummy where it could not begin or has ended."""
+        """W&B's run, started at the first use; a dummy if it could not start or has ended."""
         return self.call(lambda: super(RowLogger, self).experiment) or DummyLogger().experiment
 
     def call(self, function: Callable[[], Any]) -> Any:
-        """Call into W&B, unless the record has ended; the first failure ends it with one line."""
+        """Call W&B unless the record has ended; the first failure prints one line and ends the record."""
         try:
             return None if self.ended else function()
         except (Exception, SystemExit) as error:  # W&B raises SystemExit too
@@ -83,11 +83,11 @@ class RowLogger(WandbLogger):
             self._end()
 
     def log_hyperparams(self, *args: Any, **kwargs: Any) -> None:
-        """Log nothing more: Lightning's hyper-parameters would replace flat keys of the same names."""
+        """Log nothing: Lightning's hyper-parameters would replace flat keys of the same names."""
 
     @rank_zero_only
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
-        """Record numbers under the optimizer step as W&B's step, so that a resumed run repeats no row."""
+        """Record numbers with the optimizer step as W&B's step, so that a resumed run repeats no row."""
         self.step = self.step if step is None else step
         numbers = {**metrics, "trainer/global_step": self.step}
         self.call(lambda: self.experiment.log(numbers, step=self.step))
@@ -98,7 +98,7 @@ class RowLogger(WandbLogger):
         self.close(DONE)
 
     def close(self, status: int) -> None:
-        """End the record, if there is one, with the run's exit status; a stopped run may go on."""
+        """End the record, if there is one, with the run's exit status; mark a stopped run as preempted."""
         if self._experiment and not self.ended:
             if status not in (DONE, FAILED):
                 self.call(self.experiment.mark_preempting)
@@ -119,7 +119,7 @@ class RowLogger(WandbLogger):
                 logged.wait(600)  # seconds; WANDB_FINISH_TIMEOUT is too short for a checkpoint
 
     def _end(self) -> None:
-        """End W&B's process, which remembers the run's id; ignore a dead process."""
+        """End W&B's process, because it remembers the run's id; ignore errors."""
         self.ended = True
         with suppress(Exception, SystemExit):
             import wandb
@@ -128,14 +128,14 @@ class RowLogger(WandbLogger):
 
 
 class TrackRow(Callback):
-    """Interval of logging, by default 50 steps or fewer, and the end of W&B's record at a failure."""
+    """Callback that sets the logging interval, by default at most 50 steps, and ends W&B's record at an exception."""
 
     def __init__(self, logger: RowLogger | None, every: int | None) -> None:
         self.logger = logger
         self.every = every
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Set the interval; with Lightning's default a training of less than 50 steps logs no loss."""
+        """Set the interval; Lightning's default of 50 steps logs no loss in shorter trainings."""
         if self.every is None:
             every = max(1, int(min(50, trainer.estimated_stepping_batches / 50)))
             trainer.log_every_n_steps = every  # type: ignore[attr-defined]
@@ -147,7 +147,7 @@ class TrackRow(Callback):
 
 
 def wandb_media(run_dir: Path) -> dict[str, Any]:
-    """Read the pictures of a run's folder as ``figures/NAME``, and the table ``classes.csv`` as ``test/classes``."""
+    """Read a run's confusion matrices as ``figures/NAME``, and the table ``classes.csv`` as ``test/classes``."""
     import wandb
 
     pictures = sorted(run_dir.glob("confusion*.png"))  # one per task

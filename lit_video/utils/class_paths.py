@@ -13,7 +13,7 @@ def class_path(kind: type) -> str:
 def known_class(base: type[Base], path: str) -> type[Base]:
     """Return the class with this path: ``base``, or a subclass that is already imported."""
     classes = [base]
-    for kind in classes:  # the list grows meanwhile
+    for kind in classes:  # the loop adds subclasses
         if class_path(kind) == path:
             return kind
         classes += kind.__subclasses__()

@@ -7,13 +7,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-# number of classes of one task, or of each task by its name; the columns of logits keep their order
+# number of classes of a single task, or of each task by name, in the order of the logits' columns
 Classes = int | dict[str, int]
 IGNORED = -100  # F.cross_entropy's default ignore_index
 
 
 def by_task(classes: Any) -> dict[str, Any]:
-    """Return each task's number of classes, or their names, by the task's name; a single task's name is empty."""
+    """Return the classes of each task, a number or names, by the task's name; a single task has an empty name."""
     if isinstance(classes, dict) or classes is None:
         return classes or {}
     return {"": classes}
@@ -42,7 +42,7 @@ def class_numbers(target: Tensor, classes: Classes | None) -> Tensor:
 def soft_labels(labels: Tensor, classes: Classes, smoothing: float) -> Tensor:
     """Smooth class numbers ``(b,)`` or ``(b, tasks)`` to ``(b, sum of classes)``, each task over its own classes.
 
-    Multi-hot labels ``(b, classes)`` of one task are smoothed likewise; ignored ones stay -100.
+    Multi-hot labels ``(b, classes)`` of one task are smoothed too; ignored labels stay -100.
     """
     if labels.ndim == 2 and not isinstance(classes, dict):
         return labels.float().where(labels < 0, labels * (1 - smoothing) + smoothing / classes)
@@ -51,6 +51,6 @@ def soft_labels(labels: Tensor, classes: Classes, smoothing: float) -> Tensor:
 
 
 def smooth(labels: Tensor, classes: int, smoothing: float) -> Tensor:
-    """Smooth class numbers ``(b,)`` to probabilities ``(b, classes)``; the share ``smoothing`` is uniform."""
-    valid = (labels != IGNORED)[:, None]  # rows of other labels are zero and add no loss
+    """Smooth class numbers ``(b,)`` to probabilities ``(b, classes)``; all classes share ``smoothing`` equally."""
+    valid = (labels != IGNORED)[:, None]  # rows of ignored labels are zero and add no loss
     return (F.one_hot(labels.clamp(min=0), classes) * (1 - smoothing) + smoothing / classes) * valid

@@ -1,10 +1,10 @@
-"""The shape and the pixels of clips as settings give them: height and width, frames spread evenly, channels."""
+"""Settings of a clip's shape and pixels: height and width, evenly spread frames, numbers for each channel."""
 
 from collections.abc import Sequence
 from fractions import Fraction
 
 ImageSize = int | tuple[int, int]
-PerChannel = float | tuple[float, float, float]  # one for all channels, or red, green and blue
+PerChannel = float | tuple[float, float, float]  # one number for all channels, or one each for red, green and blue
 
 
 def height_and_width(size: int | Sequence[int]) -> tuple[int, int]:
@@ -17,12 +17,12 @@ def height_and_width(size: int | Sequence[int]) -> tuple[int, int]:
 
 
 def as_setting(size: int | Sequence[int]) -> ImageSize:
-    """Return a side unchanged; height and width as a tuple."""
+    """Return the side of a square unchanged, or height and width as a tuple."""
     return size if isinstance(size, int) else height_and_width(size)
 
 
 def per_channel(name: str, value: float | Sequence[float], least: float = 0.0) -> PerChannel:
-    """Return one number if it is the same for all channels, else those of red, green and blue."""
+    """Return one number if it is the same for all channels, else the numbers of red, green and blue."""
     numbers = tuple(value) if isinstance(value, Sequence) else (value,)
     if len(numbers) not in (1, 3) or not all(least <= number <= 1 for number in numbers):
         expected = f"expected one number from {least:g} to 1, or three, of red, green and blue"
@@ -42,15 +42,15 @@ def in_words(size: int | Sequence[int]) -> str:
 
 
 def evenly(i: int, count: int) -> Fraction:
-    """Return the i-th of ``count`` evenly spaced positions from 0 to 1; a single one is central."""
+    """Return the i-th of ``count`` evenly spaced positions from 0 to 1; a single position is 1/2."""
     return Fraction(i, count - 1) if count > 1 else Fraction(1, 2)
 
 
 def uniform_frames(frames: int, sampled: int) -> list[int]:
-    """Return the indices of ``sampled`` frames spread evenly inside a clip: round(k * frames / (sampled + 1)).
+    """Return indices of ``sampled`` frames spread evenly inside a clip: round(k * frames / (sampled + 1)), k from 1.
 
-    Halves round to the even index. A clip of at most ``sampled`` frames keeps all.
-    Source: ViViT, arXiv:2103.15691, section 3.2; the released code's floats often give one index too many.
+    Halves round to the even index. A clip of at most ``sampled`` frames keeps all frames.
+    Source: ViViT, arXiv:2103.15691, section 3.2; the released code uses floats and often has one index too many.
     """
     if sampled >= frames:
         return list(range(frames))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def recorded_command(arguments: Sequence[str], program: str = "lit_video") -> str:
-    """Return a command line without this machine's folders: a folder elsewhere becomes ``DIR``, a file its name."""
+    """Return a command line without absolute or ``..`` paths: a file keeps its name, a folder becomes ``DIR``."""
     return shlex.join([*program.split(), *map(_without_folder, arguments)])
 
 
@@ -19,15 +19,15 @@ def _without_folder(argument: str) -> str:
     return flag + (path.name if path.suffix else "DIR")
 
 
-# lines of jsonargparse's messages about nested types, or about other ways to write a value
+# beginnings of lines in jsonargparse's messages that say nothing about the mistake
 _NESTING = ("Does not validate", "Subtypes:", "Errors:", "Problem with given", "Given value", "Expected a path")
 _KNOWN = "(fit --help all lists them, fit --model.help XViT those of a class)"
 
 
 def explain(text: str) -> tuple[str, str]:
-    """Return key and reason of a jsonargparse message, which nests all types that were tried.
+    """Return the key and the reason from a jsonargparse message, which reports all types that were tried.
 
-    The key is dotted (``model.window``). A constructor's error has the group alone as key (``model``), and its reason
+    The key is dotted (``model.window``). The error of a constructor has the group as its key (``model``); its reason
     begins with the argument.
     """
     keys = re.findall(r'Parser key "(.*?)"', text)

@@ -11,7 +11,7 @@ from lit_video.utils.text import drawable
 
 
 def content_of(figure: Figure, form: str = "png", **options: Any) -> bytes:
-    """Return a figure as the content of a file, png, svg or pdf. SVG output is deterministic."""
+    """Return a figure as the content of a png, svg or pdf file. SVG output is deterministic."""
     content = io.BytesIO()
     for text in figure.findobj(Text):
         text.set_text(drawable(text.get_text()))

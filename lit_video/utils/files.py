@@ -1,4 +1,4 @@
-"""Read and write files, whole or not at all; find the folder of data."""
+"""Read and write files, whole or not at all; find the data folder."""
 
 import csv
 import io
@@ -33,15 +33,15 @@ def is_picture(path: Path) -> bool:
 
 
 def write_atomically(path: Path, text: str, shared: bool = False) -> None:
-    """Write a text as :func:`write_bytes` writes bytes."""
+    """Write a text atomically, see :func:`write_bytes`."""
     write_bytes(path, to_bytes(text), shared)
 
 
 def write_bytes(path: Path, content: bytes, shared: bool = False) -> None:
-    """Write a file that is either whole or not there; to a device or a pipe, write directly.
+    """Write a file atomically; write directly to a device or a pipe.
 
-    A ``shared`` file may be written by several processes at once: the last one wins. Otherwise the next process
-    overwrites the partial file of a killed one.
+    Several processes may write a ``shared`` file at once: the last one wins. Without ``shared``, the next write
+    overwrites the partial file that a killed process left.
     """
     if path.is_relative_to("/dev") or (path.exists() and not path.is_file()):
         path.write_bytes(content)
@@ -55,14 +55,14 @@ def write_bytes(path: Path, content: bytes, shared: bool = False) -> None:
 
 
 def write_table(path: Path, rows: Iterable[Sequence[object]]) -> None:
-    """Write a csv that is either whole or not there."""
+    """Write a csv file atomically."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     write_atomically(path, text.getvalue())
 
 
 def read_whole(path: Path, read: Callable[[], T], then: str) -> T | None:
-    """Read one of our own files by ``read``, ``None`` if absent; report errors as damage, with the advice ``then``."""
+    """Return ``read()`` of one of our files, ``None`` if absent; report errors as damage, with the advice ``then``."""
     try:
         return read()
     except FileNotFoundError:
@@ -75,7 +75,7 @@ def read_whole(path: Path, read: Callable[[], T], then: str) -> T | None:
 
 
 def files_below(folder: Path) -> Iterator[Path]:
-    """Yield all files below a folder except hidden ones, by name; follow links to folders, each folder once."""
+    """Yield the visible files below a folder, sorted within each folder; follow links, but read no folder twice."""
     seen: set[str] = set()
     for place, folders, names in os.walk(folder, followlinks=True):
         real = os.path.realpath(place)

@@ -1,13 +1,13 @@
-"""Limits of sizes in files: far above any real one, and within a laptop's memory."""
+"""Limits of sizes in files: far above any real size, and within a laptop's memory."""
 
 MOST_PIXELS = 2**30  # a clip: 21,399 frames of 224 x 224
 MOST_DRAWN = 2**36  # pixels of a drawn data set
 MOST_LAYERS = 1000
 MOST_CLASSES = 10_000  # one task: a confusion matrix of 0.8 GB
-UNPACKED = 100  # times the size of a packed file
+UNPACKED = 100  # largest ratio of unpacked to packed size
 
 
 def within(name: str, value: float, most: float) -> None:
-    """Raise a ValueError where a size is above its limit."""
+    """Raise a ValueError if a size is above its limit."""
     if value > most:
         raise ValueError(f"{name} is {value:g}, expected at most {most:,}")

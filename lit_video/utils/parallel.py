@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 
 def with_progress(results: Iterable[Result], total: int, name: str) -> Iterator[Result]:
-    """Yield results; print how many of ``total`` are done on stderr, every half minute."""
+    """Yield results; show on stderr how many of ``total`` are done, in a bar on a terminal, else every half minute."""
     if sys.stderr.isatty():
         from rich.console import Console
         from rich.progress import track
@@ -39,17 +39,17 @@ def with_progress(results: Iterable[Result], total: int, name: str) -> Iterator[
 def in_parallel(work: Callable[[Item], Result], items: Sequence[Item], name: str, chunk: int = 1) -> Iterator[Result]:
     """Yield results in the order of the items, each as soon as it and all earlier ones are done.
 
-    ``work`` is pickled, so it must be a module's function. Messages name a tuple by its first value.
-    Processes receive ``chunk`` items at a time: more than one if an item takes milliseconds.
+    ``work`` is pickled, so it must be a module's function. An error message names a tuple by its first value.
+    Processes receive ``chunk`` items at a time; choose more than one if an item takes milliseconds.
     """
     if not items:
         return
-    # forked like a loader's workers: what the parent has imported need not be imported again
+    # processes are forked, like a loader's workers, so that they import nothing again
     context = multiprocessing.get_context("fork")
     pool = ProcessPoolExecutor(usable_cores(), context, initializer=_start_worker, initargs=(os.getpid(),))
     done = 0
     try:
-        # pool.map forks all processes, before the progress bar's thread runs
+        # pool.map forks all processes before with_progress starts a thread
         results = pool.map(work, items, chunksize=chunk)
         for result in with_progress(results, len(items), name):
             done += 1

@@ -1,4 +1,4 @@
-"""Processes of a run, which end with their parents, and their Slurm job."""
+"""Processes of a run, which end when their parents end, and the Slurm job of a run."""
 
 import contextlib
 import os
@@ -9,7 +9,7 @@ import threading
 import time
 from pathlib import Path
 
-# environment variable of a run: its parent process; the run stops when that is gone
+# environment variable with the id of a run's parent process; the run stops when the parent is gone
 PARENT = "LIT_VIDEO_PARENT"
 
 # SIGHUP says that the terminal has closed, unless nohup started this process
@@ -18,7 +18,7 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, *
 
 
 def usable_cores() -> int:
-    """Return how many cores this process may use; fewer than the machine's in a job or a container."""
+    """Return how many cores this process may use; in a job or a container perhaps fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -58,7 +58,7 @@ def leave_terminal() -> None:
 
 
 def end_with_starter() -> None:
-    """End this process with its parent: rank 0, or a sweep, whose rows then stop at a checkpoint."""
+    """End this process when its parent is gone: rank 0, or a sweep, whose runs then stop at a checkpoint."""
     if started_by_lightning():
         end_with(os.getppid())
     elif os.environ.get(PARENT) == str(os.getppid()):
@@ -66,7 +66,7 @@ def end_with_starter() -> None:
 
 
 def ignore_stops() -> None:
-    """Leave stop signals to rank 0: Slurm and a terminal send them to all processes."""
+    """Ignore stop signals, which Slurm and terminals send to all processes; rank 0 handles them."""
     for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
@@ -80,14 +80,14 @@ def end_children() -> None:
 
 
 def job_name() -> str:
-    """Return the number of the job, or of the array's task; empty outside Slurm."""
+    """Return the number of the Slurm job, with ``_TASK`` in a job array; empty outside Slurm."""
     if "SLURM_ARRAY_JOB_ID" in os.environ:
         return f"{os.environ['SLURM_ARRAY_JOB_ID']}_{os.environ.get('SLURM_ARRAY_TASK_ID', '')}"
     return os.environ.get("SLURM_JOB_ID", "")
 
 
 def requeue() -> str:
-    """Requeue the Slurm job, which ends it, unless ``LIT_VIDEO_REQUEUE=0`` (launchers that requeue); return a line."""
+    """Requeue the Slurm job, which ends it; return a message. Launchers that requeue set ``LIT_VIDEO_REQUEUE=0``."""
     job = job_name()
     if not job or os.environ.get("LIT_VIDEO_REQUEUE") == "0":
         return ""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-# function: what a network computes; weights do not show it in names or shapes, so those of another value load silently
+# function: what a network computes; names and shapes of weights do not show it, so a mismatch loads silently
 # shape: names or shapes of the weights
 # clip, classes: decided by the data set
 # files, start: weights before training
@@ -69,31 +69,31 @@ RUN: dict[Literal["rows", "training", "machine"], tuple[str, ...]] = {
 
 
 def model_names(*effects: Effect) -> tuple[str, ...]:
-    """Return the settings of models with these effects; a dotted name is part of a setting."""
+    """Return the names of model settings with these effects; a dotted name is a part of one setting."""
     return sum((MODEL[effect] for effect in effects), ())
 
 
 def data_names(*effects: DataEffect) -> tuple[str, ...]:
-    """Return the settings of data sets with these effects."""
+    """Return the names of data set settings with these effects."""
     return sum((DATA[effect] for effect in effects), ())
 
 
 def model_keys(*effects: Effect) -> tuple[str, ...]:
-    """Return the settings of models with these effects by their keys in a resolved configuration."""
+    """Return the keys of model settings with these effects in a resolved configuration."""
     return tuple(f"model.init_args.{name}" for name in model_names(*effects))
 
 
 def data_keys(*effects: DataEffect) -> tuple[str, ...]:
-    """Return the settings of data sets with these effects by their keys in a resolved configuration."""
+    """Return the keys of data set settings with these effects in a resolved configuration."""
     return tuple(f"data.init_args.{name}" for name in data_names(*effects))
 
 
 def picked(settings: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Return the settings of these names, in their order, as far as they are given."""
+    """Return the settings with these names, in the order of ``names``, without missing ones."""
     return {name: settings[name] for name in names if name in settings}
 
 
 def of_group(settings: Mapping[str, Any], group: str) -> dict[str, Any]:
-    """Return a group's settings without its name: ``window`` of ``model.window`` for the group ``model``."""
+    """Return a group's settings without the group's name: for ``model``, ``model.window`` becomes ``window``."""
     start = f"{group}."
     return {key.removeprefix(start): value for key, value in settings.items() if key.startswith(start)}

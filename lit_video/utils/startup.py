@@ -1,4 +1,4 @@
-"""Process setup of a command, which no import does: instructions that oneDNN may use, message filters."""
+"""Set up the process of a command, never during an import: limit oneDNN's instructions, filter messages."""
 
 import logging
 import os
@@ -11,23 +11,23 @@ LIMIT = "ONEDNN_MAX_CPU_ISA"
 def avoid_amx(cpuinfo: Path = Path("/proc/cpuinfo")) -> None:
     """Limit oneDNN to AVX-512 on virtual machines with AMX, unless ``ONEDNN_MAX_CPU_ISA`` is set.
 
-    Some announce AMX without a tile layout (CPUID leaf 1DH is all zero); the first bfloat16 product (Muon) then ends
-    the process with SIGILL (github.com/uxlfoundation/oneDNN, issue 5689). Python cannot read that leaf. Delete this
-    with the first PyTorch whose oneDNN checks the leaf (pull request 5801).
+    Some of these machines announce AMX without a tile layout (CPUID leaf 1DH is all zero). The first bfloat16 product
+    (Muon) then ends the process with SIGILL (github.com/uxlfoundation/oneDNN, issue 5689). Python cannot read the leaf.
+    Delete this function when PyTorch's oneDNN checks the leaf (pull request 5801).
     """
     try:
         with cpuinfo.open(encoding="utf-8") as lines:
-            flags = next((line.split() for line in lines if line.startswith("flags")), [])  # processors are alike
+            flags = next((line.split() for line in lines if line.startswith("flags")), [])  # equal for all processors
     except OSError:  # no Linux
         return
     if "amx_tile" in flags and "hypervisor" in flags:
-        os.environ.setdefault(LIMIT, "AVX512_CORE_FP16")  # all that AVX-512 has
+        os.environ.setdefault(LIMIT, "AVX512_CORE_FP16")  # includes all AVX-512 instructions
 
 
 def prepare() -> None:
     """Limit oneDNN and filter known noise; call this before importing the packages concerned."""
     avoid_amx()
-    # Lightning's own use of torch's pytree
+    # a warning about Lightning's own use of torch's pytree
     warnings.filterwarnings("ignore", message=r".*isinstance\(treespec, LeafSpec\).*")
     # progress bars are plain text in notebooks without ipywidgets, which is fine
     warnings.filterwarnings("ignore", message='IProgress not found|install "ipywidgets"')

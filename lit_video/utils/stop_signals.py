@@ -17,7 +17,7 @@ MISTAKE = 2  # something to change in the command, a file or the disk; one line 
 PREEMPTED = 75  # stopped at a checkpoint by USR1, USR2 or a time limit; the same command goes on (EX_TEMPFAIL)
 INTERRUPTED = 130  # Ctrl-C; the same command goes on
 CLOSED = 141  # SIGPIPE: nobody reads the output any more
-HUNG_UP = 129  # SIGHUP, of a terminal that was closed; the same command goes on
+HUNG_UP = 129  # SIGHUP: the terminal was closed; the same command goes on
 TERMINATED = 143  # SIGTERM; the same command goes on
 
 STATUS = {
@@ -31,7 +31,7 @@ AGAIN = "the same command again goes on from here"
 
 
 class StopSignals:
-    """Handler that ends a run's process at a signal, after ``last_words``; while ``waits``, it only notes ``received``.
+    """Handler that ends a run's process at a signal, after ``last_words``; if ``waits``, it only sets ``received``.
 
     Signals: SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2. Before training there is nothing to keep, and an exception
     could be swallowed, so the process ends at once, with a line. Code that sets :attr:`waits` stops at a checkpoint
@@ -49,7 +49,7 @@ class StopSignals:
     def handle(self, number: int, frame: FrameType | None) -> None:
         """End the process, or remember the signal."""
         if os.getpid() != self._pid:
-            return  # inherited by a forked process: its parent decides
+            return  # a forked process inherited the handler; its parent decides
         stop = signal.Signals(number)
         if self.waits and (self.received is None or stop is not signal.SIGINT):
             if self.received is None:
@@ -70,14 +70,14 @@ class StopSignals:
         os._exit(STATUS[stop])
 
     def _say(self, line: str) -> None:
-        """Write one line from rank 0; not by print, which the signal may have interrupted."""
+        """Write one line from rank 0; do not call print, because the signal may have interrupted it."""
         if first_process():
             os.write(2, to_bytes(f"{line}\n"))
 
 
 @contextmanager
 def handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Install a handler of the stop signals for a block, in the main thread only (Python's rule)."""
+    """Install a handler of the stop signals for a block; do nothing outside the main thread, as Python requires."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

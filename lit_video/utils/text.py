@@ -1,4 +1,4 @@
-"""Text for people: times, near names, tables."""
+"""Text for people: times, similar names, tables."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,7 +41,7 @@ def natural(text: str) -> tuple[list[str | int], str]:
 
 
 def first_line(error: object) -> str:
-    """Return the first line of an error, or its kind where it has no message."""
+    """Return the first line of an error, or its class name if it has no message."""
     return (str(error) or type(error).__name__).splitlines()[0]
 
 
@@ -56,30 +56,30 @@ def to_text(content: bytes) -> str:
 
 
 def drawable(text: str) -> str:
-    """Replace bytes that are no UTF-8 by question marks, for pictures and other programs."""
+    """Replace bytes that are not UTF-8 by question marks, for pictures and other programs."""
     return text.encode("utf-8", "replace").decode()
 
 
 def escaped(text: str) -> str:
-    """Escape bytes that are no UTF-8, for a comment."""
+    """Escape bytes that are not UTF-8, for a comment in a YAML file."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def did_you_mean(word: str, names: Iterable[str]) -> str:
-    """Return `` (did you mean X?)`` to end a message with; empty if no name is near."""
+    """Return `` (did you mean X?)`` to end a message with; empty if no name is similar."""
     by_lower = {name.lower(): name for name in names}
     near = get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
     return f" (did you mean {by_lower[near[0]]}?)" if near else ""
 
 
 def text_table(title: str, header: list[str], body: list[list[str]]) -> str:
-    """Return a table for a terminal, numbers to the right."""
-    from rich.console import Console  # here: it takes a tenth of a second, and few commands print tables
+    """Return a table for a terminal, with all columns but the first aligned right."""
+    from rich.console import Console  # imported here: it takes 0.1 s, and few commands print tables
     from rich.table import Table as RichTable
     from rich.text import Text
 
     def plain(text: str) -> Text:
-        return Text(printable(text))  # names are no markup
+        return Text(printable(text))  # names contain no markup
 
     table = RichTable(title=plain(title), title_justify="left")
     for name in header:
@@ -104,6 +104,6 @@ def as_markdown(text: str) -> str:
 
 
 def markdown_lines(header: list[str], body: list[list[str]], numbers: bool = True) -> str:
-    """Return a table in Markdown without its title, ``numbers`` to the right."""
+    """Return a table in Markdown without a title; ``numbers`` aligns all columns but the first to the right."""
     rule = ["---", *["---" + ":" * numbers] * (len(header) - 1)]
     return "\n".join("| " + " | ".join(map(as_markdown, cells)) + " |" for cells in [header, rule, *body])

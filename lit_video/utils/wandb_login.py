@@ -29,7 +29,7 @@ def has_key() -> bool:
 
 
 def why_offline() -> str | None:
-    """Return why runs are recorded offline, or None where the server gives any answer."""
+    """Return why runs are recorded offline, or None if the server gives any answer."""
     if os.environ.get("WANDB_MODE") in ("offline", "dryrun"):
         return "WANDB_MODE is offline"
     if not has_key():

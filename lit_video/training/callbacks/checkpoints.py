@@ -1,4 +1,4 @@
-"""Callbacks that save a run's checkpoint, stop the run there on request, and fail it at a non-finite loss."""
+"""Callbacks that save checkpoints, stop a run at a checkpoint on request, and end it as failed at a non-finite loss."""
 
 import math
 import time
@@ -26,14 +26,14 @@ class RequireFinite(Callback):
     """Check of every loss and validation metric; NaN or infinity ends the run as failed.
 
     On a GPU a loss is checked one step later, so that no step waits for it. Up to ``skip`` steps with a non-finite loss
-    or gradient leave out their update instead.
+    or gradient leave out their update and do not end the run.
     """
 
     def __init__(self, skip: int = 0) -> None:
         self.skip = skip
         self.skipped = 0
-        self.found = ""  # message on a non-finite loss and its step
-        self._may_skip = skip > 0  # in the current step
+        self.found = ""  # message that names a non-finite loss and its step
+        self._may_skip = skip > 0  # whether the current step may leave out its update
         self._pending: tuple[Tensor, torch.cuda.Event, int] | None = None
 
     def state_dict(self) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class RequireFinite(Callback):
             dist.all_reduce(bad, dist.ReduceOp.MAX)
         if bad:
             self.skipped += 1
-            optimizer.zero_grad(set_to_none=True)  # without gradients momentum and weight decay change nothing either
+            optimizer.zero_grad(set_to_none=True)  # the optimizer skips parameters without a gradient
             if trainer.is_global_zero:
                 left = f"{self.skip - self.skipped} more allowed"
                 print(f"step {trainer.global_step}: gradient is not finite, update left out ({left})", flush=True)
@@ -64,7 +64,7 @@ class RequireFinite(Callback):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Check this step's loss on a CPU, the previous step's on a GPU."""
+        """Check the loss: on a CPU of this step, on a GPU of the previous step."""
         step, loss = trainer.global_step, outputs["loss"].detach().to("cpu", non_blocking=True)
         if outputs["loss"].is_cuda:
             done = torch.cuda.Event()  # type: ignore[no-untyped-call]
@@ -117,7 +117,7 @@ ACTIONS = (NOTHING, SAVE, TIME_OVER, "SIGUSR1", "SIGUSR2", "SIGTERM", "SIGINT", 
 
 @dataclass(eq=False)
 class Checkpoints(Checkpoint):
-    """Writing of ``last.ckpt`` with the run's record: at intervals, before validation, at the end, on a signal."""
+    """Callback that writes ``last.ckpt``: at intervals, before validation, at the end, on a signal."""
 
     run_dir: Path
     every: float  # seconds
@@ -133,7 +133,7 @@ class Checkpoints(Checkpoint):
         self._start = self._saved = time.monotonic()
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        """Add the run's identity and changes, checked when it resumes."""
+        """Add the run's identity and changes, which are checked when the run resumes."""
         checkpoint[RUN_KEY] = self.record
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -161,7 +161,7 @@ class Checkpoints(Checkpoint):
             self._stop(trainer, action)
 
     def on_validation_batch_end(self, trainer: Trainer, *args: Any, **kwargs: Any) -> None:
-        """Stop during a validation; the checkpoint was saved before."""
+        """Stop during validation if requested; the checkpoint was saved before validation."""
         if not self.stops.waits:
             return
         action = self._agree(self._wanted_action(trainer))
@@ -183,7 +183,7 @@ class Checkpoints(Checkpoint):
         raise Stopped(reason, trainer.global_step, int(trainer.estimated_stepping_batches))
 
     def _flush(self, trainer: Trainer) -> None:
-        """Wait until the first process has the checkpoint on the disk."""
+        """Wait until rank 0 has written the checkpoint to disk."""
         self.file.flush()
         trainer.strategy.barrier()
 
@@ -201,7 +201,7 @@ class Checkpoints(Checkpoint):
         return SAVE if now - self._saved >= self.every or before_validation else NOTHING
 
     def _agree(self, action: str) -> str:
-        """Return the same action in all processes, on the CPU, without waiting for the devices."""
+        """Return the highest-priority action in any process; communicate on the CPU, without waiting for devices."""
         if self._group is None:
             return action
         code = torch.tensor(ACTIONS.index(action))
@@ -210,20 +210,20 @@ class Checkpoints(Checkpoint):
 
 
 class ExactResumption(Callback):
-    """Dropout as a function of (seed, step, batch), and the learning rate as a function of the step.
+    """Random draws of training that depend on seed, step and batch only; a learning rate that depends on the step only.
 
-    A resumed run then makes the random draws of an uninterrupted one, on any devices.
+    A resumed run then draws the same numbers as an uninterrupted run, on any number of devices.
     """
 
     def __init__(self) -> None:
         self._seed = 0
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Remember the run's seed before training draws from its stream."""
+        """Remember the run's seed before the seeds of batches replace it."""
         self._seed = torch.initial_seed()
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Take the rate from the schedule: the checkpoint's is wrong if training has become longer."""
+        """Set the learning rate from the schedule; the checkpoint's rate is wrong if training has become longer."""
         for config in trainer.lr_scheduler_configs:
             if isinstance(schedule := config.scheduler, LambdaLR):
                 groups = zip(schedule.optimizer.param_groups, schedule.base_lrs, schedule.lr_lambdas, strict=True)
@@ -231,7 +231,7 @@ class ExactResumption(Callback):
                     group["lr"] = base * share(schedule.last_epoch)
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
-        """Seed a batch's draws by its number within the step, counted over accumulation and ranks."""
+        """Seed a batch's draws by the run's seed, the step, and the batch's number among all batches of the step."""
         accumulated = batch_idx % trainer.accumulate_grad_batches
         batch_of_step = accumulated * trainer.world_size + trainer.global_rank
         torch.manual_seed(digest(self._seed, trainer.global_step, batch_of_step))

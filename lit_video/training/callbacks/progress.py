@@ -1,4 +1,4 @@
-"""Report a training's progress, speed, wait for data, and unreadable videos."""
+"""Report the progress and speed of training, the time spent waiting for data, and unreadable videos."""
 
 import time
 from pathlib import Path
@@ -21,8 +21,8 @@ SHOWN = {"train/loss": "loss", "train/clip_top1": "% right in training", "val/cl
 class Progress(Callback):
     """Progress lines (step, loss, speed, time left, data wait), and the state in ``run.json``.
 
-    ``train/data_wait`` is the percentage of the time since the last line that rank 0 waited in the loader's ``next``.
-    Validations are left out, and so is the first step of a training, in which workers start.
+    ``train/data_wait`` is the percentage of time, since the last line, in which rank 0 waited for the loader. It
+    excludes validations and the first step of training, in which workers start.
     """
 
     line_every = EVERY
@@ -32,7 +32,7 @@ class Progress(Callback):
         self.name = name
         self.run_dir = run_dir
         self.state = state
-        self._since: tuple[float, float] | None = None  # start of the interval: seconds waited until then, clock
+        self._since: tuple[float, float] | None = None  # at the interval's start: seconds waited, clock
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Start the clock when training begins or resumes."""
@@ -43,11 +43,11 @@ class Progress(Callback):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Log the data wait; write and print if due."""
+        """Log the data wait; if due, write the status and print a line."""
         now, waited = time.monotonic(), float(getattr(trainer.train_dataloader, "waited", 0.0))
         before, begin = self._since or (waited, now)
         share = 100 * (waited - before) / max(now - begin, 1e-9)
-        # a CPU tensor: Lightning would copy a number to the device, and wait
+        # a CPU tensor, because Lightning would copy a number to the device and wait
         pl_module.log("train/data_wait", torch.tensor(share), prog_bar=True, batch_size=1)
         self._since = before, begin
         last = trainer.global_step == trainer.estimated_stepping_batches

@@ -54,14 +54,14 @@ class Curve(Callback):
         self.hits = torch.tensor(state_dict["hits"], dtype=torch.float64)
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
-        """End the previous epoch here if it was interrupted after its last step, because Lightning does not."""
+        """End the previous epoch if a run stopped after its last step; Lightning does not end it on resumption."""
         if batch_idx == 0 and self.steps:
             self._end_epoch(trainer.current_epoch, trainer.global_step)
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Sum the losses on the device: fetching one would make every step wait."""
+        """Sum the losses on the device; copying each to the CPU would make every step wait."""
         assert isinstance(pl_module, VideoClassifier)
         if (batch_idx + 1) % trainer.accumulate_grad_batches:
             return
@@ -71,7 +71,7 @@ class Curve(Callback):
         self.hits = self.hits.to(loss.device) + pl_module.step_hits
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Store a validation's metrics for this epoch alone: Lightning keeps them in later epochs too."""
+        """Store the metrics of this epoch's validation; Lightning keeps its copy in later epochs too."""
         self.validation = metrics_of(trainer, "val/")
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -92,13 +92,13 @@ class Curve(Callback):
     def _reset(self) -> None:
         self.total, self.steps = torch.tensor(0.0), torch.tensor(0)
         self.validation = dict[str, float]()
-        self.hits = torch.zeros(2, dtype=torch.float64)  # right clips, all clips
+        self.hits = torch.zeros(2, dtype=torch.float64)  # numbers of right and of readable clips
 
 
 class SavePredictions(Callback):
     """Files of a run's first test: predictions, accuracy by class, mistakes, confusion matrix.
 
-    With several tasks each has a figure, with the task in the file name. Further tests, with the frames in other
+    With several tasks, each task has a figure, named after the task. Further tests, with the frames in other
     orders, write nothing. With several labels per video only ``classes.csv`` is written, with average precisions.
     """
 
@@ -149,7 +149,7 @@ class SavePredictions(Callback):
         return errors
 
     def group_accuracy(self, groups: Mapping[str, list[int]]) -> dict[str, float]:
-        """Return ``test/NAME`` per group of classes: top-1 of the last test in percent, for a single task."""
+        """Return the last test's top-1 in each group of classes, as ``test/NAME`` in percent (single task only)."""
         if not self.predictions or not groups:
             return {}
         task = self.predictions.tasks[""]
@@ -157,7 +157,7 @@ class SavePredictions(Callback):
         return {f"test/{name}": 100 * float(found.mean()) for name, found in hits.items() if len(found)}
 
     def _draw(self, predictions: Predictions) -> None:
-        """Draw confusion matrices; only print a line if that fails."""
+        """Draw the confusion matrices; if that fails, only print a line."""
         try:
             from lit_video.inference.result_pictures import confusion_figure
             from lit_video.utils.figures import content_of
@@ -185,7 +185,7 @@ def precision_rows(names: Any, logits: Tensor, target: Tensor) -> list[tuple[str
 
 
 def write_mistakes(file: Path, predictions: Predictions, data: VideoDataModule) -> None:
-    """Write the mistakes of a test, surest first, with paths relative to the data set's folder."""
+    """Write the mistakes of a test, most confident first, with paths relative to the data set's folder."""
     tasks, records = predictions.tasks.values(), data.records("test")
     probability = np.prod([task.confidence for task in tasks], axis=0)
     wrong = sorted(np.flatnonzero(~predictions.hits()), key=lambda i: -probability[i])
@@ -199,7 +199,7 @@ def write_mistakes(file: Path, predictions: Predictions, data: VideoDataModule) 
 
 
 def join_mistakes(run_dir: Path, folds: Mapping[str, Path]) -> None:
-    """Write all folds' mistakes into the run that trained on all videos; ``folds`` are run folders by name."""
+    """Write the mistakes of all folds into the run trained on all videos; ``folds`` are run folders by name."""
     joined: list[tuple[list[str], Image.Image | None]] = []
     for fold, folder in folds.items():
         _, *rows = csv.reader(io.StringIO(to_text((folder / MISTAKES).read_bytes()), newline=""))
