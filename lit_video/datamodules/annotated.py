@@ -14,7 +14,7 @@ from lit_video.utils.files import COMMON, data_root, is_video
 from lit_video.utils.text import shortened
 from lit_video.video.clips import VideoRecord
 
-AS_TEST = {"train": "train", "val": "test"}  # names of lists in releases whose test videos validate
+AS_TEST = {"train": "train", "val": "test"}  # split -> its name in releases where test videos are used for validation
 AS_VALIDATION = {"train": "train", "val": "validation"}
 _ENDINGS = sorted([*COMMON, *map(str.upper, COMMON)])
 
@@ -29,10 +29,10 @@ class AnnotatedVideos(VideoDataModule):
         **kwargs: see :class:`VideoDataModule`.
     """
 
-    classes: Classes | None = None  #: number of classes (a mapping with several tasks), if known without the data
+    classes: Classes | None = None  #: number of classes, a mapping for several tasks; None if only the data shows it
     #: smallest and largest number of videos in released annotation files, by split
     released: Mapping[Split, tuple[int, int]] = {}
-    splits: tuple[Split, ...] = ("train", "val")  #: with their own annotations; without a test split val is tested
+    splits: tuple[Split, ...] = ("train", "val")  #: splits with annotations; without test, val is tested
 
     def __init__(self, root: str, missing: Literal["fail", "skip"] = "fail", **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -43,23 +43,23 @@ class AnnotatedVideos(VideoDataModule):
         self._records: dict[Split, Records] = {}
 
     def annotated(self, split: Split) -> Iterable[VideoRecord]:
-        """Return all videos that the annotation file of a split lists, whether on the disk or not."""
+        """Return all videos in a split's annotation file, whether they are on disk or not."""
         raise NotImplementedError
 
     @property
     def num_classes(self) -> Classes:
-        """Number of classes; with several tasks a mapping by task."""
+        """Number of classes; with several tasks, a mapping from task to number."""
         return self.classes or super().num_classes
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """Class number by name (single-task data sets)."""
+        """Number of each class, by its name, in data sets with one task."""
         names = self.class_names
         assert isinstance(names, list)
         return {name: number for number, name in enumerate(names)}
 
     def records(self, split: Split) -> Records:
-        """Return a split's videos, without missing ones under ``missing: skip``; empty for an absent split."""
+        """Return a split's videos; ``missing: skip`` leaves out missing ones. A split without annotations is empty."""
         split = "val" if split == "test" and split not in self.splits else split
         if split not in self.splits:
             return Records.of(())
@@ -68,7 +68,7 @@ class AnnotatedVideos(VideoDataModule):
         return self._records[split]
 
     def check(self) -> None:
-        """Check that annotations and videos are complete; print the missing counts, or refuse them."""
+        """Check that no annotations or videos are missing; ``missing`` decides whether to refuse or to count them."""
         for split in self.splits:
             self.records(split)
             if self.missing == "fail" and (absent := self._absent(self._listed[split])):
@@ -124,7 +124,7 @@ class Folders:
         return name in self.names(folder)
 
     def there(self, path: str) -> str:
-        """Return a video's path with the extension found on disk; downloads and ``data prepare`` differ in it."""
+        """Return a video's path with the extension found on disk, which downloads and ``data prepare`` may change."""
         folder, name = os.path.split(path)
         names = self.names(folder)
         if name in names:

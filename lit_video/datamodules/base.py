@@ -36,15 +36,15 @@ from lit_video.video.trained_on import trained_on
 Split = Literal["train", "val", "test"]
 SPLITS: tuple[Split, ...] = ("train", "val", "test")
 View = TrainingView | EvaluationViews
-SPLIT_OF_STAGE: dict[Any, Split] = {"train": "train", "test": "test", "predict": "test"}  # default: val
+SPLIT_OF_STAGE: dict[Any, Split] = {"train": "train", "test": "test", "predict": "test"}  # other stages: val
 
 
 class VideoDataModule(LightningDataModule):
     """Base of all video data sets; a subclass lists its classes and records.
 
     Training draws one random clip per video and epoch. Validation takes the centre clip and crop. Test takes
-    ``test_clips`` x ``test_crops`` views of every video; :class:`~lit_video.modules.metrics.VideoAccuracy` combines
-    them. A sample depends on (seed, epoch, index) alone, with any number of workers, processes and restarts.
+    ``test_clips`` x ``test_crops`` views of every video; :class:`~lit_video.modules.metrics.VideoAccuracy` averages
+    their scores. A sample depends only on seed, epoch and index, not on workers, processes or restarts.
 
     Args:
         frames: frames of a clip.
@@ -75,7 +75,7 @@ class VideoDataModule(LightningDataModule):
 
     Raises:
         ValueError: settings contradict each other.
-        UserError: in :meth:`check`, :meth:`records` and loaders: files are missing or wrong, or a split is too small.
+        UserError: files are missing or wrong, or a split is too small (:meth:`check`, :meth:`records`, loaders).
     """
 
     several_labels = False  #: True if labels are multi-hot: a one or zero for each class
@@ -133,19 +133,19 @@ class VideoDataModule(LightningDataModule):
         self._features: Features | None = None
         self.short: Short = short
         self.found_broken = BrokenVideos(broken, broken_percent)
-        self.video_counts: dict[str, dict[str, int]] = {}  # listed and used videos by split (annotated data)
+        self.video_counts: dict[str, dict[str, int]] = {}  # numbers of listed and used videos by split
         self._trained_on: AsyncResult[str] | None = None
         self._resume = (0, 0)
         refuse_contradictions(self)
 
     @property
     def class_names(self) -> list[str] | dict[str, list[str]]:
-        """Class names by class number; with several tasks a mapping by task, in the order of the labels."""
+        """Class names in the order of their numbers; with several tasks, a dict by task, in the order of labels."""
         raise NotImplementedError
 
     @property
     def trained_on(self) -> str:
-        """Digests of the training videos for a checkpoint; empty until rank 0 has begun to compute them."""
+        """Digests of the training videos, for a checkpoint; empty before rank 0 begins to compute them."""
         return self._trained_on.get() if self._trained_on else ""
 
     def records(self, split: Split) -> Sequence[VideoRecord]:
@@ -154,20 +154,20 @@ class VideoDataModule(LightningDataModule):
 
     @property
     def present(self) -> tuple[Split, ...]:
-        """Splits that can be checked; training and testing need all."""
+        """Splits that ``data check`` inspects."""
         return SPLITS
 
     def check(self) -> None:
-        """Check that the data is there, before anything is trained."""
+        """Check before training that the data exists."""
 
     @property
     def class_groups(self) -> dict[str, list[int]]:
-        """Groups of classes by name: ``test/NAME`` is the top-1 over their videos."""
+        """Class numbers of each group, by its name; ``test/NAME`` is the top-1 accuracy over the group's videos."""
         return {}
 
     @property
     def num_classes(self) -> Classes:
-        """Number of classes; with several tasks a mapping by task."""
+        """Number of classes; with several tasks, a mapping from task to number."""
         names = self.class_names
         return {task: len(names[task]) for task in names} if isinstance(names, dict) else len(names)
 
@@ -200,7 +200,7 @@ class VideoDataModule(LightningDataModule):
         return self._views("test", clips=1, crops=1)
 
     def keep_features(self, compute: Callable[[Tensor], Tensor], device: torch.device, backbone: int) -> None:
-        """Let loaders return features; ``compute`` missing ones on ``device``, for the digest of a backbone."""
+        """Let loaders return features; compute missing ones on ``device``. ``backbone`` is the backbone's digest."""
         evaluation = [self._dataset([], self.view(1), 1)]
         if (self.test_clips, self.test_crops) != (1, 1):
             evaluation.append(self._dataset([], self.view(self.test_crops), self.test_clips))
@@ -214,13 +214,13 @@ class VideoDataModule(LightningDataModule):
         return TrainingView(self.augmentation, self.image_size)
 
     def centre_view(self, record: VideoRecord) -> tuple[RawBatch, list[int]]:
-        """Return a video's centre view as a batch of one, and its frame numbers (none if it is broken)."""
+        """Return a batch of one with a video's centre view, and the view's frame numbers; none for a broken video."""
         dataset = self._dataset([record], self.view(1), clips=1)
         batch: RawBatch = default_collate([dataset[0, 0]])
         return batch, [] if batch["broken"][0] else dataset.numbers(record, 0)
 
     def on_before_batch_transfer(self, batch: Any, dataloader_idx: int) -> RawBatch | Any:
-        """Count broken videos, and make a training batch's random draws, on the CPU."""
+        """Count broken videos; draw the random augmentation of a training batch on the CPU."""
         if self.trainer is None:
             return batch
         if any(batch["broken"]):
@@ -235,10 +235,10 @@ class VideoDataModule(LightningDataModule):
         return self.augment(batch) if batch.get("draws") else self.normalise(batch)
 
     def augment(self, batch: RawBatch) -> Batch:
-        """Erase, mix, smooth and normalise a batch of the training loader, on any device.
+        """Apply erasing, mixing, label smoothing and normalisation to a batch of the training loader, on its device.
 
         Shape: clips uint8 ``(b, 1, t, 3, height, width)`` -> ``(b, 3, t, height, width)``; targets ``(b, classes)``.
-        Call it for every batch under Fabric or in a custom loop; under Lightning a hook calls it.
+        With Fabric or in a custom loop, call it for every batch; with Lightning's Trainer a hook calls it.
         """
         draws = batch.get("draws") or self._draws(batch)
         smoothing = self.augmentation.smoothing
@@ -254,7 +254,7 @@ class VideoDataModule(LightningDataModule):
         return move_data_to_device(draws, batch["clip"].device)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the position in the epoch and the unreadable videos for the checkpoint."""
+        """Return the position in the epoch and the broken training videos, for the checkpoint."""
         assert self.trainer is not None
         epoch, seen = position(self.trainer, self.batch_size)
         return {"epoch": epoch, "seen": seen, "broken": dict(self.found_broken.reasons["train"])}
@@ -270,7 +270,7 @@ class VideoDataModule(LightningDataModule):
         dataset = self._dataset(self._expected(split), self.view(crops), clips, self.order)
         if not len(dataset):
             return []  # Lightning skips a stage without loaders
-        # a clip given to two ranks counts once: metrics are keyed by video and view
+        # two ranks may get the same clip; metrics count each view of a video once
         return self._loader(dataset, EvaluationSampler(len(dataset), ranks(self.trainer)))
 
     def _dataset(

@@ -13,7 +13,7 @@ OnBroken = Literal["fail", "skip", "report"]
 
 
 class BrokenVideos:
-    """Broken videos that a process met; each counts once. With ``skip``, up to ``percent`` of a split may be broken."""
+    """Broken videos of a process; each counts once. With ``skip``, up to ``percent`` of a split may be broken."""
 
     def __init__(self, on_broken: OnBroken, percent: float) -> None:
         self.on_broken = on_broken
@@ -22,7 +22,7 @@ class BrokenVideos:
         self._records: dict[str, Records] = {}
 
     def expect(self, split: str, records: Records, tables: Manifest | None = None) -> None:
-        """Keep a split's records, to which video numbers refer; refuse or leave out those that a manifest faults."""
+        """Store a split's records; refuse videos that a manifest calls broken or damaged, or count the broken ones."""
         self._records[split], paths = records, records.paths
         rows = tables and tables.faults(paths)
         if not rows:
@@ -37,14 +37,14 @@ class BrokenVideos:
         self.add(split, range(len(paths)), [broken.get(path, "") for path in paths])
 
     def add(self, split: str, videos: Sequence[int], reasons: Sequence[str]) -> None:
-        """Add a batch's video numbers, each with the reason why it could not be read; empty if it could."""
+        """Add a batch's videos, by index in the split's records; a reason is empty if the video could be read."""
         new = {video: reason for video, reason in zip(videos, reasons, strict=True) if reason}
         self.reasons[split] = new | self.reasons[split]
         if new:
             self._check(split)
 
     def gather(self) -> None:
-        """Share the broken videos that every process has met; all processes must call it."""
+        """Merge the broken videos of all processes; every process must call it."""
         if not dist.is_available() or not dist.is_initialized() or dist.get_world_size() == 1:
             return
         ranks: list[Any] = [None] * dist.get_world_size()
@@ -54,7 +54,7 @@ class BrokenVideos:
             self._check(split)
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Return split, path and reason of each broken video; segments with the same reason share a row."""
+        """Return split, path and reason of each broken video; a video's segments with the same reason share a row."""
         rows = []
         for split, reasons in self.reasons.items():
             for video, reason in sorted(reasons.items()):

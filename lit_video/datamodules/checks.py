@@ -1,4 +1,4 @@
-"""Refusal of settings of a data set that contradict each other, and of tests on videos that chose the checkpoint."""
+"""Refusal of contradictory settings of a data set, and of tests on videos that selected the checkpoint."""
 
 from collections.abc import Iterable
 from math import prod
@@ -13,7 +13,7 @@ from lit_video.video.settings import check_storable
 
 
 def refuse_contradictions(data: Any) -> None:
-    """Refuse settings outside their range, or that do not go together."""
+    """Refuse settings that are out of range or contradict each other."""
     positive(frames=data.frames, batch_size=data.batch_size)
     if not 0 < data.train_share <= 1:
         raise ValueError(f"train_share is {data.train_share}, expected above 0 and at most 1")
@@ -26,7 +26,7 @@ def refuse_contradictions(data: Any) -> None:
     augmentation = data.augmentation
     if (augmentation.crop == "whole") != (data.views == "whole"):
         raise ValueError(f"augmentation.crop is {augmentation.crop}, views is {data.views}: whole is for both")
-    data.training_view()  # refuses a short side below the clip's
+    data.training_view()  # refuses a short side smaller than the clip
     data.view(data.test_crops)  # refuses an unsupported number of crops
     changed = data.test_orders or data.order != "forward" or data.found_broken.on_broken != "fail"
     if data.features and (changed or augmentation.erasing or augmentation.cutmix):

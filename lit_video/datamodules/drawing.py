@@ -24,21 +24,21 @@ class Figure:
     y: float
     radius: float
     angle: float = 0.0
-    bright: bool = True  # brighter than the background, or darker by as much
+    bright: bool = True  # brighter than the background; False: darker by the same amount
 
 
 Film = list[list[Figure]]  # the figures of each frame
-LARGE = (0.24, 0.3)  # radii of figures shown in few frames, or whose details matter
+LARGE = (0.24, 0.3)  # range of the radius for rotation and orderN
 
 
 def drift(rng: Rng, frames: int) -> Film:
-    """Move a shape right over a torus, by 6 to 11 % of the picture per frame."""
+    """Move a shape to the right by 6 to 11 % of the picture per frame; it leaves and re-enters at the edges."""
     figure, start, step = _figure(rng), rng.uniform(0, 1), rng.uniform(0.06, 0.11)
     return _moved(figure, x=(start + step * np.arange(frames)) % 1)
 
 
 def zoom(rng: Rng, frames: int) -> Film:
-    """Grow a shape at a fixed point, from 1 - g to 1 + g times its radius, with g from 0.33 to 0.5."""
+    """Grow a shape at a fixed point, from 1 - g to 1 + g times its radius, with a random g from 0.33 to 0.5."""
     figure, growth = _figure(rng), rng.uniform(0.33, 0.5)
     return _moved(figure, radius=figure.radius * (1 + growth * np.linspace(-1, 1, frames)))
 
@@ -50,7 +50,7 @@ def rotation(rng: Rng, frames: int) -> Film:
 
 
 def order(rng: Rng, frames: int, apart: int) -> Film:
-    """Show a bright shape in one frame, and a dark one at the same point ``apart`` frames later."""
+    """Show a bright shape in one frame, and a dark shape at the same point ``apart`` frames later."""
     bright, first = replace(_figure(rng, LARGE), bright=True), int(rng.integers(frames - apart))
     shown = {first: [bright], first + apart: [replace(bright, bright=False)]}
     return [shown.get(t, []) for t in range(frames)]
@@ -74,14 +74,14 @@ def duration(rng: Rng, frames: int) -> Film:
 
 
 def count(rng: Rng, frames: int) -> Film:
-    """Flash two or three times in the first half, once more in the second; both have equally many bright frames."""
+    """Flash n = 2 or 3 times in the first half, n + 1 times in the second; both have equally many bright frames."""
     figure, half = _figure(rng), frames // 2
     few = int(rng.integers(2, 4))
     return [[figure] * bright for bright in _flashes(rng, few, half) + _flashes(rng, few + 1, half)]
 
 
 def _flashes(rng: Rng, times: int, frames: int) -> list[bool]:
-    """Return whether each frame is bright: half of them are, in ``times`` flashes of random lengths."""
+    """Return for each frame whether it is bright; half of the frames are, in ``times`` flashes of random lengths."""
     bright = frames // 2
     lengths = np.diff(np.sort(rng.choice(np.arange(1, bright), times - 1, replace=False)), prepend=0, append=bright)
     gaps = np.diff(np.sort(rng.choice(np.arange(1, frames - bright + 2), times, replace=False)), prepend=0)
@@ -92,7 +92,7 @@ def _flashes(rng: Rng, times: int, frames: int) -> list[bool]:
 
 
 def speed(rng: Rng, frames: int) -> Film:
-    """Move a shape over a torus in any direction, faster and faster."""
+    """Move a shape in any direction, faster and faster; it leaves and re-enters at the edges."""
     start, angle = _figure(rng), rng.uniform(0, 2 * np.pi)
     slow, fast = rng.uniform(0.02, 0.035), rng.uniform(0.06, 0.09)
     far = np.cumsum(np.linspace(slow, fast, frames))
@@ -101,7 +101,7 @@ def speed(rng: Rng, frames: int) -> Film:
 
 
 def occlusion(rng: Rng, frames: int) -> Film:
-    """Let a bright and a dark shape pass behind a wall of the background's look, the bright one first."""
+    """Move a bright and a dark shape behind a wall that looks like the background; hide the bright shape first."""
     apart = rng.uniform(0.125, 0.25) * frames
     middle = 0.5 * frames + rng.uniform(-0.1, 0.1) * frames
     rows, step = rng.permutation([0.28, 0.72]), rng.uniform(0.8, 1.0) / frames
@@ -117,7 +117,7 @@ def occlusion(rng: Rng, frames: int) -> Film:
 
 
 def _moved(figure: Figure, **values: NDArray[Any]) -> Film:
-    """Return one figure per frame, with the given values of its attributes."""
+    """Return a film of one figure; ``values`` has an attribute's value for each frame."""
     frames = zip(*values.values(), strict=True)
     return [[replace(figure, **dict(zip(values, frame, strict=True)))] for frame in frames]
 
@@ -146,7 +146,7 @@ _SKILLS = (
 
 
 def skill(name: str) -> Skill:
-    """Return a skill by name: one of ``_SKILLS``, or orderN, two events N frames apart."""
+    """Return a skill by its name: one in ``_SKILLS``, or orderN for two events N frames apart."""
     if found := re.fullmatch(r"order([1-9]\d?)", name):
         apart = int(found[1])
         return Skill(name, lambda rng, frames: order(rng, frames, apart), "dark first", "bright first", apart + 1)
@@ -159,10 +159,10 @@ def skill(name: str) -> Skill:
 def render(
     what: Skill, seed: int, frames: int, side: int, difficulty: float, frames_per_step: int = 1
 ) -> NDArray[np.uint8]:
-    """Draw the frames of a video, forwards: ``(frames, side, side, 3)``.
+    """Draw the frames ``(frames, side, side, 3)`` of a video in forward order.
 
-    ``side`` is in pixels; each step lasts ``frames_per_step`` frames, a divisor of ``frames``. Each video draws its own
-    difficulty up to ``difficulty`` (0 to 1): more noise and texture, and less contrast, down to a tenth.
+    ``side`` is in pixels; each step lasts ``frames_per_step`` frames, a divisor of ``frames``. A video's difficulty is
+    random, at most ``difficulty`` (0 to 1); a higher one means more noise, more texture and less contrast.
     """
     rng = np.random.default_rng(seed)
     steps = what.film(rng, frames // frames_per_step)
@@ -172,7 +172,7 @@ def render(
 
 
 def paint(rng: Rng, film: Film, shape: str, side: int, difficulty: float) -> NDArray[np.uint8]:
-    """Paint figures of one shape on a background of other colours: ``(frames, side, side, 3)``."""
+    """Paint a film's figures, all of one shape, on a background of another colour: ``(frames, side, side, 3)``."""
     hard = rng.uniform(0, difficulty)
     contrast = 0.4 * 10**-hard
     background = rng.uniform(contrast + 0.05, 0.95 - contrast, 3)
@@ -193,13 +193,13 @@ def paint(rng: Rng, film: Film, shape: str, side: int, difficulty: float) -> NDA
 
 
 def _figure(rng: Rng, radius: tuple[float, float] = (0.14, 0.19), margin: float = 0.3) -> Figure:
-    """Draw a shape's random size and position, with a margin from its centre to the edges."""
+    """Return a figure of random size and position; its centre is at least ``margin`` from the edges."""
     x, y = rng.uniform(margin, 1 - margin, 2)
     return Figure(float(x), float(y), float(rng.uniform(*radius)), bright=bool(rng.integers(2)))
 
 
 def _cover(figure: Figure, shape: str, side: int) -> NDArray[np.float64]:
-    """Return how much of each pixel a figure covers, 0 to 1; the picture is a torus."""
+    """Return how much of each pixel a figure covers, 0 to 1; opposite edges of the picture are joined (a torus)."""
     rows, columns = np.mgrid[0:side, 0:side].astype(float)
     # signed distances on the torus
     x = (columns - figure.x * side + side / 2) % side - side / 2

@@ -28,8 +28,8 @@ GIGABYTES = 0.5  # memory for a decoded video, shared by its views
 class Features:
     """Folder of features of one backbone and one kind of clips: a float16 file ``(views, ...)`` for each video.
 
-    A file is named by the digest of its video. Views in order: the centre view (training, validation), random views
-    (training), those of a multi-view test. ``random`` cuts training clips, ``evaluation`` others; none has records.
+    A file's name is a digest of its video. It has the centre view (training, validation), ``RANDOM`` random views
+    (training) and the views of a multi-view test. ``random`` cuts random views, ``evaluation`` the others.
     """
 
     def __init__(self, folder: Path, random: ClipDataset, evaluation: Sequence[ClipDataset]) -> None:
@@ -42,7 +42,7 @@ class Features:
         return self.folder / f"{digest(self._digest(record.path), record.start, record.end, record.fps):016x}.npy"
 
     def complete(self, records: Sequence[VideoRecord], compute: Callable[[Tensor], Tensor]) -> None:
-        """Compute missing files while other processes wait; ``compute`` takes uint8 ``(b, t, 3, height, width)``."""
+        """Write missing files while other processes wait; ``compute`` takes uint8 ``(b, t, 3, height, width)``."""
         files = {self.file(record): record for record in records}
         self.folder.mkdir(parents=True, exist_ok=True)
         with FileLock(self.folder / "lock"), torch.no_grad():
@@ -68,13 +68,13 @@ class Features:
         write_bytes(file, content.getvalue())
 
     def of(self, clips: ClipDataset) -> "FeatureDataset":
-        """Return the features of these clips' videos and views."""
+        """Return a data set of the features of these clips."""
         return FeatureDataset(**vars(clips), files=[*map(self.file, clips.records)])
 
 
 @dataclass(eq=False, repr=False)
 class FeatureDataset(ClipDataset):
-    """Features ``(views, ...)`` in place of clips; training takes one view at random."""
+    """Features ``(views, ...)`` in place of clips; a training sample is one view, chosen at random."""
 
     files: Sequence[Path] = ()
 
@@ -102,7 +102,7 @@ class FeatureDataset(ClipDataset):
 
 
 def _digest(path: Path) -> str:
-    """Return the digest of a video's content, or of all pictures of a folder."""
+    """Return the digest of a video's content, or the digests of a folder's pictures."""
     digests = []
     for file in files_below(path) if path.is_dir() else [path]:
         with file.open("rb") as content:

@@ -15,7 +15,7 @@ from lit_video.video.clips import VideoRecord
 
 
 def folder_records(root: Path, split: Split, class_names: list[str]) -> Records:
-    """Return the videos of ``root/split/CLASS/``, by class, then by name; print a line about other files."""
+    """Return the videos in ``root/split/CLASS/``, sorted by class and name; print how many other files are left out."""
     folder, found, others = root / split, dict[str, list[str]](), list[str]()
     for entry in _shown(folder):
         if not entry.is_dir():
@@ -39,7 +39,7 @@ def folder_records(root: Path, split: Split, class_names: list[str]) -> Records:
 
 
 def _shown(folder: str | Path) -> list[os.DirEntry[str]]:
-    """Return a folder's entries without hidden files, sorted; ``DirEntry`` knows its type without a system call."""
+    """Return a folder's entries, sorted, without hidden ones; ``DirEntry`` knows its type without a system call."""
     try:
         with os.scandir(folder) as entries:
             return sorted((entry for entry in entries if entry.name[0] != "."), key=lambda entry: entry.name)
@@ -50,7 +50,7 @@ def _shown(folder: str | Path) -> list[os.DirEntry[str]]:
 class VideoFolder(VideoDataModule):
     """Videos as ``root/{train,val,test}/CLASS/VIDEO.mp4``, or any other container that FFmpeg reads.
 
-    Files without a video's ending are left out, counted and named.
+    Files without the extension of a video are left out; a printed line counts them and names some.
 
     Args:
         root: the folder.
@@ -92,7 +92,7 @@ class VideoFolder(VideoDataModule):
 
 
 class VideoList(VideoDataModule):
-    """Given videos, the same in every split; videos without a label have label 0."""
+    """Videos given as records, the same in every split; videos without a label have label 0."""
 
     def __init__(self, listed: Sequence[VideoRecord], **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -1,4 +1,4 @@
-"""One process's share of a data set's clips, the position at which a training goes on, and its loader."""
+"""Data loaders: a process's share of the clips, and the position at which training resumes."""
 
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ from lit_video.video.loading import TimedLoader, TrainingSampler
 
 
 def ranks(trainer: Trainer | None) -> tuple[int, int]:
-    """Return the number of processes, and the rank of this one."""
+    """Return the number of processes, and this process's rank."""
     if trainer is not None:
         return trainer.world_size, trainer.global_rank
     if dist.is_available() and dist.is_initialized():  # Fabric
@@ -26,7 +26,7 @@ def ranks(trainer: Trainer | None) -> tuple[int, int]:
 
 
 def training_sampler(data: Any, count: int, resume: tuple[int, int]) -> TrainingSampler:
-    """Return a sampler that goes on at an epoch and the number of its videos seen; refuse fewer videos than a step."""
+    """Return a sampler; ``resume`` is the epoch and the number of its videos seen. Refuse too few videos for a step."""
     accumulate = getattr(data.trainer, "accumulate_grad_batches", 1)
     sampler = TrainingSampler(count, data.seed, data.batch_size, ranks(data.trainer), accumulate)
     if not sampler.steps:
@@ -34,14 +34,14 @@ def training_sampler(data: Any, count: int, resume: tuple[int, int]) -> Training
         clips = f"a step takes {sampler.step_size} clips ({parts}), there are {count} videos"
         raise UserError(f"data.batch_size: {clips}")
     sampler.resume = resume
-    sampler.set_epoch(resume[0])  # workers prefetch before Lightning sets it
+    sampler.set_epoch(resume[0])  # workers prefetch before Lightning sets the epoch
     return sampler
 
 
 def position(trainer: Trainer, batch_size: int) -> tuple[int, int]:
-    """Return the epoch, and the number of its videos that all processes have seen."""
+    """Return the epoch, and the number of its videos that all processes together have seen."""
     loop = trainer.fit_loop
-    # the epoch begun last; after its end trainer.current_epoch is one higher
+    # the epoch that began last; after it ends, trainer.current_epoch is one higher
     epoch, batches = loop.epoch_progress.current.ready - 1, loop.epoch_loop.batch_progress.current.ready
     if batches == trainer.num_training_batches:
         epoch, batches = epoch + 1, 0

@@ -20,9 +20,9 @@ TRAIN_SHARE = 85 / 120  # training share of HowTo100M's videos
 class Charades(AnnotatedVideos):
     """Charades (arXiv:1604.01753): videos of half a minute, each with several of 157 actions.
 
-    Reads ``root/Charades/Charades_v1_{train,test}.csv``, ``Charades_v1_classes.txt`` in that folder, and
+    Reads ``Charades_v1_{train,test}.csv`` and ``Charades_v1_classes.txt`` in ``root/Charades``, and the videos
     ``root/Charades_v1_480/ID.mp4`` or else ``root/Charades_v1/ID.mp4`` (prior.allenai.org/projects/charades). Results
-    are the mean average precision on the test videos. Labels are all actions of a video; some videos have none.
+    are the mean average precision on the test videos. A video's label has all its actions; some videos have no action.
     """
 
     classes = 157
@@ -53,9 +53,9 @@ class EpicKitchens100(AnnotatedVideos):
     """Epic-Kitchens-100 (arXiv:2006.13256): segments of long videos, each with a verb and a noun.
 
     Reads ``EPIC_100_{train,validation}.csv`` and ``EPIC_100_{verb,noun}_classes.csv``
-    (github.com/epic-kitchens/epic-kitchens-100-annotations) in ``root/annotations``, and frames in
-    ``root/rgb_frames/P01/P01_01/`` or ``root/P01/rgb_frames/P01_01/``, at the rate in ``EPIC_100_video_info.csv``, else
-    ``root/P01/videos/P01_01.MP4``. Results are those of the validation segments.
+    (github.com/epic-kitchens/epic-kitchens-100-annotations) in ``root/annotations``. A video is a folder of frames,
+    ``root/rgb_frames/P01/P01_01/`` or ``root/P01/rgb_frames/P01_01/`` (rate in ``EPIC_100_video_info.csv``), or else
+    a file ``root/P01/videos/P01_01.MP4``. Results are reported on the validation segments.
     """
 
     classes = EPIC_CLASSES
@@ -63,7 +63,7 @@ class EpicKitchens100(AnnotatedVideos):
 
     @cached_property
     def class_names(self) -> dict[str, list[str]]:
-        """Keys of verbs, such as "take", and of nouns, such as "tap", by class number."""
+        """Names of the verbs, such as "take", and of the nouns, such as "tap", in the order of their numbers."""
         names, columns = {}, ("id", "key")
         for task, count in EPIC_CLASSES.items():
             name = f"{task}_classes"
@@ -104,9 +104,9 @@ class HowTo100MTasks(AnnotatedVideos):
     """Long videos by task, as in TimeSformer (arXiv:2102.05095, section 4.6): 1,059 tasks, 120,000 videos.
 
     Reads ``root/HowTo100M_v1.csv`` (``video_id,category_1,category_2,rank,task_id``) and ``root/task_ids.csv`` (task
-    number and name, separated by a tab), both of www.di.ens.fr/willow/research/howto100m, and ``root/videos/ID.mp4`` or
-    another format. Classes are tasks with at least 100 videos (``least_videos``), by number; a video of several
-    tasks belongs to the one that ranks it first. The paper splits at random (85,000 and 35,000), this class by a hash.
+    number and name, separated by a tab), both from www.di.ens.fr/willow/research/howto100m, and ``root/videos/ID.mp4``
+    or another format. Classes are the tasks with at least ``least_videos`` videos. A video of several tasks belongs to
+    the task in which it ranks best. The paper splits at random (85,000 and 35,000 videos), this module by a hash.
 
     Args:
         classes: number of tasks; set it if it is not the paper's 1,059.
@@ -158,5 +158,5 @@ class HowTo100MTasks(AnnotatedVideos):
 
 
 def in_training(video: str) -> bool:
-    """Return whether the hash of a video's name puts it into the training split (85 of 120)."""
+    """Return whether the hash of a video's name puts it into the training split (85 of 120 videos)."""
     return digest(video) % 10_000 < 10_000 * TRAIN_SHARE

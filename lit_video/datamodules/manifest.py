@@ -25,8 +25,8 @@ from lit_video.video.decoding.frame_table import add_source
 VERSION = 10  # increment whenever columns, verdicts or frame tables change
 MANIFEST = "manifest.sqlite"
 LOOKS = 16  # parallel stat calls: on a network disk each waits for its answer
-KEPT = 16  # rows per commit: the most that a killed check loses
-Video = tuple[str | Path, float | None]  # path, and the rate of a folder of images
+KEPT = 16  # rows per commit; a killed check loses at most so many
+Video = tuple[str | Path, float | None]  # path; frame rate of a folder of images, else None
 
 _COLUMNS = [field.name for field in fields(VideoInfo)]
 _ALL = ", ".join(f'"{name}"' for name in _COLUMNS)
@@ -43,7 +43,7 @@ PRAGMA user_version = {VERSION};
 
 @dataclass(frozen=True)
 class Manifest:
-    """Rows of a manifest by path relative to ``root``, and frame tables of unchanged files."""
+    """Manifest for reading: a row for each video, by its path relative to ``root``, with its frame table."""
 
     file: Path
     root: Path = Path()
@@ -58,12 +58,12 @@ class Manifest:
         return VideoInfo(*rows[0]) if rows else None
 
     def facts(self, which: str = "") -> dict[str, VideoInfo]:
-        """Return rows without frame tables: all, or only those that a ``WHERE`` clause chooses."""
+        """Return the rows, without frame tables, that a ``WHERE`` clause selects; without a clause, all rows."""
         rows = self._rows(f"SELECT {_FACTS} FROM videos {which} ORDER BY path")
         return {row[0]: VideoInfo(*row) for row in rows}
 
     def __call__(self, path: Path) -> FrameTable | None:
-        """Return the table of a video whose file has not changed; raise a :class:`DecodeError` for a broken one."""
+        """Return a video's frame table, ``None`` if unknown or outdated; raise a :class:`DecodeError` if broken."""
         row = self.get(relative(path, self.root))
         if row is None or row.status == "missing" or not self._holds(row):
             return None
@@ -72,7 +72,7 @@ class Manifest:
         return unpack(row.table) if row.table else None
 
     def faults(self, paths: Iterable[str]) -> dict[str, VideoInfo]:
-        """Return the rows of videos that are broken or damaged, and have not changed since."""
+        """Return the rows of the videos that are broken or damaged and have not changed since the check."""
         faulty = {str(self.root / path): row for path, row in self.facts(f"WHERE status IN {_FAULTS}").items()}
         return {path: faulty[path] for path in faulty.keys() & set(paths) if self._holds(faulty[path])}
 
@@ -113,8 +113,8 @@ def write_rows(file: Path, rows: Iterable[VideoInfo]) -> None:
 def scan(videos: Mapping[str, Video], file: Path, every_frame: bool = False) -> Manifest:
     """Probe those of ``videos`` (by name) that are new, changed or faulty, and update the manifest ``file``.
 
-    Rows go to a part file at once, so that a killed scan can resume. Intact videos are not read again while size and
-    time of change stay. ``every_frame`` decodes all frames instead of the first.
+    Rows are written to a part file immediately, so that a killed scan can resume. An intact video of unchanged size
+    and modification time is not read again. ``every_frame`` decodes all frames instead of the first.
     """
     part = file.with_name(f".{file.name}.part{VERSION}")
     try:

@@ -33,7 +33,7 @@ _TURNS = ("transpose", "vflip", "hflip")  # a transpose alone mirrors at the mai
 class Encoding:
     """Settings of H.264 for encoded videos."""
 
-    short_side: int = 256  # pixels of the shorter side; a smaller video keeps its size, made even
+    short_side: int = 256  # largest shorter side in pixels; a smaller video keeps its size, made even
     gop: int = 12  # frames from one key frame to the next: few make random access fast, many make files small
     crf: int = 22  # x264's quality, 0 to 51; 0 is lossless
     fast_decode: bool = False  # larger files: no arithmetic coding, no deblocking, no B frames as references
@@ -66,7 +66,7 @@ def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
                     rows.append([done.as_posix(), done.parent.name])
             copied = _copy_annotations(src, dst)
             if dst / LIST not in copied:
-                if len({label for _, label in rows[1:]} - {""}) < 2:  # a single folder is no class
+                if len({label for _, label in rows[1:]} - {""}) < 2:  # one folder alone is no class
                     rows = [row[:1] for row in rows]
                 write_table(dst / LIST, rows)
     except Timeout:
@@ -90,7 +90,7 @@ def _copy_annotations(src: Path, dst: Path) -> list[Path]:
 
 
 def _prepare(encoding: Encoding, job: tuple[Path, Path]) -> str:
-    """Encode one video unless its target is as new; return the reason of a failure, else an empty string."""
+    """Encode one video unless its target is up to date; return the reason of a failure, else an empty string."""
     source, target = job
     try:
         if target.exists() and target.stat().st_mtime_ns >= source.stat().st_mtime_ns:
@@ -116,14 +116,14 @@ def _jobs(src: Path, dst: Path) -> list[tuple[Path, Path]]:
 
 
 def _same_encoding(file: Path, encoding: Encoding) -> None:
-    """Refuse to mix two encodings in one folder; record the first."""
+    """Refuse to mix two encodings in one folder; record the first one's settings."""
     if file.exists() and (made := json.loads(file.read_text(encoding="utf-8"))) != asdict(encoding):
         raise UserError(f"DST: {file.parent} was made with {json.dumps(made)}; give another folder, or delete it")
     write_atomically(file, json.dumps(asdict(encoding)) + "\n")
 
 
 def encode(source: Path, target: Path, encoding: Encoding) -> None:
-    """Encode a video upright, without sound, at times from 0; raise a DecodeError for damage or an early end."""
+    """Encode a video upright, without sound, starting at time 0; raise a DecodeError for damage or an early end."""
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.part")
     try:
@@ -136,7 +136,7 @@ def encode(source: Path, target: Path, encoding: Encoding) -> None:
             new.mux(out.encode())
         part.replace(target)
     except av.FFmpegError as error:
-        if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EROFS}:  # the target's disk
+        if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EROFS}:  # faults of the target's disk
             raise OSError(error.errno, error.strerror) from error
         raise DecodeError(f"{source}: {error.strerror or error}") from error
     finally:
@@ -144,7 +144,7 @@ def encode(source: Path, target: Path, encoding: Encoding) -> None:
 
 
 def resized(source: Path, short_side: int) -> Iterator[VideoFrame]:
-    """Yield a video's frames ready to encode: upright, small, 8-bit 4:2:0, with their times from 0."""
+    """Yield a video's frames, ready to encode: upright, resized, 8-bit 4:2:0, with times that start at 0."""
     table, count = frame_table(source), 0
     check_sound(source, table, range(table.count))
     graph, size = Graph(), None
@@ -173,7 +173,7 @@ def resized(source: Path, short_side: int) -> Iterator[VideoFrame]:
 
 
 def scaled(width: int, height: int, short_side: int) -> tuple[int, int]:
-    """Return an even size of the same shape whose shorter side is at most ``short_side``."""
+    """Return a size scaled so that its shorter side is at most ``short_side``, both sides rounded to even numbers."""
     share = min(1.0, short_side / min(width, height))
     return max(2, 2 * round(width * share / 2)), max(2, 2 * round(height * share / 2))
 

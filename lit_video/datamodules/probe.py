@@ -1,4 +1,4 @@
-"""Facts about one video for its manifest row, from its packets, and from its first frame or all frames."""
+"""The manifest row of a video, filled from its packets and from its first frame or all frames."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class VideoInfo:
     path: str  # relative to the root
     size: int | None = None  # bytes of the file, or of all files of a folder of frames
     mtime: int | None = None  # last change, in nanoseconds since 1970
-    status: Status = "ok"  # damaged: has bad frames, which are refused; broken: cannot be read, or ends early
+    status: Status = "ok"  # damaged: some frames cannot be used; broken: cannot be read, or ends early
     reason: str = ""  # reason of a status other than ok
     frames: int | None = None  # number of frames
     seconds: float | None = None  # duration, last frame included
     width: int | None = None  # pixels, after rotation
     height: int | None = None
     fps: float | None = None  # frames per second, on average
-    damaged: int = 0  # number of damaged frames, listed in the table
+    damaged: int = 0  # number of damaged frames; the table lists them
     decoded: bool = False  # True if all frames were decoded
     table: str | None = None  # the frame table, see pack()
 
@@ -45,7 +45,7 @@ class VideoInfo:
 
 
 def stamp(path: Path, name: str) -> VideoInfo:
-    """Return size and last change of a file or of a folder of frames; status ``missing`` if absent."""
+    """Return size and time of last change of a file or a folder of frames; status ``missing`` if absent."""
     try:
         stat = path.stat()
         if not path.is_dir():
@@ -60,7 +60,7 @@ def stamp(path: Path, name: str) -> VideoInfo:
 
 
 def probe(path: Path, name: str, every_frame: bool, fps: float | None = None) -> VideoInfo:
-    """Scan a video's packets, or list images at ``fps``; decode the first frame, or all if the packets leave doubts."""
+    """Read a video's packets, or list a folder's images (``fps``); decode the first frame; if in doubt, all frames."""
     record, info = VideoRecord(path, 0, fps=fps), stamp(path, name)
     if info.status != "ok":
         return info
@@ -87,7 +87,7 @@ def probe(path: Path, name: str, every_frame: bool, fps: float | None = None) ->
 
 
 def _first(record: VideoRecord, table: FrameTable) -> Frames:
-    """Decode the first frame not known to be damaged; earlier ones may refer to missing frames."""
+    """Decode the first frame that is not known to be damaged; earlier frames may refer to missing frames."""
     sound = {*range(table.count)}.difference(table.damaged)
     if not sound:
         raise DecodeError(f"{record.path}: all frames damaged: {table.damage}")
@@ -95,20 +95,20 @@ def _first(record: VideoRecord, table: FrameTable) -> Frames:
 
 
 def _decode_all(record: VideoRecord, table: FrameTable) -> FrameTable:
-    """Decode all frames; return the table, with ``damaged`` extended by all frames that missing or bad ones spoil."""
+    """Decode all frames; return the table with ``damaged`` extended by the frames that missing or bad frames spoil."""
     path = record.path
     if record.fps is not None:
         for number in range(table.count):
             record.decode([number])
         return table
-    sound: list[int | None] = []  # times of frames
+    sound: list[int | None] = []  # times of good frames
     bad: list[int | None] = []
     partial: set[int | None] = set()  # times of key frames that refresh the picture only gradually
     sizes: set[tuple[int, int]] = set()
     with reading(path), open_video(path) as container:
         for frame, is_spoiled in judged(container, bool(table.pts)):
             sizes.add((frame.width, frame.height))
-            # in a spoiled group an intact key frame is not bad: a bad one would spoil the group before it too
+            # an intact key frame of a spoiled group is not bad: a bad key frame would also spoil the group before
             is_bad = frame.is_corrupt or (is_spoiled and not frame.key_frame)
             (bad if is_bad else sound).append(frame.pts)
             if frame.key_frame and frame.pict_type in PREDICTED:

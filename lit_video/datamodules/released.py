@@ -13,8 +13,8 @@ from lit_video.video.clips import VideoRecord
 
 KINETICS_COLUMNS = ("label", "youtube_id", "time_start", "time_end", "split")
 KINETICS_SPLITS = {"train": {"train"}, "val": {"val", "validate", "validation"}}
-UCF101_SIZES = {1: (9_537, 3_783), 2: (9_586, 3_734), 3: (9_624, 3_696)}  # training, test; 13,320 in all
-HMDB51_USE = {"train": 1, "val": 2}  # 0: unused
+UCF101_SIZES = {1: (9_537, 3_783), 2: (9_586, 3_734), 3: (9_624, 3_696)}  # split: numbers of training and test videos
+HMDB51_USE = {"train": 1, "val": 2}  # codes in the split files; 0: unused
 PLAIN = str.maketrans("", "", "[]")  # templates put placeholders in brackets, labels.json does not
 
 
@@ -22,9 +22,9 @@ class Kinetics(AnnotatedVideos):
     """Base class of the Kinetics releases.
 
     Reads ``root/annotations/{train,val}.csv`` (or ``validate.csv``; ``label,youtube_id,time_start,time_end,split``,
-    github.com/cvdfoundation/kinetics-dataset) and ``root/{train,val}/[LABEL/]ID_SSSSSS_EEEEEE.mp4``, start and end in
-    seconds. Results are reported on the validation split. Many videos are gone from YouTube: ``missing: skip`` goes on
-    without them. Lists differ by date, so their length is checked against the range that users report.
+    github.com/cvdfoundation/kinetics-dataset) and ``root/{train,val}/[LABEL/]ID_SSSSSS_EEEEEE.mp4``, with start and end
+    in seconds. Results are reported on the validation split. Many videos are gone from YouTube; ``missing: skip``
+    leaves them out. Lists differ in length by date; the length is checked against the range that users report.
     """
 
     classes: int
@@ -76,7 +76,7 @@ class Kinetics600(Kinetics):
 class Kinetics700(Kinetics):
     """Kinetics-700 (arXiv:1907.06987) and its edition of 2020 (arXiv:2010.10864); see :class:`Kinetics`.
 
-    545,317 training and 35,000 validation videos in the paper; CVDF has 534,073 and 33,914 of the edition of 2020.
+    Training and validation videos: 545,317 and 35,000 in the paper, 534,073 and 33,914 in CVDF's 2020 edition.
     """
 
     classes = 700
@@ -136,7 +136,7 @@ class HMDB51(AnnotatedVideos):
 
     @cached_property
     def class_names(self) -> list[str]:
-        """Names such as "brush_hair", sorted, from the files that split the videos."""
+        """Names such as "brush_hair", sorted, from the names of the split files."""
         folder, ending = self.root / "testTrainMulti_7030_splits", f"_test_split{self.split}.txt"
         names = sorted(path.name.removesuffix(ending) for path in folder.glob(f"*{ending}"))
         return exactly(51, names, folder)
@@ -180,8 +180,8 @@ class Diving48(AnnotatedVideos):
 class MomentsInTime(AnnotatedVideos):
     """Moments in Time (arXiv:1801.03150): 802,264 training and 33,900 validation videos of 3 seconds, 339 classes.
 
-    Reads ``root/moments_categories.txt`` (``label,number``), ``root/{training,validation}Set.csv`` (without a header:
-    ``LABEL/VIDEO.mp4``, label, workers for and against it) and ``root/{training,validation}/LABEL/VIDEO.mp4``
+    Reads ``root/moments_categories.txt`` (``label,number``), ``root/{training,validation}Set.csv`` (no header; columns
+    ``LABEL/VIDEO.mp4``, label, workers for it, workers against it) and ``root/{training,validation}/LABEL/VIDEO.mp4``
     (moments.csail.mit.edu). The second release has 305 classes, 727,305 training and 30,500 validation videos.
 
     Args:
@@ -214,7 +214,7 @@ class SomethingV2(AnnotatedVideos):
     """Something-Something v2: 174 classes, 168,913 training and 24,777 validation videos (webm, 12 fps).
 
     Reads ``root/labels/{labels,train,validation}.json`` and ``root/20bn-something-something-v2/ID.webm``
-    (www.qualcomm.com/developer/software/something-something-v-2-dataset). Mirroring changes classes: flips stay off.
+    (www.qualcomm.com/developer/software/something-something-v-2-dataset). Mirroring changes classes: leave flips off.
     """
 
     classes = 174

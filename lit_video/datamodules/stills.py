@@ -23,8 +23,8 @@ TASKS = {"shape": len(SHAPES), "column": PLACES, "row": PLACES, "size": SIZES, "
 class Stills(LightningDataModule):
     """Single frames with one shape each, in batches of one-frame clips, for training an image model.
 
-    Labels (``TASKS``) are shape, position on a grid of 8 x 8, size, turn of bars, and tone. ``count``: number of
-    pictures; ``side``: in pixels; ``steps``: of training, ``None`` for four passes; ``difficulty``: of TemporalSkills.
+    Labels (``TASKS``) are shape, position on an 8 x 8 grid, size, turn of bars, and tone. There are ``count`` pictures,
+    ``side`` pixels wide and high. ``steps``: training steps, ``None`` for 4 epochs; ``difficulty``: see TemporalSkills.
     """
 
     def __init__(
@@ -38,14 +38,14 @@ class Stills(LightningDataModule):
         self.difficulty = difficulty
 
     def train_dataloader(self) -> DataLoader[Batch]:
-        """Load all steps as one epoch of Lightning."""
+        """Load all training steps as one Lightning epoch."""
         drawn = [draw_still(np.random.default_rng((VERSION, i)), self.side, self.difficulty) for i in range(self.count)]
         pictures, labels = (torch.from_numpy(np.stack(column)) for column in zip(*drawn, strict=True))
         stills: Any = TensorDataset(pictures, labels, torch.arange(self.count))
         order = torch.Generator().manual_seed(VERSION)
         sampler = RandomSampler(range(self.count), num_samples=self.steps * self.batch_size, generator=order)
         batches: Any = BatchSampler(sampler, self.batch_size, drop_last=True)
-        return DataLoader(stills, sampler=batches, batch_size=None, collate_fn=_batch)  # whole batches at once
+        return DataLoader(stills, sampler=batches, batch_size=None, collate_fn=_batch)  # sampler of whole batches
 
 
 def _batch(stills: Sequence[Tensor]) -> Batch:

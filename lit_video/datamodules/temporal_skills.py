@@ -1,4 +1,4 @@
-"""Embedded data set of temporal skills that no single frame shows."""
+"""Synthetic data set of temporal skills that no single frame shows."""
 
 import os
 from collections import defaultdict
@@ -38,7 +38,7 @@ class TemporalSkills(VideoDataModule):
     drift     a shape moves left or right over a torus                 position in neighbouring frames
     zoom      a shape grows or shrinks                                 size in neighbouring frames
     rotation  two bars turn one way or the other                       angle in neighbouring frames
-    orderN    a point is bright, and dark N frames later, or reversed  two events; nothing between them helps
+    orderN    a point is bright, then dark N steps later, or reversed   two events; nothing between them helps
     meeting   two shapes move together or apart                        two motions; neither is enough alone
     duration  a shape is shown for three frames and for one            how long it was shown, and when
     count     a point flashes once more in one half                    how often: both halves are bright equally long
@@ -49,15 +49,15 @@ class TemporalSkills(VideoDataModule):
     **Why no single frame and no sum over frames can show the direction.** Videos come in pairs: the second is the first
     played backwards, labelled with the other direction. Every frame is coded on its own (intra only, constant
     quantiser), so both files decode to the same pictures in opposite order. Clips are cut symmetrically in time: with
-    an even number of frames, evenly spaced clips of one video show the other's in reverse; random clips do so in
-    distribution. Any function of the set of frames, such as a sum, therefore has the same value for both videos, and
-    gets at most one of them right: its ceiling is 50 %. For K skills orderN in one data set it is 50 / K % if clips
-    show every step, because the set of frames is the same at any distance; clips that skip steps reveal some distances
-    (:func:`distances_told`). Models with temporal positions see more than the set of frames; experiments on blind
-    models use none. ``tests/datamodules/test_reversed_pairs.py`` checks every step of this argument.
+    an even number of frames, the evenly spaced clips of one video are the reversed clips of the other; for random clips
+    this holds in distribution. Any function of the set of frames, such as a sum, therefore has the same value for both
+    videos and gets at most one of them right: its ceiling is 50 %. With K skills orderN in one data set, their ceiling
+    is 50 / K % if clips show every step, because the set of frames is the same for every N; clips that skip steps
+    reveal some N (:func:`distances_told`). Temporal positions show a model more than the set of frames; experiments on
+    models blind to order use none. ``tests/datamodules/test_reversed_pairs.py`` checks every step of this argument.
 
     Chance is 1 / number of classes. ``test/skill/NAME`` is the accuracy over a skill's videos, ``test/video_top1`` the
-    mean over all skills. Looks and motion are drawn per pair. Files are written on first use, each complete or absent.
+    mean over all skills. Each pair has its own random appearance and motion. Videos are written on first use.
 
     Args:
         root: folder of the data sets; ``None`` for ``$LIT_VIDEO_DATA``, else ``~/.cache/lit_video``.
@@ -133,31 +133,31 @@ class TemporalSkills(VideoDataModule):
 
     @property
     def class_names(self) -> list[str]:
-        """The two directions of every skill, such as ``drift left`` and ``drift right``."""
+        """The two class names of every skill, such as ``drift left`` and ``drift right``."""
         return [*chain.from_iterable(map(self.directions, self.skills))]
 
     def directions(self, kind: str) -> tuple[str, str]:
-        """Return a skill's two class names: of the video played backwards, and of the video as drawn."""
+        """Return the class names of a skill's two videos: first played backwards, then as drawn."""
         return f"{kind} {self.skills[kind].backward}", f"{kind} {self.skills[kind].forward}"
 
     @property
     def class_groups(self) -> dict[str, list[int]]:
-        """The two classes of every skill."""
+        """The two class numbers of every skill."""
         return {f"skill/{name}": [2 * i, 2 * i + 1] for i, name in enumerate(self.skills)}
 
     reversal_ceiling = 50.0
-    """Highest possible accuracy in percent of models that score a clip and its reverse alike."""
+    """Highest possible accuracy, in percent, of models that give a clip and its reverse the same scores."""
 
     @property
     def blind_ceiling(self) -> float:
-        """Highest accuracy in percent of a model blind to order: half of the videos, of orderN half of those told."""
+        """Highest accuracy in percent of a model blind to order: 50, less with several orderN (``distances_told``)."""
         distances = [one.shortest - 1 for name, one in self.skills.items() if name.startswith("order")]
         others = len(self.skills) - len(distances)
         steps = self.length // self.frames_per_step
         told = distances_told(distances, steps, self._steps_shown())
         return self.reversal_ceiling * (others + told) / len(self.skills)
 
-    def _steps_shown(self) -> list[list[int]]:  # by test clip and frame
+    def _steps_shown(self) -> list[list[int]]:  # steps by test clip and frame
         video = FrameTable((), Fraction(1, FPS), (), self.length, Fraction(self.length, FPS), self.side, self.side)
         clips = [self.sampling.numbers(video, self.frames, clip, self.test_clips) for clip in range(self.test_clips)]
         return (np.array(clips) // self.frames_per_step).tolist()
@@ -190,7 +190,7 @@ class TemporalSkills(VideoDataModule):
             raise UserError(f"data.root: cannot write {self.root} ({error.strerror}); set data.root") from error
 
     def _jobs(self) -> list[tuple[tuple[str, int, float], tuple[Path, Path]]]:
-        """Return skill, seed and difficulty of every pair, with its two files."""
+        """Return skill, seed and difficulty of every pair, with the paths of its backward and its forward video."""
         jobs = []
         for split, count in self.pairs.items():
             difficulty = self.difficulty if split == "train" else self.test_difficulty
@@ -210,12 +210,12 @@ class TemporalSkills(VideoDataModule):
 
 
 def distances_told(distances: Sequence[int], steps: int, clips: Sequence[Sequence[int]]) -> float:
-    """Return how many of the distances N of orderN videos the sets of frames in their clips reveal, on average.
+    """Return for how many ``distances`` N of orderN the best guess from the clips' sets of frames is right.
 
-    If clips show every step equally often, all K distances look alike, and a guess is right for 1 / K of the videos.
-    Otherwise the distance determines whether clips show one event, both, or an event twice. The result is what the best
-    guess (Bayes) gets right from how often each clip shows each event. Distances are in steps and equally frequent; the
-    first event is equally often in each step that leaves room. ``clips``: the steps that each test clip's frames show.
+    If clips show every step equally often, all K distances look alike: a guess is right for 1 of K videos. Otherwise
+    the distance affects how often the clips show each of the two events, and the best (Bayes) guess uses this.
+    Distances are in steps and equally frequent; the first event is equally likely at each step that leaves room for the
+    second. The result is an expected value. ``clips`` has the steps that the frames of each test clip show.
     """
     shares: dict[object, dict[int, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
     for distance in distances:

@@ -22,13 +22,13 @@ _RENAME = "start and end hold times, in seconds: rename it, or name all columns 
 class VideoCSV(AnnotatedVideos):
     """Videos and video segments listed in tables with columns path, label and, optionally, start and end.
 
-    Columns are separated by commas, tabs, semicolons or spaces. A first line with the names of the path and label
-    columns, in any case, is a header. A table without header has these two columns, or those in ``columns``. Start and
-    end are seconds from the video's first frame, or ``HH:MM:SS``; without them the whole video is taken. Other columns
-    are reported, and refused if they look like times. A path is relative to ``root``, may lack the file extension, and
-    may be a folder of frames at the rate ``fps``. Classes are the labels of the training table, sorted.
+    Columns are separated by commas, tabs, semicolons or spaces. A first line that names the path and label
+    columns, in upper or lower case, is a header. A table without a header has these two, or those in ``columns``.
+    Start and end are seconds from the video's first frame, or ``HH:MM:SS``; without them the whole video is used. Other
+    columns are ignored and printed, but refused if they look like times. A path is relative to ``root``, may lack the
+    file extension, and may be a folder of frames (``fps``). Classes are the labels of the training table, sorted.
 
-    Each split has a table of its own, or one table holds all, divided by a column::
+    Each split has its own table, or one table holds all splits and a column tells them apart::
 
         train: labels.csv
         split_column: repetition
@@ -149,7 +149,7 @@ class VideoCSV(AnnotatedVideos):
                 raise UserError(f"data.{split}: {what}; divide them")
 
     def _class(self, row: Row) -> int | tuple[int, ...]:
-        """Return a row's class number, or a multi-hot label if rows may have several."""
+        """Return a row's class number, or a multi-hot label if rows may have several labels."""
         numbers = [row.member(self.columns[1], self.numbers, label) for label in self._labels(row)]
         return multi_hot(numbers, len(self.class_names)) if self.several_labels else numbers[0]
 
@@ -179,7 +179,7 @@ class VideoCSV(AnnotatedVideos):
         return [row for row in rows if row.cells[self.split_column] in values]
 
     def _table(self, key: str, table: Path) -> list[Row]:
-        """Read a table's rows; column names come from its header or ``columns``, else are path and label."""
+        """Read a table's rows; a table without a header has the columns in ``columns``, or path and label."""
         headless = self.given_columns or (None if self.split_column else self.columns)
         rows = read_table(key, table, self.required, headless, optional=_TIMES, files=self.columns[0])
         known = {*self.required, *_TIMES, "", *spelled(self.given_columns, rows[0].cells)}

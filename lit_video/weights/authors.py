@@ -84,16 +84,16 @@ _LAYERS = {"Transformer": "blocks", "SpatialTransformer": "blocks", "TemporalTra
 
 
 def scenic_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Rename ViViT's models 1-4 from flax names joined with ``/`` to our names, in torch's layouts."""
+    """Rename ViViT's models 1 to 4 from flax names, joined with ``/``, to ours; convert layouts to torch's."""
     renamed = {name: _layout(name, value) for name, value in rename_by(state_dict, _name).items()}
     fuse(renamed, ("query", "key", "value"))
     return renamed
 
 
 def refuse_other_heads(state_dict: Mapping[str, Tensor], heads: int) -> None:
-    """Refuse weights with another number of heads: flax's layouts show it, ours do not."""
+    """Refuse weights with another number of heads, which flax's shapes show and ours do not."""
     for key, value in state_dict.items():
-        inputs = int(key.endswith("/kernel"))  # axes before that of the heads
+        inputs = int(key.endswith("/kernel"))  # axes before the axis of the heads
         if re.search("/(query|key|value)/(kernel|bias)$", key) and value.shape[inputs:-1] != (heads,):
             raise ValueError(f"heads is {heads}, but {key} is {tuple(value.shape)}")
 
@@ -113,7 +113,7 @@ def _name(key: str) -> str | None:
 
 
 def _layout(name: str, value: Tensor) -> Tensor:
-    """Convert flax's layout to torch's: (in, out) to (out, in), merged heads, a tubelet's frames in the channels."""
+    """Convert flax's layout to torch's: transpose matrices, merge heads, join a tubelet's frames with its channels."""
     if name == "embed.patches.proj.weight":
         if value.ndim not in (4, 5):
             raise ValueError(f"shapes that do not fit: embedding/kernel has {value.ndim} axes, expected 4 or 5")
@@ -135,7 +135,7 @@ _TRANSFORMERS = hugging_face_layer(_LAYER) | {
     f"{_LAYER}.attention.attention.value.weight": "blocks.{}.scheme.attn.v.weight",
     f"{_LAYER}.attention.attention.query.bias": "blocks.{}.scheme.attn.q_bias",
     f"{_LAYER}.attention.attention.value.bias": "blocks.{}.scheme.attn.v_bias",
-    f"{_LAYER}.attention.attention.q_bias": "blocks.{}.scheme.attn.q_bias",  # files on the hub
+    f"{_LAYER}.attention.attention.q_bias": "blocks.{}.scheme.attn.q_bias",  # name in files on the hub
     f"{_LAYER}.attention.attention.v_bias": "blocks.{}.scheme.attn.v_bias",
     "fc_norm": "norm",
     "classifier": "aggregate.head",
@@ -146,7 +146,7 @@ _AUTHORS = TIMM | {
     "fc_norm": "norm",
 }
 MARK = r"videomae\.|(encoder\.)?blocks\.\d+\.attn\.q_bias"
-# a masked autoencoder's; fine-tuning drops the last norm too, as in the authors' run_class_finetuning.py
+# parts of a masked autoencoder that fine-tuning drops, the last norm included (authors' run_class_finetuning.py)
 PRETRAINING = r"decoder\.|encoder_to_decoder\.|mask_token$|(encoder|videomae)\.(layer)?norm\."
 
 

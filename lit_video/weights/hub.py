@@ -26,7 +26,7 @@ PREFIX, IMAGES = "hub:", "timm:"
 class Release:
     """One published model."""
 
-    name: str  # after hub:
+    name: str  # name without hub:
     settings: Mapping[str, Any]  # settings of the published evaluation, by flag
     address: str | None  # URL of the file; None for a Hugging Face repository
     repository: str | None  # OWNER/NAME at Hugging Face; None for a file
@@ -45,7 +45,7 @@ class Release:
 
     @property
     def here(self) -> Path | None:
-        """Path of the fetched file or folder, or of its copy in the hub's own cache; ``None`` if not fetched."""
+        """Path of the fetched file or folder, or of its copy in Hugging Face's cache; ``None`` if not fetched."""
         return self.place if self.place.exists() else cached(self.repository) if self.repository else None
 
 
@@ -64,7 +64,7 @@ def releases() -> dict[str, Release]:
 
 
 def find(setting: str) -> Release:
-    """Return a release by ``hub:NAME``, or timm's by ``timm:NAME``; refuse an unknown name."""
+    """Return a release by its name, with or without ``hub:``, or timm's weights by ``timm:NAME``; refuse others."""
     name = setting.removeprefix(PREFIX)
     if name.startswith(IMAGES):
         return Release(name, {}, None, name.replace(":", "/"), {})
@@ -75,7 +75,7 @@ def find(setting: str) -> Release:
 
 
 def find_start(weights: str, option: str = "weights") -> str | Path:
-    """Return ``hub:NAME`` of published weights, or the file of a run's checkpoint, by :func:`find_checkpoint`."""
+    """Return ``hub:NAME`` for published weights (refused if not fetched), else :func:`find_checkpoint`'s file."""
     if weights.startswith(PREFIX) or weights in releases():
         name = PREFIX + find(weights).name
         weights_path(name)
@@ -88,7 +88,7 @@ def find_start(weights: str, option: str = "weights") -> str | Path:
 
 
 def weights_path(setting: str) -> Path:
-    """Return the file or folder of ``weights``: a path, a run's folder (its tested checkpoint) or ``hub:NAME``."""
+    """Return the file or folder that a setting means: a path, a run's folder (tested checkpoint) or ``hub:NAME``."""
     if not setting.startswith(PREFIX):
         given = Path(setting)
         return tested(given) if (given / RUN).is_file() else given
@@ -104,7 +104,7 @@ WAIT = 4.0  # seconds for the hub to answer
 
 
 def cached(repository: str) -> Path | None:
-    """Return a repository's folder in the hub's own cache; ``None`` if its weights are not there."""
+    """Return a repository's folder in Hugging Face's cache; ``None`` if its weights are not there."""
     from huggingface_hub import try_to_load_from_cache  # imported late: takes a second
 
     found = (try_to_load_from_cache(repository, name) for name in ("model.safetensors", "pytorch_model.bin"))
@@ -112,7 +112,7 @@ def cached(repository: str) -> Path | None:
 
 
 def download(repository: str, folder: Path) -> None:
-    """Print size and licence of a repository's weights, then download them; raise an OSError without an answer."""
+    """Print a repository's size and licence, then download its weights; raise an OSError if the hub does not answer."""
     from multiprocessing import TimeoutError as NoAnswer
     from multiprocessing.pool import ThreadPool
 
@@ -125,7 +125,7 @@ def download(repository: str, folder: Path) -> None:
         info = ThreadPool(1).apply_async(ask).get(WAIT)
     except NoAnswer as error:
         raise OSError(f"{hub.endpoint} does not answer in {WAIT:g} s") from error
-    except Exception as error:  # the client's own errors
+    except Exception as error:  # any error of huggingface_hub
         raise OSError(f"{hub.endpoint} does not answer: {one_line(error)}") from error
     sizes = {file.rfilename: file.size or 0 for file in info.siblings or () if FILES.fullmatch(file.rfilename)}
     if matching(sizes, r".*\.safetensors$"):

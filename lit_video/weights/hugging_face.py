@@ -114,7 +114,7 @@ _GELUS |= dict.fromkeys(("gelu_fast", "gelu_new", "gelu_pytorch_tanh"), "tanh")
 
 
 def gelus_of(network: nn.Module) -> set[str]:
-    """Return the kinds of GELU in a network's MLPs, keys of ``HIDDEN_ACT``."""
+    """Return the kinds of GELU in a network's MLPs, as keys of ``HIDDEN_ACT``."""
     return {getattr(act, "approximate", "quick") for act in in_modules(network, MLP, "act")}
 
 
@@ -135,7 +135,7 @@ def check_config(config: Mapping[str, Any], network: nn.Module) -> None:
 
 
 def check_labels(labels: Mapping[str, int], class_names: Sequence[str]) -> None:
-    """Refuse weights whose classifier has the data's classes in another order, by letters and digits of their names."""
+    """Refuse weights with the data's classes in another order; only letters and digits of the names are compared."""
     known = {_letters(name): number for name, number in labels.items()}
     for number, name in enumerate(class_names):
         if (theirs := known.get(_letters(name), number)) != number:

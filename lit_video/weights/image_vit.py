@@ -1,4 +1,4 @@
-"""Image ViTs as starting weights of a backbone: timm builds and reads them, one mapping renames timm's parameters."""
+"""Image ViTs as starting weights of a backbone: read under timm's names, then renamed to ours."""
 
 import re
 from collections.abc import Mapping
@@ -27,16 +27,16 @@ from lit_video.weights.reading import StoredWeights, read_weights
 # not part of the features: the classifier, MAE's decoder and DINOv2's mask token
 HEADS = "head|attn_pool|pre_logits|fc_norm|decoder_|mask_token"
 _GELUS = dict.fromkeys(("GELUTanh", "QuickGELU"), "GELU")
-_INERT = ("Identity", "Dropout", "DropPath", "PatchDropout")  # no effect outside of training
+_INERT = ("Identity", "Dropout", "DropPath", "PatchDropout")  # no effect in evaluation
 STILLS = "stills-"
-OPTIONAL = r"embed\.(cls_token|pos_embed)$"  # a network may have neither
+OPTIONAL = r"embed\.(cls_token|pos_embed)$"  # a network may lack these
 TubeletInit = Literal["central", "average"]
 
 
 def read_image_vit(given: str, network: VideoTransformer, average: bool | None = None) -> StoredWeights:
     """Read an image ViT's parameters under timm's names; for a network on the meta device timm downloads nothing.
 
-    ``given`` is ``timm:NAME``, a model that timm builds with its published weights; or a file or folder for
+    ``given`` is ``timm:NAME`` for a model and weights of timm, or a setting for :func:`weights_path`, read by
     :func:`~lit_video.weights.reading.read_weights`. The result's ``preprocessor`` has the pixels' mean and deviation.
     """
     if not given.startswith(IMAGES):
@@ -51,14 +51,14 @@ def read_image_vit(given: str, network: VideoTransformer, average: bool | None =
     if not timm.is_model_pretrained(name):
         raise ValueError(f"timm {timm.__version__} has no weights of this name")
     if network.norm.weight.device.type != "meta":
-        fetched = find(given).here  # handed to timm, which would ask the network first
+        fetched = find(given).here  # given to timm, which would try to download first
         kept = {"state_dict": read_weights(fetched).tensors} if fetched else None
         try:
             vit = timm.create_model(name, pretrained=True, pretrained_cfg_overlay=kept)
-        except Exception as error:  # no network, a damaged cache, or a name without weights
+        except Exception as error:  # no connection, a damaged cache, or a name without weights
             raise ValueError(f"timm could not load its weights: {one_line(error)}") from error
     tensors, config = vit.state_dict(), vit.pretrained_cfg
-    if vit.no_embed_class and "pos_embed" in tensors:  # prefix tokens have no position: zeros
+    if vit.no_embed_class and "pos_embed" in tensors:  # prefix tokens have no positions: pad with zeros
         tensors["pos_embed"] = F.pad(tensors["pos_embed"], (0, 0, vit.num_prefix_tokens, 0))
     preprocessor = {"image_mean": config["mean"], "image_std": config["std"]}
     return StoredWeights(tensors, {"image_size": [*vit.patch_embed.img_size]}, preprocessor=preprocessor)
@@ -73,15 +73,15 @@ def load_image_vit(
     """Initialise the backbone from an image ViT; return a summary of what was taken and what is new.
 
     Classifier, temporal positions and layers over frames are unchanged. Spatial positions are resized bicubically to
-    the network's grid; for a joint table they are also repeated over time (ViViT, section 3.4). Class token and
-    positions are left out if the network has none. Additional attention steps copy the image model's attention, but
-    keep their last, zero-initialised layer (TimeSformer's release). The weights are :func:`folded` first.
+    the network's grid; for a joint table they are also repeated over time (ViViT, section 3.4). A class token or
+    positions that the network lacks are left out. A block's further attention layers copy the image model's attention,
+    but keep their zero-initialised last layer (TimeSformer's release). The weights first pass through :func:`folded`.
 
     Args:
         network: the video transformer, changed in place.
         state_dict: a ViT's weights, under timm's names.
-        tubelet_init: how the kernel of tubelets starts, see :func:`inflate`.
-        grid: grid of the stored positions; ``None`` if unknown: the network's if it has as many patches, else a square.
+        tubelet_init: initialisation of the kernel of tubelets, see :func:`inflate`.
+        grid: grid of the stored positions; ``None`` for the network's if the number of positions fits, else a square.
     """
     image = {new_name(key, TIMM) or key: value for key, value in folded(state_dict).items()}
     if "cls_token" not in state_dict and network.embed.cls_token is not None:
@@ -117,8 +117,8 @@ def load_image_vit(
 def folded(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return an image ViT's backbone parameters; fold parts that these networks lack into others, with equal outputs.
 
-    LayerScale multiplies the rows of the previous layer (DINOv2). A bias that is missing throughout becomes zero
-    (CLIP's patches). Positions of register tokens are added to the tokens.
+    LayerScale multiplies the rows of the previous layer (DINOv2). A bias that all blocks lack, or that the patch
+    projection lacks (CLIP), becomes zero. Positions of register tokens are added to the tokens.
     """
     image = without(state_dict, HEADS)
     for scale, layer in ("ls1.gamma", "attn.proj"), ("ls2.gamma", "mlp.fc2"):
@@ -140,10 +140,10 @@ def folded(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def inflate(kernel: Tensor, tubelet: int, how: TubeletInit) -> Tensor:
-    """Inflate an image's kernel ``(d, 3, p, p)`` of p x p patches to tubelets of k frames, ``(d, 3 * k, p, p)``.
+    """Inflate the kernel ``(d, 3, p, p)`` of p x p patches to tubelets of k frames: ``(d, 3 * k, p, p)``.
 
-    Source: ViViT, arXiv:2103.15691, Eq. 8 (``average``: at all k frames, divided by k) and 9 (``central``: at frame
-    k // 2, zeros elsewhere).
+    Source: ViViT, arXiv:2103.15691, Eq. 8 (``average``: the kernel divided by k in every frame) and Eq. 9
+    (``central``: the kernel in frame k // 2, zeros in the others).
     """
     if how not in ("central", "average"):
         raise ValueError(f"tubelet_init is {how!r}, expected central or average")
@@ -154,7 +154,7 @@ def inflate(kernel: Tensor, tubelet: int, how: TubeletInit) -> Tensor:
 
 
 def _from_image(network: VideoTransformer, key: str) -> bool:
-    """Return whether a parameter has a counterpart in the image model; those of a scheme only if in :class:`Heads`."""
+    """Return whether a parameter has a counterpart in the image model; in a scheme, only those of :class:`Heads` do."""
     if key.startswith("aggregate.") or key == "embed.temp_embed":
         return False
     owner = key.rpartition(".")[0]
@@ -164,7 +164,7 @@ def _from_image(network: VideoTransformer, key: str) -> bool:
 
 
 def _positions(embed: Embedding, table: Tensor, slots: int, known: Grid | None) -> Tensor:
-    """Convert an image model's positions, ``slots`` (0 or 1) of a class token before the patches', to a network's."""
+    """Convert an image model's positions to a network's; the first ``slots`` (0 or 1) belong to the class token."""
     grid, cells = embed.grid, table.shape[1] - slots
     stored = known[1:] if known and known.h * known.w == cells else stored_grid(cells, grid)
     space = resize_space(table[:, slots:], stored, (grid.h, grid.w))
@@ -174,7 +174,7 @@ def _positions(embed: Embedding, table: Tensor, slots: int, known: Grid | None) 
 
 
 def on_meta(name: str) -> Any:
-    """Build a model of timm without memory, so that nothing is downloaded."""
+    """Build a timm model on the meta device; nothing is downloaded."""
     if not timm.is_model(name):
         raise ValueError(f"timm {timm.__version__} has no model of this name")
     with torch.device("meta"):
@@ -212,7 +212,7 @@ def structure(vit: Any) -> ViTSize:
 
 
 def _parts(vit: nn.Module) -> set[tuple[str, str]]:
-    """Return names, without layer numbers, and classes of the parts before the head; all GELUs count as one class."""
+    """Return name, without layer number, and class of every part before the head; all GELUs count as one class."""
     found = set()
     for name, part in without(dict(vit.named_modules()), HEADS).items():
         kind = type(part).__name__
@@ -223,7 +223,7 @@ def _parts(vit: nn.Module) -> set[tuple[str, str]]:
 
 
 def refuse_other_structure(vit: Any, network: VideoTransformer) -> None:
-    """Refuse a model of timm that the network does not match; the message has the flags that correct it.
+    """Refuse a model of timm that the network does not match; the message names the flags to set.
 
     GELU and its tanh approximation count as equal: they differ by less than 5e-4, and timm itself exchanges them.
     """

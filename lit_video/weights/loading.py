@@ -26,11 +26,11 @@ class Source:
     """Program that wrote a state dict."""
 
     mark: str  # regex of a key that only this program's files have
-    names: Callable[[Mapping[str, Tensor]], dict[str, Tensor]]  # from its names and layouts to ours
+    names: Callable[[Mapping[str, Tensor]], dict[str, Tensor]]  # converts its names and layouts to ours
     family: str  # name of the class in lit_video.modules
 
 
-CLASSIFIER = r"(aggregate\.head(\.4)?|blocks\.\d+\.proj)\.(weight|bias)$"  # PyTorchVideo's: blocks.5.proj
+CLASSIFIER = r"(aggregate\.head(\.4)?|blocks\.\d+\.proj)\.(weight|bias)$"  # blocks.5.proj: PyTorchVideo
 SourceName = Literal["videomae", "xvit", "hf-timesformer", "hf-vivit", "scenic-vivit", "timesformer"]
 SOURCES: dict[str, Source] = {
     "videomae": Source(authors.MARK, authors.videomae_names, "ViViT"),
@@ -64,9 +64,9 @@ def load_pretrained(
     Args:
         network: changed in place; unless it is a :class:`VideoTransformer`, only its own names are accepted.
         state_dict: the weights, under the names of one of ``SOURCES``, or the network's own.
-        fresh_head: keep the network's classifier if the checkpoint has none, or one of another number of classes.
-        grid: patch grid of the stored positions; ``None`` if unknown: then the network's is tried first, and a square
-            second; for sources whose authors' code supports squares only, a square first.
+        fresh_head: keep the network's classifier if the checkpoint has none, or has one with another number of classes.
+        grid: patch grid of the stored positions; ``None`` to try the network's grid, then a square; the square
+            first for sources whose authors' code supports squares only.
         source: one of ``SOURCES``; ``None`` to recognise it by the names.
 
     Raises:
@@ -116,7 +116,7 @@ def _translated(
     joint, theirs = source in ("hf-vivit", "videomae"), SOURCES[source].names(state_dict)
     if source == "scenic-vivit":
         authors.refuse_other_heads(state_dict, in_modules(network, Heads, "heads")[0])
-        joint = not matching(state_dict, "SpatialTransformer/")  # all models but the second
+        joint = not matching(state_dict, "SpatialTransformer/")  # ViViT's model 2 alone has separate positions
     if joint != isinstance(network.embed, JointEmbedding):
         kinds = ("of frames", "over space and time")
         raise ValueError(f"its positions are {kinds[joint]}, here they are {kinds[not joint]}")
@@ -150,7 +150,7 @@ def _positions(
 
 
 def _guessed_grid(cells: int, embed: Embedding, square: bool) -> Grid:
-    """Guess the grid of stored positions from their number: with the network's length, else with its image size."""
+    """Guess the grid of stored positions from their number, assuming the network's length or else its image size."""
     here = embed.grid
     if not isinstance(embed, JointEmbedding):
         return Grid(here.t, *stored_grid(cells, here, square))

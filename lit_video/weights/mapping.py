@@ -32,7 +32,7 @@ TIMM = {
 
 
 def hugging_face_layer(name: str) -> dict[str, str]:
-    """Return our names for parts of Hugging Face's layers, except query, key and value; ``{}`` is the number."""
+    """Map Hugging Face's names of a layer's parts to ours, without query, key and value; ``{}`` is its number."""
     return {
         f"{name}.layernorm_before": "blocks.{}.scheme.attn.norm",
         f"{name}.attention.output.dense": "blocks.{}.scheme.attn.proj",
@@ -43,7 +43,7 @@ def hugging_face_layer(name: str) -> dict[str, str]:
 
 
 def new_name(key: str, names: Mapping[str, str]) -> str | None:
-    """Return a parameter's new name, ``None`` if unknown; ``names`` maps layers and single parameters."""
+    """Return a parameter's new name, ``None`` if unknown; ``names`` maps names of layers and of single parameters."""
     stem, _, leaf = key.rpartition(".")
     number = re.search(r"\.(\d+)\.", key)
     for name, suffix in ((key, ""), (stem, f".{leaf}")):
@@ -72,7 +72,7 @@ def rename_by(
 
 
 def take(renamed: Mapping[str, Tensor], key: str, axes: int) -> Tensor:
-    """Return a tensor; refuse another number of axes."""
+    """Return the tensor called ``key``; refuse a missing one, or a number of axes other than ``axes``."""
     if key not in renamed:
         raise ValueError(f"the state dict lacks what becomes {key}")
     if renamed[key].ndim != axes:
@@ -87,7 +87,7 @@ def join_tubelets(renamed: dict[str, Tensor]) -> None:
 
 
 def fuse(renamed: dict[str, Tensor], names: tuple[str, str, str]) -> None:
-    """Concatenate the query, key and value projections called ``names`` as ``qkv``, in place."""
+    """Replace the query, key and value projections called ``names`` by their concatenation ``qkv``, in place."""
     for first in matching(renamed, rf".*\.{names[0]}\."):
         axes, parts = renamed[first].ndim, []
         for name in names:
@@ -100,7 +100,7 @@ def fuse(renamed: dict[str, Tensor], names: tuple[str, str, str]) -> None:
 
 
 def stored_grid(cells: int, here: Grid, square: bool = False) -> tuple[int, int]:
-    """Guess rows and columns of ``cells`` positions: the network's, else a square; ``square``: a square first."""
+    """Guess the shape of ``cells`` positions: that of ``here``, else a square; with ``square`` a square first."""
     side = round(cells**0.5)
     if side**2 == cells > 0 and (square or cells != here.h * here.w):
         return side, side

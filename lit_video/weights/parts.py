@@ -23,7 +23,7 @@ def without(parts: Mapping[str, T], pattern: str) -> dict[str, T]:
 
 
 def respelled(tensors: Mapping[str, Tensor], pattern: str, new: str) -> dict[str, Tensor]:
-    """Return the tensors; in their names matches of a regular expression are replaced."""
+    """Return the tensors under names in which ``new`` replaces matches of a regular expression."""
     return {re.sub(pattern, new, name): value for name, value in tensors.items()}
 
 

@@ -18,10 +18,10 @@ from torch import Tensor
 from lit_video.errors import UserError, one_line
 from lit_video.weights.parts import matching, respelled
 
-# weights in a folder of transformers or of one of our runs; the first that exists is read
+# files of weights in a folder; the first that exists is read
 IN_A_FOLDER = ("model.safetensors", "pytorch_model.bin", "checkpoint", "last.ckpt")
 
-# our checkpoints' key for clip settings and class names; the file beside exported weights that holds the same
+# our checkpoints have clip settings and class names under this key, our exports in this file beside the weights
 CHECKPOINT_KEY, EXPORTED = "lit_video", "settings.json"
 MODEL_KEY = "lit_video_model"  # key of our checkpoints for the model's family and settings
 
@@ -39,14 +39,14 @@ class StoredWeights:
     """Weights of a model, with settings found in their file or folder."""
 
     tensors: dict[str, Tensor]  # by name
-    config: dict[str, Any] = field(default_factory=dict)  # content of the folder's config.json, if there is one
-    choice: str = ""  # message on which set was taken, if the file holds two
-    preprocessor: dict[str, Any] = field(default_factory=dict)  # content of preprocessor_config.json, likewise
-    model: dict[str, Any] = field(default_factory=dict)  # settings of the model in a checkpoint of ours; else empty
-    clips: dict[str, Any] = field(default_factory=dict)  # settings of its clips, likewise
+    config: dict[str, Any] = field(default_factory=dict)  # content of the folder's config.json; else empty
+    choice: str = ""  # message that says which set was read, if the file holds two
+    preprocessor: dict[str, Any] = field(default_factory=dict)  # content of preprocessor_config.json; else empty
+    model: dict[str, Any] = field(default_factory=dict)  # model settings in one of our checkpoints; else empty
+    clips: dict[str, Any] = field(default_factory=dict)  # data settings in one of our checkpoints; else empty
     named: str | None = None  # source given by the user, if parameter names do not show it
-    class_names: Any = None  # from a checkpoint of ours: by class number; a dict for several tasks
-    trained_on: str = ""  # videos, see lit_video.video.trained_on; empty if unknown
+    class_names: Any = None  # from one of our checkpoints: a list; for several tasks a dict of lists
+    trained_on: str = ""  # training videos, see lit_video.video.trained_on; empty if unknown
 
     @property
     def labels(self) -> dict[str, int]:
@@ -60,9 +60,9 @@ class StoredWeights:
 def read_weights(path: Path, average: bool | None = None, named: str | None = None) -> StoredWeights:
     """Read the tensors of a file or a Hugging Face folder; never run code in a file.
 
-    Formats: torch (zip or legacy), safetensors, Flax's msgpack. Training checkpoints give the model's part; prefixes of
-    wrappers are removed. ``average`` is true for the moving average of the weights, false for the weights, ``None`` for
-    the average if there is one. ``named`` is the source, see :func:`~lit_video.weights.loading.source_of`.
+    Formats: torch (zip or legacy), safetensors, Flax's msgpack. Only the model is read from a training checkpoint, and
+    prefixes of wrappers are removed. ``average`` is true for the moving average of the weights, false for the weights,
+    ``None`` for the average if there is one. ``named`` is the source, see :func:`~lit_video.weights.loading.source_of`.
     """
     file = next(filter(Path.is_file, map(path.joinpath, IN_A_FOLDER)), path)
     if file.is_dir():
@@ -103,7 +103,7 @@ def held(tensors: Iterable[Tensor]) -> int:
 
 
 def of_our_own(content: Any) -> StoredWeights:
-    """Return settings and class names in our checkpoint or an export's ``settings.json``; empty for other content."""
+    """Return the settings and class names in one of our checkpoints or exports; empty for other content."""
     content = _mapping(content)
     ours, theirs = _mapping(content.get(CHECKPOINT_KEY)) or content, _mapping(content.get("hyper_parameters"))
     clips, model = _mapping(ours.get("data")), _mapping(content.get(MODEL_KEY))
@@ -149,7 +149,7 @@ def _reason(error: Exception) -> str:
 
 
 def model_of(content: Any, average: bool | None = None) -> tuple[Tensors, str]:
-    """Return the model's tensors in a file, and a message if it holds two sets; timm prefers the average too."""
+    """Return the model's tensors in a file, and a message if it holds two sets; like timm, prefer the average."""
     content = _mapping(content)
     averaged, place = _first(content, AVERAGES)
     weights = _weights({key: content[key] for key in content if key not in AVERAGES})
@@ -177,7 +177,7 @@ def without_prefixes(tensors: Mapping[str, Tensor]) -> Tensors:
 
 
 def _weights(content: Any) -> Tensors:
-    """Return the tensors under the first key of ``PLACES`` that has some, else the content's own."""
+    """Return the tensors under the first key of ``PLACES`` that holds tensors, else those of the content itself."""
     if not isinstance(content, Mapping) or not content:
         return {}
     return _first(content, PLACES)[0] or _tensors(content)

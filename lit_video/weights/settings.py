@@ -1,4 +1,4 @@
-"""Settings that neither names nor shapes of weights show; a mismatch would load without an error."""
+"""Settings that the names and shapes of weights do not show; a mismatch would load without an error."""
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ IGNORE = "or --model.weights_settings ignore, to use the weights as they are"
 OTHERWISE = "or --model.weights_settings apply (ignore, to use the weights as they are)"
 
 BASE = "VideoClassifier"  # family of a user's own network
-# biases of classifiers: X-ViT's, which also has an unused one, and those of other releases
+# biases of classifiers: X-ViT's first, as its files also hold an unused classifier; then those of other releases
 BIASES = (r".*(mlp_head\.4|new_fc)\.bias$", r".*(head\.bias|classifier\.bias|output_projection/bias)$")
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
@@ -37,12 +37,12 @@ SCENIC_EPIC = {"noun": 300, "verb": 97}  # in the order of scenic's classifier (
 
 @cache
 def sources() -> dict[str, dict[str, dict[Any, Any]]]:
-    """Return, for the releases of each program, the training settings that neither names nor shapes show."""
+    """Return the training settings of each program's releases that names and shapes of weights do not show."""
     return read_yaml(TABLE)["sources"]
 
 
 def _known(stored: StoredWeights, part: Literal["model", "data"]) -> dict[str, Any]:
-    """Return the settings of a release that neither names nor shapes show, by flag."""
+    """Return the settings of a release that names and shapes do not show, by name."""
     source = sources().get(source_of(stored) or "", {})
     of_classes = source.get("classes", {}).get(number_of_classes(stored.tensors), {})
     known = source.get("settings", {}) | of_classes
@@ -50,10 +50,10 @@ def _known(stored: StoredWeights, part: Literal["model", "data"]) -> dict[str, A
 
 
 def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
-    """Return the known settings of the data set that weights depend on, by flag.
+    """Return the pixel settings with which the weights were trained, by name, as far as they are known.
 
     Our own checkpoints store them; X-ViT's, TimeSformer's and scenic's releases follow their recipes; for others
-    :func:`channel_pixels` gives them if all channels have the same ones (otherwise see :func:`fold_pixels`).
+    :func:`channel_pixels` gives them if they are equal for all channels (if not, see :func:`fold_pixels`).
     """
     if stored.clips:
         own = {key: stored.clips[key] for key in data_names("pixels") if key in stored.clips}
@@ -69,8 +69,8 @@ def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
 def channel_pixels(stored: StoredWeights) -> tuple[Sequence[float], Sequence[float]] | None:
     """Return mean and deviation of red, green and blue in the weights' training; ``None`` if unknown.
 
-    Sources are timm's configuration and Hugging Face's ``preprocessor_config.json``; the 1 that its ``offset``
-    subtracts is added to the mean. With a factor of 1/127.5 too (ViViT) it contradicts the weights' recipe: unknown.
+    Sources are timm's configuration and Hugging Face's ``preprocessor_config.json``. Its ``offset`` subtracts 1 from
+    pixels, so the mean grows by 1. ``offset`` with a factor of 1/127.5 contradicts ViViT's recipe: ``None``.
     """
     given = stored.preprocessor
     if source_of(stored) == "videomae" and "image_mean" not in given:
@@ -114,7 +114,7 @@ def refuse_other_pixels(data: Mapping[str, Any], stored: StoredWeights, otherwis
 
 
 def number_of_classes(state_dict: Mapping[str, Tensor]) -> int | None:
-    """Return the number of outputs of a release's classifier; ``None`` without one."""
+    """Return the number of outputs of a release's classifier; ``None`` without a classifier."""
     for biases in BIASES:
         if found := matching(state_dict, biases):
             return state_dict[found[-1]].shape[0]
@@ -122,7 +122,7 @@ def number_of_classes(state_dict: Mapping[str, Tensor]) -> int | None:
 
 
 def tasks_in_order(state_dict: Mapping[str, Tensor], tasks: Mapping[str, int]) -> dict[str, Tensor]:
-    """Reorder the classifier of scenic's ViViT for Epic-Kitchens to the order of ``tasks`` (number of classes)."""
+    """Put the outputs of scenic's Epic-Kitchens classifier into the order of ``tasks``; return others unchanged."""
     tensors = dict(state_dict)
     if dict(tasks) != SCENIC_EPIC or source_of(StoredWeights(tensors)) != "scenic-vivit":
         return tensors
@@ -145,10 +145,10 @@ def _value(value: Any) -> str:
 
 
 def model_settings(stored: StoredWeights, *effects: Effect) -> dict[str, Any]:
-    """Return the model settings of the weights' training, by flag; empty if names and shapes show all.
+    """Return the model settings with which the weights were trained, by name; empty if names and shapes show all.
 
-    Our checkpoints store them; ``effects`` selects some, by default those of the effect ``function``. X-ViT's releases
-    have a ratio and segments for each data set, known by its number of classes; for other numbers they are left out.
+    Our checkpoints store them; ``effects`` selects some, by default those with the effect ``function``. The ratio and
+    segments of X-ViT's releases depend on the number of classes; for an unknown number they are left out.
     """
     if stored.model:
         model = _parts_of_size(stored.model) | stored.model
@@ -162,10 +162,10 @@ def model_settings(stored: StoredWeights, *effects: Effect) -> dict[str, Any]:
 def refuse_other_settings(
     ours: Mapping[str, Any], stored: StoredWeights, otherwise: str = OTHERWISE, *effects: Effect
 ) -> None:
-    """Refuse weights of another family, with other settings, or with as many classes split into other tasks.
+    """Refuse weights of another family, with other settings, or with the same number of classes in other tasks.
 
     ``ours`` has the model's settings and family; ``otherwise`` is advice for the message; ``effects`` is as in
-    :func:`model_settings`; if given, the numbers of classes must be the same too.
+    :func:`model_settings`. If ``effects`` are given, the number of classes must be equal too.
     """
     kind, family = stored.model.get("family", BASE), ours.get("family", BASE)
     if "family" not in stored.model and (source := source_of(stored)):
@@ -204,15 +204,15 @@ def known_grid(network: nn.Module, stored: StoredWeights) -> Grid | None:
     clip: dict[str, Any] = theirs | stored.clips | stored.model
     try:
         if clip["image_size"] is None:
-            clip["image_size"] = config["pretrained_cfg"]["input_size"][1:]  # timm's
+            clip["image_size"] = config["pretrained_cfg"]["input_size"][1:]  # timm
         frames = min(clip.get("segments") or clip["frames"], clip["frames"])
         return Grid(*patches.grid(frames, *height_and_width(clip["image_size"])))
     except (LookupError, TypeError, ValueError):
-        return None  # unknown, or a grid of other patches, which shapes will show
+        return None  # unknown, or the patches differ, which the check of shapes will find
 
 
 def other_grid(network: nn.Module, stored: StoredWeights, image: bool = False) -> str:
-    """Describe the grid of stored positions if it is known to differ from the network's; else empty."""
+    """Describe the grid of stored positions if it is known to differ from the network's; else return an empty text."""
     known = known_grid(network, stored)
     if known is None or not isinstance(network, VideoTransformer) or network.embed.pos_embed is None:
         return ""
@@ -223,7 +223,7 @@ def other_grid(network: nn.Module, stored: StoredWeights, image: bool = False) -
 
 
 def refuse_another_grid(network: nn.Module, stored: StoredWeights, otherwise: str = OTHERWISE) -> None:
-    """Refuse one of our checkpoints if its positions have another grid, even one of as many patches."""
+    """Refuse one of our checkpoints if its positions have another grid, even with the same number of patches."""
     if said := other_grid(network, stored):
         clip = stored.model | stored.clips
         clip = {"frames": clip["frames"], "image_size": as_setting(clip["image_size"])}
@@ -231,7 +231,7 @@ def refuse_another_grid(network: nn.Module, stored: StoredWeights, otherwise: st
 
 
 def line_on_grid(network: nn.Module, stored: StoredWeights, image: bool = False) -> str:
-    """Return a message if positions are resized or their grid is unknown; else empty."""
+    """Return a message if positions are resized or their grid is unknown; else an empty text."""
     if said := other_grid(network, stored, image):
         return f"{said}: resized"
     sided = source_of(stored) not in (None, "hf-vivit") or known_grid(network, stored)
@@ -251,7 +251,7 @@ def _parts_of_size(model: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings to compare: the order of several values does not matter."""
+    """Return settings with sorted lists: in a comparison the order of values does not matter."""
     plain = dict(settings)
     for key, value in settings.items():
         if isinstance(value, list | tuple):
