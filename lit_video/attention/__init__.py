@@ -2,7 +2,7 @@
 
 A scheme maps tokens to tokens, ``forward(x: (b, n, d), grid: Grid) -> (b, n, d)``, and imports no Lightning.
 
-Axis letters, the same everywhere in this package:
+Axis letters in this package and in :mod:`lit_video.network`:
 
 ===  ============================================
 b    clip
@@ -15,8 +15,8 @@ a    heads
 c    channels of a head; ``d = a * c``
 ===  ============================================
 
-Class tokens have three layouts, and each scheme declares its own: ``frame`` (``n = t * (1 + s)``), a class token before
-the patches of each frame; ``clip`` (``n = 1 + t * s``), a first token for the clip; ``none`` (``n = t * s``).
+Each scheme declares one of three layouts of class tokens: ``frame``, one before the patches of each frame
+(``n = t * (1 + s)``); ``clip``, one before all patches (``n = 1 + t * s``); ``none`` (``n = t * s``).
 """
 
 from lit_video.attention.axial import Axial as Axial

@@ -12,12 +12,12 @@ class Divided(Scheme):
         z'  = z  + W MSA(LN(z))    over the t tokens of one location, patches only
         z'' = z' + MSA(LN(z'))     over the h w tokens of one frame and the class token
 
-    The time step leaves out the class token. The space step gives every frame a copy and averages the copies' branches.
-    W starts at zero, so training starts from the image model.
+    The time step leaves out the class token. In the space step every frame gets a copy of the class token, and the
+    copies' branches are averaged. W starts at zero, so training starts from the image model.
 
     Shape: ``(b, 1 + t * h * w, d)`` -> same.
     Source: TimeSformer, arXiv:2102.05095, scheme T+S, section 3.
-    Like the released code: the class token is no key of the time step (with ``cls_in_time`` it is: the paper's Eq. 11);
+    Like the released code: the class token is no key of the time step (with ``cls_in_time`` it is, as in Eq. 11);
     stochastic depth drops the time step of single locations and the space step of single frames. Unlike the released
     code: time is the slowest axis of the tokens.
     """

@@ -15,11 +15,11 @@ class Factorised(Scheme):
         y  = z + MSA_s(LN(z))   over the h w tokens of one frame      (Eq. 4)
         z' = y + MSA_t(LN(y))   over the t tokens of one location     (Eq. 5)
 
-    ``time_space`` swaps the two. The output projection over time starts at zero: training starts from the image model.
+    ``time_space`` swaps the two. The projection after MSA_t starts at zero, so training starts from the image model.
 
     Shape: ``(b, t * h * w, d)`` -> same; no class token.
     Source: ViViT, arXiv:2103.15691, model 3.
-    Unlike the paper, where *all* temporal weights start at zero: no gradient would ever reach them.
+    In the paper *all* temporal weights start at zero, but then no gradient would ever reach them.
     """
 
     class_tokens = "none"

@@ -12,12 +12,12 @@ class FactorisedHeads(Scheme):
     """Attention over time in half of the heads and over space in the others, with joint attention's parameters.
 
         y_t = Attention(Q, K_t, V_t)   over the t tokens of one location    first half of the heads
-        y_s = Attention(Q, K_s, V_s)   over the h w tokens of one frame     second half
+        y_s = Attention(Q, K_s, V_s)   over the h w tokens of one frame     second half of the heads
         z'  = z + Concat(y_t, y_s) W_o
 
     Shape: ``(b, t * h * w, d)`` -> same; no class token.
     Source: ViViT, arXiv:2103.15691, model 4.
-    Like the released code: time is the first half; the paper concatenates space first.
+    The first half of the heads attends over time, as in the released code; the paper concatenates space first.
     """
 
     class_tokens = "none"

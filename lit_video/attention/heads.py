@@ -34,7 +34,7 @@ class Scheme(nn.Module):
         """Refuse a grid that the scheme cannot serve."""
 
     def drop_branches(self, drop: nn.Module) -> bool:
-        """Apply ``drop`` within the scheme and return True; False: the block drops a clip's whole scheme branch."""
+        """Apply ``drop`` within the scheme and return True; if False, the block drops a clip's whole scheme branch."""
         return False
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
@@ -75,7 +75,7 @@ class Heads(nn.Module):
         self.norm = nn.LayerNorm(width, eps=eps)
         self.qkv = nn.Linear(width, 3 * width, bias=qkv_bias)
         self.proj = proj(width, width)
-        self.drop: nn.Module = nn.Identity()  # stochastic depth of whole groups, in training
+        self.drop: nn.Module = nn.Identity()  # stochastic depth, which drops the branch of whole groups in training
 
     def project(self, x: Tensor) -> Tensor:
         """Project normalised tokens ``(..., d)`` to query, key and value ``(..., 3, a, c)``."""
@@ -93,7 +93,7 @@ class Heads(nn.Module):
         return self.proj(y) if then is None else self._project_twice(y, then)
 
     def _project_twice(self, y: Tensor, then: nn.Linear) -> Tensor:
-        """Return W (W_o y + b_o) + b; in training with many tokens as (W W_o) y + (W b_o + b), which costs less."""
+        """Return W (W_o y + b_o) + b; training with many tokens computes (W W_o) y + (W b_o + b), which costs less."""
         if not self.training or y.shape[0] * y.shape[1] <= y.shape[2]:
             return then(self.proj(y))
         return F.linear(y, then.weight @ self.proj.weight, F.linear(self.proj.bias, then.weight, then.bias))
@@ -106,7 +106,7 @@ class Heads(nn.Module):
     def over(self, x: Tensor, groups: str, then: nn.Linear | None = None, **axes: int) -> Tensor:
         """Attend within each group of tokens alone: ``(b, n, d) -> (b, n, d)``.
 
-        ``groups`` is an einops pattern such as ``"b (t s) d -> (b s) t d"``; ``axes`` are the sizes that undo it.
+        ``groups`` is an einops pattern such as ``"b (t s) d -> (b s) t d"``; ``axes`` are the sizes needed to undo it.
         Stochastic depth is applied before ``then``, a layer after the branch.
         """
         before, after = groups.split("->")

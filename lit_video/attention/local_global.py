@@ -17,8 +17,8 @@ class LocalGlobal(Scheme):
     Source: TimeSformer, arXiv:2102.05095, scheme L+G, section 3.
     No code was released, and the text leaves open whether the neighbourhood slides with the patch. Our reading: fixed
     quadrants, and eight interleaved sub-grids of stride 2 (the authors say that they used einops). The sliding reading
-    is :class:`SlidingGlobal`. The added step has its own norm and a zero-initialised W, implied by the paper's 121.4M
-    parameters. The class token is treated like that of :class:`~lit_video.attention.Divided`.
+    is :class:`SlidingGlobal`. The local step has its own norm and W, as the paper's 121.4M parameters imply. W starts
+    at zero. The class token is treated as in :class:`~lit_video.attention.Divided`.
     """
 
     prefix = 1
@@ -56,7 +56,7 @@ class SlidingGlobal(LocalGlobal):
     """Local-global attention with a sliding neighbourhood: the h/2 x w/2 patches around each patch, in all frames.
 
     At an edge the neighbourhood is moved inside the image, so it has the same size for every patch. All other keys are
-    masked, so the cost is that of joint attention.
+    masked, so the step costs as much as joint attention.
     """
 
     def local(self, z: Tensor, grid: Grid) -> Tensor:

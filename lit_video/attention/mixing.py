@@ -21,17 +21,17 @@ PARTS: tuple[Target, ...] = ("query", "key", "value")
 
 @dataclass(frozen=True)
 class MixingPlan:
-    """Plan of the mixing: which tensors and channels are read from other frames, and from which frames."""
+    """Settings of the mixing: which channels of which tensors are read from other frames, and from which frames."""
 
     window: int = 1  # t_w: channels are read from frames up to this distance; 0 is spatial-only attention
     boundary: bool = False  # read only the two frames at distance ``window`` ("Bo." in Table 1)
     ratio: float = 0.5  # rho in [0, 1], the share of channels that comes from other frames
     mixed: tuple[Target, ...] = field(default=("key", "value"))  # tensors whose channels move; x is the normed input
-    # per_head: a share of each head's channels moves (Eq. 9); full: a share of the heads, each whole (released code)
+    # per_head: a share of each head's channels moves (Eq. 9); full: a share of all channels (released code)
     scope: Scope = "per_head"
-    # True: append summary tokens of all frames (section 3's text); own: only the frame's own (section 3's complexity)
+    # True: append summary tokens of all frames (section 3's text); own: only of this frame (section 3's complexity)
     summary: Summary = False
-    summary_tokens: int = 1  # R per frame, a square number: means over R equal cells of the patches
+    summary_tokens: int = 1  # R per frame, a square number; each is the mean over one of R equal cells
     summary_before_norm: bool = False  # average the tokens before the norm, as in the paper's text
     segment: int | None = None  # frames per group; channels move within a group only. None: the whole clip
     causal: bool = False  # read earlier frames only: half as many, each with twice the channels
@@ -64,7 +64,7 @@ class MixingPlan:
         return tuple(sign * k for k in range(first, self.window + 1) for sign in ((-1,) if self.causal else (1, -1)))
 
     def fold(self, channels: int) -> int:
-        """Return each offset's share of ``channels``: floor(ratio * channels / offsets)."""
+        """Return the number of channels per offset, floor(ratio * channels / number of offsets)."""
         if not self.offsets:
             return 0
         fold = math.floor(self.ratio * channels / len(self.offsets) + 1e-6)
@@ -77,14 +77,14 @@ class MixingPlan:
 
 
 def shift_channels(x: Tensor, offsets: Sequence[int], fold: int) -> Tensor:
-    """Read ``fold`` channels of ``x (b, t, ..., c)`` per offset ``k`` from frame ``t + k``, zeros beyond the ends."""
+    """Read ``fold`` channels of ``x (b, t, ..., c)`` per offset ``k`` from frame ``t + k``; zeros beyond the ends."""
     *ranges, own = torch.split(x, [*[fold] * len(offsets), x.shape[-1] - fold * len(offsets)], dim=-1)
     moved = [from_frame(channels, k) for channels, k in zip(ranges, offsets, strict=True)]
     return torch.cat((*moved, own), dim=-1)
 
 
 def from_frame(x: Tensor, k: int) -> Tensor:
-    """Put frame ``t + k`` of ``x (b, t, ...)`` at frame ``t``, zeros beyond the ends."""
+    """Put frame ``t + k`` of ``x (b, t, ...)`` at frame ``t``, and zeros where it lies outside the clip."""
     k = max(-x.shape[1], min(k, x.shape[1]))
     zeros = torch.zeros_like(x[:, : abs(k)])
     return torch.cat((zeros, x[:, : x.shape[1] + k]) if k < 0 else (x[:, k:], zeros), dim=1)
@@ -93,16 +93,16 @@ def from_frame(x: Tensor, k: int) -> Tensor:
 class Mixing(Scheme):
     """Space-time mixing attention: joint attention over a local window at the cost of spatial attention.
 
-    k~_{s,t} = [k_{s,t-w}(c_{-w}), ..., k_{s,t+w}(c_w)],  v~ likewise                (Eq. 9)
+    k~_{s,t} = [k_{s,t-w}(c_{-w}), ..., k_{s,t+w}(c_w)],  the same for v~            (Eq. 9)
     y_{s,t}  = sum_{s'} softmax(q_{s,t} . k~_{s',t} / sqrt(c)) v~_{s',t}             (Eq. 10)
 
     The channel ranges c_k partition the channels of a head. Frames beyond the clip's ends are zeros.
     With ``causal`` (not in the paper) the window is one-sided:
 
-    k~_{s,t} = [k_{s,t-1}(c_{-1}), ..., k_{s,t-w}(c_{-w}), k_{s,t}(c_0)],  v~ likewise.
+    k~_{s,t} = [k_{s,t-1}(c_{-1}), ..., k_{s,t-w}(c_{-w}), k_{s,t}(c_0)],  the same for v~.
 
-    With ``summary``, every frame also attends the summary tokens of all frames: means over each frame's patch tokens,
-    taken before mixing.
+    With ``summary``, every frame also attends to summary tokens of all frames (``own``: only of itself): means over
+    patch tokens, taken before mixing.
 
     Shape: ``(b, t * m, d) -> (b, t * m, d)``; each frame carries its own class token, mixed like any token.
     Source: X-ViT, arXiv:2106.05968, section 3.
@@ -121,7 +121,7 @@ class Mixing(Scheme):
         self.fold = plan.fold(width // self.groups)
 
     def shift(self, names: tuple[Target, ...], x: Tensor, t: int) -> Sequence[Tensor]:
-        """Split ``x (b, t * m, parts * d)`` into its parts, moving channels of mixed parts within each segment.
+        """Split ``x (b, t * m, parts * d)`` into its parts, and move channels of the mixed parts within each segment.
 
         ``x`` may be overwritten: see :mod:`lit_video.attention.in_place`.
         """

@@ -12,12 +12,12 @@ class Parallel(Divided):
 
         z' = z + W MSA_t(LN(z)) + MSA_s(LN(z))
 
-    MSA_t attends over the t tokens of one location, patches only, MSA_s over the h w tokens of one frame and the class
-    token; each has its own LN.
+    MSA_t attends over the t tokens of one location, patches only. MSA_s attends over the h w tokens of one frame and
+    the class token. Each has its own LN.
 
     Shape: ``(b, 1 + t * h * w, d)`` -> same.
-    Source: TimeSformer, arXiv:2102.05095, section 4.7 (0.4 points worse). No code was released. Class token
-    and W: see :class:`~lit_video.attention.Divided`.
+    Source: TimeSformer, arXiv:2102.05095, section 4.7 (0.4 points worse than time before space). No code was
+    released. For the class token and W see :class:`~lit_video.attention.Divided`.
     """
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:

@@ -16,7 +16,7 @@ class ShiftedWindows(Scheme):
 
         z' = z + softmax(q k / sqrt(c) + B) v   over all tokens of one window                          (Eq. 1, 2)
 
-    B depends on the distance along each axis and on the head. The shift is cyclic; tokens that meet only across the
+    B is learned for each head and distance along the axes. The shift is cyclic; tokens that meet only across the
     clip's edge are masked from each other. Along an axis where the window is at least as long as the clip, the window
     is cut to the clip and not shifted.
 
@@ -56,7 +56,7 @@ class ShiftedWindows(Scheme):
         return x + y.roll(shift, (1, 2, 3)).reshape(x.shape)
 
     def _bias(self, window: Grid) -> Tensor:
-        """Return B for every pair of tokens in a window: ``(a, n, n)``."""
+        """Return B for every pair of the n tokens in a window: ``(a, n, n)``."""
         axes = [torch.arange(side) for side in window]
         places = torch.stack(torch.meshgrid(*axes, indexing="ij")).flatten(1)
         apart = places[:, :, None] - places[:, None] + torch.tensor(self.window)[:, None, None] - 1

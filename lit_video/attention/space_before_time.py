@@ -14,8 +14,8 @@ class SpaceBeforeTime(Divided):
         z'' = z' + W MSA(LN(z'))     over the t tokens of one location, patches only
 
     Shape: ``(b, 1 + t * h * w, d)`` -> same.
-    Source: TimeSformer, arXiv:2102.05095, section 4.7 (half a point worse). No code was released. Class token
-    and W: see :class:`~lit_video.attention.Divided`.
+    Source: TimeSformer, arXiv:2102.05095, section 4.7 (half a point worse than time before space). No code was
+    released. For the class token and W see :class:`~lit_video.attention.Divided`.
     """
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:

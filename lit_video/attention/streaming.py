@@ -1,4 +1,4 @@
-"""Attention schemes on a stream of frames, with their state of past frames."""
+"""Attention schemes on a stream of frames, with a state of past frames."""
 
 from collections.abc import Sequence
 
@@ -13,9 +13,9 @@ from lit_video.attention.space import Space
 
 
 class Streamed:
-    """Scheme on a stream: calls on consecutive frames give the outputs of one call on all of them.
+    """A scheme on a stream: calls on consecutive frames give the same outputs as one call on all frames.
 
-    The state is kept here, not in the scheme. This base class has no state: its frames are independent.
+    The state is kept here, not in the scheme. This base class has no state: it is for schemes with independent frames.
     """
 
     def __init__(self, scheme: Scheme) -> None:
@@ -67,8 +67,8 @@ class DelayLines:
 
         y_t = [x_{t-1}(c_{-1}), ..., x_{t-w}(c_{-w}), x_t(c_0)],  zeros before the first frame
 
-    Equal to :func:`~lit_video.attention.mixing.shift_channels` with negative offsets. For each offset ``-k``, ``fold``
-    channels per patch of the last ``k`` frames are kept.
+    Equal to :func:`~lit_video.attention.mixing.shift_channels` with negative offsets. For each offset ``-k``, the
+    state is ``fold`` channels of every token of the last ``k`` frames.
     """
 
     def __init__(self, offsets: Sequence[int], fold: int) -> None:
@@ -76,7 +76,7 @@ class DelayLines:
         self.lines: dict[int, Tensor] = {}
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Return the next frames ``(b, t, ..., c)`` with the channels of past ones."""
+        """Return the next frames ``(b, t, ..., c)`` with channels of past frames."""
         y, t = x.clone(), x.shape[1]
         for k, channels in self.ranges.items():
             new = x[..., channels]

@@ -31,7 +31,7 @@ class TokenLearner(Scheme):
         self.attn = Heads(width, heads)
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
-        """Learn tokens, attend, give back."""
+        """Learn tokens, attend among them, and fuse them into the patches."""
         cls, z = split_cls(x)
         frames = rearrange(z, "b (t s) d -> b t s d", t=grid.t)
         normed = self.norm(frames)

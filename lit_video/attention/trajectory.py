@@ -9,15 +9,15 @@ from lit_video.attention.heads import Grid, Heads, Scheme
 
 
 class Trajectory(Scheme):
-    """Attention of each patch to every frame separately, then in time along the trajectory of its results per frame.
+    """Attention of each patch to every frame separately, then over time to the results, which are its trajectory.
 
         y_{st,t'} = sum_{s'} softmax_{s'}(q_st . k_{s't'} / sqrt(c)) v_{s't'}                            (Eq. 3)
         z'_st     = z_st + W_o sum_{t'} softmax_{t'}(W_q y_{st,t} . W_k y_{st,t'} / sqrt(c)) W_v y_{st,t'}   (Eq. 4, 5)
 
-    The class token attends all tokens, itself included, and is not a key for the patches.
+    The class token attends to all tokens, itself included, and is not a key for the patches.
 
     Shape: ``(b, 1 + t * h * w, d)`` -> same.
-    Source: Patrick et al., Keeping Your Eye on the Ball, arXiv:2106.05392, section 3.1; without its approximation.
+    Source: Patrick et al., Keeping Your Eye on the Ball, arXiv:2106.05392, section 3.1, without its approximation.
     """
 
     def __init__(self, width: int, heads: int) -> None:
@@ -34,7 +34,7 @@ class Trajectory(Scheme):
         asked = q[:, :, None, 1:].expand(-1, -1, grid.t, -1, -1)
         paths = rearrange(F.scaled_dot_product_attention(asked, k, v), "b a t n c -> b n t (a c)")
         framewise = rearrange(paths, "b (t s) u d -> b t s u d", t=grid.t)
-        now = torch.diagonal(framewise, dim1=1, dim2=3)  # the path's point in its own frame, u = t: (b, s, d, t)
+        now = torch.diagonal(framewise, dim1=1, dim2=3)  # each path's point in its patch's frame, u = t: (b, s, d, t)
         return x + self.attn.proj(torch.cat((of_cls, self._along(paths, rearrange(now, "b s d t -> b (t s) d"))), 1))
 
     def _along(self, paths: Tensor, now: Tensor) -> Tensor:

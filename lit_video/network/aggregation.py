@@ -38,7 +38,7 @@ class LinearHead(nn.Module):
 class HiddenHead(LinearHead):
     """A classifier with a hidden layer as wide as the features. Shape: ``(b, d) -> (b, classes)``.
 
-    Source: TimeSformer, arXiv:2102.05095, section 3 ("a 1-hidden-layer MLP"); its activation is not given: GELU.
+    Source: TimeSformer, arXiv:2102.05095, section 3 ("a 1-hidden-layer MLP"); the paper names no activation.
     """
 
     def __init__(self, width: int, classes: int, dropout: float = 0.0) -> None:
@@ -55,7 +55,7 @@ class AttentiveProbe(LinearHead):
 
     With ``frames`` the tokens are frame means (``n = frames``), and get learned positions that start at zero.
 
-        u' = u + MCA(LN(u), LN(z)),   u'' = u' + MLP(LN(u')),   then a linear classifier
+        u' = u + MCA(LN(u), LN(z)),   u'' = u' + MLP(LN(u')),   then a linear classifier     (query u, tokens z)
 
     Source: V-JEPA, arXiv:2404.08471; its released probe has one such layer, on a frozen encoder.
     """
@@ -89,9 +89,9 @@ def put_probe(network: nn.Module, probe: Probe, classes: Classes | None) -> None
 class TemporalMean(nn.Module):
     """Mean over frames, then a linear classifier. Shape: ``(b, t, d) -> (b, classes)``.
 
-    Blind to the order of the frames by construction.
-    Source: X-ViT, arXiv:2106.05968, section 3, option (a). Logits are averaged over frames, as released: in eval mode,
-    since the classifier is affine, this equals classifying the mean.
+    The order of the frames has no effect. As in the released code, logits are averaged over frames; in eval mode this
+    equals classifying the mean, because the classifier is affine.
+    Source: X-ViT, arXiv:2106.05968, section 3, option (a).
     """
 
     def __init__(self, width: int, classes: int, dropout: float = 0.5) -> None:
@@ -102,12 +102,12 @@ class TemporalMean(nn.Module):
         nn.init.zeros_(self.head.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Classify the mean frame token."""
+        """Return the mean of the frames' logits."""
         return self.head(self.drop(x)).mean(1)
 
 
 class TemporalLayer(nn.Module):
-    """Pre-norm transformer layer over frame tokens: qkv without bias, eps 1e-5 (released code)."""
+    """Pre-norm transformer layer over frame tokens: qkv without bias, eps 1e-5, as in the released code."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -125,9 +125,9 @@ class TemporalAttention(nn.Module):
 
     z_final = MLPHead(TransformerLayer^depth([z_cls; z_1; ...; z_T])_0).  Shape: ``(b, t, d) -> (b, classes)``.
 
-    No positions: only the frame tokens carry order.
+    TA adds no positions: only the frame tokens carry order.
     Source: X-ViT, arXiv:2106.05968, section 3, option (b).
-    Unlike the paper, as in the released code: every token attends every token, and the classifier has a hidden layer.
+    Unlike the paper, like the released code: all tokens attend to all tokens, and the classifier has a hidden layer.
     """
 
     def __init__(
@@ -157,11 +157,11 @@ class TemporalAttention(nn.Module):
 class TemporalEncoder(nn.Module):
     """ViViT's model 2: a second transformer, over frames. Shape: ``(b, t, d) -> (b, classes)``.
 
-    Own positions, layers of joint attention and a final norm, then the class token or the mean.
+    Learned positions, layers of joint attention and a final norm; then the class token or the mean is classified.
     Source: ViViT, arXiv:2103.15691, section 3.3, model 2; norm and positions as in the released code.
 
-    ``size`` is the spatial encoder's, with another depth. Positions are learned for ``frames`` tubelets along time and
-    interpolated linearly for other lengths. Without ``cls`` the mean over frames is classified.
+    ``size`` is the size of the spatial encoder with another depth. Positions are learned for ``frames`` tubelets along
+    time and interpolated linearly for other lengths. Without ``cls`` the mean over frames is classified.
     """
 
     def __init__(
@@ -196,7 +196,7 @@ class TemporalEncoder(nn.Module):
 
 
 def linear_head(network: nn.Module) -> nn.Linear:
-    """Return the layer whose outputs, averaged over frames or pixels if there are several, are the logits."""
+    """Return the last linear layer; its outputs, averaged over any frames or pixels, are the logits."""
     last: object = None
     if isinstance(network, VideoTransformer):
         last = getattr(network.aggregate, "head", None)

@@ -15,7 +15,7 @@ Checkpointing = Literal["none", "attention", "block"]
 
 
 class MLP(nn.Module):
-    """x + W2 GELU(W1 LN(x)), the residual left to the caller. Shape: ``(..., d) -> (..., d)``.
+    """The branch W2 GELU(W1 LN(x)), without its residual. Shape: ``(..., d) -> (..., d)``.
 
     Args:
         width: channels of a token.
@@ -44,14 +44,14 @@ class Layer(nn.Module):
     checkpointing: Checkpointing = "none"
 
     def keep(self, part: Checkpointing, function: Callable[..., Tensor], *args: Any) -> Tensor:
-        """Call the function; keep only its arguments if ``part`` is recomputed (Chen et al., arXiv:1604.06174)."""
+        """Call a function; keep only its arguments if ``checkpointing`` is ``part`` (arXiv:1604.06174)."""
         if self.checkpointing == part and self.training:
             return checkpoint(function, *args, use_reentrant=False)
         return function(*args)
 
 
 class Block(Layer):
-    """Scheme and MLP with stochastic depth over clips. Shape: ``(b, n, d) -> (b, n, d)``.
+    """An attention scheme, then an MLP, with stochastic depth per clip. Shape: ``(b, n, d) -> (b, n, d)``.
 
     Stochastic depth drops a clip's MLP branch, and its scheme branch unless the scheme itself drops parts of it.
     """

@@ -1,4 +1,4 @@
-"""The papers' CNN baselines, built by PyTorchVideo, from clips to logits like every other network here."""
+"""The papers' CNN baselines, built by PyTorchVideo; they map clips to logits, like the other networks."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 Architecture = Literal["c2d", "i3d", "slow", "slowfast", "slowfast_50_50", "r2plus1d", "csn", "x3d"]
-# temporal kernels of each block's first convolution, by stage; I3D inflates every second block
+# by stage: kernels (time, height, width) of the first convolutions in its blocks, repeated in this order
 _I3D = (((3, 1, 1),), ((3, 1, 1), (1, 1, 1)), ((3, 1, 1), (1, 1, 1)), ((1, 1, 1), (3, 1, 1)))
 _STILL = ((1, 1, 1), (1, 1, 1), (1, 1, 1), (1, 1, 1))
 # R101 in the SlowFast paper: 6 of the 23 blocks of res4 have kernels over time
@@ -18,9 +18,9 @@ _HALF = (
 
 
 class TwoPathways(nn.Module):
-    """SlowFast's input: all frames for the fast pathway, every ``alpha``-th for the slow one.
+    """SlowFast network: the fast pathway takes all ``t`` frames, the slow pathway ``t // alpha`` frames.
 
-    Indices match PyTorchVideo and PySlowFast: ``t // alpha`` even steps from the first frame to the last, rounded down.
+    Slow frames are evenly spaced from the first to the last frame, rounded down, as in PyTorchVideo and PySlowFast.
 
     Shape: ``(b, 3, t, height, width)`` -> logits ``(b, classes)``; t a multiple of ``alpha``.
     Source: SlowFast, arXiv:1812.03982, section 3.
@@ -41,7 +41,7 @@ class TwoPathways(nn.Module):
 
 
 def slow_frames(frames: int, alpha: int) -> Tensor:
-    """Return the slow pathway's frames ``(frames // alpha,)``, as a tensor so that the network can be exported."""
+    """Return the slow pathway's frame numbers ``(frames // alpha,)``, a tensor so that the network can be exported."""
     if alpha < 1 or frames % alpha:
         raise ValueError(f"frames {frames} is not divisible by alpha {alpha}, the fast pathway's frames per slow one")
     return torch.linspace(0, frames - 1, frames // alpha, device="cpu").long()
@@ -58,12 +58,12 @@ def convnet(
     x3d_depth: float = 2.2,
     dropout: float = 0.5,
 ) -> nn.Module:
-    """Build a CNN with global average pooling, so that it takes any clip, and without softmax.
+    """Build a CNN without softmax, and with global average pooling, so that it takes clips of any size.
 
-    PyTorchVideo's fixed pooling windows give the same at a model's own clip size; its softmax after R(2+1)D and X3D is
-    left out, since cross entropy takes logits. Arguments: see :class:`lit_video.modules.ConvNet`.
+    At a model's own clip size, PyTorchVideo's fixed pooling windows give the same output. PyTorchVideo's softmax after
+    R(2+1)D and X3D is left out, since cross entropy takes logits. Arguments: see :class:`lit_video.modules.ConvNet`.
     """
-    # imported here: takes a second, and warns
+    # imported here because this takes a second, and warns
     from pytorchvideo.models import create_csn, create_resnet, create_slowfast
     from pytorchvideo.models.r2plus1d import create_r2plus1d
     from pytorchvideo.models.x3d import create_x3d
@@ -97,7 +97,7 @@ def convnet(
             width_factor=x3d_width,
             depth_factor=x3d_depth,
             stem_dim_in=width or 12,
-            inner_act=nn.SiLU,  # PyTorchVideo's Swish, equal in values, breaks torch.compile
+            inner_act=nn.SiLU,  # PyTorchVideo's Swish has the same values, but breaks torch.compile
             head_activation=None,
         )
         network.blocks[-1].pool.pool = nn.AdaptiveAvgPool3d(1)
@@ -119,5 +119,5 @@ def convnet(
         raise ValueError(f"depth is {depth}, but slowfast_50_50 has 101 layers")
     if architecture not in builders:
         raise ValueError(f"architecture is {architecture!r}, expected {', '.join(builders)}")
-    # channels last is the fast layout: 1.1 (SlowFast) to 4 times (X3D) as many clips/s
+    # channels last is faster: 1.1 times (SlowFast) to 4 times (X3D) as many clips/s
     return builders[architecture]().to(memory_format=torch.channels_last_3d)

@@ -1,4 +1,4 @@
-"""Parameters and multiply-adds of networks, counted and as the papers print them."""
+"""Parameters and multiply-adds of networks: our counts beside the papers' figures."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ HEADER = ["model", "clip", "params", "paper", "diff.", "GMACs", "views", "total"
 
 
 def count(module: nn.Module, frames: int, image_size: ImageSize) -> tuple[int, int]:
-    """Count parameters, and multiply-adds of one view of ``frames`` frames of ``image_size`` pixels."""
-    import torch  # here: the papers' figures are read without torch
+    """Count a network's parameters, and its multiply-adds for one view of ``frames`` frames of ``image_size``."""
+    import torch  # imported here, because the papers' figures are read without torch
 
     clip = torch.empty(1, 3, frames, *height_and_width(image_size), device="meta")
     return sum(p.numel() for p in module.parameters()), multiply_adds(module, clip)
@@ -40,7 +40,7 @@ def multiply_adds(module: nn.Module, *inputs: Any) -> int:
     shadow = copy.deepcopy(module).to("meta").eval().requires_grad_(False)
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         shadow(*inputs)
-    return int(counter.get_total_flops()) // 2  # torch counts each as two
+    return int(counter.get_total_flops()) // 2  # torch counts a multiply-add as two operations
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ class Published:
     label: str  # name of the row
     family: str  # class in lit_video.modules
     classes: int  # number of classes of the classifier that is counted
-    views: int  # clips x crops of a video that the printed cost is for
+    views: int  # clips x crops per video in the printed cost
     settings: dict[str, Any]  # arguments of the family, with frames and image size of a view
     params: str | None = None  # printed figure, such as 85.9M
     cost: str | None = None  # multiply-adds of all views as printed, such as 0.59T or 425G
-    note: str = ""  # why ours differs
+    note: str = ""  # why our figure differs
 
 
 def published() -> list[Published]:
@@ -74,7 +74,7 @@ def value(printed: str) -> float:
 
 
 def agrees(ours: float, printed: str | None) -> bool | None:
-    """Return whether our figure, rounded to the last printed digit, is the printed one; ``None`` without one."""
+    """Return whether our figure, rounded like the printed figure, equals it; ``None`` if no figure is printed."""
     if not printed:
         return None
     number = Decimal(printed[:-1])
@@ -82,7 +82,7 @@ def agrees(ours: float, printed: str | None) -> bool | None:
 
 
 def compare(model: Published, counted: tuple[int, int]) -> dict[str, Any]:
-    """Return a model's row: counted parameters and multiply-adds of a view beside the paper's figures."""
+    """Return a model's row, with the paper's figures; ``counted``: parameters, and multiply-adds of one view."""
     params, macs = counted[0], counted[1] * model.views
     return {
         "source": model.source,

@@ -13,7 +13,7 @@ from lit_video.network.vit import ViTSize
 class Embedding(nn.Module):
     """Base of the embeddings: patches, a class token if ``cls``, and learned positions, separate in space and time.
 
-    Positions are laid out for clips of ``frames`` and ``image_size`` (height, width); for other clips they are resized.
+    Positions are made for clips of ``frames`` and ``image_size`` (height, width), and resized for other clips.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Embedding(nn.Module):
             nn.init.normal_(self.temp_embed, std=positions.std or 0.0)
 
     def extend(self, size: ViTSize) -> None:
-        """Add register tokens without positions (arXiv:2309.16588), a norm before the blocks, if ``size`` has them."""
+        """Add register tokens without positions (arXiv:2309.16588) and a norm before the blocks if ``size`` says so."""
         if size.registers and self.cls_token is None:
             raise ValueError(f"registers is {size.registers}, but this network has no class token for them to stand by")
         if size.registers:
@@ -59,7 +59,7 @@ class Embedding(nn.Module):
             self.norm_pre = nn.LayerNorm(self.width, eps=size.eps or 1e-6)
 
     def complete(self, x: Tensor) -> Tensor:
-        """Apply what :meth:`extend` added to ``(..., 1 + n, d)``: register tokens after the class token, the norm."""
+        """Put register tokens after the class token of ``(..., 1 + n, d)``, then apply the norm before the blocks."""
         if self.reg_token is not None:
             registers = self.reg_token.expand(*x.shape[:-2], -1, -1)
             x = torch.cat((x[..., :1, :], registers, x[..., 1:, :]), dim=-2)
@@ -71,7 +71,7 @@ class Embedding(nn.Module):
         return self.patches.proj.out_channels
 
     def lead(self, x: Tensor) -> Tensor:
-        """Put the class token, where there is one, before tokens ``(b, n, d)``."""
+        """Put the class token, if there is one, before tokens ``(b, n, d)``."""
         return x if self.cls_token is None else torch.cat((self.cls_token.expand(x.shape[0], -1, -1), x), dim=1)
 
     def forward(self, clip: Tensor) -> tuple[Tensor, Grid]:
@@ -160,7 +160,7 @@ class JointEmbedding(Embedding):
 
     @torch.no_grad()
     def fix_positions(self) -> None:
-        """Set the table to :func:`~lit_video.network.positions.sinusoids`, which are not trained (VideoMAE)."""
+        """Set the positions to :func:`~lit_video.network.positions.sinusoids`, and do not train them (VideoMAE)."""
         self.pos_embed.copy_(sinusoids(self.pos_embed.shape[1], self.width)).requires_grad_(False)
 
     def forward(self, clip: Tensor) -> tuple[Tensor, Grid]:

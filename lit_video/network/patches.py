@@ -13,25 +13,25 @@ from lit_video.utils.clip_shape import uniform_frames
 
 @dataclass(frozen=True)
 class ClipSize:
-    """Clip size that a network is built for, and the size of a token in it."""
+    """Clip size for which a network is built, and the size of a tubelet."""
 
     image_size: tuple[int, int] = (224, 224)  # (height, width) in pixels
     patch: int = 16  # side of a tubelet in pixels
     frames: int = 8  # frames of the clip
     tubelet: int = 1  # frames of a tubelet
-    # uniform frame sampling: tubelets are made of this many of the clip's frames (uniform_frames()); None for all
+    # number of the clip's frames that uniform_frames() chooses for the tubelets; None for all
     sampled_frames: int | None = None
 
     def patches(self, width: int) -> Patches:
-        """Build the projection of such clips to tokens of ``width`` channels."""
+        """Build the projection of clips of this size to tokens of ``width`` channels."""
         return Patches(width, self.patch, self.tubelet, self.sampled_frames)
 
 
 class Patches(nn.Module):
-    """Linear projection of non-overlapping tubelets of ``tubelet`` frames x ``patch`` x ``patch`` pixels to ``width``.
+    """Linear projection of non-overlapping tubelets (``tubelet`` frames x ``patch`` x ``patch`` pixels) to tokens.
 
-    A tubelet is a patch of ``3 * tubelet`` channels: the weight is ``(d, 3 * tubelet, patch, patch)``, colour slowest.
-    Sizes are those of :class:`ClipSize`.
+    A tubelet is projected like a patch of ``3 * tubelet`` channels, in which colour is the slowest axis; the weight is
+    ``(d, 3 * tubelet, patch, patch)``. For the arguments see :class:`ClipSize`.
 
     Shape: ``(b, 3, t * tubelet, height, width) -> (b, t, h, w, d)``.
     Source: ViT, arXiv:2010.11929, Eq. 1; ViViT, arXiv:2103.15691, section 3.2.

@@ -1,4 +1,4 @@
-"""A Perceiver assembled: latents read the clip's tokens, then transform among themselves."""
+"""Perceiver: latents read the clip's tokens by cross-attention, then attend to each other."""
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +13,7 @@ from lit_video.network.vit import ViTSize, encoder, init_backbone
 
 
 class Latents(Layer):
-    """Latents that read the tokens ``reads`` times, each followed by an equal share of the self-attention layers.
+    """Latents that read the tokens ``reads`` times; an equal share of the self-attention layers follows each read.
 
     Shape: tokens ``(b, n, d) -> (b, latents, d)``.
     Source: Perceiver, arXiv:2103.03206, section 3.1 (weights are not shared between reads).
@@ -32,7 +32,7 @@ class Latents(Layer):
         self.layers = nn.ModuleList(encoder(size, lambda i: Joint(size.width, size.heads), drop_path))
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
-        """Return the latents of the tokens."""
+        """Return the latents after all reads and layers."""
         u = self.latents.expand(x.shape[0], -1, -1)
         share = len(self.layers) // len(self.reads)
         for i, (read, mlp) in enumerate(zip(self.reads, self.mlps, strict=True)):

@@ -18,7 +18,7 @@ class Resizing:
     """Resizing of positions to a clip of another size or length."""
 
     space: Literal["bicubic", "nearest"] = "bicubic"  # nearest: TimeSformer's release
-    # nearest: TimeSformer's release; repeat: X-ViT's release, for clips of a multiple of the table's length
+    # nearest: TimeSformer's release; repeat: X-ViT's release, for clips whose length is a multiple of the table's
     time: Literal["linear", "nearest", "repeat"] = "linear"
 
 
@@ -31,7 +31,7 @@ class Positions:
 
     kind: PositionKind = "space-time"  # spatial positions include one for the class token
     # standard deviation of the initial positions. None: 0.02 in space and 0 in time, so that training starts from an
-    # image model; from scratch, on little data, positions that small are barely learned
+    # image model; such small positions are barely learned from scratch on little data
     std: float | None = None
     resizing: Resizing = field(default_factory=Resizing)  # for clips of another size or length
     stored: Resizing = field(default_factory=Resizing)  # for positions of a checkpoint with another grid
@@ -42,7 +42,7 @@ class Positions:
 
 
 def sinusoids(count: int, width: int) -> Tensor:
-    """Return fixed positions ``(1, count, d)``: sine (even channels j) or cosine of i / 10000^(2 floor(j / 2) / d).
+    """Return fixed positions ``(1, count, d)``: sine (even channel j) or cosine of i / 10000^(2 floor(j / 2) / d).
 
     Source: Vaswani et al., arXiv:1706.03762, section 3.5; i counts tubelets frame by frame, as in VideoMAE's code.
     """

@@ -1,4 +1,4 @@
-"""TimeSformer assembled: one of several attention schemes, then the class token."""
+"""TimeSformer: a video transformer with one of several attention schemes."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -27,7 +27,7 @@ from lit_video.network.vit import ViTSize, encoder
 from lit_video.utils.class_paths import known_class
 
 PACKAGE = "lit_video.attention."
-# Table 1: S, ST, T+S, L+G, T+W+H; section 4.7: T+S in the other order, and in parallel
+# Table 1: S, ST, T+S, L+G (two readings), T+W+H; section 4.7: space before time, and both in parallel
 SCHEMES: dict[str, type[Scheme]] = {
     "space": Space,
     "joint": Joint,
@@ -38,7 +38,7 @@ SCHEMES: dict[str, type[Scheme]] = {
     "space_before_time": SpaceBeforeTime,
     "parallel": Parallel,
 }
-# embedding and readout by the class tokens of a scheme
+# a scheme's ``class_tokens`` -> embedding, readout
 LAYOUTS = {
     "clip": (ClipEmbedding, clip_token),
     "frame": (FrameEmbedding, mean_frame_token),
@@ -78,7 +78,7 @@ def timesformer(
 
 
 def scheme_class(attention: str) -> type[Scheme]:
-    """Return a scheme by its name in ``SCHEMES`` or ``MODULE.CLASS``; a module outside this package is not imported."""
+    """Return a scheme by its name in ``SCHEMES`` or ``MODULE.CLASS``; import only ``lit_video.attention.*``."""
     if attention in SCHEMES:
         return SCHEMES[attention]
     if attention.startswith(PACKAGE):

@@ -10,12 +10,12 @@ from lit_video.attention import Grid
 from lit_video.network.embedding import Embedding
 from lit_video.network.vit import ViTSize
 
-# tokens ``(b, n, d)`` on a grid, with the final layer norm, to features ``(b, d)`` or ``(b, t, d)``
+# (tokens ``(b, n, d)``, their grid, the final layer norm) -> features ``(b, d)`` or ``(b, t, d)``
 Readout = Callable[[Tensor, Grid, nn.Module], Tensor]
 
 
 class VideoTransformer(nn.Module):
-    """Tokens of a clip through a stack of blocks, read out and classified.
+    """A clip's tokens pass through a stack of blocks, are read out and classified.
 
     Shape: clip ``(b, 3, t, height, width)``, float, already normalised -> logits ``(b, classes)``.
 
@@ -47,14 +47,14 @@ class VideoTransformer(nn.Module):
         return self.readout(x, grid, self.norm)
 
     def forward(self, clip: Tensor) -> Tensor:
-        """Return the logits of a clip (5 axes), or of its :meth:`features` (2 or 3)."""
+        """Return the logits of a clip (5 axes), or of its :meth:`features` (2 or 3 axes)."""
         if clip.ndim == 5:
             clip = self.features(clip)
         return self.aggregate(clip)
 
 
 def freeze_layers(network: nn.Module, layers: int | Literal["backbone"]) -> None:
-    """Freeze patches, positions and the first ``layers`` blocks, or all before the classifier (``backbone``)."""
+    """Freeze the embedding and the first ``layers`` blocks; ``backbone``: all parts but the aggregation."""
     if not isinstance(network, VideoTransformer):
         raise ValueError(f"freeze is {layers}, but the network has no transformer blocks")
     if isinstance(layers, int) and not 0 <= layers <= len(network.blocks):
@@ -67,36 +67,36 @@ def freeze_layers(network: nn.Module, layers: int | Literal["backbone"]) -> None
 
 
 def frame_tokens(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
-    """Return the class token of every frame: ``(b, t * (1 + s), d) -> (b, t, d)``. X-ViT; ViViT's model 2."""
+    """Return the class token of every frame: ``(b, t * (1 + s), d) -> (b, t, d)``; for X-ViT and ViViT's model 2."""
     return norm(rearrange(x, "b (t m) d -> b t m d", t=grid.t)[:, :, 0])
 
 
 def frame_means(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
-    """Return every frame's mean token: ``(b, t * s, d) -> (b, t, d)``. ViViT's model 2 without class tokens; probes."""
+    """Return every frame's mean token: ``(b, t * s, d) -> (b, t, d)``; for ViViT's model 2 and for probes."""
     # class and register tokens of the clip come first
     return reduce(norm(x)[:, x.shape[1] % grid.t :], "b (t s) d -> b t d", "mean", t=grid.t)
 
 
 def mean_frame_token(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
-    """Return the mean class token, normed *after* averaging: ``(b, t * (1 + s), d) -> (b, d)``. TimeSformer's space."""
+    """Average the class tokens, then normalise: ``(b, t * (1 + s), d) -> (b, d)``; for TimeSformer's ``space``."""
     return norm(rearrange(x, "b (t m) d -> b t m d", t=grid.t)[:, :, 0].mean(1))
 
 
 def clip_token(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
-    """Return the clip's class token: ``(b, 1 + n, d) -> (b, d)``. TimeSformer; ViViT's model 1."""
+    """Return the clip's class token: ``(b, 1 + n, d) -> (b, d)``; for TimeSformer and ViViT's model 1."""
     return norm(x[:, 0])
 
 
 def normed_mean(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
-    """Return the tokens' mean, normed *after* averaging: ``(b, n, d) -> (b, d)``. VideoMAE; timm's ``fc_norm``."""
+    """Average the tokens, then normalise: ``(b, n, d) -> (b, d)``; for VideoMAE (timm's ``fc_norm``)."""
     return norm(x.mean(1))
 
 
 def all_tokens(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
-    """Return all tokens: ``(b, n, d) -> (b, n, d)``. The attentive probe."""
+    """Return all tokens: ``(b, n, d) -> (b, n, d)``; for the attentive probe."""
     return norm(x)
 
 
 def mean_token(x: Tensor, grid: Grid, norm: nn.Module) -> Tensor:
-    """Return the mean of all tokens: ``(b, n, d) -> (b, d)``. ViViT's models 3 and 4; the Perceiver's latents."""
+    """Return the mean of all tokens: ``(b, n, d) -> (b, d)``; for ViViT's models 3 and 4 and the Perceiver."""
     return norm(x).mean(1)

@@ -44,7 +44,7 @@ class ViTSize:
             raise ValueError(f"width {self.width} is not divisible by heads {self.heads}")
 
     def parts(self) -> dict[str, Any]:
-        """Return the fields, with ``None`` for any after ``mlp_ratio`` that equals its default."""
+        """Return the fields, with ``None`` for ``eps`` 1e-6, ``norm_pre`` false and ``registers`` 0."""
         return {name: None if value in (1e-6, 0) else value for name, value in asdict(self).items()}
 
 
@@ -69,10 +69,10 @@ def vit_size(given: str | ViTSize | Mapping[str, Any]) -> ViTSize:
 
 
 def encoder(size: ViTSize, scheme: Callable[[int], Scheme], drop_path: float = 0.0, gelu: Gelu = "none") -> list[Block]:
-    """Build the encoder layers of a size, freshly initialised; ``scheme`` makes the attention of layer i (from 0).
+    """Build the encoder layers of a size, freshly initialised; ``scheme(i)`` builds the attention of layer i.
 
-    Stochastic depth rises linearly from 0 in the first layer to ``drop_path`` in the last. ``gelu`` is the family's,
-    for a size that names none.
+    Stochastic depth rises linearly from 0 in the first layer to ``drop_path`` in the last. ``gelu`` is the
+    model family's, used if ``size`` gives none.
     """
     if not 0 <= drop_path < 1:
         raise ValueError(f"drop_path is {drop_path}, expected 0 to less than 1")
@@ -92,8 +92,8 @@ def encoder(size: ViTSize, scheme: Callable[[int], Scheme], drop_path: float = 0
 def init_backbone(module: nn.Module) -> None:
     """Initialise a linear layer with Xavier-uniform weights and zero biases, for ``Module.apply``.
 
-    The original ViT's initialisation scales with the width; timm's fixed 0.02, about equal at width 768, is too small
-    for the narrow models of small runs to learn from scratch.
+    This initialisation scales with the width, as in the original ViT. timm's standard deviation is 0.02 at any width:
+    about equal at width 768, but too small for narrow models that learn from scratch.
     """
     if isinstance(module, nn.Linear) and not isinstance(module, ZeroLinear):
         nn.init.xavier_uniform_(module.weight)

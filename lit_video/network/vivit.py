@@ -1,4 +1,4 @@
-"""ViViT assembled: tubelets, and one of four ways to factorise space and time."""
+"""ViViT: tubelets, and one of the paper's four models of attention over space and time."""
 
 from dataclasses import replace
 from typing import Literal
@@ -21,7 +21,7 @@ from lit_video.network.transformer import (
 )
 from lit_video.network.vit import ViTSize, encoder
 
-# models 1, 2 and 4; model 3 also takes an order
+# schemes of models 1, 2 and 4; the scheme of model 3 also takes an order
 SCHEMES: dict[int, type[Scheme]] = {1: Joint, 2: Space, 4: FactorisedHeads}
 Pool = Literal["token", "mean", "fc_norm"]
 Temporal = Literal["encoder", "mean"]

@@ -1,4 +1,4 @@
-"""X-ViT assembled: space-time mixing blocks, then temporal averaging or temporal attention."""
+"""X-ViT: space-time mixing blocks, then temporal averaging or temporal attention."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ LayerChoice = Literal["all", "first_half", "second_half", "odd"]
 
 
 def chosen_layers(choice: LayerChoice | Sequence[int], depth: int, name: str = "layers") -> frozenset[int]:
-    """Return the indices (from 0) of the chosen layers (X-ViT, Table 2a); messages call the setting ``name``."""
+    """Return the indices (from 0) of the chosen layers (X-ViT, Table 2a); ``name`` is for messages."""
     if isinstance(choice, str):
         ranges = {
             "all": range(depth),
@@ -50,8 +50,8 @@ def xvit(
 ) -> VideoTransformer:
     """Build an X-ViT (arXiv:2106.05968); ``layers`` to ``exact``: see :class:`lit_video.modules.XViT`.
 
-    Temporal positions are as many as the frames of ``clip``. ``exact`` uses only ``window`` and ``causal`` of the plan.
-    ``aggregate`` maps frame tokens ``(b, t, d)`` to logits; ``None``: one TA layer, the paper's best setting.
+    With ``exact`` only ``window`` and ``causal`` of the plan are used. ``aggregate`` maps frame tokens ``(b, t, d)`` to
+    logits; ``None`` is one layer of temporal attention, the paper's best setting.
     """
     plan = plan or MixingPlan()
     if plan.causal and (positions or Positions()).kind == "space-time":
@@ -81,7 +81,7 @@ def xvit(
 
 
 def aggregation(size: ViTSize, classes: int, ta_layers: int, dropout: float = 0.5) -> nn.Module:
-    """Build the aggregation of X-ViT's Table 2b: averaging for 0 TA layers, else a temporal transformer."""
+    """Build the aggregation of X-ViT's Table 2b: temporal attention (TA), or averaging if ``ta_layers`` is 0."""
     if ta_layers < 0:
         raise ValueError(f"ta_layers is {ta_layers}, expected 0, 1, 2, ...")
     if ta_layers == 0:

@@ -1,4 +1,4 @@
-"""Preparation of a batch: random draws on the CPU; normalising, erasing, mixing and soft labels on its device."""
+"""Preparation of a batch: random draws on the CPU; normalising, erasing, mixing and labels on the clips' device."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -19,11 +19,11 @@ from lit_video.video.seeding import digest
 class Batch(TypedDict):
     """A batch of ``b`` clips with ``t`` frames each, as models see it.
 
-    ``clip``: float, normalised, ``(b, 3, t, height, width)``; ``target``: ``(b,)`` class numbers, or ``(b, classes)``
-    probabilities in training; with several tasks ``(b, tasks)``, in training ``(b, sum of classes)``; with several
-    labels per video multi-hot ``(b, classes)``. ``video`` and ``view``: ``(b,)``, numbers of the video and its view.
-    Losses and metrics ignore an unreadable video: its clip is grey, ``video`` is -1, ``target`` is -100 (``IGNORED``),
-    in training all zero.
+    ``clip``: normalised floats ``(b, 3, t, height, width)``. ``video``, ``view``: their numbers ``(b,)``.
+    ``target``: class numbers ``(b,)`` or ``(b, tasks)``; in training probabilities ``(b, classes)``, where ``classes``
+    counts those of all tasks. With several labels per video it is multi-hot, ``(b, classes)``.
+    Losses and metrics ignore an unreadable video: its clip is zero (grey), ``video`` is -1, and ``target`` is -100
+    (``IGNORED``), or zero where class numbers became probabilities.
     """
 
     clip: Tensor
@@ -35,9 +35,9 @@ class Batch(TypedDict):
 def as_batch(given: Any, numbers: Callable[[Tensor], Tensor], labelled: bool = True, features: bool = False) -> Batch:
     """Convert the batch of any loader: ``(clip, class)``, or a mapping with ``clip`` and ``target``.
 
-    Clips are normalised floats; with ``features``, of any shape. Without ``video``, every clip counts as a video of its
-    own; without ``view``, as a view of its own. ``numbers`` maps indices in the batch to numbers among all clips.
-    Unless ``labelled``, clips may come alone, and ``target`` is -100.
+    Clips are normalised floats; with ``features`` they may have any shape. If ``video`` or ``view`` is missing, every
+    clip gets a different number: ``numbers`` maps indices in the batch to numbers among all clips.
+    If ``labelled`` is False, the batch needs no target, and ``target`` is -100.
     """
     found = _named(given)
     names = {"clip"} | found.keys() & {"video", "view"}
@@ -75,7 +75,7 @@ def _axes(target: Tensor, classes: Classes, several_labels: bool) -> tuple[int, 
 
 
 def check_axes(clip: Tensor, frames: int) -> None:
-    """Refuse a clip of other axes than ``(batch, 3, frames, height, width)``; any number of frames if it is 0."""
+    """Refuse a clip whose shape is not ``(batch, 3, frames, height, width)``; ``frames`` 0 allows any number."""
     if clip.ndim != 5 or clip.shape[1] != 3 or (frames and clip.shape[2] != frames):
         expected = f"expected (batch, 3 colours, {frames or 'frames'}, height, width)"
         raise ValueError(f"a clip is {tuple(clip.shape)}, {expected}; clip.transpose(1, 2) swaps frames and colours")
@@ -96,13 +96,13 @@ def labelled(batch: Batch, classes: Classes, several_labels: bool, training: boo
 
 
 def check_classes(given: Any, classes: Classes, several_labels: bool) -> None:
-    """Refuse a batch on the CPU with a class that the model does not have, or a class share outside 0 to 1."""
+    """Refuse class numbers that the model does not have, and probabilities outside 0 to 1, in a batch on the CPU."""
     target = _named(given).get("target")
     if not isinstance(target, Tensor) or target.device.type != "cpu" or not target.ndim:
         return
     if target.shape[1:] != _axes(target, classes, several_labels):
-        return  # refused later, in the step
-    highest = torch.tensor(1)  # a share of a class
+        return  # labelled() refuses it later
+    highest = torch.tensor(1)  # highest probability
     if not (several_labels or target.is_floating_point()):
         highest = torch.tensor([*by_task(classes).values()]).squeeze() - 1
     rounding = 1e-3  # mixed probabilities add up to 1 within rounding
@@ -113,16 +113,16 @@ def check_classes(given: Any, classes: Classes, several_labels: bool) -> None:
 
 
 class Mixture(NamedTuple):
-    """Part that each clip of a batch, and its label, takes from its neighbour."""
+    """Mixing of every clip of a batch with the clip before it, its neighbour, and of their labels."""
 
     share: float  # the neighbour's share, 0 to 1
-    box: Box | None = None  # filled by the neighbour; None: all pixels are blended
+    box: Box | None = None  # copied from the neighbour; None: all pixels are blended
 
 
 class BatchDraws(NamedTuple):
     """Random draws for the augmentation of a batch."""
 
-    boxes: Tensor | None  # (b, 4), the Box to erase in each clip, zeros for none; None if no clip is erased
+    boxes: Tensor | None  # (b, 4), a Box to erase in each clip, or zeros; None if no clip is erased
     mixture: Mixture | None
 
 
@@ -186,7 +186,7 @@ def _beside(of_clips: Tensor, x: Tensor) -> Tensor:
 def normalise(clip: Tensor, mean: PerChannel, std: PerChannel, channels: Channels = "rgb") -> Tensor:
     """Normalise by (x / 255 - mean) / std: uint8 ``(b, v, t, 3, height, width)`` -> ``(b * v, 3, t, height, width)``.
 
-    ``v``: views. ``bgr`` reverses the channels. Features ``(b, v, ...)`` become ``(b * v, ...)``, not normalised.
+    ``v``: number of views. ``bgr`` reverses the channels. Features are only reshaped: ``(b, v, ...) -> (b * v, ...)``.
     """
     if clip.is_floating_point():
         return clip.flatten(0, 1).float()
@@ -197,9 +197,9 @@ def normalise(clip: Tensor, mean: PerChannel, std: PerChannel, channels: Channel
 
 
 def mix(clip: Tensor, target: Tensor, mixture: Mixture) -> tuple[Tensor, Tensor]:
-    """Mix clips ``(b, 3, t, height, width)`` with their neighbours in the batch, labels ``(b, classes)`` by ``share``.
+    """Mix clips ``(b, 3, t, height, width)`` and labels ``(b, classes)`` with those of their neighbours in the batch.
 
-    Mixup blends all pixels (arXiv:1710.09412); cutmix takes a box of them, the same in all frames (arXiv:1905.04899).
+    Mixup blends all pixels (arXiv:1710.09412); cutmix copies a box, the same in all frames (arXiv:1905.04899).
     """
     labels = target.lerp(target.roll(1, 0), mixture.share)
     if mixture.box is None:
@@ -213,7 +213,7 @@ def mix(clip: Tensor, target: Tensor, mixture: Mixture) -> tuple[Tensor, Tensor]
 def erase(clip: Tensor, boxes: Tensor) -> Tensor:
     """Set a box of each clip ``(b, 3, t, height, width)`` to zero, the mean colour, in all its frames, in place.
 
-    ``boxes``: ``(b, 4)``, a :class:`Box` each. All clips are erased together, in a few kernels.
+    ``boxes``: ``(b, 4)``, a :class:`Box` for each clip. All clips are erased together, in a few kernels.
     """
     top, left, height, width = boxes[:, :, None].unbind(1)
     rows = torch.arange(clip.shape[-2], device=clip.device)
@@ -231,9 +231,9 @@ def draw(keys: Tensor, size: tuple[int, int], augmentation: Augmentation, seed: 
 
 
 def _erased(size: tuple[int, int], probability: float, generator: torch.Generator) -> Box:
-    """Draw a box to erase with the given probability, else return an empty box.
+    """Draw a box to erase with the given probability; otherwise return an empty box.
 
-    A box that does not fit is drawn again, up to ten draws; the aspect is log-uniform.
+    Up to ten boxes are drawn until one fits; their aspect ratio is log-uniform.
     Source: arXiv:1708.04896, with X-ViT's numbers (arXiv:2106.05968, section 4.1).
     """
     height, width = size
@@ -260,9 +260,9 @@ def _mixture(size: tuple[int, int], augmentation: Augmentation, generator: torch
 
 
 def _cutmix(size: tuple[int, int], alpha: float, generator: torch.Generator) -> Mixture:
-    """Draw a box of the image's aspect, with 1 - Beta(alpha, alpha) of the image's area and a uniform centre.
+    """Draw a box with the image's aspect ratio, a share 1 - Beta(alpha, alpha) of its area and a uniform centre.
 
-    Parts of the box outside the image are cut off; the share is that of the rest.
+    The box is clipped to the image; ``share`` is the clipped box's share of the area.
     Source: arXiv:1905.04899, section 3.1.
     """
     cut = math.sqrt(1 - _beta(alpha, generator))
@@ -273,7 +273,7 @@ def _cutmix(size: tuple[int, int], alpha: float, generator: torch.Generator) -> 
 
 
 def _interval(length: int, share: float, centre: float) -> tuple[int, int]:
-    """Return start and size of a share of ``length`` around a centre (0 to 1), cut off at both ends."""
+    """Return start and size of an interval: ``share`` of ``length``, around ``centre`` (0 to 1), cut at both ends."""
     size = int(length * share)
     start = int(centre * length) - size // 2
     first = max(start, 0)

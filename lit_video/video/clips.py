@@ -29,10 +29,10 @@ from lit_video.video.decoding import (
 from lit_video.video.sampling import Sampling
 from lit_video.video.seeding import digest, seeded
 
-Key = tuple[int, int]  # (epoch, index): the epoch travels with the index, so persistent workers cannot go stale
+Key = tuple[int, int]  # (epoch, index): persistent workers learn the epoch from the key
 Order = Literal["forward", "reversed", "shuffled", "static"]
 Short = Literal["repeat", "loop"]
-TOGETHER = 2**28  # most bytes of pixels decoded at once for the clips of a video
+TOGETHER = 2**28  # largest size in bytes of pixels decoded at once for a video's clips
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class VideoRecord:
     path: Path
     label: int | tuple[int, ...]  # class number, or one per task; multi-hot with several labels
     start: float | None = None  # start of the segment, in seconds from the video's first frame; None for the beginning
-    end: float | None = None  # end of the segment; None for the end
+    end: float | None = None  # end of the segment; None for the video's end
     fps: float | None = None  # rate of a folder of images; None for a video file
 
     def table(self) -> FrameTable:
@@ -59,8 +59,8 @@ class VideoRecord:
 def share_of(records: Sequence[VideoRecord], share: float) -> list[VideoRecord]:
     """Return a share of every class's videos (TimeSformer, Fig. 4), rounded up, in the order of the records.
 
-    A larger share contains a smaller one. Only a video's rank in its class decides, so if the i-th videos of two
-    classes are a pair, both are kept or neither.
+    A larger share contains every smaller share. The choice depends only on a video's rank in its class: if two classes
+    have the same size, their i-th videos are both kept or both left out.
     """
     classes: dict[object, list[int]] = defaultdict(list)
     for index, record in enumerate(records):
@@ -75,8 +75,8 @@ def share_of(records: Sequence[VideoRecord], share: float) -> list[VideoRecord]:
 class Sample(TypedDict):
     """One clip.
 
-    ``clip``: uint8 ``(views, t, 3, height, width)``, a view per spatial crop; ``label``: ``()``, or ``(tasks,)``;
-    ``broken``: path and reason if the video could not be read (its clip is black and not counted), else empty.
+    ``clip``: uint8 ``(views, t, 3, height, width)``, a view per spatial crop; ``label``: ``()``, ``(tasks,)`` or
+    ``(classes,)``; ``broken``: path and reason if the video could not be read (its clip is black), otherwise empty.
     """
 
     clip: Tensor
@@ -89,7 +89,7 @@ class Sample(TypedDict):
 
 @dataclass(eq=False, repr=False)
 class ClipDataset(Dataset[Sample]):
-    """Clips of labelled videos, cut, cropped and augmented by seed, epoch and index.
+    """Clips of labelled videos; seed, epoch and index decide their frames, crops and augmentation.
 
     Training (``clips`` is None) has one random clip per video. Evaluation has ``clips`` evenly spaced clips per video:
     item ``i`` is clip ``i % clips`` of video ``i // clips``. With ``fail`` an unreadable video raises its error.

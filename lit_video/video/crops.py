@@ -9,9 +9,9 @@ import numpy as np
 
 from lit_video.utils.clip_shape import evenly
 
-# X-ViT's release on Kinetics, after TSN (arXiv:1608.00859): sides over those of the largest box
+# X-ViT's release on Kinetics, after TSN (arXiv:1608.00859): a box's side divided by the largest box's side
 MULTISCALE_SIZES = (1, 0.875, 0.75, 0.66)
-# its positions in quarters of the free space: corners, middles of edges and the centre, then the points between them
+# positions in quarters of the free space: a grid of 3 x 3 points, then the 4 points between them
 QUARTERS = [*product((0, 2, 4), repeat=2), *product((1, 3), repeat=2)]
 
 
@@ -25,7 +25,7 @@ class Box(NamedTuple):
 
 
 def largest(height: int, width: int, shape: tuple[int, int]) -> tuple[float, float]:
-    """Return height and width of the largest box of ``shape``'s proportions inside the frame."""
+    """Return height and width of the largest box that has the aspect ratio of ``shape`` and fits into the frame."""
     rows, columns = shape
     if height * columns <= width * rows:
         return height, height * columns / rows
@@ -33,17 +33,17 @@ def largest(height: int, width: int, shape: tuple[int, int]) -> tuple[float, flo
 
 
 def random_box(height: int, width: int, shares: tuple[float, float], shape: tuple[int, int]) -> Box:
-    """Draw the position of a box; ``shares`` are its height and width over those of the largest box of ``shape``."""
+    """Draw the position of a box; ``shares`` are its height and width as fractions of the largest box's."""
     most = largest(height, width, shape)
     down, right = round(most[0] * shares[0]), round(most[1] * shares[1])
     return Box(random.randint(0, height - down), random.randint(0, width - right), down, right)
 
 
 def multiscale_boxes(height: int, width: int, size: tuple[int, int] = (224, 224)) -> list[Box]:
-    """Return the boxes of X-ViT's release on Kinetics, drawn uniformly in training: 10 shapes at 13 positions each.
+    """Return the boxes from which X-ViT's release on Kinetics draws uniformly in training: 10 shapes at 13 positions.
 
-    A box's sides are the largest box's times 1, 0.875, 0.75 or 0.66, where both factors are equal or neighbours in
-    this list. A side within 2 pixels of the side in ``size`` is set to it. Some positions coincide.
+    A box's sides are the largest box's sides times 1, 0.875, 0.75 or 0.66; the factors of height and width are equal
+    or neighbours in this list. A side within 2 pixels of ``size`` is set to ``size``. Some positions coincide.
     """
     exact = np.outer(MULTISCALE_SIZES, largest(height, width, size)).astype(int)
     sides = np.where(np.abs(exact - size) < 3, size, exact).tolist()
@@ -56,7 +56,7 @@ def multiscale_boxes(height: int, width: int, size: tuple[int, int] = (224, 224)
 
 
 def even_boxes(height: int, width: int, crops: int, shape: tuple[int, int], share: float = 1.0) -> list[Box]:
-    """Return boxes with ``share`` of the largest's sides, evenly spaced along the longer side, central on the other."""
+    """Return ``crops`` boxes, evenly spaced along the frame's longer side; ``share`` scales the largest box's sides."""
     most = largest(height, width, shape)
     down, right = round(most[0] * share), round(most[1] * share)
     steps = [float(evenly(i, crops)) for i in range(crops)]
@@ -66,9 +66,9 @@ def even_boxes(height: int, width: int, crops: int, shape: tuple[int, int], shar
 
 
 def uniform_crop(height: int, width: int, size: int, spatial: int) -> tuple[int, int]:
-    """Return top and left of a test crop of X-ViT's release: a square of ``size`` in a frame of this height and width.
+    """Return top and left of a square test crop with side ``size``, as in X-ViT's release.
 
-    ``spatial``: 0 for the left crop (top in tall frames), 1 for the centre, rounded up, 2 for the right (bottom).
+    ``spatial`` is 0 for the left crop (top in tall frames), 1 for the centre (rounded up), 2 for the right (bottom).
     """
     room = height - size, width - size
     centre = ceil(room[0] / 2), ceil(room[1] / 2)
@@ -78,7 +78,7 @@ def uniform_crop(height: int, width: int, size: int, spatial: int) -> tuple[int,
 
 
 def short_side_size(height: int, width: int, size: int) -> tuple[int, int]:
-    """Return height and width after resizing the short side to ``size``, the longer one rounded down."""
+    """Return height and width after resizing the short side to ``size``; the long side is rounded down."""
     if height < width:
         return size, width * size // height
     return height * size // width, size

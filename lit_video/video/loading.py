@@ -1,4 +1,4 @@
-"""Samplers: each process's clips by (seed, epoch); a step has the same clips on any number of devices."""
+"""Samplers, which choose each process's clips; a step has the same clips on any number of devices."""
 
 import atexit
 import time
@@ -14,10 +14,10 @@ from lit_video.video.clips import Key, Sample
 class TrainingSampler(DistributedSampler[Sample]):
     """Sampler of shuffled ``(epoch, index)`` for training.
 
-    An optimizer step takes the next ``batch_size * ranks * accumulate`` items: the first batch of every rank, then the
-    second of every rank, up to ``accumulate``. A step thus has the same items on any number of processes, and the same
-    batches if ``batch_size`` is equal. Clips that do not fill a step are left out of the epoch. ``ranks``: number of
-    processes, and the rank of this process.
+    An optimizer step takes the next ``batch_size * processes * accumulate`` items: ``accumulate`` times one batch for
+    every process. Runs with the same product take the same items in a step; if ``batch_size`` is the same, they also
+    take the same batches. Clips that do not fill a step are left out of the epoch. ``ranks``: number of processes, and
+    this process's rank.
     """
 
     def __init__(
@@ -63,18 +63,18 @@ def _end_workers(batches: Any) -> None:
 
 
 class TimedLoader(DataLoader[Sample]):
-    """Loader whose ``waited`` is the total of seconds that the host has waited for batches."""
+    """Loader that counts in ``waited`` the seconds for which the host has waited for batches."""
 
     waited = 0.0
     _ends: "weakref.finalize[..., Any] | None" = None
 
     def __iter__(self) -> Iterator[Sample]:  # type: ignore[override]
-        """Yield batches; workers begin at once."""
+        """Return an iterator over batches; the workers start at once."""
         batches = super().__iter__()
         if self.num_workers and not self._ends:
             # garbage collection may close the workers' queues first: PyTorch then waits 10 seconds for each worker
             self._ends = weakref.finalize(self, _end_workers, batches)
-            atexit.register(self._ends)  # runs before PyTorch's own function, after which workers cannot be ended
+            atexit.register(self._ends)  # runs before PyTorch's exit function, after which workers cannot be ended
         return self._timed(batches)
 
     def _timed(self, batches: Iterable[Sample]) -> Iterator[Sample]:

@@ -1,9 +1,9 @@
 """The papers' training augmentation by name: ``augmentation: xvit-paper-ssv2``.
 
-Short sides are for clips of 224 pixels; at another size write the settings as a mapping, with a ``short_side``.
+The short sides are for clips of 224 pixels; for other sizes write the settings as a mapping, with a ``short_side``.
 
 X-ViT (arXiv:2106.05968): section 4.1 and the released code disagree. The paper's "autoaugment" names no policy:
-``xvit-paper`` recipes use ImageNet's. The release draws bilinear or bicubic for every frame, this code once per clip.
+``xvit-paper`` recipes use ImageNet's. The release draws the interpolation for every frame, this code once per clip.
 
 TimeSformer (arXiv:2102.05095): the released configurations flip on Kinetics only; for Kinetics write the recipe as a
 mapping, with ``flip: 0.5``.
@@ -27,7 +27,7 @@ Recipe = Literal[
     "none",
 ]
 
-SIZE = 224  # side of the clips for which the recipes' short sides are made
+SIZE = 224  # side of the clips for which the recipes are made
 _SHORT = (256, 320)
 _XVIT = (0.9 * 256, 1.3 * 256)
 _VIVIT = (0.9 * 256, 1.33 * 256)
@@ -35,7 +35,7 @@ _VIVIT = (0.9 * 256, 1.33 * 256)
 RECIPES: dict[Recipe, Augmentation] = {
     # X-ViT, section 4.1: scale 0.9-1.3, no flip on SSv2, erasing 0.5, smoothing 0.3
     "xvit-paper-ssv2": Augmentation(_XVIT, flip=0.0, policy="auto", erasing=0.5, mixup=0.0, smoothing=0.3),
-    # section 4.1: flip 0.5, mixup 0.4; erasing and smoothing are named for SSv2 and Epic-100 only
+    # X-ViT, section 4.1: flip 0.5, mixup 0.4; the paper gives erasing and smoothing for SSv2 and Epic-100 only
     "xvit-paper-k400": Augmentation(_XVIT, flip=0.5, policy="auto", erasing=0.0, mixup=0.4, smoothing=0.0),
     # X-ViT's release, SSv2/xvit_B16_16x16.yaml and its loader
     "xvit-released-ssv2": Augmentation(_SHORT, flip=0.0, policy="timm-v0", erasing=0.5, mixup=0.0, smoothing=0.0),
@@ -45,11 +45,11 @@ RECIPES: dict[Recipe, Augmentation] = {
     ),
     # TimeSformer's release: TRAIN_JITTER_SCALES [256, 320], TRAIN_CROP_SIZE 224, cross_entropy
     "timesformer": Augmentation(_SHORT, flip=0.0, policy="none", erasing=0.0, mixup=0.0, smoothing=0.0),
-    # Table 7: scale 0.9-1.33, flip 0.5, RandAugment 2 x 20, mixup 0.3, smoothing 0.3
+    # ViViT, Table 7: scale 0.9-1.33, flip 0.5, RandAugment 2 x 20, mixup 0.3, smoothing 0.3
     "vivit-ssv2": Augmentation(
         _VIVIT, flip=0.5, policy="vivit-rand-20", erasing=0.0, mixup=0.3, smoothing=0.3, crop="stretch"
     ),
-    # Table 7: scale 0.9-1.33, flip 0.5, colour jitter 0.8; grey with probability 0.1 is the release's
+    # ViViT, Table 7: scale 0.9-1.33, flip 0.5, colour jitter 0.8; greyscale with probability 0.1 is from the release
     "vivit-k400": Augmentation(
         _VIVIT, flip=0.5, policy="none", erasing=0.0, smoothing=0.0, crop="stretch", colour=0.8, grey=0.1
     ),
@@ -59,7 +59,7 @@ RECIPES: dict[Recipe, Augmentation] = {
 
 
 def recipe(augmentation: Recipe | Augmentation | None, size: ImageSize = SIZE) -> Augmentation:
-    """Return an augmentation by its name (default ``none``) for clips of a size; return settings unchanged."""
+    """Return an augmentation by its name (default ``none``) for clips of ``size``; return settings unchanged."""
     if isinstance(augmentation, Augmentation):
         return augmentation
     name = augmentation or "none"

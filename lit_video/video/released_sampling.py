@@ -1,8 +1,8 @@
-"""Samplings of X-ViT's and TimeSformer's releases and of PySlowFast, index by index, for their checkpoints.
+"""Samplings with the same frames as X-ViT's and TimeSformer's releases and PySlowFast, for their checkpoints.
 
-Differences from the papers change accuracy: segments share their border frames, "frames x rate" steps by
-``(frames * rate - 1) / (frames - 1)`` frames, a single dense test clip is the first instead of the centre clip, and
-the last window of a video is never tested.
+Accuracy changes because these samplings differ from the papers: segments share their border frames; the frames of
+"frames x rate" are ``(frames * rate - 1) / (frames - 1)`` apart; a single dense test clip begins at the video's start
+instead of its centre; the last window of a video is never tested.
 """
 
 import random
@@ -17,10 +17,10 @@ from lit_video.video.sampling import DenseStride, Sampling
 
 @dataclass(frozen=True)
 class ReleasedSegments(Sampling):
-    """Sampling of X-ViT's and TimeSformer's releases on Something-Something v2; X-ViT tests 2 clips, in its paper 1.
+    """Sampling of X-ViT's and TimeSformer's releases on Something-Something v2 (X-ViT tests 2 clips, its paper 1).
 
-    Training takes a random frame of each segment; test clip 0 takes the middle frames, rounded down, clip 1 the first,
-    clip 2 the last. Segments share the border ``round(i * (table.count - 1) / frames)``, halves rounded to even.
+    Training takes a random frame of each segment. Test clip 0 takes the middle frame of each segment (rounded down),
+    clip 1 the first frame, clip 2 the last. Segment ``i`` begins at frame ``round(i * (table.count - 1) / frames)``.
     """
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
@@ -32,22 +32,22 @@ class ReleasedSegments(Sampling):
         return [((low + high) // 2, low, high)[clip] for low, high in pairwise(borders)]
 
     def check(self, frames: int, clips: int) -> None:
-        """Check that a segment has a middle, a first and a last frame."""
+        """Refuse more than three test clips."""
         if clips > 3:
             raise ValueError(f"test_clips is {clips}, ReleasedSegments has 3 at most")
 
 
 @dataclass(frozen=True)
 class ReleasedDense(DenseStride):
-    """Sampling on Kinetics in the code of PySlowFast, X-ViT and TimeSformer; validation: clip 0 (X-ViT: a random one).
+    """Sampling on Kinetics of PySlowFast, X-ViT and TimeSformer; validation takes clip 0 (X-ViT's code: a random clip).
 
-    ``stride`` is the "rate" of frames x rate. ``fps`` makes clips last as long as at this rate (30 in
-    PySlowFast and TimeSformer's release), whatever the video's; ``None`` counts the video's own frames.
+    ``stride`` is the rate in the papers' "frames x rate". With ``fps`` (30 in PySlowFast and TimeSformer's release) a
+    clip lasts as long as in a video of that frame rate; with ``None``, ``stride`` counts the video's own frames.
     """
 
     stride: int = 16
     fps: float | None = None
-    counts_frames = True  # whatever the rate
+    counts_frames = True  # at any rate
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
         """Return the frame numbers of one clip, see :class:`Sampling`."""
@@ -56,5 +56,5 @@ class ReleasedDense(DenseStride):
         window = frames * self.stride * rate
         slack = max(table.count - window, 0)
         start = random.uniform(0, slack) if clips is None else slack * clip / clips
-        # float32 as in the release: rounding next to whole numbers decides indices
+        # float32 as in the release: rounding near whole numbers decides the indices
         return torch.linspace(start, start + window - 1, frames).clamp(0, table.count - 1).int().tolist()

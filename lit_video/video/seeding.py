@@ -1,4 +1,4 @@
-"""Random draws as a function of a key alone: the same in every process, worker and restart."""
+"""Random draws that depend only on a key, so every process, worker and restart repeats them."""
 
 import random
 from collections.abc import Iterator
@@ -9,13 +9,13 @@ import torch
 
 
 def digest(*key: object) -> int:
-    """Return a 63-bit number that depends on every part of the key, the same in every process."""
+    """Hash a key to a 63-bit number that is the same in every process."""
     return int.from_bytes(blake2b(repr(key).encode(), digest_size=8).digest(), "little") >> 1
 
 
 @contextmanager
 def seeded(*key: object) -> Iterator[None]:
-    """Draw from the global streams of ``random`` and ``torch`` as a function of the key alone, then restore them."""
+    """Seed the global generators of ``random`` and ``torch`` from a key; restore their states at the end."""
     python, pytorch = random.getstate(), torch.get_rng_state()
     seed = digest(*key)
     random.seed(seed)

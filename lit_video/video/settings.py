@@ -1,4 +1,4 @@
-"""Settings of a data set stored in a checkpoint."""
+"""Settings of a data set that a checkpoint stores."""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -6,10 +6,10 @@ from typing import Any
 
 from lit_video.utils.class_paths import class_path, known_class
 from lit_video.utils.settings import data_names
-from lit_video.video import released_sampling  # noqa: F401  # a checkpoint may name its samplings
+from lit_video.video import released_sampling  # noqa: F401  # a checkpoint may name a class of this module
 from lit_video.video.sampling import Sampling
 
-# arguments of a data set that determine a model's input in the test
+# the data module's arguments that determine a model's input in the test
 SETTINGS = data_names("clip", "views", "counts", "pixels")
 
 
@@ -21,12 +21,12 @@ def check_storable(sampling: object) -> None:
 
 
 def stored_settings(data: object) -> dict[str, Any]:
-    """Return ``SETTINGS`` of a data set as plain data for a checkpoint; a sampling as its class and arguments."""
+    """Return a data set's ``SETTINGS`` as plain data; a sampling becomes its class path and arguments."""
     return {name: _plain(getattr(data, name)) for name in SETTINGS}
 
 
 def restored_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments of a :class:`VideoDataModule` from the result of :func:`stored_settings`."""
+    """Convert the result of :func:`stored_settings` back to arguments of a :class:`VideoDataModule`."""
     given = dict(stored)
     if sampling := given.get("sampling"):
         kind = known_class(Sampling, sampling["class_path"])  # type: ignore[type-abstract]

@@ -1,4 +1,4 @@
-"""Training videos as stored in a checkpoint: digests of paths and contents, and time spans."""
+"""Training videos in a checkpoint: digests of their paths and contents, and time spans."""
 
 import os
 from base64 import b64decode, b64encode
@@ -17,13 +17,13 @@ from lit_video.utils.parallel import with_progress
 from lit_video.utils.text import to_bytes
 from lit_video.video.clips import VideoRecord
 
-PART, PARTS = 2**12, 4  # bytes per part, and parts per file, that a digest reads
+PART, PARTS = 2**12, 4  # a file's digest reads this many bytes in each of this many parts
 READERS = 16  # many, to hide the latency of a network disk
 NO_END = 2**62
 
 
 def trained_on(records: Sequence[VideoRecord], known: str = "") -> str:
-    """Encode videos as text for a checkpoint, 43 characters per video; paths in ``known`` are not read again."""
+    """Encode videos as text for a checkpoint, 43 characters per video; do not read videos in ``known`` again."""
     contents = dict(_array(known)[:, :2].tolist())
     return _text(np.unique(_rows(records, contents), axis=0))
 
@@ -34,7 +34,7 @@ def joined(*texts: str) -> str:
 
 
 def noted(network: Any, text: str = "") -> str:
-    """Add videos to a network's attribute ``trained_on``, and return all."""
+    """Add a text of videos to a network's attribute ``trained_on``, and return the merged text."""
     known = str(getattr(network, "trained_on", ""))
     if text not in ("", known):  # called for every checkpoint, mostly with known videos
         network.trained_on = known = joined(known, text)
@@ -57,12 +57,12 @@ def seen(text: str, records: Sequence[VideoRecord]) -> list[bool]:
 
 
 def said(flags: Sequence[bool | None]) -> str:
-    """Return how many videos were trained on, as a note to a metric; empty if none was."""
+    """Return how many videos were trained on, as a note to a metric; empty for zero."""
     return f"{flags.count(True)} of {len(flags)} trained on" if True in flags else ""
 
 
 def _rows(records: Sequence[VideoRecord], known: Mapping[int, int], progress: bool = False) -> NDArray[np.int64]:
-    """Return ``(videos, 4)``: digests of path and content, start and end in ms; ``known``: contents by path."""
+    """Return ``(videos, 4)``: digests of path and content, start and end in ms; ``known`` maps path to content."""
     listed = [*records]
     paths = list(dict.fromkeys(record.path for record in listed))
     with ThreadPool(READERS) as pool:
@@ -82,7 +82,7 @@ def _digests(known: Mapping[int, int], path: Path) -> tuple[int, int]:
 
 
 def _content(path: Path) -> int:
-    """Digest a file's size and parts (all of a small file), or some pictures of a folder; 0 if unreadable."""
+    """Digest a file's size and some of its parts (a small file: all), or some files of a folder; 0 if unreadable."""
     try:
         if path.is_dir():
             names = sorted(entry.name for entry in os.scandir(path) if entry.is_file())

@@ -1,4 +1,4 @@
-"""Opening of videos; playlists, texts and truncated files are refused, though FFmpeg opens them."""
+"""Opening of videos. Playlists, text files and truncated files are refused, although FFmpeg opens them."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from av.packet import Packet
 from av.stream import Disposition
 from av.video.stream import VideoStream
 
-# formats that play other files, or draw text: FFmpeg reads text.txt as a video of its letters
+# FFmpeg's formats for playlists, and for text files, from which it draws pictures
 _NO_VIDEOS = dict.fromkeys(("concat", "hls", "dash"), "a list of files")
 _NO_VIDEOS |= dict.fromkeys(("tty", "bin", "xbin", "adf", "idf"), "a text")
-# codecs tested to give the same pixels from a key frame as from the start
+# codecs for which tests show the same pixels from a key frame as from the start of the file
 _SEEKING = {"h264", "hevc", "vp8", "vp9", "av1", "mpeg1video", "mpeg2video", "mpeg4", "mjpeg", "ffv1", "png"}
 _SEEKING |= {"h263", "flv1", "msmpeg4v2", "msmpeg4v3", "wmv1", "wmv2"}
 _KEPT = {"palette", "new_extradata", "param_change"}  # side data of a packet that later packets need too
-SHORT = 0.9  # share of the announced duration; a shorter video is truncated
+SHORT = 0.9  # a video shorter than this share of its announced duration is truncated
 
 
 class DecodeError(RuntimeError):
-    """A video that cannot be read, with its path and the reason."""
+    """Error of a video that cannot be read; the message gives its path and the reason."""
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn errors of FFmpeg and the system into a :class:`DecodeError` with the path and their message."""
+    """Turn errors of FFmpeg and the operating system into a :class:`DecodeError` with the path and the message."""
     try:
         yield
     except (av.FFmpegError, OSError) as error:
@@ -37,7 +37,7 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def open_video(path: Path) -> InputContainer:
-    """Open a file of any name: without ``file:`` FFmpeg takes ``http:/a.mp4`` for a URL."""
+    """Open a file of any name; without ``file:`` FFmpeg would read the file name ``http:/a.mp4`` as a URL."""
     return av.open(f"file:{path}")
 
 
@@ -57,7 +57,7 @@ def video_stream(container: InputContainer) -> VideoStream:
 
 
 class Seen(NamedTuple):
-    """A packet without its contents; the names are PyAV's."""
+    """Times and flags of a packet, named as in PyAV."""
 
     pts: int | None
     dts: int | None
@@ -76,7 +76,7 @@ def seen(packet: Packet[VideoStream]) -> Seen:
 
 
 def seeks(stream: VideoStream, packets: Sequence[Seen]) -> bool:
-    """Return whether decoding can start at any key frame, without data of an earlier packet."""
+    """Return whether decoding can start at any key frame, without data of earlier packets."""
     codec = stream.codec_context.codec
     return (codec.intra_only or codec.canonical_name in _SEEKING) and not any(packet.is_kept for packet in packets)
 
@@ -93,20 +93,20 @@ def check_file(container: InputContainer, stream: VideoStream, path: Path) -> No
 def check_end(container: InputContainer, stream: VideoStream, first: float, end: float, step: float) -> None:
     """Raise an ``av.InvalidDataError`` for a video whose header shows that the last frames are missing.
 
-    ``first`` is the time of the first frame in seconds, ``end`` the end of the last, ``step`` the time between two.
+    ``first``: start of the first frame, ``end``: end of the last, ``step``: usual time between frames, all in seconds.
     """
     formats, least = set(container.format.name.split(",")), SHORT
     here = end - first
     if "matroska" in formats:
         least = 1.0
-    if tag := "matroska" in formats and stream.metadata.get("DURATION"):  # an end time, despite its name
+    if tag := "matroska" in formats and stream.metadata.get("DURATION"):  # DURATION is an end time
         hours, minutes, seconds = tag.split(":")
         announced, here = int(hours) * 3600 + int(minutes) * 60 + float(seconds), end
-    elif formats & {"matroska", "flv"} and len(container.streams) == 1:  # an end time too
+    elif formats & {"matroska", "flv"} and len(container.streams) == 1:  # the container's duration is an end time too
         announced, here = (container.duration or 0) / 1e6, end
     elif formats & {"mp4", "asf"}:
         announced = float((stream.duration or 0) * (stream.time_base or 0))
-    else:  # other formats announce nothing: FFmpeg computes the duration from the packets
+    else:  # other formats store no duration: FFmpeg computes it from the packets
         return
     if here < least * announced and announced - here > 3 * step:
         why = f"the file ends early: {announced:.2f} s are announced, the frames end at {here:.2f} s"

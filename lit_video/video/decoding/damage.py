@@ -1,7 +1,7 @@
-"""Damage of a video found in its packets, without decoding. The unit of damage is a group of pictures.
+"""Damage of a video, found in its packets without decoding. The unit of damage is a group of pictures.
 
-A corrupt, undecodable or missing packet spoils every frame from the key frame before it to the next key frame. Frames
-decoded after a key frame but shown before it belong to both groups.
+A corrupt, undecodable or missing packet spoils every frame from the key frame before it to the next key frame. A frame
+decoded after a key frame but shown before it may refer to the groups on both sides of that key frame.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -15,19 +15,19 @@ from av.video.stream import VideoStream
 from lit_video.utils.text import plural
 from lit_video.video.decoding.container import Seen
 
-JUMP = 10  # a jump is longer than so many seconds and so many usual steps; a pause is not
-DOUBTFUL = 4  # gap in usual steps from which a video is decoded to be sure
-SEVERAL = 1 / 8  # largest share of gaps in a constant rate; with more the rate is variable
-JOINT = 4  # corrupt marks fewer packets before a restart than this are false
+JUMP = 10  # a gap of more than this many seconds, and of more than this many usual steps, is a jump
+DOUBTFUL = 4  # from a gap of this many usual steps, only decoding shows whether frames are missing
+SEVERAL = 1 / 8  # a video with a larger share of gaps has a variable rate
+JOINT = 4  # a corrupt mark is false if the stream restarts fewer than this many packets later
 _FREE = {"gif", "apng", "webp"}  # codecs of animations, whose rate varies and whose files lose no packets
-_PAUSING = {"h264", "hevc"}  # codecs of recorders, which skip frames in mp4
+_PAUSING = {"h264", "hevc"}  # codecs of recorders that skip frames: in mp4, a gap is no loss
 
 
 def spoiled(pts: Sequence[int], keys: Sequence[int], damaged: Collection[int]) -> list[int]:
-    """Return the numbers of frames made unusable by damage at the times ``damaged``; all times are ascending.
+    """Return the numbers of the frames that damage at the times ``damaged`` spoils; ``pts`` and ``keys`` are ascending.
 
     A damaged key frame also spoils the group before it, where the damage may have begun unnoticed. Frames before the
-    first key frame are unusable, unless there is no key frame.
+    first key frame are spoiled, unless there is no key frame.
     """
     if not pts or (not damaged and (not keys or pts[0] >= keys[0])):
         return []
@@ -44,8 +44,8 @@ class Gaps(NamedTuple):
     """Gaps in the times of frames."""
 
     usual: int = 1  # usual step
-    after: Sequence[int] = ()  # frames before gaps in an otherwise constant rate
-    jumps: Sequence[int] = ()  # frames before jumps
+    after: Sequence[int] = ()  # numbers of the frames before gaps, if the rate is otherwise constant
+    jumps: Sequence[int] = ()  # numbers of the frames before jumps
 
 
 def gaps(times: Sequence[int], base: Fraction, codec: str) -> Gaps:
@@ -63,7 +63,7 @@ def gaps(times: Sequence[int], base: Fraction, codec: str) -> Gaps:
 
 
 def without_jumps(times: Sequence[int], found: Gaps) -> list[int]:
-    """Return the times with the usual step for each jump; empty if there is no jump."""
+    """Return the times after replacing each jump by the usual step; empty if there is no jump."""
     if not found.jumps:
         return []
     steps = np.diff(np.asarray(times))
@@ -72,7 +72,7 @@ def without_jumps(times: Sequence[int], found: Gaps) -> list[int]:
 
 
 def joints(packets: Sequence[Seen], base: Fraction) -> dict[int, bool]:
-    """Find packets where a stream restarts: True if time falls by over a second or to the start, False if it jumps."""
+    """Find packets where a stream restarts; the value is True if time goes back, False if it jumps ahead."""
     timed = [(i, packet) for i, packet in enumerate(packets) if packet.dts is not None]
     found, least, most = dict[int, bool](), int(-1 / base), int(JUMP / base)
     for (_, one), (i, other) in pairwise(timed):
@@ -89,16 +89,16 @@ def verdict(
 ) -> tuple[list[int], str, bool]:
     """Judge a video's damage by its packets in decoding order.
 
-    A gap in a constant rate is a missing packet, except for a jump to a key frame, and in H.264, whose decoder can tell
-    a loss from a pause. ``starts``: packets where the stream restarts; ``pts``: presentation times, if known;
-    ``times``: the same, or decoding times.
-    Returns the numbers of damaged frames (-1 if times are unknown), the reason, and whether only decoding can tell.
+    A gap in a constant rate is a missing packet. Exceptions: a jump to a key frame, and H.264, whose decoder can tell
+    a loss from a pause. ``starts``: packets where the stream restarts; ``pts``: presentation times, empty if unknown;
+    ``times``: presentation or decoding times.
+    Returns the numbers of damaged frames (-1 if times are unknown), the reason, and whether decoding has to decide.
     """
     codec, why = stream.codec_context.codec.canonical_name, "the stream begins inside a group of pictures"
     hurt = set[int]()
     for i, packet in enumerate(packets):
         if packet.is_corrupt and not starts.keys() & range(i + 1, i + JOINT):
-            hurt |= {i, min(i + 1, len(packets) - 1)}  # FFmpeg may mark one packet too early
+            hurt |= {i, min(i + 1, len(packets) - 1)}  # FFmpeg may mark the packet before the corrupt one
             why = "the container marks packets as corrupt"
     if not pts and (hurt or not packets[0].is_keyframe):
         return [-1], why, False

@@ -32,8 +32,8 @@ from lit_video.video.decoding.damage import gaps, joints, verdict, without_jumps
 
 Frames = NDArray[np.uint8]
 
-KEPT = 2**14  # tables in memory; each takes about 2 kB, and 8 bytes per frame if the frame rate varies
-TAIL = 32  # last packets in decoding order; one of them holds the last frame
+KEPT = 2**14  # tables kept in memory; each takes about 2 kB, plus 8 bytes per frame if the frame rate varies
+TAIL = 32  # the last frame is in one of this many last packets in decoding order
 NO_TIMESTAMPS = 0x80  # AVFMT_NOTIMESTAMPS: FFmpeg invents the times
 FIRST = 64  # frames decoded to detect a wrong order
 
@@ -42,16 +42,16 @@ FIRST = 64  # frames decoded to detect a wrong order
 class FrameTable:
     """The frames of a video in display order; all times and numbers are ascending."""
 
-    pts: Sequence[int]  # presentation time of every frame, in units of time_base; empty if the packets carry none
+    pts: Sequence[int]  # presentation time of every frame, in units of time_base; empty if the packets carry no times
     time_base: Fraction  # seconds per unit of pts
-    keyframes: Sequence[int]  # presentation times at which decoding can start; empty: at the first frame only
+    keyframes: Sequence[int]  # presentation times at which decoding can start; empty: only at the first frame
     count: int  # number of frames
     seconds: Fraction  # duration, last frame included
     height: int  # rows of a decoded frame, before rotation
     width: int
     shown: Sequence[int] = ()  # times for sampling if they differ from pts: pts without jumps, or decoding times
     damaged: Sequence[int] = ()  # numbers of the frames that are known to be damaged
-    damage: str = ""  # why they are damaged
+    damage: str = ""  # reason of the damage
     doubtful: bool = False  # gaps or jumps in times: only decoding can tell whether frames are missing
 
     @property
@@ -60,7 +60,7 @@ class FrameTable:
         return self.shown or self.pts
 
     def seconds_at(self, number: int) -> float:
-        """Return the time at which a frame is shown, in seconds from the first one."""
+        """Return when a frame is shown, in seconds after the first frame."""
         times = self.pts or self.shown
         return float((times[number] - times[0]) * self.time_base if times else number * self.seconds / self.count)
 
@@ -72,7 +72,7 @@ class FrameTable:
 
 @lru_cache(KEPT)
 def frame_table(path: Path) -> FrameTable:
-    """Scan a video's packets (1-3 ms for ten seconds of video), cached; raises a :class:`DecodeError`."""
+    """Scan a video's packets (1-3 ms per ten seconds) and cache the table; raises a :class:`DecodeError`."""
     for source in _sources:
         if table := source(path):
             return table
@@ -83,7 +83,7 @@ _sources: list[Callable[[Path], FrameTable | None]] = []
 
 
 def add_source(source: Callable[[Path], FrameTable | None]) -> None:
-    """Add a function that is asked for a video's table before its packets are scanned, in this process."""
+    """Add a function that this process asks for a video's table before it scans the packets."""
     if source not in _sources:
         _sources.append(source)
 
@@ -95,7 +95,7 @@ def check_numbers(path: Path, numbers: Sequence[int], count: int) -> None:
 
 
 def stacked(path: Path, images: list[Frames]) -> Frames:
-    """Stack images ``(height, width, 3)`` into one array; raises a :class:`DecodeError` for several sizes."""
+    """Stack images ``(height, width, 3)`` into one array; raises a :class:`DecodeError` if their sizes differ."""
     if len({image.shape for image in images}) > 1:
         raise DecodeError(f"{path}: its frames have several sizes")
     return np.stack(images)
@@ -119,7 +119,7 @@ def _scan(path: Path) -> FrameTable:
 
 
 def _table(path: Path, container: InputContainer, stream: VideoStream, packets: Sequence[Seen]) -> FrameTable:
-    shown = [p for p in packets if not p.is_discard]  # an edit list hides frames that others refer to
+    shown = [p for p in packets if not p.is_discard]  # an edit list may hide frames to which shown frames refer
     # drop the frames shown before the first key frame: Matroska cannot store their (negative) times
     if shown and shown[0].pts is not None:
         del shown[1 : next((i for i, p in enumerate(shown) if i and p.pts is not None), 1)]
@@ -127,7 +127,7 @@ def _table(path: Path, container: InputContainer, stream: VideoStream, packets: 
         raise av.InvalidDataError(0, "the video stream is empty")
     base, rate = Fraction(stream.time_base or 1), Fraction(stream.average_rate or 25)
     starts = joints(packets, base)
-    back = any(starts.values())  # time falls: identify frames by counting
+    back = any(starts.values())  # times go back: frames are identified by counting
     pts = compact({p.pts for p in shown if p.pts is not None})
     if back or len(pts) < len(shown) or not _identify(path, container, stream, shown):
         pts = ()
@@ -157,10 +157,10 @@ def _table(path: Path, container: InputContainer, stream: VideoStream, packets: 
 
 
 def _identify(path: Path, container: InputContainer, stream: VideoStream, shown: Sequence[Seen]) -> bool:
-    """Return whether the packets' times, all different, are presentation times.
+    """Return whether the packets' times, which are all different, are presentation times.
 
-    AVI and streams without a container have none. If the decoder reorders frames, times that ascend from packet to
-    packet may be decoding times under a wrong name (ASF, bad copies); the first decoded frames decide.
+    AVI and streams without a container have no presentation times. If the decoder reorders frames, ascending times may
+    be decoding times that are stored as presentation times (ASF, bad copies); then the first decoded frames decide.
     """
     if container.format.name == "avi" or container.format.flags & NO_TIMESTAMPS or stream.time_base is None:
         return False
@@ -174,7 +174,7 @@ def _identify(path: Path, container: InputContainer, stream: VideoStream, shown:
 
 
 def _clock(container: InputContainer, shown: Sequence[Seen]) -> list[int]:
-    """Return decoding times, whose steps equal those of presentation times; empty if unknown or not ascending."""
+    """Return decoding times, with the same steps as presentation times; empty if unknown or not ascending."""
     times = [p.dts for p in shown if p.dts is not None]
     if container.format.flags & NO_TIMESTAMPS or len(times) < len(shown) or times != sorted({*times}):
         return []
@@ -187,7 +187,7 @@ def exact(number: float) -> Fraction:
 
 
 def compact(times: Iterable[int]) -> Sequence[int]:
-    """Return ascending times, as a range if evenly spaced (the usual case), to save memory."""
+    """Sort times; return a range if they are evenly spaced (the usual case), to save memory."""
     ordered = sorted(times)
     if not ordered:
         return ()
@@ -199,7 +199,7 @@ def compact(times: Iterable[int]) -> Sequence[int]:
 
 
 def segment(path: Path, table: FrameTable, start: float | None, end: float | None) -> tuple[int, FrameTable]:
-    """Return the first frame and the table of a part of a video, in seconds; ``None`` for its beginning or end."""
+    """Return the first frame and the table of a segment in seconds; ``None`` is the start or end of the video."""
     if start is None and end is None:
         return 0, table
     begin, stop = exact(start or 0.0), table.seconds if end is None else min(exact(end), table.seconds)
@@ -217,7 +217,7 @@ def segment(path: Path, table: FrameTable, start: float | None, end: float | Non
 
 
 def looped(table: FrameTable, seconds: Fraction) -> FrameTable:
-    """Repeat a video until it is at least this long, for sampling: frame ``i`` is frame ``i % table.count``."""
+    """Repeat a video for sampling until it lasts at least ``seconds``; its frame ``i`` is frame ``i % table.count``."""
     if table.seconds >= seconds:
         return table
     rounds = ceil(seconds / table.seconds)

@@ -1,4 +1,4 @@
-"""Folders of images: the frames of a video that were saved one by one."""
+"""Folders of images: videos whose frames are saved as one image each."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -46,7 +46,7 @@ def forget_tables() -> None:
 
 
 def decode_images(folder: Path, numbers: Sequence[int]) -> Frames:
-    """Read images of a folder by number, RGB, ``(len(numbers), height, width, 3)``; raises as ``decode`` does."""
+    """Read images of a folder by number, RGB, ``(len(numbers), height, width, 3)``; raises the errors of ``decode``."""
     files = image_files(folder)
     check_numbers(folder, numbers, len(files))
     images = {i: _read(files[i]) for i in set(numbers)}

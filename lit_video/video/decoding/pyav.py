@@ -30,15 +30,15 @@ from lit_video.video.decoding.frame_table import Frames, FrameTable, check_numbe
 # (path, frame numbers from 0) -> RGB (frames, height, width, 3); raises DecodeError and IndexError
 Decode = Callable[[Path, Sequence[int]], Frames]
 PREDICTED = {PictureType.P, PictureType.B}
-BETWEEN, HELD = {PictureType.B, PictureType.BI}, 16  # B frames, and how many can follow each other
+BETWEEN, HELD = {PictureType.B, PictureType.BI}, 16  # B frames, and the most that can follow each other
 KINDS = 64  # kinds of side data, with room for later versions of FFmpeg
 
 
 def decode(path: Path, numbers: Sequence[int]) -> Frames:
     """Decode frames of a video by their number in display order: RGB, ``(len(numbers), height, width, 3)``.
 
-    Groups of pictures without a wanted frame are skipped, as are unwanted frames to which no other frame refers. Pixels
-    are exactly those of decoding the whole video. The display matrix (turn, mirroring) is applied. Raises a
+    Groups of pictures without a wanted frame, and unwanted frames to which no other frame refers, are skipped. The
+    pixels equal those from decoding the whole video. The display matrix (rotation, mirroring) is applied. Raises a
     :class:`DecodeError` for a file that cannot be read and for a wanted frame that is damaged.
     """
     table = frame_table(path)
@@ -56,7 +56,7 @@ def decode(path: Path, numbers: Sequence[int]) -> Frames:
 
 
 def decode_in_order(path: Path, numbers: Sequence[int]) -> Iterator[Frames]:
-    """Decode frames of ascending numbers from the start, one by one, ``(height, width, 3)``; see :func:`decode`."""
+    """Yield frames ``(height, width, 3)`` of ascending numbers, decoded from the start; see :func:`decode`."""
     table = frame_table(path)
     check_numbers(path, numbers, table.count)
     missing, converter = Counter(numbers), VideoReformatter()
@@ -68,7 +68,7 @@ def decode_in_order(path: Path, numbers: Sequence[int]) -> Iterator[Frames]:
 
 
 def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) -> dict[int, Frames]:
-    """Decode group of pictures by group of pictures, frames identified by their presentation time."""
+    """Decode one group of pictures after the other; identify frames by their presentation times."""
     images: dict[int, Frames] = {}
     stream, converter = video_stream(container), VideoReformatter()
     for gop, members in groupby(wanted, key=lambda i: bisect_right(table.keyframes, table.pts[i])):
@@ -82,10 +82,10 @@ def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) ->
                 continue
             # if the first frame is later than the key frame, the seek was late, or the key frame is no full picture
             exact = exact or frame.pts <= max(start, table.pts[0])
-            # containers may mark any frame as key; damaged frames before ``start`` belong to the previous group
+            # a container may mark a predicted frame as key frame; damage before ``start`` belongs to the previous group
             predicted = frame.pts == start and frame.pict_type in PREDICTED
             if not exact or predicted or lost or (frame.is_corrupt and frame.pts >= start):
-                found = {}  # earlier frames may refer to the damaged one
+                found = {}  # frames shown earlier may refer to the damaged frame
                 break
             if frame.pts in number_of:
                 found[number_of[frame.pts]] = _rgb(frame, converter)
@@ -96,7 +96,7 @@ def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) ->
 def _frames(container: InputContainer, stream: VideoStream, wanted: set[int]) -> Iterator[tuple[VideoFrame, bool]]:
     """Yield frames from the current position, in display order, until the wanted times are decoded.
 
-    Each comes with a flag: True once the decoder has reported a lost picture at a packet after the first.
+    Each frame comes with a flag: True once the decoder has reported a lost picture at any packet but the first.
     """
     context, packets, behind = stream.codec_context, container.demux(stream), _behind(stream)
     lost, first = False, True
@@ -111,7 +111,7 @@ def _frames(container: InputContainer, stream: VideoStream, wanted: set[int]) ->
             break
     else:
         return
-    # damage often shows only in the next packet; decoders other than AV1's need only its header
+    # damage often shows only at the next packet; all decoders but AV1's need only the header of that packet
     context.skip_frame = "DEFAULT" if behind > 1 else "ALL"
     for packet in islice(packets, behind):
         yield from zip(_decode(context, packet), repeat(lost))
@@ -125,7 +125,7 @@ def _decode(context: VideoCodecContext, packet: Packet[VideoStream]) -> list[Vid
 
 
 def _decode_packet(context: VideoCodecContext, packet: Packet[VideoStream]) -> tuple[list[VideoFrame], bool]:
-    """Decode a packet; also return whether pictures before it are lost, as FFmpeg's H.264 decoder logs."""
+    """Decode a packet; also return whether FFmpeg's H.264 decoder logs that earlier pictures are lost."""
     if context.name != "h264":
         return _decode(context, packet), False
     level = av.logging.get_level()
@@ -139,12 +139,12 @@ def _decode_packet(context: VideoCodecContext, packet: Packet[VideoStream]) -> t
 
 
 def _behind(stream: VideoStream) -> int:
-    """Return how many packets after a frame its damage can show; AV1's decoder reports late."""
+    """Return how many packets after a frame the decoder may report its damage."""
     return {"av1": 3}.get(stream.codec_context.codec.canonical_name, 1)
 
 
 def frames_in_order(path: Path, table: FrameTable, wanted: Sequence[int]) -> Iterator[tuple[int, VideoFrame]]:
-    """Yield wanted frames by number, decoded from the start: for streams without times or exact seeking."""
+    """Yield wanted frames with their numbers, decoded from the start, for streams without times or exact seeking."""
     number_of: dict[int | None, int] = dict(zip(table.pts, count()))
     last, keep = max(wanted), set(wanted)
     with open_video(path) as container:
@@ -161,10 +161,10 @@ def frames_in_order(path: Path, table: FrameTable, wanted: Sequence[int]) -> Ite
 
 
 def judged(container: InputContainer, timed: bool) -> Iterator[tuple[VideoFrame, bool]]:
-    """Yield frames in display order, each with True if damage or a loss in its group of pictures spoils it.
+    """Yield frames in display order, each with a flag: True if damage or a loss in its group of pictures spoils it.
 
     B frames are held until the next reference frame, and every frame until later packets could show its damage.
-    Unless ``timed``, a spoiled frame spoils all later ones, as their count may be wrong.
+    If not ``timed``, a spoiled frame spoils all later frames, because their numbers may be wrong.
     """
     stream = video_stream(container)
     held: deque[VideoFrame] = deque()
@@ -194,7 +194,7 @@ def judged(container: InputContainer, timed: bool) -> Iterator[tuple[VideoFrame,
 
 
 def _decoded(context: VideoCodecContext, packet: Packet[VideoStream]) -> tuple[list[VideoFrame], bool]:
-    """Decode a packet; flush a decoder that an error has left full."""
+    """Decode a packet; if an error has left the decoder full, flush it and try again."""
     with suppress(av.BlockingIOError):
         return _decode_packet(context, packet)
     context.flush_buffers()
@@ -202,7 +202,7 @@ def _decoded(context: VideoCodecContext, packet: Packet[VideoStream]) -> tuple[l
 
 
 def _rgb(frame: VideoFrame, converter: VideoReformatter) -> Frames:
-    # one converter per clip, without threads: creating either costs more than converting a small frame
+    # one converter per clip, without threads: creating a converter or threads costs more than converting a small frame
     image: Frames = converter.reformat(frame, format="rgb24", threads=1).to_ndarray().astype(np.uint8, copy=False)
     transposed, down, right = orientation(frame)
     if transposed:
@@ -211,7 +211,7 @@ def _rgb(frame: VideoFrame, converter: VideoReformatter) -> Frames:
 
 
 def orientation(frame: VideoFrame) -> tuple[bool, int, int]:
-    """Return whether a frame is shown transposed, then the steps through rows and columns, -1 if turned round."""
+    """Return whether a frame is shown transposed, and the steps through its rows and columns (-1: reversed)."""
     matrix = _side_data(frame).get("DISPLAYMATRIX", bytes(20))
     a, b, _, c, d = np.frombuffer(matrix, np.int32)[:5].tolist()
     across, down = hypot(a, c), hypot(b, d)
@@ -226,7 +226,7 @@ def orientation(frame: VideoFrame) -> tuple[bool, int, int]:
 
 
 def _side_data(frame: VideoFrame) -> Mapping[str, bytes]:
-    """Return a frame's side data; PyAV raises for kinds that it cannot name, such as EXIF, so drop them."""
+    """Return a frame's side data without the kinds for which PyAV raises, because it has no name for them (EXIF)."""
     with suppress(ValueError):
         return cast("Mapping[str, bytes]", frame.side_data)  # PyAV's type is too narrow
     graph = Graph()
@@ -254,7 +254,7 @@ class KeptVideos:
                 return self._decode(path, numbers)
             try:
                 self._videos[path] = self._decode(path, range(table.count))
-            except DecodeError:  # damaged, though the wanted frames may be whole
+            except DecodeError:  # the video is damaged, but perhaps not the wanted frames
                 return self._decode(path, numbers)
             self._room -= self._videos[path].nbytes
         frames = self._videos[path]
