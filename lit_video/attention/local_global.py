@@ -39,7 +39,7 @@ class LocalGlobal(Scheme):
         return torch.cat((cls + of_cls, z + y), dim=1)
 
     def local(self, z: Tensor, grid: Grid) -> Tensor:
-        """Return the first step's branch after W for patches ``(b, t * h * w, d)``."""
+        """Return what the local step adds to patches ``(b, t * h * w, d)``: attention, then W."""
         quadrants, halves = "b (t i h j w) d -> (b i j) (t h w) d", dict(h=grid.h // 2, w=grid.w // 2)
         return self.local_attn.over(z, quadrants, then=self.local_fc, t=grid.t, i=2, j=2, **halves)
 
@@ -60,7 +60,7 @@ class SlidingGlobal(LocalGlobal):
     """
 
     def local(self, z: Tensor, grid: Grid) -> Tensor:
-        """Return the first step's branch after W for patches ``(b, t * h * w, d)``."""
+        """Return what the local step adds to patches ``(b, t * h * w, d)``: attention, then W."""
         q, k, v = self.local_attn.project(self.local_attn.norm(z)).unbind(-3)
         return self.local_attn.attend(q, k, v, self.near(grid, z.device), then=self.local_fc)
 

@@ -75,7 +75,7 @@ class VideoFolder(VideoDataModule):
         return names
 
     def records(self, split: Split) -> Records:
-        """Return a split's videos, listed once."""
+        """Return a split's videos; the folder is listed at the first call only."""
         if split not in self._records:
             self._records[split] = folder_records(self.root, split, self.class_names)
         return self._records[split]

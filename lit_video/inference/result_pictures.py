@@ -75,7 +75,7 @@ def curves_figure(quantity: str, lines: Mapping[str, tuple[Curve, Sequence[Curve
 
 @matplotlib.rc_context(STYLE)
 def rows_figure(names: Sequence[str], sides: Mapping[str, Sequence[tuple[int, float, float]]]) -> Figure:
-    """Draw the accuracy of rows and its deviation over seeds, in percent; each of ``sides`` has its own axes."""
+    """Draw the accuracy of rows and its deviation over seeds, in percent, for ``paper`` and ``ours`` in ``sides``."""
     height = 0.26 * len(names) + 0.2
     figure = Figure(figsize=(2.4 * len(sides), height))
     for i, (side, values) in enumerate(sides.items()):

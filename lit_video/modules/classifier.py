@@ -81,12 +81,12 @@ class VideoClassifier(LightningModule):
         view_average: ViewAverage = "logits",
         num_classes: Classes | None = None,
         several_labels: bool = False,
-        **unknown: Any,
+        **kwargs: Any,
     ) -> None:
         super().__init__()
-        if unknown:
+        if kwargs:
             learning = "a rate, weight decay or schedule is given by optimization=Optimization(...)"
-            raise TypeError(f"{type(self).__name__} has no argument {', '.join(unknown)}; {learning}")
+            raise TypeError(f"{type(self).__name__} has no argument {', '.join(kwargs)}; {learning}")
         self.own_steps = type(self).training_step is not VideoClassifier.training_step  # a subclass overrides it
         if 1 in by_task(num_classes).values() and not several_labels and not self.own_steps:
             one = f"num_classes is {num_classes}: of a single class the loss is always 0, the accuracy 100 %"

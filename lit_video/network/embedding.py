@@ -1,4 +1,4 @@
-"""From patches to tokens: class tokens and positions, one class per layout of the class token."""
+"""From patches to tokens: adds class tokens and positions, with a Python class for each layout of class tokens."""
 
 import torch
 from einops import rearrange
@@ -48,7 +48,7 @@ class Embedding(nn.Module):
             nn.init.normal_(self.temp_embed, std=positions.std or 0.0)
 
     def extend(self, size: ViTSize) -> None:
-        """Add register tokens without positions (arXiv:2309.16588) and a norm before the blocks if ``size`` says so."""
+        """Add what ``size`` asks for: register tokens (arXiv:2309.16588; no positions), a norm before the blocks."""
         if size.registers and self.cls_token is None:
             raise ValueError(f"registers is {size.registers}, but this network has no class token for them to stand by")
         if size.registers:

@@ -18,7 +18,7 @@ VERDICTS: dict[int, Verdict] = {1: "supported", -1: "contradicted", 0: "undecide
 
 
 def row_predictions(table: Table, runs: Path, results: Mapping[str, Results]) -> dict[str, list[Predictions]]:
-    """Return predictions by row and seed; leave out rows that lack some, or have other test videos than the first."""
+    """Return predictions by row and seed; leave out rows without them, or of other test videos than the first."""
     by_row: dict[str, list[Predictions]] = {}
     first: Predictions | None = None
     for row in table.rows:
@@ -40,7 +40,7 @@ def comparable(by_row: Mapping[str, Sequence[Predictions]], metric: str) -> dict
 
 
 def _same_test(one: Predictions, other: Predictions) -> bool:
-    """Return whether the same videos were tested with the same labels; lists of equal length may differ."""
+    """Return whether the same videos were tested with the same labels."""
     same = one.tasks.keys() == other.tasks.keys() and np.array_equal(one.video, other.video)
     return same and all(np.array_equal(task.target, other.tasks[name].target) for name, task in one.tasks.items())
 

@@ -30,7 +30,8 @@ from lit_video.video.decoding.frame_table import Frames, FrameTable, check_numbe
 # (path, frame numbers from 0) -> RGB (frames, height, width, 3); raises DecodeError and IndexError
 Decode = Callable[[Path, Sequence[int]], Frames]
 PREDICTED = {PictureType.P, PictureType.B}
-BETWEEN, HELD = {PictureType.B, PictureType.BI}, 16  # B frames, and the most that can follow each other
+BETWEEN = {PictureType.B, PictureType.BI}  # B frames
+HELD = 16  # most B frames in a row
 KINDS = 64  # kinds of side data, with room for later versions of FFmpeg
 
 
@@ -80,7 +81,7 @@ def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) ->
         for frame, lost in _frames(container, stream, set(number_of)):
             if frame.pts is None:
                 continue
-            # if the first frame is later than the key frame, the seek was late, or the key frame is no full picture
+            # a first frame later than the key frame: the seek came too late, or the key frame is no full picture
             exact = exact or frame.pts <= max(start, table.pts[0])
             # a container may mark a predicted frame as key frame; damage before ``start`` belongs to the previous group
             predicted = frame.pts == start and frame.pict_type in PREDICTED
@@ -111,7 +112,7 @@ def _frames(container: InputContainer, stream: VideoStream, wanted: set[int]) ->
             break
     else:
         return
-    # damage often shows only at the next packet; all decoders but AV1's need only the header of that packet
+    # damage often shows only at the next packet, whose header is enough to report it, except to AV1's decoder
     context.skip_frame = "DEFAULT" if behind > 1 else "ALL"
     for packet in islice(packets, behind):
         yield from zip(_decode(context, packet), repeat(lost))
@@ -139,7 +140,7 @@ def _decode_packet(context: VideoCodecContext, packet: Packet[VideoStream]) -> t
 
 
 def _behind(stream: VideoStream) -> int:
-    """Return how many packets after a frame the decoder may report its damage."""
+    """Return by how many packets the decoder's report of a frame's damage may lag behind the frame."""
     return {"av1": 3}.get(stream.codec_context.codec.canonical_name, 1)
 
 
@@ -163,7 +164,7 @@ def frames_in_order(path: Path, table: FrameTable, wanted: Sequence[int]) -> Ite
 def judged(container: InputContainer, timed: bool) -> Iterator[tuple[VideoFrame, bool]]:
     """Yield frames in display order, each with a flag: True if damage or a loss in its group of pictures spoils it.
 
-    B frames are held until the next reference frame, and every frame until later packets could show its damage.
+    B frames are held until the next reference frame, every frame until the packets that could show its damage.
     If not ``timed``, a spoiled frame spoils all later frames, because their numbers may be wrong.
     """
     stream = video_stream(container)
