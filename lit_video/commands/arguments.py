@@ -124,7 +124,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "--row": dict(action="append", metavar="NAMES", help="some rows only, by names or numbers from 0, with commas"),
     "--runs": dict(type=Path, default=Path("runs"), metavar="DIR", help="folder of the runs (default: runs)"),
     "--scheme": dict(type=scheme_file, metavar="FILE.py", help="the run's own attention scheme; the file is executed"),
-    "--seeds": dict(type=whole_numbers, default="0", metavar="0,1,2", help="each row once per seed"),
+    "--seeds": dict(type=whole_numbers, default="0", metavar="0,1,2", help="once per seed (default: %(default)s)"),
     "--workers": dict(type=natural, default=2, metavar="W", help="processes that decode (default: 2)"),
     "runs": dict(nargs="*", type=Path, default=[Path("runs")], metavar="RUNS", help="folders of runs (default: runs)"),
     "tables": dict(nargs="*", type=find_config, metavar="TABLE", help="YAML or names; --config FILE overrides them"),

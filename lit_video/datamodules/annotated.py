@@ -86,8 +86,8 @@ class AnnotatedVideos(VideoDataModule):
 
     def _used(self, split: Split) -> Records:
         listed = self._listed[split] = Records.of(self.annotated(split), self.folders.there)
-        used, absent = listed, self._absent(listed)
-        if absent and self.missing == "skip":
+        used, absent = listed, list[str]()
+        if self.missing == "skip" and (absent := self._absent(listed)):
             print_once(f"{type(self).__name__}: {_counts(absent, listed, split)} and left out")
             used = Records.of(record for record in listed if self.folders.contains(record.path))
         if not used:

@@ -297,4 +297,6 @@ class VideoDataModule(LightningDataModule):
     def data_root(self) -> Path:
         """Return the base of relative paths: the root, or the common parent folder of all videos."""
         root: Path | None = getattr(self, "root", None)
-        return Path(root or os.path.commonpath(Records.of(chain.from_iterable(map(self.records, SPLITS))).paths))
+        if root:
+            return Path(root)
+        return Path(os.path.commonpath([path for split in SPLITS for path in Records.of(self.records(split)).paths]))

@@ -23,8 +23,11 @@ class BrokenVideos:
 
     def expect(self, split: str, records: Records, tables: Manifest | None = None) -> None:
         """Store a split's records; refuse videos that a manifest calls broken or damaged, or count the broken ones."""
-        self._records[split], paths = records, records.paths
-        rows = tables and tables.faults(paths)
+        self._records[split] = records
+        if tables is None:
+            return
+        paths = records.paths
+        rows = tables.faults(paths)
         if not rows:
             return
         first = min(rows)

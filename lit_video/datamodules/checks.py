@@ -40,7 +40,9 @@ def refuse_choice(data: Any, callbacks: Iterable[object]) -> None:
         metric = getattr(one, "monitor", None) or "train"
         if metric.startswith("train"):
             continue
-        if both := Records.of(data.records("test")).shared(Records.of(data.records("val")), links=True):
-            what = f"{type(one).__name__} chooses by {metric}, and {len(both)} of the videos that validate are tested"
-            advice = "give test videos of their own, or leave out the callback"
-            raise UserError(f"trainer.callbacks: {what} ({both[0]}); {advice}")
+        both = Records.of(data.records("test")).shared(Records.of(data.records("val")), links=True)
+        if not both:
+            return
+        what = f"{type(one).__name__} chooses by {metric}, and {len(both)} of the videos that validate are tested"
+        advice = "give test videos of their own, or leave out the callback"
+        raise UserError(f"trainer.callbacks: {what} ({both[0]}); {advice}")

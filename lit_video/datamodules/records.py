@@ -76,7 +76,7 @@ class Records(Sequence[VideoRecord]):
         for path, start, end in other.identities():
             parts[real(path)].append((start or 0.0, math.inf if end is None else end))
         for path, start, end in self.identities():
-            if any((start or 0.0) < stop and (end is None or begin < end) for begin, stop in parts[real(path)]):
+            if any((start or 0.0) < stop and (end is None or begin < end) for begin, stop in parts.get(real(path), ())):
                 both.append(path)
         return both
 

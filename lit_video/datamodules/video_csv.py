@@ -159,8 +159,9 @@ class VideoCSV(AnnotatedVideos):
             if labels := [*filter(None, map(str.strip, text.split(self.label_separator)))]:
                 return labels
             raise row.error(self.columns[1], f"is {text!r}, expected labels; fill it in, or delete the row")
-        for mark in sorted({*SEPARATORS} & {*text}):
-            raise row.error(self.columns[1], f"is {text!r}; keep one label, or set data.label_separator: {mark!r}")
+        for mark in SEPARATORS:
+            if mark in text:
+                raise row.error(self.columns[1], f"is {text!r}; keep one label, or set data.label_separator: {mark!r}")
         return [text]
 
     def _rows(self, split: Split) -> list[Row]:
@@ -173,9 +174,10 @@ class VideoCSV(AnnotatedVideos):
         if self.split_column is None or not values:
             return rows
         present = {row.cells[self.split_column] for row in rows}
-        for absent in sorted({*values} - present):
-            column = f"{table} has no {self.split_column} {absent!r}; it has {', '.join(sorted(present))[:200]}"
-            raise UserError(f"{key}_values: {column}")
+        for value in values:
+            if value not in present:
+                column = f"{table} has no {self.split_column} {value!r}; it has {', '.join(sorted(present))[:200]}"
+                raise UserError(f"{key}_values: {column}")
         return [row for row in rows if row.cells[self.split_column] in values]
 
     def _table(self, key: str, table: Path) -> list[Row]:

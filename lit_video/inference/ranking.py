@@ -1,13 +1,14 @@
 """Ranking of predicted classes, as tables and files."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from lit_video.errors import UserError
@@ -53,10 +54,10 @@ def ranked_videos(
     for path, finite in zip(paths, logits.isfinite().all(1).tolist(), strict=True):
         if not finite:  # softmax and rank would still give a class
             raise UserError(f"{path}: the model's logits are not finite, so there is no prediction; check its weights")
-    names, first, videos = _by_task(class_names), 0, [RankedVideo(path, {}) for path in paths]
-    for task, of_task in names.items():
-        each = logits[:, first : first + len(of_task)]
-        first += len(of_task)
+    names = _by_task(class_names)
+    videos = [RankedVideo(path, {}, known) for path, known in zip_longest(paths, trained_on)]
+    of_tasks = torch.split(logits, [*map(len, names.values())], dim=1)  # an error if names and logits differ in number
+    for (task, of_task), each in zip(names.items(), of_tasks, strict=True):
         shares = each.sigmoid() if several_labels else each.softmax(1)
         for video, share in zip(videos, shares, strict=True):
             video.ranked[task] = _best(of_task, share, top)
@@ -64,7 +65,7 @@ def ranked_videos(
         for video in videos:
             both = "action" if names.keys() == {"verb", "noun"} else "all"
             video.ranked[both] = combined([*video.ranked.values()], top)
-    return [replace(video, trained_on=known) for video, known in zip_longest(videos, trained_on)]
+    return videos
 
 
 def _by_task(names: ClassNames) -> dict[str, list[str]]:
@@ -94,18 +95,17 @@ def table_of(videos: Sequence[RankedVideo]) -> str:
     header, body = ["video"], []
     for task in videos[0].ranked:
         header += [task, "%"]
+    marked = any(video.trained_on for video in videos)
+    if marked:
+        header.append("")
     for video in videos:
-        name, mark = str(video.path), "trained on" * bool(video.trained_on)
-        for ranked in zip_longest(*video.ranked.values(), fillvalue=None):
+        name, mark = str(video.path), "trained on" if video.trained_on else ""
+        for ranked in zip_longest(*video.ranked.values()):
             cells = [name]
             for one in ranked:
                 cells += [one.name, f"{100 * one.probability:.1f}"] if one else ["", ""]
-            body.append([*cells, mark])
+            body.append([*cells, mark] if marked else cells)
             name = mark = ""
-    if any(video.trained_on for video in videos):
-        header.append("")
-    else:
-        body = [cells[:-1] for cells in body]
     return text_table("", header, body)
 
 

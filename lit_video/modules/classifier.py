@@ -126,7 +126,7 @@ class VideoClassifier(LightningModule):
         tokens = isinstance(self._plain_network, VideoTransformer)
         if clip.ndim >= 4 or (tokens and self.frozen != "backbone"):
             in_time = tokens and self.hparams.get("positions", "space-time") == "space-time"
-            check_axes(clip, in_time * self.hparams.get("frames", 0))
+            check_axes(clip, (self.hparams.get("frames") or 0) if in_time else 0)
         dtype = next(self.parameters()).dtype
         return self.network(clip) if dtype == clip.dtype else self.network(clip.to(dtype)).to(clip.dtype)
 

@@ -25,20 +25,18 @@ def metric_of(model: LightningModule, split: str, loader: int) -> VideoAccuracy:
     if loader:
         name += f"_{loader}"
     if not hasattr(model, name):
-        model.add_module(name, metric_of(model, split, 0).clone())
-        metric_of(model, split, loader).reset()
+        first = metric_of(model, split, 0)
+        model.add_module(name, type(first)(first.classes, first.average).to(model.device))
     return model.get_submodule(name)  # type: ignore[return-value]
 
 
 def numbering(model: LightningModule, accuracy: VideoAccuracy, loader: int) -> Callable[[Tensor], Tensor]:
     """Return a function that numbers a batch's clips in the loader's order, for batches without video numbers."""
-    before = sum(map(len, accuracy.video))
 
     def numbers(index: Tensor) -> Tensor:
+        number = sum(map(len, accuracy.video)) + index
         processes = getattr(model._trainer, "world_size", 1)
-        if processes == 1:
-            return before + index
-        return shared_numbers(before + index, loaders(model)[loader], processes)
+        return number if processes == 1 else shared_numbers(number, loaders(model)[loader], processes)
 
     return numbers
 

@@ -41,7 +41,7 @@ def pages(experiments: Path, runs: Path) -> dict[Path, str]:
     for path in paths:
         every += _at_scales(read_table([path]), runs)
     found = judged(claims, every)
-    texts, links, parts = {}, [], [TEXTS["verdicts"]]
+    texts, links, parts = {}, [], [TEXTS["verdicts"]] if found else []
     for paper, tables in by_paper(every, claims).items():
         name = "ours" if paper == OTHERS else paper.partition(",")[0].lower()
         path = FOLDER / f"{re.sub('[^a-z0-9]', '', name)}.md"

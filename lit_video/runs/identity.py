@@ -101,7 +101,7 @@ def _kind(key: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Kind:
     if key in SPREAD and global_batch(now) and global_batch(was) == global_batch(now):
         return "spread"
     old, new = was.get(key), now.get(key)
-    if key in LONGER and (new in ENDLESS or (old not in ENDLESS and new > old)):
+    if key in LONGER and old not in ENDLESS and (new in ENDLESS or new > old):
         return "longer"
     return "training"
 

@@ -1,6 +1,6 @@
 """Contract of an attention scheme: checks of a user's class before training."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from traceback import extract_tb
@@ -48,11 +48,11 @@ def check_contract(kind: Callable[..., Scheme]) -> Contract:
         try:  # runs a user's code
             scheme = make(0)
             served = {grid: _serves(scheme, grid) for grid in GRIDS}
-            said = [f"{' x '.join(map(str, grid))} {error}".strip() for grid, error in served.items()]
+            said = {f"{' x '.join(map(str, grid))} {error}".strip(): error for grid, error in served.items()}
             grids = "; ".join(said)
             findings["frames and sizes"] = _sizes(said)
             if not findings["frames and sizes"]:
-                findings |= _checks(make, min(served, key=served.__getitem__))  # the first grid without an error
+                findings |= _checks(make, next(grid for grid, error in served.items() if not error))
                 seen = sight(make, GRID, DEPTH, WIDTH)
                 findings |= _sight_checks(scheme, seen)
         except Exception as error:
@@ -78,14 +78,14 @@ def _serves(scheme: Scheme, grid: Grid) -> str:
     if not isinstance(out, Tensor) or (out.shape, out.dtype) != (x.shape, x.dtype):
         got = f"{tuple(out.shape)}, {out.dtype}" if isinstance(out, Tensor) else type(out).__name__
         return f"fails: tokens {tuple(x.shape)}, {x.dtype}, become {got}"
-    return "fails: tokens are not finite" * (not out.isfinite().all())
+    return "" if out.isfinite().all() else "fails: tokens are not finite"
 
 
-def _sizes(said: Sequence[str]) -> str:
+def _sizes(said: Mapping[str, str]) -> str:
     """Return the grids' faults; ``check`` may refuse some grids (frames x rows x columns), but not all."""
-    if bad := [line for line in said if " fails: " in line]:
+    if bad := [line for line, error in said.items() if error.startswith("fails")]:
         return f"{'; '.join(bad)}; check(grid), a classmethod, refuses grids that cannot be served by a ValueError"
-    return "no grid is served" * all("refused: " in line for line in said)
+    return "no grid is served" if all(said.values()) else ""
 
 
 def _checks(make: Callable[[int], Scheme], grid: Grid) -> Iterator[tuple[str, str]]:

@@ -215,8 +215,8 @@ def numbered(rows: Sequence[Row], columns: tuple[str, str], count: int, path: Pa
 
 def _lines(key: str, path: Path, delimiter: str | None, any_bytes: bool) -> list[tuple[int, list[str]]]:
     """Return line number and cells of every line that is not blank."""
-    text = read_text(key, path, "surrogateescape")
-    if "\0" in text or not any_bytes:  # UTF-16 has zeros
+    text = read_text(key, path, "surrogateescape" if any_bytes else "strict")
+    if any_bytes and "\0" in text:  # UTF-16
         text = read_text(key, path)
     start, lines = _QUOTED.sub("", text.lstrip().split("\n", 1)[0]), text.split("\n")
     marks = sorted(set("\t,;").intersection(start)) or [" "]

@@ -34,7 +34,8 @@ def explain(text: str) -> tuple[str, str]:
     if option := re.search(r"(?:Option '|unrecognized arguments: --)([\w.]+)", text):
         return ".".join([*keys, option[1]]), f"no such setting {_KNOWN}"
     reasons, of_ours = [], []
-    for line in dict.fromkeys(re.split(r"[ -]*\n[ -]*", text.rpartition("Parser key ")[2])[bool(keys) :]):
+    innermost = text.rpartition("Parser key ")[2].splitlines()[1 if keys else 0 :]
+    for line in dict.fromkeys(line.strip(" -") for line in innermost):
         if line and not line.startswith(_NESTING) and "NoneType" not in line:
             reasons.append(line)
             if not line.startswith("Expected"):

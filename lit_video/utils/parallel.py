@@ -32,8 +32,8 @@ def with_progress(results: Iterable[Result], total: int, name: str) -> Iterator[
         now = time.monotonic()
         if now - last >= EVERY or (done == total and last > start):
             last = now
-            left = time_left((total - done) * (now - start) / done)
-            print(f"{name}: {done} of {total}, {left}", file=sys.stderr, flush=True)
+            left = f", {time_left((total - done) * (now - start) / done)}" if done < total else ""
+            print(f"{name}: {done} of {total}{left}", file=sys.stderr, flush=True)
 
 
 def in_parallel(work: Callable[[Item], Result], items: Sequence[Item], name: str, chunk: int = 1) -> Iterator[Result]:

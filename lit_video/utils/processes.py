@@ -93,7 +93,8 @@ def requeue() -> str:
         return ""
     try:
         subprocess.run(["scontrol", "requeue", job], capture_output=True, text=True, timeout=30, check=True)
-    except (OSError, subprocess.SubprocessError) as error:
-        reason = getattr(error, "stderr", None) or error
-        return f"job {job} is not requeued: {str(reason).strip()}"
+    except subprocess.CalledProcessError as error:
+        return f"job {job} is not requeued: {error.stderr.strip()}"
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"job {job} is not requeued: {error}"
     return f"job {job} is requeued"

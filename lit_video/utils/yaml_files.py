@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from lit_video.errors import UserError
-from lit_video.utils.text import did_you_mean
+from lit_video.utils.text import did_you_mean, first_line
 
 try:  # libyaml's loader is eight times as fast
     from yaml import CSafeLoader as SafeLoader
@@ -31,7 +31,9 @@ def find_config(given: str | Path) -> Path:
     shipped = {file.relative_to(EXPERIMENTS).with_suffix("").as_posix(): file for file in EXPERIMENTS.rglob("*.yaml")}
     if name in shipped:
         return shipped[name]
-    near = _near_file(path) or did_you_mean(name, shipped)
+    near = did_you_mean(name, shipped)
+    if path.suffix or len(path.parts) > 2:
+        near = _near_file(path) or near
     raise UserError(f"{path}: no such file, and no experiment has this name{near}")
 
 
@@ -83,7 +85,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
         assert error.problem_mark is not None
         raise UserError(f"{path}, line {error.problem_mark.line + 1}: {error.problem}") from None
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that does not exist
-        raise UserError(f"{path}: {str(error).splitlines()[0]}") from None
+        raise UserError(f"{path}: {first_line(error)}") from None
     if not isinstance(content, dict):
         raise UserError(f"{path}: expected keys and values (trainer, data, model, table)")
     return deepcopy(content)

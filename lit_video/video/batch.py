@@ -55,7 +55,7 @@ def as_batch(given: Any, numbers: Callable[[Tensor], Tensor], labelled: bool = T
     batch: Any = {"target": torch.full_like(index, IGNORED)}
     if not {"video", "view"} <= names:
         batch |= dict.fromkeys(("video", "view"), numbers(index))
-    return batch | {name: found[name] for name in names}
+    return batch | {name: found[name] for name in sorted(names)}
 
 
 def _named(given: Any) -> Mapping[str, Any]:
@@ -85,10 +85,10 @@ def labelled(batch: Batch, classes: Classes, several_labels: bool, training: boo
     """Check targets, and convert class numbers to int64; a clip of class -100 counts as unreadable."""
     target, soft = batch["target"], batch["target"].is_floating_point()
     if target.shape[1:] != _axes(target, classes, several_labels) or soft > (training or several_labels):
-        axes, kind = " ".join(map(str, ("b,", *_axes(target.long(), classes, several_labels)))), "class numbers"
+        axes, kind = [f" {size}" for size in _axes(target.long(), classes, several_labels)], "class numbers"
         if several_labels:
             kind = "a one or zero for each class"
-        expected = f"expected {kind} ({axes}) of {classes} classes; to predict numbers see docs/in_python.md"
+        expected = f"expected {kind} (b,{''.join(axes)}) of {classes} classes; to predict numbers see docs/in_python.md"
         raise UserError(f"target is {_kind(target)}, {expected}")
     ignored = (target == IGNORED).reshape(len(target), -1).any(1)
     target = target if soft else target.long()

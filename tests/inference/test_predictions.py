@@ -3,12 +3,14 @@
 import copy
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 
 from lit_video.errors import UserError
 from lit_video.inference.predict import Evaluation, load, predict
+from lit_video.inference.ranking import ranked_videos
 from tests.inference.colours import trained, write
 
 HERE = Evaluation(2, 1, 8, 0, "cpu")
@@ -36,3 +38,8 @@ def test_weights_that_are_no_numbers_name_no_class(colours, tmp_path):
         parameter.data.fill_(torch.nan)
     with pytest.raises(UserError, match="the model's logits are not finite, so there is no prediction"):
         predict(replace(colours, model=model), write(tmp_path / "red.mp4", ("red", 1)), evaluation=HERE)
+
+
+def test_names_of_fewer_classes_than_the_logits_have_are_refused():
+    with pytest.raises(RuntimeError, match="split_with_sizes"):
+        ranked_videos([Path("a.mp4")], torch.randn(1, 4), {"verb": ["put"], "noun": ["cup", "pan"]}, top=1)

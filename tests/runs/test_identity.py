@@ -60,6 +60,11 @@ def test_what_differs_is_named_with_what_it_means(now, kinds):
     assert found(now) == kinds
 
 
+def test_an_endless_training_is_no_longer_than_another_endless_one():
+    for was, now in ((-1, None), (None, -1)):
+        assert found(changed(max_epochs=now), changed(max_epochs=was)) == {"max_epochs": "training"}
+
+
 def test_callbacks_that_change_numbers_are_a_setting_and_others_are_not():
     for given in (
         [{"class_path": "lightning.WeightAveraging"}, {"class_path": "Sample"}],

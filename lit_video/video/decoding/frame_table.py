@@ -202,9 +202,10 @@ def segment(path: Path, table: FrameTable, start: float | None, end: float | Non
     """Return the first frame and the table of a segment in seconds; ``None`` is the start or end of the video."""
     if start is None and end is None:
         return 0, table
-    begin, stop = exact(start or 0.0), table.seconds if end is None else min(exact(end), table.seconds)
+    begin, wanted = exact(start or 0.0), table.seconds if end is None else exact(end)
+    stop = min(wanted, table.seconds)
     if not 0 <= begin < stop:
-        span = f"{float(begin):g} to {float(stop):g} s"
+        span = f"{float(begin):g} to {float(wanted):g} s"
         raise DecodeError(f"{path}: no segment from {span} in a video of {float(table.seconds):.2f} s")
     if table.times:
         first, last = (bisect_left(table.times, table.times[0] + t / table.time_base) for t in (begin, stop))
