@@ -34,7 +34,7 @@ TABLE, LEVEL = "skills", "scale/profile"
 # built-in scheme -> row of the skills table; for TimeSformer's schemes the two names are equal
 TIMESFORMER = ("space", "joint", "divided", "local_global", "sliding_global", "axial", "space_before_time", "parallel")
 OTHERS = {"window": "exact1_time", "mixing": "xvit1", "factorised": "vivit3", "factorised_heads": "vivit4"}
-ROWS = dict(zip(TIMESFORMER, TIMESFORMER, strict=True)) | OTHERS
+ROWS = {name: name for name in TIMESFORMER} | OTHERS
 
 
 def cost_arguments(parser: Parser) -> None:
@@ -50,7 +50,7 @@ def cost(arguments: Namespace) -> int:
     if arguments.tables or arguments.config:
         rows = [*starmap(compare, _table_costs(request_of(arguments)))]
     else:
-        flags = ["--row"] * bool(arguments.row) + ["--recipe"] * bool(arguments.recipe) + arguments.settings
+        flags = [f"--{name}" for name in ("row", "recipe") if getattr(arguments, name)] + arguments.settings
         if flags:
             raise UserError(f"{flags[0]}: is about a table; name it too")
         rows = [compare(model, count_published(model)) for model in published()]
@@ -122,7 +122,7 @@ def profile(arguments: Namespace) -> int:
         return 1
     words = in_words(contract.sight)
     print("", *map("{}: {}".format, words, words.values()), sep="\n", flush=True)
-    schemes = {name: kind} | built_in() | {name: kind}
+    schemes = built_in() | {name: kind}
     found = costs({key: partial(each, WIDTH, HEADS) for key, each in schemes.items()})
     title = "One layer, a clip of 16 x 64 x 64 pixels, on this CPU"
     print("", text_table(title, HEADER, [*map(cells, found)]), sep="\n")

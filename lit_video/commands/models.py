@@ -130,7 +130,8 @@ def predict(arguments: Namespace) -> int:
     lines += map("{}: {}".format, found.broken, found.broken.values())
     if found.broken:
         lines.append(f"{len(found.broken)} of {len(found.broken) + len(found.paths)} videos could not be read")
-    print(*map(printable, lines), sep="\n", end="\n" * bool(lines), file=sys.stderr)
+    for line in lines:
+        print(printable(line), file=sys.stderr)
     return int(bool(found.broken))
 
 

@@ -51,9 +51,10 @@ def _numbers() -> set[str]:
 
 def _annotated() -> Iterator[tuple[str, ast.expr]]:
     """Yield the settings of models and data sets, with their annotations."""
-    files = dict.fromkeys((PACKAGE / "modules").glob("*.py"), "model")
-    files |= dict.fromkeys((PACKAGE / "datamodules").glob("*.py"), "data")
-    for path, prefix in [*files.items(), (PACKAGE / "modules/optimization.py", "model.optimization")]:
+    files = [(PACKAGE / "modules/optimization.py", "model.optimization")]
+    for key in ("model", "data"):
+        files += [(path, key) for path in (PACKAGE / FOLDERS[key]).glob("*.py")]
+    for path, prefix in files:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef) and node.name == "__init__":
                 yield from ((f"{prefix}.{one.arg}", one.annotation) for one in node.args.args if one.annotation)

@@ -11,6 +11,7 @@ from lit_video.commands.parser import PROGRAM, Parser
 from lit_video.errors import UserError
 from lit_video.tables.reading import read_table
 from lit_video.utils.files import write_atomically, write_bytes
+from lit_video.utils.stop_signals import DONE, FAILED
 from lit_video.utils.text import plural, printable, to_bytes
 from lit_video.utils.wandb_login import has_key, project
 from lit_video.utils.yaml_files import find_experiments
@@ -90,7 +91,7 @@ def report(arguments: Namespace) -> int:
         print(tally(found), file=sys.stderr)
     for line in dict.fromkeys(map(str, damaged)):
         print(f"error: left out: {printable(line)}", file=sys.stderr)
-    return int(bool(damaged))
+    return FAILED if damaged else DONE
 
 
 def pack_arguments(parser: Parser) -> None:

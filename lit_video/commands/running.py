@@ -75,7 +75,7 @@ def run_table(request: Request, jobs: int, quiet: bool = False) -> int:
 
 
 OTHERS = ("mem", "time", "partition", "account", "qos")
-SLURM = {"cpus": "cpus-per-task"} | dict(zip(OTHERS, OTHERS, strict=True))  # our options -> options of sbatch
+SLURM = {"cpus": "cpus-per-task"} | {name: name for name in OTHERS}  # our options -> options of sbatch
 
 
 def sweep_arguments(parser: Parser) -> None:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from operator import add, attrgetter
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -150,10 +150,10 @@ def skill(name: str) -> Skill:
     if found := re.fullmatch(r"order([1-9]\d?)", name):
         apart = int(found[1])
         return Skill(name, lambda rng, frames: order(rng, frames, apart), "dark first", "bright first", apart + 1)
-    names = [*map(attrgetter("name"), _SKILLS)]
-    if name not in names:
-        raise ValueError(f"skills has {name!r}, expected {', '.join(names)}, or order1, order2, ...")
-    return _SKILLS[names.index(name)]
+    known = {one.name: one for one in _SKILLS}
+    if name not in known:
+        raise ValueError(f"skills has {name!r}, expected {', '.join(known)}, or order1, order2, ...")
+    return known[name]
 
 
 def render(

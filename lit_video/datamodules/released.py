@@ -46,7 +46,7 @@ class Kinetics(AnnotatedVideos):
         folders = self.folders.names(self.root / split)
         for row in rows:
             label = row.text("label")
-            folder = min({label, label.replace(" ", "_")} & folders, default="")
+            folder = next((name for name in (label, label.replace(" ", "_")) if name in folders), "")
             name = f"{row.text('youtube_id')}_{row.whole('time_start'):06d}_{row.whole('time_end'):06d}.mp4"
             yield VideoRecord(self.root / split / folder / name, row.member("label", self.numbers))
 

@@ -204,7 +204,7 @@ def how_to_load(checkpoint: Mapping[str, Any], to: str) -> str:
     if clips and to != "safetensors":
         numbers, chosen = _numbers(clips)
         values |= {"MEAN": clips["mean"], "STD": clips["std"], **chosen}
-        values["CHANNELS"] = {"bgr": "[..., ::-1]"}.get(clips.get("channels", "rgb"), "")
+        values["CHANNELS"] = "[..., ::-1]" if clips.get("channels") == "bgr" else ""
         parts = ["decode", numbers, clips.get("views", "even")] if numbers else ["frames"]
         parts += program
         notes += "The lines are for videos of a constant frame rate. "

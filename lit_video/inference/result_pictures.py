@@ -81,7 +81,7 @@ def rows_figure(names: Sequence[str], sides: Mapping[str, Sequence[tuple[int, fl
     for i, (side, values) in enumerate(sides.items()):
         axes = figure.add_axes((1.06 * i / len(sides), 0, 0.94 / len(sides), 1))
         rows, accuracies, deviations = zip(*values, strict=True)
-        filled = {"ours": FIRST}.get(side, "none")
+        filled = FIRST if side == "ours" else "none"
         axes.errorbar(accuracies, rows, xerr=deviations, fmt="o", color=FIRST, markerfacecolor=filled, markersize=6)
         axes.set(ylim=(len(names) - 0.5, -0.5), xlabel=f"{side} (%)")
         axes.set_yticks(range(len(names)), [short(name, 48) for name in names] if not i else [], parse_math=False)

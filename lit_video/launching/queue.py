@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
@@ -27,7 +26,6 @@ from lit_video.utils.text import counted, plural, text_table, time_left
 
 Slot = Mapping[str, str]  # environment variables that give a run its GPUs or cores, for one run at a time
 HERE: Slot = {}
-FOLDER = attrgetter("folder")  # a run's folder
 say = partial(print, flush=True)
 # variables that a run must not inherit from the job or the process group that its queue runs in
 FOREIGN = re.compile(r"(SLURM_|MASTER_|TORCHELASTIC_).*|(LOCAL_|NODE_|GROUP_)?RANK|(LOCAL_)?WORLD_SIZE")
@@ -177,7 +175,7 @@ def run_here(command: str, runs: Sequence[Run], slots: Sequence[Slot], reuse: bo
     if reuse and len(slots) > 1:
         raise UserError("--reuse: a row takes what a finished row has trained, so one runs at a time; give --jobs 1")
     left = unfinished(runs)
-    queue, told = Queue(slots, say, jobs_of(map(FOLDER, left))), time.monotonic()
+    queue, told = Queue(slots, say, jobs_of(run.folder for run in left)), time.monotonic()
 
     def tell() -> None:
         nonlocal told
@@ -213,7 +211,7 @@ def unfinished(runs: Sequence[Run]) -> list[Run]:
 def free(runs: Sequence[Run]) -> list[Run]:
     """Return the runs that no process or Slurm job runs; print a line for each other run."""
     left = list[Run]()
-    for run, each in zip(runs, _observed(runs, jobs_of(map(FOLDER, runs))), strict=True):
+    for run, each in zip(runs, _observed(runs, jobs_of(run.folder for run in runs)), strict=True):
         if each.active:
             say(f"{run.name}: {LEFT_ALONE} ({each.detail})")
         else:
@@ -223,7 +221,7 @@ def free(runs: Sequence[Run]) -> list[Run]:
 
 def show(runs: Sequence[Run]) -> int:
     """Print the progress of all runs."""
-    observed, body = _observed(runs, jobs_of(map(FOLDER, runs))), list[list[str]]()
+    observed, body = _observed(runs, jobs_of(run.folder for run in runs)), list[list[str]]()
     header = ["table", "row", "seed", "state", "progress", "clips/s", "data wait", "left", ""]
     for run, each in zip(runs, observed, strict=True):
         names = [run.request.table.name, run.row.name, str(run.seed)]
@@ -261,9 +259,9 @@ def _total(observed: Sequence[Observed]) -> list[str]:
 
 def counts(observed: Sequence[Observed]) -> str:
     """Return how many runs are in each state."""
-    by_state = Counter[str](dict.fromkeys(ORDER, 0))
-    by_state.update(map(attrgetter("state"), observed))
-    return f"{len(observed)} runs: {', '.join(counted(+by_state))}"
+    by_state = Counter(each.state for each in observed)
+    found: dict[str, int] = {state: by_state[state] for state in ORDER if by_state[state]}
+    return f"{len(observed)} runs: {', '.join(counted(found))}"
 
 
 def _progress(each: Observed) -> list[str]:

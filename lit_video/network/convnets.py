@@ -85,7 +85,7 @@ def convnet(
             stem_dim_outs=(stem, stem // beta_inv),
             slowfast_channel_reduction_ratio=beta_inv,
             slowfast_fusion_conv_stride=(alpha, 1, 1),
-            slowfast_fusion_conv_kernel_size=({50: 7}.get(depth, 5), 1, 1),
+            slowfast_fusion_conv_kernel_size=(7 if depth == 50 else 5, 1, 1),
             head_pool=nn.AdaptiveAvgPool3d,
             **kernels,
         )

@@ -78,7 +78,7 @@ def encoder(size: ViTSize, scheme: Callable[[int], Scheme], drop_path: float = 0
         raise ValueError(f"drop_path is {drop_path}, expected 0 to less than 1")
     rates = torch.linspace(0, drop_path, size.depth, device="cpu").tolist()
     mlps = [MLP(size.width, size.mlp_ratio, gelu=size.gelu or gelu) for _ in rates]
-    blocks = list(map(Block, map(scheme, range(size.depth)), mlps, rates))
+    blocks = [Block(scheme(i), mlps[i], rates[i]) for i in range(size.depth)]
     for module in nn.ModuleList(blocks).modules():
         if isinstance(module, nn.LayerNorm) and size.eps is not None:
             module.eps = size.eps

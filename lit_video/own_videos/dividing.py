@@ -7,8 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import chain
-from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -62,7 +60,7 @@ def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None, least: in
         if not all(names):
             continue
         count, pairs = len(set(names)), {*zip(labels_of(videos), names, strict=True)}
-        rare = [*_fewer(map(itemgetter(0), pairs), least)]
+        rare = [*_fewer([label for label, _ in pairs], least)]
         if rare and wanted:
             raise UserError(f"--group {wanted}: class {rare[0]!r} has fewer than {least} of them, to train and to test")
         if not rare and (wanted or count < len(videos)):
@@ -103,7 +101,7 @@ def _by_time(stems: Sequence[str]) -> list[str]:
     for time in sorted(filter(None, {*times})):
         first = time if (time - last).total_seconds() >= GAP else first
         names[time], last = str(first), time
-    return [*map(names.__getitem__, times)]
+    return [names[time] for time in times]
 
 
 def _time(stem: str) -> datetime | None:
@@ -267,9 +265,7 @@ def limits(videos: Sequence[OwnVideo]) -> list[str]:
         if split in counts and (absent := sorted(counts["train"].keys() - counts[split].keys())):
             lines.append(f"No video of {', '.join(absent)} {what}: too few videos, or too few recordings.")
     if "test" not in counts:
-        in_folds = Counter(chain.from_iterable(counts.values()))
-        lines += [
-            f"All videos of {name} are in one group: the model that they test never saw them."
-            for name in _fewer(in_folds.elements(), 2)
-        ]
+        for name in sorted(in_test):
+            if sum(name in of_fold for of_fold in counts.values()) == 1:
+                lines.append(f"All videos of {name} are in one group: the model that they test never saw them.")
     return lines

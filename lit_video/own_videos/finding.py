@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lit_video.errors import UserError
 from lit_video.utils.annotations import SEPARATORS, Row, like_times, read_table
-from lit_video.utils.files import PICTURES, TABLES, files_below, is_video
+from lit_video.utils.files import PICTURES, TABLES, files_below, is_picture, is_video
 from lit_video.utils.text import counted, natural
 
 NAMES = {"train": "train", "training": "train"}  # name of a folder, table or cell -> split
@@ -162,9 +162,9 @@ def _split_named(name: str) -> str | None:
 def _tables_in(root: Path) -> list[Path]:
     """Return the tables in a folder; .txt files count only if they list videos."""
     tables = list[Path]()
-    for path in sorted(filter(Path.is_file, root.iterdir())):
+    for path in sorted(root.iterdir()):
         ending = path.suffix.lower()
-        if ending in TABLES and (ending != ".txt" or _columns(path)):
+        if ending in TABLES and path.is_file() and (ending != ".txt" or _columns(path)):
             tables.append(path)
     return tables
 
@@ -242,7 +242,7 @@ def _of_table(path: Path, split: str | None) -> Iterator[OwnVideo]:
         video, name = os.path.abspath(path.parent / row.text(place)), row.text(label)
         if {*SEPARATORS} & {*name}:
             raise row.error(label, f"is {name!r}; several labels per video are not learned, keep one")
-        if os.path.isdir(video) or Path(video).suffix.lower() in PICTURES:
+        if os.path.isdir(video) or is_picture(Path(video)):
             raise UserError(f"{video}: is a picture or a folder of frames, which docs/adding.md has a way for")
         yield OwnVideo(video, name, split or _split_of(row), dict(row.cells))
 

@@ -67,7 +67,7 @@ def _write_experiment(
         "columns": list(columns),
         "split_column": "split",
         "train_values": dividing.fold_names(splits) or ["train"],
-        "val_values": list({"val"}.intersection(splits)),
+        "val_values": ["val"] if "val" in splits else [],
     }
     if "test" in splits:
         data["test_values"] = ["test"]

@@ -33,7 +33,7 @@ def pack_runs(places: Sequence[Path], output: Path) -> dict[Path, int]:
         packs[path][path.parent.joinpath(*folder.parts[-4:])] = _files(folder)
     for path, runs in packs.items():
         write_bytes(path, _archive(path.parent, runs))
-    return dict(zip(packs, map(len, packs.values()), strict=True))
+    return {path: len(runs) for path, runs in packs.items()}
 
 
 def _files(run_dir: Path) -> Files:
@@ -54,11 +54,13 @@ def _files(run_dir: Path) -> Files:
 
 def _archive(folder: Path, runs: Mapping[Path, Files]) -> bytes:
     """Return a tar.xz of runs below a folder, without dates and owners, sorted by file name to compress better."""
-    members = [(name, str(run.relative_to(folder) / name)) for run, files in runs.items() for name in files]
+    members = []
+    for run, files in runs.items():
+        members += [(name, str(run.relative_to(folder) / name), content) for name, content in files.items()]
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:xz", preset=9) as archive:
-        for name, path in sorted(members):
-            member, content = tarfile.TarInfo(path), runs[(folder / path).parent][name]
+        for _, path, content in sorted(members):
+            member = tarfile.TarInfo(path)
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
     return packed.getvalue()

@@ -56,7 +56,7 @@ def row_pairs(paper: Numbers, ours: Numbers, hits: Mapping[str, Hits]) -> list[d
         both = one in paper and other in paper
         ordered = both and paper[one] != paper[other]
         order = paper if ordered else ours
-        first, second = sorted((one, other), key=order.__getitem__, reverse=True)
+        first, second = (one, other) if order[one] >= order[other] else (other, one)
         found = difference_of(hits, first, second)
         pair = {"first": first, "second": second, **dict.fromkeys(("paper", "verdict", "difference", "low", "high"))}
         if both:

@@ -114,7 +114,7 @@ def _read(where: str, experiments: Path, content: Mapping[str, Any], given: Any)
     untestable = given.get("untestable") or {}
     if not isinstance(untestable, dict):
         untestable = {"": untestable}
-    if set(map(type, untestable.values())) - {str}:
+    if not all(isinstance(text, str) for text in untestable.values()):
         raise UserError(f"{where}: untestable: give a reason, or one for each scale; quote a text that has a comma")
     text, source, follow_ups = str(given["claim"]), str(content.get("source", "")), content.get("follow_ups", {})
     return Claim(text, source, table, pairs, margin, untestable, scale, follow_ups, str(given.get("differs", "")))

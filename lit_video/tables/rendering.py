@@ -124,7 +124,7 @@ def groups_table(groups: Groups) -> tuple[str, list[str], list[list[str]]]:
     """Return title, header and body of the accuracy over each group of classes."""
     header = ["row", "reach", *groups.names]
     body = [[row["label"], reach_text(row), *map(_percent, values)] for row, values in groups.rows]
-    if not groups.title.endswith(REACH):
+    if not any(cells[1] for cells in body):
         for cells in (header, *body):
             del cells[1]
     return groups.title, header, body

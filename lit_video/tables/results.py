@@ -11,14 +11,14 @@ from lit_video.runs.files import packed_files, run_folders, seed_of
 from lit_video.runs.identity import CALLBACKS, Difference, Identity, Kind, differences
 from lit_video.runs.results import read_result
 from lit_video.tables.table import Table
-from lit_video.utils.settings import data_names
+from lit_video.utils.settings import data_keys
 
 OF_ROW = ("params", "views", "test_videos", "global_batch", "steps")  # measured, equal in all seeds of a row
 SEED = "seed_everything"  # runs of one row may differ in this setting
 OPTIMIZATION = "model.init_args.optimization"  # settings that models of all classes have
 CLASS = "model.class_path"
 COMPARED: set[Kind] = {"data", "longer", "test", "training"}  # kinds of differences that forbid a comparison
-VALUES = tuple(map("data.{}".format, data_names("folds")))  # settings that choose the videos of each split
+VALUES = data_keys("folds")  # settings that choose the videos of each split
 
 
 def measured_rows(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dict[str, list[dict[str, Any]]]:

@@ -107,4 +107,6 @@ def refuse_searches(callbacks: Any) -> None:
 
 def as_list(given: Any) -> list[Any]:
     """Return a list from a Lightning setting that may be one value, several or none."""
-    return list(given) if isinstance(given, list | tuple) else list(filter(None, [given]))
+    if isinstance(given, list | tuple):
+        return list(given)
+    return [given] if given else []

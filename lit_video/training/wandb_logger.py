@@ -6,7 +6,6 @@ import os
 import shlex
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +40,7 @@ class RowLogger(WandbLogger):
         os.environ |= LIMITS | os.environ | dict.fromkeys(("WANDB_DATA_DIR", "WANDB_CACHE_DIR"), str(self.folder))
         groups = {name: config.get(name) or {} for name in ("trainer", "data", "model")}
         facts = plain_settings(groups) | facts | {"label": row.label, "title": title}  # a fact overrides a setting
-        table, scale, name, seed = map(str, itemgetter("table", "scale", "row", "seed")(facts))
+        table, scale, name, seed = (str(facts[key]) for key in ("table", "scale", "row", "seed"))
         lasting = digest(str(sorted(lasting_settings(config).items()))) % 16**6
         own_id = f"{table}-{scale}-{name}-seed{seed}-{lasting:06x}"
         reason = why_offline()

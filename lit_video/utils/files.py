@@ -46,7 +46,7 @@ def write_bytes(path: Path, content: bytes, shared: bool = False) -> None:
     if path.is_relative_to("/dev") or (path.exists() and not path.is_file()):
         path.write_bytes(content)
         return
-    part = path.with_name(f".{path.name}{uuid4().hex * shared}.part")
+    part = path.with_name(f".{path.name}{uuid4().hex if shared else ''}.part")
     with part.open("wb") as file:
         file.write(content)
         file.flush()

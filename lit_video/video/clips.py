@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, groupby
+from itertools import groupby
 from pathlib import Path
 from typing import Literal, TypedDict
 
@@ -123,7 +123,7 @@ class ClipDataset(Dataset[Sample]):
         record = self.records[keys[0][1] // (self.clips or 1)]
         if len(keys) > 1:
             try:
-                wanted = sorted({*chain(*map(self._numbers, keys))})
+                wanted = np.unique([self._numbers(key) for key in keys]).tolist()
                 table = record.table()
                 if 3 * len(wanted) * table.height * table.width <= TOGETHER:
                     frames = record.decode(wanted, self.decode)

@@ -34,8 +34,9 @@ class TrainingSampler(DistributedSampler[Sample]):
         """Yield this rank's part of the epoch, without the steps that ``resume`` counts as seen."""
         epoch, seen = self.resume
         order = list(super().__iter__())
-        whole = seen // self.step_size * self.step_size  # an interrupted step starts over
-        start = whole * (epoch == self.epoch) + self.ranks[1] * self.batch_size
+        start = self.ranks[1] * self.batch_size
+        if epoch == self.epoch:
+            start += seen // self.step_size * self.step_size  # an interrupted step starts over
         for first in range(start, self.steps * self.step_size, self.ranks[0] * self.batch_size):
             for index in order[first : first + self.batch_size]:
                 yield self.epoch, int(index)  # type: ignore[call-overload]

@@ -7,7 +7,7 @@ instead of its centre; the last window of a video is never tested.
 
 import random
 from dataclasses import dataclass
-from itertools import pairwise, starmap
+from itertools import pairwise
 
 import torch
 
@@ -28,7 +28,7 @@ class ReleasedSegments(Sampling):
         self.check(frames, clips or 1)
         borders = [round((table.count - 1) / frames * i) for i in range(frames + 1)]
         if clips is None:
-            return list(starmap(random.randint, pairwise(borders)))
+            return [random.randint(low, high) for low, high in pairwise(borders)]
         return [((low + high) // 2, low, high)[clip] for low, high in pairwise(borders)]
 
     def check(self, frames: int, clips: int) -> None:

@@ -51,8 +51,8 @@ def seen(text: str, records: Sequence[VideoRecord]) -> list[bool]:
     spans.pop(0, None)
     flags = []
     for path, content, start, end in asked.tolist():
-        trained = np.array(spans[path] + spans[content]).reshape(-1, 2)
-        flags.append(bool(((start < trained[:, 1]) & (trained[:, 0] < end)).any()))
+        trained = spans[path] + spans[content]
+        flags.append(any(start < stop and begin < end for begin, stop in trained))
     return flags
 
 

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from operator import attrgetter
 from typing import Any
 
 from einops import rearrange
@@ -99,12 +98,12 @@ def export_hf_vivit(network: VideoTransformer) -> dict[str, Tensor]:
 def _refuse_schemes(network: VideoTransformer, schemes: Collection[type[Scheme]], target: str) -> None:
     found = {type(block.scheme) for block in network.blocks if isinstance(block, Block)}
     if network.readout not in (clip_token, mean_frame_token) or not found <= set(schemes):
-        kinds = ", ".join(map(attrgetter("__name__"), schemes))
+        kinds = ", ".join(kind.__name__ for kind in schemes)
         raise ValueError(f"{target} has attention ({kinds.lower()}) with a class token, which this network is not")
 
 
 def _exported(ours: Mapping[str, Tensor], names: Mapping[str, str], target: str) -> dict[str, Tensor]:
-    back = dict(zip(names.values(), names, strict=True))
+    back = {name: key for key, name in names.items()}
     return rename_by(ours, partial(new_name, names=back), f"{target} has no place for")
 
 

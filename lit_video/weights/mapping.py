@@ -66,9 +66,16 @@ def rename_by(
     refusal: str = "unknown keys in the state dict:",
 ) -> dict[str, Tensor]:
     """Return the state dict renamed by ``name_of``; refuse keys that have no new name."""
-    if unknown := sorted(key for key in state_dict if not name_of(key)):
-        raise ValueError(f"{refusal} {', '.join(unknown)}")
-    return {str(name_of(key)): value for key, value in state_dict.items()}
+    renamed, unknown = dict[str, Tensor](), list[str]()
+    for key, value in state_dict.items():
+        name = name_of(key)
+        if name:
+            renamed[name] = value
+        else:
+            unknown.append(key)
+    if unknown:
+        raise ValueError(f"{refusal} {', '.join(sorted(unknown))}")
+    return renamed
 
 
 def take(renamed: Mapping[str, Tensor], key: str, axes: int) -> Tensor:

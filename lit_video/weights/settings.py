@@ -3,7 +3,6 @@
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import cache
-from operator import itemgetter
 from typing import Any, Literal
 
 import torch
@@ -16,7 +15,7 @@ from lit_video.network.embedding import Embedding, JointEmbedding
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import vit_size
 from lit_video.utils.clip_shape import as_setting, height_and_width, of_channels, per_channel
-from lit_video.utils.settings import Effect, data_names, model_names
+from lit_video.utils.settings import Effect, data_names, model_names, of_group, picked
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.hub import TABLE
 from lit_video.weights.loading import SOURCES, source_of
@@ -46,7 +45,7 @@ def _known(stored: StoredWeights, part: Literal["model", "data"]) -> dict[str, A
     source = sources().get(source_of(stored) or "", {})
     of_classes = source.get("classes", {}).get(number_of_classes(stored.tensors), {})
     known = source.get("settings", {}) | of_classes
-    return _plain({key.partition(".")[2]: known[key] for key in matching(known, part)})
+    return _plain(of_group(known, part))
 
 
 def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
@@ -56,7 +55,7 @@ def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
     :func:`channel_pixels` gives them if they are equal for all channels (if not, see :func:`fold_pixels`).
     """
     if stored.clips:
-        own = {key: stored.clips[key] for key in data_names("pixels") if key in stored.clips}
+        own = picked(stored.clips, data_names("pixels"))
         for key in own.keys() & {"mean", "std"}:
             own[key] = per_channel(key, own[key])
         return own
@@ -129,7 +128,7 @@ def tasks_in_order(state_dict: Mapping[str, Tensor], tasks: Mapping[str, int]) -
     for key in matching(tensors, "output_projection/"):
         if tensors[key].shape[-1] == sum(SCENIC_EPIC.values()):
             shares = dict(zip(SCENIC_EPIC, torch.split(tensors[key], [*SCENIC_EPIC.values()], dim=-1), strict=True))
-            tensors[key] = torch.cat(itemgetter(*tasks)(shares), dim=-1)
+            tensors[key] = torch.cat([shares[task] for task in tasks], dim=-1)
     return tensors
 
 
@@ -152,7 +151,7 @@ def model_settings(stored: StoredWeights, *effects: Effect) -> dict[str, Any]:
     """
     if stored.model:
         model = _parts_of_size(stored.model) | stored.model
-        return _plain({key: model[key] for key in model_names(*effects or ("function",)) if key in model})
+        return _plain(picked(model, model_names(*effects or ("function",))))
     known = _known(stored, "model")
     if "cls_in_time" in known and matching(stored.tensors, ".*temporal_"):
         known["attention"] = "divided"

@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from itertools import chain, starmap, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +134,7 @@ class SavePredictions(Callback):
             return
         save_logits(self.run_dir, self.predictions.video, tasks)
         write_mistakes(self.run_dir / MISTAKES, self.predictions, data)
-        rows = chain(*starmap(class_rows, self.predictions.tasks.items()))
+        rows = [row for name, task in self.predictions.tasks.items() for row in class_rows(name, task)]
         write_table(self.run_dir / "classes.csv", [("task", "class", "videos", "top1", "top5"), *rows])
         self._draw(self.predictions)
 

@@ -32,8 +32,9 @@ def spoiled(pts: Sequence[int], keys: Sequence[int], damaged: Collection[int]) -
     if not pts or (not damaged and (not keys or pts[0] >= keys[0])):
         return []
     of_frames, hit = np.searchsorted(keys, pts, side="right"), [*damaged]
-    before_first = [0] * bool(keys)
-    groups = [*np.searchsorted(keys, hit, side="right"), *np.searchsorted(keys, hit, side="left"), *before_first]
+    groups = [*np.searchsorted(keys, hit, side="right"), *np.searchsorted(keys, hit, side="left")]
+    if keys:
+        groups.append(0)  # frames before the first key frame
     return np.flatnonzero(np.isin(of_frames, groups)).tolist()
 
 

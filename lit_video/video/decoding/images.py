@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps
 
-from lit_video.utils.files import PICTURES
+from lit_video.utils.files import is_picture
 from lit_video.utils.text import natural
 from lit_video.video.decoding.container import DecodeError
 from lit_video.video.decoding.frame_table import Frames, FrameTable, check_numbers, exact, frame_table, stacked
@@ -31,7 +31,7 @@ def video_table(path: Path, fps: float | None) -> FrameTable:
 def image_files(folder: Path) -> list[Path]:
     """Return the images of a folder in the order of the numbers in their names (``2.jpg`` before ``10.jpg``)."""
     try:
-        names = [p for p in folder.iterdir() if p.suffix.lower() in PICTURES and not p.name.startswith(".")]
+        names = [p for p in folder.iterdir() if is_picture(p) and not p.name.startswith(".")]
     except OSError as error:
         raise DecodeError(f"{folder}: {error.strerror}") from error
     if not names:

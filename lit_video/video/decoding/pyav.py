@@ -141,7 +141,7 @@ def _decode_packet(context: VideoCodecContext, packet: Packet[VideoStream]) -> t
 
 def _behind(stream: VideoStream) -> int:
     """Return by how many packets the decoder's report of a frame's damage may lag behind the frame."""
-    return {"av1": 3}.get(stream.codec_context.codec.canonical_name, 1)
+    return 3 if stream.codec_context.codec.canonical_name == "av1" else 1
 
 
 def frames_in_order(path: Path, table: FrameTable, wanted: Sequence[int]) -> Iterator[tuple[int, VideoFrame]]:
