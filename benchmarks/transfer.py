@@ -2,7 +2,8 @@
 
 ``python benchmarks/transfer.py DIR -o transfer.json`` prints accuracy and seconds of a processor of a frozen backbone
 with a probe, of fine-tuning and of training from scratch, with 4, 8 and 16 clips a class; a fifth of them validates.
-DIR holds labels.csv and videos. What is done is kept: the same command goes on.
+DIR holds labels.csv and videos. What is done is kept: the same command goes on. Two processes share the work by seeds
+and clips, with an output each.
 """
 
 import argparse
@@ -98,6 +99,8 @@ if __name__ == "__main__":
     parser.add_argument("--output", "-o", type=Path, required=True)
     parser.add_argument("--runs", type=Path, default=Path("runs/transfer"))
     parser.add_argument("--minutes", default="1")
+    parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
+    parser.add_argument("--clips", type=int, nargs="+", default=CLIPS)
     given = parser.parse_args()
     root, runs = given.root.resolve(), given.runs.resolve()
     with (root / "labels.csv").open(newline="") as file:
@@ -105,7 +108,7 @@ if __name__ == "__main__":
     new = random.Random(0).sample(sorted({row["label"] for row in rows}), CLASSES)
     facts = {"commit": commit(), "device": device_name("cpu"), "minutes": given.minutes, "new": sorted(new)}
     results = json.loads(given.output.read_text())["results"] if given.output.exists() else []
-    for seed, clips in product(SEEDS, CLIPS):
+    for seed, clips in product(given.seeds, given.clips):
         start = pretrain(root, [row for row in rows if row["label"] not in new], runs, seed)
         drawn = few_clips([row for row in rows if row["label"] in new], clips, seed)
         table = write_rows(runs / f"clips{clips}_{seed}.csv", drawn, root)
