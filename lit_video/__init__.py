@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# no models or data sets here: jsonargparse would shorten their paths, lit_video.modules.XViT to lit_video.XViT
+# models and data sets are left out: jsonargparse would shorten the path lit_video.modules.XViT to lit_video.XViT
 _MODULES = {
     "AttentionMaps": "inference.attention_maps",
     "Evaluation": "inference.predict",

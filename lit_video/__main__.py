@@ -1,4 +1,4 @@
-"""``python -m lit_video``: runs a command; a user's mistake prints one line."""
+"""Run a command of ``python -m lit_video``; report a user's mistake in one line."""
 
 import os
 import sys
@@ -44,8 +44,8 @@ def main(words: Sequence[str]) -> int:
 def _activation() -> str:
     environment = Path(__file__).parents[1] / ".venv"
     if (environment / "bin/activate").is_file() and environment != Path(sys.prefix):
-        return f"lit_video is installed in another: source {environment}/bin/activate"
-    return "install lit_video there: pip install -e . -c constraints.txt, or make setup, in its folder"
+        return f"lit_video is installed in another environment: source {environment}/bin/activate"
+    return "install lit_video: in its folder run pip install -e . -c constraints.txt, or make setup"
 
 
 def run() -> None:

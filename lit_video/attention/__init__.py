@@ -15,8 +15,8 @@ a    heads
 c    channels of a head; ``d = a * c``
 ===  ============================================
 
-Each scheme declares one of three layouts of class tokens: ``frame``, one before the patches of each frame
-(``n = t * (1 + s)``); ``clip``, one before all patches (``n = 1 + t * s``); ``none`` (``n = t * s``).
+Each scheme declares a layout of class tokens. ``frame``: one class token before the patches of each frame
+(``n = t * (1 + s)``); ``clip``: one before all patches (``n = 1 + t * s``); ``none``: patches only (``n = t * s``).
 """
 
 from lit_video.attention.axial import Axial as Axial

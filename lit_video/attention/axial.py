@@ -15,9 +15,9 @@ class Axial(Scheme):
 
     Shape: ``(b, 1 + t * h * w, d)`` -> same.
     Source: TimeSformer, arXiv:2102.05095, scheme T+W+H, section 3.
-    No code was released. Our reading: time and row steps have their own norms and linear layers W, W', as the
-    paper's 156.8M parameters imply; both start at zero. Only the last step includes the class token: every column gets
-    a copy, and the branches of the copies are averaged, as :class:`~lit_video.attention.Divided` does over frames.
+    No code was released. Our reading: the time step and the row step each have a norm and a linear layer (W, W'), as
+    the paper's 156.8M parameters imply. W and W' start at zero. Only the last step includes the class token: every
+    column gets a copy, and the copies' branches are averaged, as over frames in :class:`~lit_video.attention.Divided`.
     """
 
     prefix = 1

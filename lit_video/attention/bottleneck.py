@@ -6,11 +6,11 @@ from torch import Tensor, nn
 
 
 class Bottleneck(nn.Module):
-    """Cross-attention from a few latents to all tokens of the clip, at a cost linear in the tokens.
+    """Cross-attention from a few latents to all tokens of the clip, at a cost linear in the number of tokens.
 
         u' = u + MCA(LN(u), LN(z))   queries from the latents u, keys and values from the tokens z
 
-    Shape: latents ``(b, l, d)`` and tokens ``(b, n, d)`` -> latents ``(b, l, d)``.
+    Shape: l latents ``(b, l, d)`` and tokens ``(b, n, d)`` -> latents ``(b, l, d)``.
     Source: Perceiver, arXiv:2103.03206, section 3.1; survey of video transformers, arXiv:2201.05991, section 5.2.4.
     Unlike the Perceiver: latents are as wide as the tokens, and cross-attention has as many heads as self-attention.
     """

@@ -7,7 +7,7 @@ from lit_video.attention.heads import Grid, Heads, Scheme, ZeroLinear, split_cls
 
 
 class Divided(Scheme):
-    """Attention over time, then space: to the patch's location in all frames, then to all patches of its frame.
+    """Attention of each patch over time, to its location in all frames, then over space, to all patches of its frame.
 
         z'  = z  + W MSA(LN(z))    over the t tokens of one location, patches only
         z'' = z' + MSA(LN(z'))     over the h w tokens of one frame and the class token
@@ -17,7 +17,7 @@ class Divided(Scheme):
 
     Shape: ``(b, 1 + t * h * w, d)`` -> same.
     Source: TimeSformer, arXiv:2102.05095, scheme T+S, section 3.
-    Like the released code: the class token is no key of the time step (with ``cls_in_time`` it is, as in Eq. 11);
+    Like the released code: the class token is no key in the time step (with ``cls_in_time`` it is, as in Eq. 11);
     stochastic depth drops the time step of single locations and the space step of single frames. Unlike the released
     code: time is the slowest axis of the tokens.
     """

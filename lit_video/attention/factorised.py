@@ -10,12 +10,12 @@ Order = Literal["space_time", "time_space"]
 
 
 class Factorised(Scheme):
-    """Attention over space, then time, each with its own weights and residual.
+    """Attention over space, then over time; each step has its own weights and residual.
 
         y  = z + MSA_s(LN(z))   over the h w tokens of one frame      (Eq. 4)
         z' = y + MSA_t(LN(y))   over the t tokens of one location     (Eq. 5)
 
-    ``time_space`` swaps the two. The projection after MSA_t starts at zero, so training starts from the image model.
+    ``time_space`` swaps the steps. The projection after MSA_t starts at zero, so training starts from the image model.
 
     Shape: ``(b, t * h * w, d)`` -> same; no class token.
     Source: ViViT, arXiv:2103.15691, model 3.

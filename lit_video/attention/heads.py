@@ -17,7 +17,7 @@ class Grid(NamedTuple):
 
 
 class Scheme(nn.Module):
-    """Base of all attention schemes, built as ``(width, heads)`` or ``(width, heads, layer)``, layers counted from 0.
+    """Base of all attention schemes, built with ``(width, heads)`` or ``(width, heads, layer)``; layers count from 0.
 
     Attributes:
         class_tokens: layout of the class tokens: one per ``clip``, one per ``frame``, or ``none``.
@@ -34,7 +34,7 @@ class Scheme(nn.Module):
         """Refuse a grid that the scheme cannot serve."""
 
     def drop_branches(self, drop: nn.Module) -> bool:
-        """Apply ``drop`` within the scheme and return True; if False, the block drops a clip's whole scheme branch."""
+        """Apply ``drop`` here and return True; if this returns False, the block drops a clip's whole scheme branch."""
         return False
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
@@ -75,7 +75,7 @@ class Heads(nn.Module):
         self.norm = nn.LayerNorm(width, eps=eps)
         self.qkv = nn.Linear(width, 3 * width, bias=qkv_bias)
         self.proj = proj(width, width)
-        self.drop: nn.Module = nn.Identity()  # stochastic depth, which drops the branch of whole groups in training
+        self.drop: nn.Module = nn.Identity()  # stochastic depth; in training it drops the branch of whole groups
 
     def project(self, x: Tensor) -> Tensor:
         """Project normalised tokens ``(..., d)`` to query, key and value ``(..., 3, a, c)``."""
@@ -86,7 +86,7 @@ class Heads(nn.Module):
     ) -> Tensor:
         """Attend from ``q (b, m, a, c)`` to ``k, v (b, j, a, c)``, merge the heads and project to ``(b, m, d)``.
 
-        ``seen (m, j)`` is True where a query sees a key; ``None``: all keys. ``then`` is a layer after the projection.
+        ``seen (m, j)``: True where a query sees a key, or a bias to add; ``None``: all keys. ``then``: a final layer.
         """
         q, k, v = (rearrange(y, "b m a c -> b a m c") for y in (q, k, v))
         y = rearrange(F.scaled_dot_product_attention(q, k, v, seen), "b a m c -> b m (a c)")
@@ -99,14 +99,14 @@ class Heads(nn.Module):
         return F.linear(y, then.weight @ self.proj.weight, F.linear(self.proj.bias, then.weight, then.bias))
 
     def forward(self, x: Tensor, then: nn.Linear | None = None) -> Tensor:
-        """Return the self-attention branch without residual, ``(b, m, d)``; ``then`` is a layer after it."""
+        """Return the self-attention branch without residual, ``(b, m, d)``; ``then`` is a final layer."""
         q, k, v = self.project(self.norm(x)).unbind(-3)
         return self.attend(q, k, v, then=then)
 
     def over(self, x: Tensor, groups: str, then: nn.Linear | None = None, **axes: int) -> Tensor:
         """Attend within each group of tokens alone: ``(b, n, d) -> (b, n, d)``.
 
-        ``groups`` is an einops pattern such as ``"b (t s) d -> (b s) t d"``; ``axes`` are the sizes needed to undo it.
+        ``groups`` is an einops pattern such as ``"b (t s) d -> (b s) t d"``; its inverse needs the sizes ``axes``.
         Stochastic depth is applied before ``then``, a layer after the branch.
         """
         before, after = groups.split("->")
@@ -116,7 +116,7 @@ class Heads(nn.Module):
         return then(rearrange(self.drop(self(grouped)), back, **axes))
 
     def over_with_cls(self, cls: Tensor, x: Tensor, groups: str, **axes: int) -> tuple[Tensor, Tensor]:
-        """Attend within groups of patches, each with a copy of the class and register tokens ``(b, r, d)``.
+        """Attend within groups of patches; each group gets a copy of the r class and register tokens ``(b, r, d)``.
 
         Return the branch of the copied tokens, averaged over groups, and the branch of the patches.
         """
@@ -132,5 +132,5 @@ class Heads(nn.Module):
 def split_cls(x: Tensor, prefix: int = 1) -> tuple[Tensor, Tensor]:
     """Split ``(b, prefix + n, d)`` into the clip's class and register tokens ``(b, prefix, d)`` and its patches."""
     sizes = [prefix, x.shape[1] - prefix]
-    cls, patches = torch.split(x, sizes, dim=1)  # backward concatenates; slices would pad with zeros twice
+    cls, patches = torch.split(x, sizes, dim=1)  # its backward pass concatenates; slices would pad with zeros twice
     return cls, patches

@@ -1,4 +1,4 @@
-"""In-place shift of space-time mixing, so that autograd keeps no second copy of queries, keys and values."""
+"""In-place shift of channels in mixing, so that autograd keeps no second copy of queries, keys and values."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from torch.autograd.forward_ad import unpack_dual
 def shifted_in_place(
     x: Tensor, shape: Sequence[int], mixed: Sequence[bool], offsets: Sequence[int], fold: int
 ) -> Sequence[Tensor] | None:
-    """Shift channels of ``x`` in place and return its parts; ``None`` where autograd does not support it.
+    """Shift channels of ``x`` in place and return its parts; return ``None`` where autograd does not support this.
 
     ``x`` is a layer's output ``(b, n, parts * d)``, viewed as ``shape (b, t, m, parts, a, c)``. ``mixed`` is True for
     parts whose channels move, see :func:`lit_video.attention.mixing.shift_channels`.

@@ -13,8 +13,8 @@ class LocalWindow(Scheme):
 
         y_{s,t} = sum_{t' = t - w .. t + w} sum_{s'} softmax(q_{s,t} . k_{s',t'} / sqrt(c)) v_{s',t'}       (Eq. 7)
 
-    with one softmax over all keys; w = ``window``, cut at clip ends. Attention products cost 2 w + 1 times as much as
-    in :class:`~lit_video.attention.Mixing`. With ``causal`` the window ends at the token's own frame, t' = t.
+    One softmax runs over all keys. w is ``window``; frames beyond the clip's ends are left out. Attention products cost
+    2 w + 1 times those of :class:`~lit_video.attention.Mixing`. With ``causal`` the window ends at the token's frame.
 
     Shape: ``(b, t * m, d) -> (b, t * m, d)``; each frame carries its own class token, or none does.
     Source: X-ViT, arXiv:2106.05968, section 3 (the lower limit of the sum in Eq. 7 is a misprint).
@@ -42,7 +42,7 @@ class LocalWindow(Scheme):
         return z[0], z[1:]
 
     def attend(self, q: Tensor, kv: Tensor) -> Tensor:
-        """Return the branch ``(b, t * m, d)``; keys and values may begin with frames before the first query's."""
+        """Return the branch ``(b, t * m, d)``; keys and values may begin at an earlier frame than queries."""
         before = kv.shape[1] - q.shape[0]
         frames = [self._frame(q[t], kv, before + t) for t in range(q.shape[0])]
         return self.attn.proj(torch.cat(frames, dim=1))

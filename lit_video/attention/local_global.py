@@ -10,7 +10,7 @@ from lit_video.attention.heads import Grid, Heads, Scheme, ZeroLinear, split_cls
 class LocalGlobal(Scheme):
     """Attention to a quarter of the image in all frames, then to every second patch of the clip along each axis.
 
-        z'  = z  + W MSA(LN(z))    over the t h/2 w/2 patches of its quadrant
+        z'  = z  + W MSA(LN(z))    over the t h/2 w/2 patches of one quadrant
         z'' = z' + MSA(LN(z'))     over the t/2 h/2 w/2 patches an even distance away on every axis, and the class token
 
     Shape: ``(b, 1 + t * h * w, d)`` -> same; t, h and w even.
@@ -73,7 +73,7 @@ class SlidingGlobal(LocalGlobal):
 
 
 def _nearest_half(size: int, device: torch.device) -> Tensor:
-    """Return the mask ``(size, size)`` of the half of all cells that is nearest to each cell."""
+    """Return the mask ``(size, size)`` that gives each cell the half of all cells nearest to it."""
     place = torch.arange(size, device=device)
     start = (place - size // 4).clamp(0, size - size // 2)[:, None]
     return (place >= start) & (place < start + size // 2)

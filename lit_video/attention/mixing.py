@@ -34,7 +34,7 @@ class MixingPlan:
     summary_tokens: int = 1  # R per frame, a square number; each is the mean over one of R equal cells
     summary_before_norm: bool = False  # average the tokens before the norm, as in the paper's text
     segment: int | None = None  # frames per group; channels move within a group only. None: the whole clip
-    causal: bool = False  # read earlier frames only: half as many, each with twice the channels
+    causal: bool = False  # read earlier frames only: half as many frames, twice the channels of each
 
     def __post_init__(self) -> None:
         r, unknown = self.summary_tokens, ", ".join(sorted({*self.mixed} - {"x", *PARTS}))
@@ -101,8 +101,8 @@ class Mixing(Scheme):
 
     k~_{s,t} = [k_{s,t-1}(c_{-1}), ..., k_{s,t-w}(c_{-w}), k_{s,t}(c_0)],  the same for v~.
 
-    With ``summary``, every frame also attends to summary tokens of all frames (``own``: only of itself): means over
-    patch tokens, taken before mixing.
+    With ``summary``, every frame also attends to the summary tokens of all frames (``own``: to its own only). Summary
+    tokens are means over patch tokens before mixing.
 
     Shape: ``(b, t * m, d) -> (b, t * m, d)``; each frame carries its own class token, mixed like any token.
     Source: X-ViT, arXiv:2106.05968, section 3.
@@ -146,7 +146,7 @@ class Mixing(Scheme):
     def attend(self, x: Tensor, grid: Grid, shift: Shift) -> Tensor:
         """Apply the layer; ``shift(names, y)`` splits ``y (b, t * m, parts * d)`` and moves channels of mixed parts."""
         z = self.attn.norm(x)
-        z = x.clone() if z is x else z  # an identity norm: the residual must not be overwritten
+        z = x.clone() if z is x else z  # an identity norm returns the residual, which must not be overwritten
         summary = self._summary(x if self.plan.summary_before_norm else z, grid) if self.plan.summary else ()
         (z,) = shift(("x",), z)
         parts = shift(PARTS, self.attn.qkv(z))

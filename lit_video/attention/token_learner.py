@@ -21,7 +21,7 @@ class TokenLearner(Scheme):
     The paper learns tokens once and fuses them at the network's end; here every layer does both.
     """
 
-    tokens = 4  # per frame; the paper uses 8 for 14 x 14 patches
+    tokens = 4  # tokens per frame; the paper uses 8 for 14 x 14 patches
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()

@@ -9,7 +9,7 @@ from lit_video.attention.heads import Grid, Heads, Scheme
 
 
 class Trajectory(Scheme):
-    """Attention of each patch to every frame separately, then over time to the results, which are its trajectory.
+    """Attention of each patch to every frame separately, then over time to the results, the patch's trajectory.
 
         y_{st,t'} = sum_{s'} softmax_{s'}(q_st . k_{s't'} / sqrt(c)) v_{s't'}                            (Eq. 3)
         z'_st     = z_st + W_o sum_{t'} softmax_{t'}(W_q y_{st,t} . W_k y_{st,t'} / sqrt(c)) W_v y_{st,t'}   (Eq. 4, 5)
@@ -34,11 +34,11 @@ class Trajectory(Scheme):
         asked = q[:, :, None, 1:].expand(-1, -1, grid.t, -1, -1)
         paths = rearrange(F.scaled_dot_product_attention(asked, k, v), "b a t n c -> b n t (a c)")
         framewise = rearrange(paths, "b (t s) u d -> b t s u d", t=grid.t)
-        now = torch.diagonal(framewise, dim1=1, dim2=3)  # each path's point in its patch's frame, u = t: (b, s, d, t)
+        now = torch.diagonal(framewise, dim1=1, dim2=3)  # results for the patch's own frame, u = t: (b, s, d, t)
         return x + self.attn.proj(torch.cat((of_cls, self._along(paths, rearrange(now, "b s d t -> b (t s) d"))), 1))
 
     def _along(self, paths: Tensor, now: Tensor) -> Tensor:
-        """Attend from ``now (b, n, d)`` to its trajectory ``(b, n, t, d)``, and merge the heads."""
+        """Attend from ``now (b, n, d)`` to the trajectories ``paths (b, n, t, d)``, and merge the heads."""
         q = rearrange(self.path_q(now), "b n (a c) -> (b n) a 1 c", a=self.attn.heads)
         k, v = rearrange(self.path_kv(paths), "b n t (kv a c) -> kv (b n) a t c", kv=2, a=self.attn.heads)
         return rearrange(F.scaled_dot_product_attention(q, k, v), "(b n) a 1 c -> b n (a c)", b=len(now))

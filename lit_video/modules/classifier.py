@@ -34,25 +34,25 @@ class VideoClassifier(LightningModule):
     line takes these sizes from the data set. ``image_size`` is (height, width) in pixels, or the side of a square.
 
     Logs, over all processes, ``train/loss`` and ``train/clip_top1``; for the centre view ``val/loss``,
-    ``val/clip_top1`` and ``val/clip_top5``; for all views averaged ``test/video_top1`` and ``test/video_top5``.
+    ``val/clip_top1`` and ``val/clip_top5``; for the mean over views ``test/video_top1`` and ``test/video_top5``.
     Accuracies are in percent. Several tasks (verb and noun in X-ViT's section 4) split the outputs of one linear layer.
     Metrics: :class:`~lit_video.modules.metrics.VideoAccuracy`; for several labels per video, ``VideoPrecision``.
 
     Args:
         network: clips ``(b, 3, t, height, width)`` to logits ``(b, classes)``.
         optimization: optimizer and learning rate; ``None`` for the defaults.
-        weights: a released checkpoint of this network: a file or folder, or ``hub:NAME`` of ``lit_video weights``. In
-            training, a classifier of other classes starts from scratch.
-        weights_settings: where a release is known to have been trained with other settings than these, which no shape
-            shows: ``None`` refuses its weights, ``apply`` takes its settings (on the command line), ``ignore`` goes on.
-        weights_source: program that wrote ``weights``, where the names of its parameters do not show it: TimeSformer's
-            code gives attention in space alone the names of an image model.
-        weights_ema: load the moving average of a file that holds it beside the weights; ``None``: where there is one.
-        image_pixels: image weights that are known to have seen pixels of another mean or deviation have the difference
-            folded into the patches; ``ignore`` leaves them as they are (TimeSformer's release).
-        probe: classifier in place of the family's: ``attentive``, a learned query that reads all tokens, for a frozen
-            backbone (V-JEPA, arXiv:2404.08471); ``frames``, one that reads the mean of each frame's tokens.
-        freeze: patches, positions and so many blocks, or the whole ``backbone``, stay as they are in training.
+        weights: released checkpoint of this network: a file, a folder, or ``hub:NAME`` from ``lit_video weights``.
+            In training, the classifier starts from scratch if the checkpoint has none for these classes.
+        weights_settings: what to do if a release was trained with other settings and shapes do not show this:
+            ``None`` refuses its weights, ``apply`` takes its settings (command line only), ``ignore`` changes nothing.
+        weights_source: program that wrote ``weights``, if parameter names do not show this. For example, TimeSformer's
+            code names the parameters of attention in space alone like those of an image model.
+        weights_ema: whether to load the moving average that a file may hold beside the weights; ``None``: if present.
+        image_pixels: if an image model is known to have seen pixels of another mean or deviation, ``None`` corrects the
+            patch projection for this; ``ignore`` leaves the image weights as they are (TimeSformer's release).
+        probe: classifier in place of the family's. ``attentive``: a learned query that reads all tokens, for a frozen
+            backbone (V-JEPA, arXiv:2404.08471); ``frames``: a learned query that reads the mean token of each frame.
+        freeze: number of blocks to freeze, from the first, with the embedding; ``backbone``: all but the aggregation.
         activation_checkpointing: part of each layer that the backward pass recomputes, ``attention`` or ``block``.
         task_loss: whether the losses of several tasks are added, or averaged as in ViViT's release.
         view_average: what a test averages over the views of a video, ``logits`` or ``softmax`` scores.
@@ -60,7 +60,7 @@ class VideoClassifier(LightningModule):
         several_labels: whether a video may have several labels; the command line takes it from the data set.
     """
 
-    # weights that image transformers start from: a file, ``timm:NAME``, or ``stills:N`` (N synthetic pictures)
+    # image weights that the network starts from: a file, ``timm:NAME``, or ``stills:N`` (N synthetic pictures)
     image_weights: str | None = None
     size: ViTSize | None = None
     tubelet_init: TubeletInit = "central"
@@ -154,7 +154,7 @@ class VideoClassifier(LightningModule):
     def setup(self, stage: str) -> None:
         """Load the starting weights if there is no trainer; a trainer loads them after it has restored a checkpoint."""
         if stage == "fit" and self.frozen is not None and not (self.weights or self.image_weights):
-            raise UserError(f"model.freeze: {self.frozen}, of a network that starts at random: give model.weights")
+            raise UserError(f"model.freeze: {self.frozen} would freeze random weights: give model.weights")
         if self._trainer is None:
             self._start.load(stage)
 
@@ -167,7 +167,7 @@ class VideoClassifier(LightningModule):
         self._start.load("fit")
         if getattr(videos_of(self), "features", None):
             if self.frozen != "backbone":
-                raise UserError("data.features: are of a frozen backbone; set model.freeze: backbone")
+                raise UserError("data.features: needs a frozen backbone; set model.freeze: backbone")
             keep_features(self._plain_network, videos_of(self), self.device, checked_settings(self))
 
     @property
@@ -210,8 +210,8 @@ class VideoClassifier(LightningModule):
         """Return the cross entropy, summed or averaged over tasks; with several labels, the binary cross entropy.
 
         Shape: logits ``(b, classes)``; target: class numbers ``(b,)`` or ``(b, tasks)``, or probabilities like logits.
-        The mean is over all clips of the batch. An unreadable clip adds no loss, so every clip has the same weight in
-        any batch and process; batch norm sees grey pixels. In cross entropy, a mixture keeps the readable clip's share.
+        The mean is over all clips of the batch. An unreadable clip is grey and adds no loss, so every clip has the
+        same weight in any batch and process. Of a mixed clip (mixup, cutmix), cross entropy counts the readable share.
         """
         losses = cross_entropy(logits, target, self.num_classes, self.several_labels) / len(logits)
         return losses.mean() if self.task_loss == "mean" else losses.sum()
@@ -281,7 +281,7 @@ class VideoClassifier(LightningModule):
 
     @property
     def few_classes(self) -> bool:
-        """True for at most five classes: top-5 is always right."""
+        """True for at most five classes, where top-5 is always right."""
         return isinstance(self.num_classes, int) and self.num_classes <= 5
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:

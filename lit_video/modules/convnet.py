@@ -27,11 +27,11 @@ class ConvNet(VideoClassifier):
 
     Args:
         num_classes: classes of the data set; the command line takes it from there.
-        frames: frames of a clip, likewise; of SlowFast's fast pathway.
-        image_size: side of a clip in pixels, or its height and width, likewise.
+        frames: frames of a clip, or of SlowFast's fast pathway; the command line takes it from the data set.
+        image_size: side of a clip in pixels, or (height, width); the command line takes it from the data set.
         architecture: ``c2d``, ``i3d``, ``slow`` (ResNets), ``slowfast``, ``slowfast_50_50`` (depth 101; fewer kernels
             over time), ``r2plus1d``, ``csn`` (depthwise, interaction-reduced) or ``x3d``.
-        depth: 50, 101 or 152 layers, of the ResNets; X3D has its own.
+        depth: number of layers: 50, 101 or 152; X3D ignores this.
         width: channels of the stem; ``None`` for the papers' 64 (X3D: 12, times ``x3d_width``).
         alpha: frames of SlowFast's fast pathway per frame of the slow one.
         beta_inv: channels of SlowFast's slow pathway per channel of the fast one.
@@ -65,7 +65,7 @@ class ConvNet(VideoClassifier):
         self.architecture = architecture
 
     def on_fit_start(self) -> None:
-        """Refuse bfloat16 on a CPU: gradients of temporal convolutions may read uninitialised memory (PyTorch)."""
+        """Refuse bfloat16 on a CPU: gradients of temporal convolutions may read uninitialised memory."""
         if self.device.type == "cpu" and str(self.trainer.precision).startswith("bf16"):
             wrong = "gradients of convolutions over few frames are wrong in bfloat16 on a CPU (a fault of PyTorch)"
             raise UserError(f"trainer.precision: {wrong}; train in 32-true, or on a GPU")

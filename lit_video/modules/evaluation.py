@@ -1,4 +1,4 @@
-"""Training accuracy of a classifier, and its validation and test metrics: one metric for each split and loader."""
+"""Training accuracy of a classifier, and its validation and test metrics, one for each split and loader."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

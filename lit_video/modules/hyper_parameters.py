@@ -18,7 +18,7 @@ CHECKED = ("family", "size", *model_names("function", "shape", "clip", "classes"
 
 
 def settings_of(model: LightningModule) -> dict[str, Any]:
-    """Return a model's settings and its family: the class of this package that it is or extends."""
+    """Return a model's settings and its family, the class of this package that the model is or extends."""
     ours = (kind.__name__ for kind in type(model).__mro__ if kind.__module__.startswith("lit_video."))
     return {**model.hparams, "family": next(ours)}
 

@@ -46,7 +46,7 @@ class VideoAccuracy(Metric):
         self.average: ViewAverage = average
         self.classes = classes
         if taken := by_task(classes).keys() & {"video", "clip"}:
-            raise ValueError(f"num_classes names a task {min(taken)}, which is what metrics of all tasks are called")
+            raise ValueError(f"num_classes names a task {min(taken)}, but metrics of all tasks have that name")
         for name in ("video", "view", "logits", "target"):
             self.add_state(name, default=[], dist_reduce_fx="cat")
 
@@ -168,7 +168,7 @@ def binary_cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
 
 
 def cross_entropy(logits: Tensor, target: Tensor, classes: Classes | None, several_labels: bool) -> Tensor:
-    """Return each task's cross entropy ``(tasks,)``, summed over clips; with several labels, the binary one."""
+    """Return cross entropies ``(tasks,)``, summed over clips; with several labels, one binary cross entropy."""
     if several_labels:
         return binary_cross_entropy(logits, target)
     tasks = zip(per_task(logits, classes), per_task(target, classes), strict=True)

@@ -19,22 +19,22 @@ class Optimization:
     """Settings of the optimizer and schedule; the defaults are X-ViT's for SSv2 (arXiv:2106.05968, section 4.1).
 
     Args:
-        optimizer: ``sgd`` with momentum, ``adamw``, or ``muon`` (timm's; Jordan et al., 2024), which steps along the
-            nearest orthogonal matrix and needs a fraction of the steps; the rest has AdamW with Nesterov's momentum.
+        optimizer: ``sgd`` with momentum, ``adamw``, or ``muon`` (timm's; Jordan et al., 2024). Muon makes a matrix's
+            update orthogonal and needs fewer steps; other parameters use AdamW with Nesterov's momentum.
         lr: base learning rate, for the batch in use; it is not rescaled.
         momentum: SGD's momentum.
         nesterov: whether SGD uses Nesterov's momentum.
-        betas: AdamW's decay rates; beside Muon they are 0.9 and 0.95.
+        betas: AdamW's decay rates; with ``muon`` they are 0.9 and 0.95.
         weight_decay: weight decay of the decayed group.
         decay_all: decay norms, biases, tokens and positions too, as X-ViT's release does.
-        layer_decay: each layer's rate as a share of that of the layer above it, the classifier's being ``lr`` (BEiT,
-            arXiv:2106.08254, appendix H); 1 is one rate for all. Layers over frames (temporal attention, ViViT-2's
-            temporal encoder) have the classifier's rate, a Perceiver's reads that of its first layer.
-        warmup: share of training in which the rate rises linearly to the cosine's own value.
+        layer_decay: factor from a layer's rate to the rate of the layer below it (BEiT, arXiv:2106.08254, appendix H);
+            the classifier has ``lr``. Layers over frames (temporal attention, ViViT-2's temporal encoder) have the
+            classifier's rate. Reads of a Perceiver have the rate of its first layer.
+        warmup: share of training in which the rate rises linearly to the schedule's value at the end of the warm-up.
         warmup_start: first rate, as a share of ``lr``.
         whole_cosine: begin the cosine at the end of the warm-up, at the full rate, as ViViT's release does; otherwise
             the cosine begins with training, as in PySlowFast, and the warm-up ends below ``lr``.
-        milestones: shares of training at which the rate falls to a tenth; given, they replace the cosine (TimeSformer:
+        milestones: shares of training at which the rate falls to a tenth, instead of the cosine (TimeSformer:
             epochs 11 and 14 of 15).
     """
 
@@ -63,7 +63,7 @@ class Optimization:
         if not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"betas are {list(self.betas)}, expected two numbers from 0 to below 1")
         if self.optimizer == "muon" and self.decay_all:
-            raise ValueError("decay_all is of sgd and adamw; muon is for matrices alone")
+            raise ValueError("decay_all is for sgd and adamw; muon is for matrices alone")
 
 
 def optimization_of(given: Optimization | Mapping[str, Any] | None) -> Optimization:
@@ -121,7 +121,7 @@ def _layer(name: str) -> int:
 
 def make_schedule(config: Optimization, optimizer: torch.optim.Optimizer, steps: float) -> LambdaLR:
     """Make the learning rate schedule, see :func:`rate`, over ``steps`` optimizer steps."""
-    if not 0 < steps < math.inf:  # -1: a loader without length; 0: an empty one
+    if not 0 < steps < math.inf:  # -1: a loader without length; 0: an empty loader
         ends = "trainer.max_steps, or trainer.max_epochs and a loader of known length that is not empty"
         raise UserError(f"the schedule of the learning rate needs an end: give {ends}")
     return LambdaLR(optimizer, lambda step: rate(config, step / steps))

@@ -12,14 +12,14 @@ from lit_video.utils.clip_shape import ImageSize, height_and_width
 
 
 class Perceiver(VideoClassifier):
-    """Perceiver bottleneck: latents read the clip's tokens and transform among themselves (arXiv:2103.03206).
+    """Perceiver bottleneck: latents read the clip's tokens and attend to each other (arXiv:2103.03206).
 
     Args:
         size: ``Ti``, ``S``, ``B``, ``L``, ``H``, or width, depth (layers among the latents) and heads.
         patch: side of a patch in pixels.
         tubelet: frames of a tubelet.
         latents: number of latents (at most 512 in the Perceiver).
-        reads: how often the latents read the tokens, with an equal share of the layers after each.
+        reads: how often the latents read the tokens, with an equal share of the layers after each read.
         dropout: before the classifier.
         drop_path: stochastic depth of the last layer.
         **kwargs: see :class:`VideoClassifier`.

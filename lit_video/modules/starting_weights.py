@@ -99,7 +99,7 @@ class StartingWeights:
             _say(path, f"starts from the run's tested checkpoint, {file.name}")
         _say(path, stored.choice, stated.line_on_grid(self.network, stored))
         if left_out:
-            _say(path, f"no classifier of these classes, it starts from scratch ({left_out})")
+            _say(path, f"it has no classifier of these classes: the classifier starts from scratch ({left_out})")
         known = stated.pixel_settings(stored) and not stated.channel_pixels(stored)  # already compared above
         if self.weights_settings != "ignore" and not known:
             _say(path, self._match_pixels(stored))
@@ -112,8 +112,8 @@ class StartingWeights:
             return ""
         if known := stated.channel_pixels(stored):
             return stated.fold_pixels(self.network.embed, *known, stored_settings(self.data))
-        taken = f"taken for those of data.mean {self.data.mean} and data.std {self.data.std}"
-        return f"its pixels are not known: {taken}"
+        taken = f"assumed to be data.mean {self.data.mean} and data.std {self.data.std}"
+        return f"the mean and deviation of its pixels are not known: {taken}"
 
     def _refuse_what_differs(self, stored: StoredWeights, otherwise: str, *effects: Effect) -> None:
         stated.refuse_other_settings(self.settings, stored, otherwise, *effects)

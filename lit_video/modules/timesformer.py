@@ -15,7 +15,7 @@ from lit_video.utils.clip_shape import ImageSize, height_and_width
 class TimeSformer(VideoClassifier):
     """TimeSformer: five ways to attend over space and time (arXiv:2102.05095).
 
-    The variants differ only in clip size: the base model 8 x 224, HR 16 x 448, L 96 x 224.
+    The paper's models differ only in clip size: 8 frames of 224 pixels (base), 16 of 448 (HR), 96 of 224 (L).
 
     Args:
         size: ``Ti``, ``S``, ``B``, ``L``, ``H``, or width, depth and heads.
@@ -27,11 +27,11 @@ class TimeSformer(VideoClassifier):
         dropout: before the classifier.
         drop_path: stochastic depth of the last layer (0.1 in the released code).
         position_std: spread of the initial positions; ``None`` for 0.02 in space and zeros in time (released code).
-        cls_in_time: in divided attention the class token is a key in time, as in the paper's Eq. 11; in the released
+        cls_in_time: make the class token a key in the time step of divided attention, as in Eq. 11; in the released
             code it is not.
         hidden_head: the classifier has a hidden layer, as the paper says; in the released code it is one linear layer.
         image_weights: image ViT to start from: file or folder with timm's names, ``timm:NAME``, or ``stills:N``;
-            attention over time starts from the image's, and adds nothing at first.
+            attention over time starts from the image model's attention, but adds nothing at first.
         **kwargs: see :class:`VideoClassifier`.
     """
 

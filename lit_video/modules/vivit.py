@@ -25,14 +25,14 @@ class ViViT(VideoClassifier):
         sampled_frames: uniform frame sampling (section 3.2): use this many of the clip's frames, with ``tubelet`` 1.
         variant: the paper's model: 1 joint attention, 2 factorised encoder, 3 factorised self-attention, 4 factorised
             dot-product attention (Table 2).
-        pool: ``token`` or ``mean``; ``None`` for the paper's: a class token in 1 and 2, the mean in 3 and 4.
+        pool: ``token`` or ``mean``; ``None``: the paper's choice, ``token`` in variants 1 and 2, ``mean`` in 3 and 4.
             ``fc_norm`` is VideoMAE's: the mean before the last norm, fixed sinusoidal positions, the exact GELU.
         order: ``space_time`` or ``time_space``; variant 3 only.
         temporal: ``encoder`` or, as a spatial-only baseline, ``mean`` over frames; variant 2 only.
         temporal_depth: layers of variant 2's temporal encoder, L_t.
         dropout: before the classifier.
         drop_path: stochastic depth of the last layer.
-        zero_head: start the classifier at zero, as the released code does, instead of at 0.02.
+        zero_head: start the classifier at zero, as the released code does, not with a standard deviation of 0.02.
         image_weights: image ViT to start from: file or folder with timm's names, ``timm:NAME``, or ``stills:N``.
         tubelet_init: how tubelets start from an image's patches: ``central`` frame, or ``average`` (Table 1).
         **kwargs: see :class:`VideoClassifier`.

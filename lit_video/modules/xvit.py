@@ -18,30 +18,30 @@ class XViT(VideoClassifier):
     """X-ViT: space-time mixing attention, then temporal averaging or temporal attention (arXiv:2106.05968).
 
     Args:
-        size: ``Ti``, ``S``, ``B``, ``L``, or width, depth and heads.
+        size: ``Ti``, ``S``, ``B``, ``L``, ``H``, or width, depth and heads.
         patch: side of a patch in pixels.
         window: frames on either side that channels are read from, t_w (Table 1); 0 is spatial-only attention.
-        boundary: only from the two frames at distance ``window`` (Table 1, "Bo.").
+        boundary: read channels only from the two frames at distance ``window`` (Table 1, "Bo.").
         ratio: share of channels that comes from other frames, 0 to 1 (Table 2d).
         mixed: tensors that are mixed, out of ``x``, ``key``, ``value``, ``query`` (Table 2c).
         layers: the layers that mix (Table 2a): ``all``, ``first_half``, ``second_half``, ``odd`` or indices from 0.
         scope: ``per_head`` mixes within each head (Eq. 9), ``full`` moves whole heads (released code).
         summary: add the summary tokens of all frames to keys and values (Table 4), or each frame's ``own`` only.
-        summary_tokens: summary tokens per frame, R in the paper: a square number, the means over as many equal cells.
+        summary_tokens: summary tokens per frame, R in the paper, a square number; each is the mean of one of R cells.
         summary_before_norm: take means before the layer norm, as the paper writes it.
-        summary_layers: which of the layers that mix have them, like ``layers``.
-        exact: attend the window exactly (Eq. 7) where mixing approximates it; ``boundary`` to ``summary`` and
-            ``segments`` do not apply then.
-        causal: borrow from (exact: attend) the ``window`` frames before only, so that the model can follow a stream
-            (:func:`lit_video.stream`); needs ``positions`` without time.
-        segments: frames per group that mix with each other, with temporal positions that repeat for each group;
+        summary_layers: the mixing layers that have summary tokens, given like ``layers``.
+        exact: attend to the window exactly (Eq. 7), which mixing approximates. Of the settings of mixing, only
+            ``window``, ``layers`` and ``causal`` apply then.
+        causal: read channels of earlier frames only (with ``exact``: attend to no later frame), so that the model can
+            follow a stream (:func:`lit_video.stream`); needs ``positions`` ``space`` or ``none``.
+        segments: frames per group. Frames mix only within their group, and temporal positions repeat for each group;
             ``None`` for the whole clip, 8 in the released Kinetics recipe with 16 frames.
         ta_layers: layers of temporal attention (Table 2b); 0 is temporal averaging.
         positions: ``none``, ``space`` or ``space-time``.
         dropout: dropout of the frame tokens and in the classifier (0.5 in the released code).
         drop_path: stochastic depth of the last layer.
         position_std: spread of the initial positions; ``None`` for 0.02 in space and zeros in time (released code);
-            from scratch such small ones hardly move.
+            from scratch, such small positions hardly change.
         image_weights: image ViT to start from: file or folder with timm's names, ``timm:NAME``, or ``stills:N``.
         **kwargs: see :class:`VideoClassifier`.
     """

@@ -79,7 +79,7 @@ class AttentiveProbe(LinearHead):
 def put_probe(network: nn.Module, probe: Probe, classes: Classes | None) -> None:
     """Replace a network's classifier by an attentive probe over all tokens, or over the frames' mean tokens."""
     if classes is None or not isinstance(network, VideoTransformer):
-        raise ValueError(f"probe is {probe}, but the network has no tokens, or there are no num_classes")
+        raise ValueError(f"probe is {probe}, but the network has no tokens, or num_classes is missing")
     frames, network.readout = None, all_tokens
     if probe == "frames":
         frames, network.readout = network.embed.grid.t, frame_means
@@ -90,7 +90,7 @@ class TemporalMean(nn.Module):
     """Mean over frames, then a linear classifier. Shape: ``(b, t, d) -> (b, classes)``.
 
     The order of the frames has no effect. As in the released code, logits are averaged over frames; in eval mode this
-    equals classifying the mean, because the classifier is affine.
+    equals the logits of the mean feature, because the classifier is affine.
     Source: X-ViT, arXiv:2106.05968, section 3, option (a).
     """
 
@@ -121,13 +121,13 @@ class TemporalLayer(nn.Module):
 
 
 class TemporalAttention(nn.Module):
-    """Temporal attention (TA): a class token and the frame tokens through ``depth`` transformer layers.
+    """Temporal attention (TA): a class token and the frame tokens pass through ``depth`` transformer layers.
 
     z_final = MLPHead(TransformerLayer^depth([z_cls; z_1; ...; z_T])_0).  Shape: ``(b, t, d) -> (b, classes)``.
 
-    TA adds no positions: only the frame tokens carry order.
+    TA adds no positions: the order of the frames is known only from their tokens.
     Source: X-ViT, arXiv:2106.05968, section 3, option (b).
-    Unlike the paper, like the released code: all tokens attend to all tokens, and the classifier has a hidden layer.
+    Like the released code and unlike the paper: all tokens attend to all tokens, and the classifier has a hidden layer.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class TemporalAttention(nn.Module):
 class TemporalEncoder(nn.Module):
     """ViViT's model 2: a second transformer, over frames. Shape: ``(b, t, d) -> (b, classes)``.
 
-    Learned positions, layers of joint attention and a final norm; then the class token or the mean is classified.
+    After learned positions, layers of joint attention and a final norm, the class token or the mean is classified.
     Source: ViViT, arXiv:2103.15691, section 3.3, model 2; norm and positions as in the released code.
 
     ``size`` is the size of the spatial encoder with another depth. Positions are learned for ``frames`` tubelets along

@@ -19,7 +19,7 @@ class MLP(nn.Module):
 
     Args:
         width: channels of a token.
-        ratio: hidden channels over ``width``.
+        ratio: hidden channels divided by ``width``.
         eps: epsilon of the layer norm.
         gelu: approximation of the GELU: ``none`` (timm, TimeSformer, X-ViT), ``tanh`` (ViViT's release) or ``quick``
             (OpenAI's CLIP).
@@ -53,7 +53,7 @@ class Layer(nn.Module):
 class Block(Layer):
     """An attention scheme, then an MLP, with stochastic depth per clip. Shape: ``(b, n, d) -> (b, n, d)``.
 
-    Stochastic depth drops a clip's MLP branch, and its scheme branch unless the scheme itself drops parts of it.
+    Stochastic depth drops a clip's MLP branch, and its scheme branch unless the scheme drops parts of that branch.
     """
 
     def __init__(self, scheme: Scheme, mlp: MLP, drop_path: float = 0.0) -> None:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 Architecture = Literal["c2d", "i3d", "slow", "slowfast", "slowfast_50_50", "r2plus1d", "csn", "x3d"]
-# by stage: kernels (time, height, width) of the first convolutions in its blocks, repeated in this order
+# for each stage, kernels (time, height, width) of the blocks' first convolutions, repeated in this order
 _I3D = (((3, 1, 1),), ((3, 1, 1), (1, 1, 1)), ((3, 1, 1), (1, 1, 1)), ((1, 1, 1), (3, 1, 1)))
 _STILL = ((1, 1, 1), (1, 1, 1), (1, 1, 1), (1, 1, 1))
 # R101 in the SlowFast paper: 6 of the 23 blocks of res4 have kernels over time
@@ -43,7 +43,7 @@ class TwoPathways(nn.Module):
 def slow_frames(frames: int, alpha: int) -> Tensor:
     """Return the slow pathway's frame numbers ``(frames // alpha,)``, a tensor so that the network can be exported."""
     if alpha < 1 or frames % alpha:
-        raise ValueError(f"frames {frames} is not divisible by alpha {alpha}, the fast pathway's frames per slow one")
+        raise ValueError(f"frames {frames} is not divisible by alpha {alpha}, fast frames per slow frame")
     return torch.linspace(0, frames - 1, frames // alpha, device="cpu").long()
 
 
@@ -63,7 +63,7 @@ def convnet(
     At a model's own clip size, PyTorchVideo's fixed pooling windows give the same output. PyTorchVideo's softmax after
     R(2+1)D and X3D is left out, since cross entropy takes logits. Arguments: see :class:`lit_video.modules.ConvNet`.
     """
-    # imported here because this takes a second, and warns
+    # imported here because the import takes a second and warns
     from pytorchvideo.models import create_csn, create_resnet, create_slowfast
     from pytorchvideo.models.r2plus1d import create_r2plus1d
     from pytorchvideo.models.x3d import create_x3d
@@ -78,7 +78,7 @@ def convnet(
 
     def slowfast(**kernels: object) -> nn.Module:
         if beta_inv < 1 or stem % beta_inv:
-            raise ValueError(f"width {stem} is not divisible by beta_inv {beta_inv}, the slow channels per fast one")
+            raise ValueError(f"width {stem} is not divisible by beta_inv {beta_inv}, slow channels per fast channel")
         network = create_slowfast(
             **shared,
             model_depth=depth,

@@ -20,7 +20,7 @@ FILE = Path(__file__).parent / "published.yaml"
 UNITS = {"M": 1e6, "G": 1e9, "T": 1e12}
 CONVENTION = """\
 GMACs are 10^9 multiply-adds of matrix products, attention included, and convolutions. The papers' "FLOPs" are
-multiply-adds too. A figure with = is met to its last printed digit."""
+multiply-adds too. The sign = means that our figure, rounded like the paper's, equals it."""
 HEADER = ["model", "clip", "params", "paper", "diff.", "GMACs", "views", "total", "paper", "diff.", "note"]
 
 

@@ -1,4 +1,4 @@
-"""From patches to tokens: adds class tokens and positions, with a Python class for each layout of class tokens."""
+"""From patches to tokens: embeddings that add class tokens and positions."""
 
 import torch
 from einops import rearrange
@@ -48,9 +48,9 @@ class Embedding(nn.Module):
             nn.init.normal_(self.temp_embed, std=positions.std or 0.0)
 
     def extend(self, size: ViTSize) -> None:
-        """Add what ``size`` asks for: register tokens (arXiv:2309.16588; no positions), a norm before the blocks."""
+        """Add register tokens (arXiv:2309.16588; no positions) and a norm before the blocks, if ``size`` has them."""
         if size.registers and self.cls_token is None:
-            raise ValueError(f"registers is {size.registers}, but this network has no class token for them to stand by")
+            raise ValueError(f"registers is {size.registers}, but they need a class token, which this network lacks")
         if size.registers:
             self.prefix += size.registers
             self.reg_token = nn.Parameter(torch.empty(1, size.registers, self.width))
@@ -112,7 +112,7 @@ class FrameEmbedding(Embedding):
 
     Shape: ``(b, 3, t, height, width) -> (b, t * (1 + h * w), d)`` and the grid ``(t, h, w)``.
     Source: X-ViT, arXiv:2106.05968, Eq. 1-2; the class token gets the temporal position too, as in the released code.
-    TimeSformer's space attention and ViViT's spatial encoder use it without temporal positions.
+    TimeSformer's space attention and ViViT's spatial encoder use this embedding without temporal positions.
     """
 
     def forward(self, clip: Tensor) -> tuple[Tensor, Grid]:

@@ -18,7 +18,7 @@ class Resizing:
     """Resizing of positions to a clip of another size or length."""
 
     space: Literal["bicubic", "nearest"] = "bicubic"  # nearest: TimeSformer's release
-    # nearest: TimeSformer's release; repeat: X-ViT's release, for clips whose length is a multiple of the table's
+    # nearest: TimeSformer's release; repeat: X-ViT's release, if the clip's length is a multiple of the table's length
     time: Literal["linear", "nearest", "repeat"] = "linear"
 
 
@@ -42,7 +42,7 @@ class Positions:
 
 
 def sinusoids(count: int, width: int) -> Tensor:
-    """Return fixed positions ``(1, count, d)``: sine (even channel j) or cosine of i / 10000^(2 floor(j / 2) / d).
+    """Return ``(1, count, d)``; channel j of row i is the sine (j even) or cosine of i / 10000^(2 floor(j / 2) / d).
 
     Source: Vaswani et al., arXiv:1706.03762, section 3.5; i counts tubelets frame by frame, as in VideoMAE's code.
     """

@@ -1,4 +1,4 @@
-"""Streaming inference of a causal X-ViT: a new frame costs one frame, however long the video."""
+"""Streaming inference of a causal X-ViT: the cost of a new frame does not depend on the video's length."""
 
 import torch
 from torch import Tensor
@@ -15,18 +15,18 @@ CANNOT = "this model cannot stream; an X-ViT can, if trained with model.causal t
 class Stream:
     """Frame-by-frame inference of an X-ViT whose layers read past frames only.
 
-    After frame T (from 1) of a video the logits are
+    After frame T (counted from 1) of a video the logits are
 
         aggregate(z_s, ..., z_T),   s = max(1, T - frames + 1),
 
     where z_1, ..., z_T are the network's frame tokens of frames 1 to T, read as one clip, and ``frames`` is a training
     clip's length. While T <= ``frames``, these are the network's logits of the clip so far; clips shorter than in
-    training are less accurate. Later, tokens also depend on frames before the last ``frames``, as far back as the
-    layers' windows add up to; no frames precede a training clip.
+    training are less accurate. Later, tokens also depend on frames before the last ``frames``. The number of these is
+    at most the sum of the layers' windows. In training there are none, because no frames precede a clip.
 
     Videos of a batch begin together. All state is kept here, so the network may serve other streams at the same time.
 
-    Shape: the next frames ``(b, 3, t, height, width)``, float, normalised -> logits after each, ``(b, t, classes)``.
+    Shape: next frames ``(b, 3, t, height, width)``, float, normalised -> logits after each frame ``(b, t, classes)``.
 
     Args:
         network: X-ViT in eval mode, on the device of the frames.
@@ -45,7 +45,7 @@ class Stream:
         self.reset()
 
     def reset(self) -> None:
-        """Forget all frames: the next one is the first of new videos."""
+        """Forget all frames: the next frame is the first frame of new videos."""
         self._blocks = [(streamed(block.scheme), block.mlp) for block in self._layers]
         self._tokens: list[Tensor] = []
         self._like: tuple[int, ...] = ()
@@ -69,7 +69,7 @@ class Stream:
 
     def _check(self, frames: Tensor) -> None:
         if not self._whole:
-            raise ValueError("a call before broke off, and some layers have its frames: reset() starts anew")
+            raise ValueError("an earlier call broke off, and some layers hold its frames: call reset()")
         if any(module.training for module in self.network.modules()):
             raise ValueError("the model is in training mode, in which answers are random: call eval() first")
         if frames.ndim != 5 or not frames.shape[2]:
@@ -77,4 +77,4 @@ class Stream:
         b, _, _, height, width = frames.shape
         if self._like and self._like != (b, height, width):
             before = "{} videos of {} x {} pixels".format(*self._like)
-            raise ValueError(f"frames of {b} videos of {height} x {width} pixels follow {before}: reset() starts anew")
+            raise ValueError(f"frames of {b} videos of {height} x {width} pixels follow {before}: call reset()")

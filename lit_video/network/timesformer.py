@@ -63,7 +63,7 @@ def timesformer(
     """
     kind = scheme_class(attention)
     if cls_in_time and not issubclass(kind, Divided):
-        raise ValueError(f"cls_in_time is of divided attention, attention is {attention}: set cls_in_time false")
+        raise ValueError(f"cls_in_time is for divided attention, but attention is {attention}: set cls_in_time false")
     positions = replace(positions or Positions(), stored=NEAREST)
     if kind is Space and positions.kind != "none":
         positions = replace(positions, kind="space")

@@ -22,9 +22,9 @@ class ViTSize:
         width: channels of a token.
         depth: layers.
         heads: heads of each layer.
-        mlp_ratio: hidden channels of the MLP over ``width``.
+        mlp_ratio: hidden channels of the MLP divided by ``width``.
         eps: epsilon of the layer norms; ``None`` for 1e-6.
-        gelu: see :class:`~lit_video.network.block.MLP`; ``None`` for the family's.
+        gelu: see :class:`~lit_video.network.block.MLP`; ``None`` for the family's choice.
         norm_pre: whether a norm stands before the first layer (CLIP, arXiv:2103.00020).
         registers: register tokens beside the class token (arXiv:2309.16588).
     """
@@ -72,7 +72,7 @@ def encoder(size: ViTSize, scheme: Callable[[int], Scheme], drop_path: float = 0
     """Build the encoder layers of a size, freshly initialised; ``scheme(i)`` builds the attention of layer i.
 
     Stochastic depth rises linearly from 0 in the first layer to ``drop_path`` in the last. ``gelu`` is the
-    model family's, used if ``size`` gives none.
+    model family's choice, used if ``size`` has none.
     """
     if not 0 <= drop_path < 1:
         raise ValueError(f"drop_path is {drop_path}, expected 0 to less than 1")
@@ -93,7 +93,7 @@ def init_backbone(module: nn.Module) -> None:
     """Initialise a linear layer with Xavier-uniform weights and zero biases, for ``Module.apply``.
 
     This initialisation scales with the width, as in the original ViT. timm's standard deviation is 0.02 at any width:
-    about equal at width 768, but too small for narrow models that learn from scratch.
+    about equal to ours at width 768, but too small for narrow models that learn from scratch.
     """
     if isinstance(module, nn.Linear) and not isinstance(module, ZeroLinear):
         nn.init.xavier_uniform_(module.weight)

@@ -55,7 +55,7 @@ def xvit(
     """
     plan = plan or MixingPlan()
     if plan.causal and (positions or Positions()).kind == "space-time":
-        raise ValueError("positions is space-time, but causal frames have no place in a clip: give space or none")
+        raise ValueError("positions is space-time, but a causal model has no positions in time: give space or none")
     mixing = chosen_layers(layers, size.depth)
     summarised = chosen_layers(summary_layers, size.depth, "summary_layers")
     if not plan.summary and summary_layers != "all":
@@ -64,7 +64,7 @@ def xvit(
     rows, columns = height // clip.patch, width // clip.patch
     if rows % cells or columns % cells:
         given = f"summary_tokens is {plan.summary_tokens}"
-        raise ValueError(f"{given}: {rows}x{columns} patches have no {cells}x{cells} cells")
+        raise ValueError(f"{given}: {rows}x{columns} patches do not divide into {cells}x{cells} cells")
     alone = replace(plan, summary=False, summary_tokens=1, summary_before_norm=False)
 
     def scheme(i: int) -> Scheme:

@@ -18,7 +18,7 @@ WIDTH, HEADS, DEPTH = 8, 2, 4
 GRID = Grid(8, 4, 4)  # grid for measuring sight
 # other grids that a scheme may support or refuse; further checks use the first grid that it supports
 GRIDS = (Grid(4, 2, 2), Grid(3, 2, 3), Grid(1, 2, 2), Grid(2, 4, 6), Grid(16, 1, 1), Grid(4, 8, 4))
-SAME = 1e-9  # largest difference of equal tokens in double precision, relative to the largest value
+SAME = 1e-9  # tokens that differ by at most this share of the largest value count as equal
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ def _serves(scheme: Scheme, grid: Grid) -> str:
 def _sizes(said: Mapping[str, str]) -> str:
     """Return the grids' faults; ``check`` may refuse some grids (frames x rows x columns), but not all."""
     if bad := [line for line, error in said.items() if error.startswith("fails")]:
-        return f"{'; '.join(bad)}; check(grid), a classmethod, refuses grids that cannot be served by a ValueError"
-    return "no grid is served" if all(said.values()) else ""
+        return f"{'; '.join(bad)}; check(grid), a classmethod, must raise ValueError for unsupported grids"
+    return "no grid is supported" if all(said.values()) else ""
 
 
 def _checks(make: Callable[[int], Scheme], grid: Grid) -> Iterator[tuple[str, str]]:
@@ -94,32 +94,32 @@ def _checks(make: Callable[[int], Scheme], grid: Grid) -> Iterator[tuple[str, st
     x = _tokens(scheme, grid)
     given, out = x.clone(), scheme(x.clone(), grid)
     late = len(list(scheme.parameters())) != before
-    yield "parameters", "forward makes some, which no optimizer gets" * late
+    yield "parameters", "forward creates parameters, which no optimizer gets" * late
     scheme(given, grid)
-    yield "input", "is overwritten, and others read it" * (not torch.equal(given, x))
+    yield "input", "is overwritten, although other code reads it" * (not torch.equal(given, x))
     scheme(_tokens(scheme, grid), grid)
-    yield "state", "the same tokens give others in a second call" * _differ(scheme(x.clone(), grid), out)
+    yield "state", "a second call with the same tokens gives other tokens" * _differ(scheme(x.clone(), grid), out)
     alone = torch.cat([scheme(clip[None].clone(), grid) for clip in x])
-    yield "clips of a batch", "a clip alone gives other tokens than beside another" * _differ(alone, out)
+    yield "clips of a batch", "a clip alone gives other tokens than in a batch" * _differ(alone, out)
     (out * torch.randn_like(out)).sum().backward()
     dead = [name for name, one in scheme.named_parameters() if one.grad is None or not one.grad.any()]
     yield "gradients of parameters", f"do not reach {', '.join(dead)}" * bool(dead)
     weight = torch.randn_like(out[:1])
     small = x[:1].clone().requires_grad_()
     right = gradcheck(lambda z: (scheme(z.clone(), grid) * weight).sum(), small, fast_mode=True, raise_exception=False)
-    yield "gradient of the tokens", "is not that of finite differences: something is detached" * (not right)
+    yield "gradient of the tokens", "differs from finite differences: something is detached" * (not right)
     training = _differ(scheme.train()(x.clone(), grid), out)
-    yield "training", "gives other tokens than evaluation; drop path is the model's" * training
+    yield "training", "gives other tokens than evaluation; leave drop path to the model" * training
     for parameter in scheme.eval().parameters():
         torch.nn.init.zeros_(parameter)
-    yield "residual", "with all weights zero the tokens do not pass" * _differ(scheme(x.clone(), grid), x)
+    yield "residual", "with all weights zero, the output is not the input" * _differ(scheme(x.clone(), grid), x)
 
 
 def _sight_checks(scheme: Scheme, seen: Sight) -> dict[str, str]:
     findings, tokens, patches = {}, seen.class_tokens, seen.patches
     if len(tokens):
         missed = int((seen.depths[tokens][:, patches] == 0).all(0).sum())
-        unread = f"{missed} of {len(patches)} patches are seen by none, and never classified"
+        unread = f"{missed} of {len(patches)} patches are seen by no class token, and never classified"
         findings["class token"] = unread * bool(missed)
     if scheme.causal:
         findings["causal"] = ""

@@ -21,7 +21,7 @@ WIDTH, HEADS, CLIPS, ROUNDS = 96, 4, 2, 5
 
 @dataclass(frozen=True)
 class Cost:
-    """Cost of one layer of a scheme of width ``WIDTH``, for a clip on the grid ``CLIP``."""
+    """Cost of a scheme's layer with width ``WIDTH``, for a clip on the grid ``CLIP``."""
 
     name: str  # name of the scheme
     params: int  # number of parameters

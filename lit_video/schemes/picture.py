@@ -19,7 +19,7 @@ NEVER = "#eceff2"
 def sight_picture(title: str, sights: Mapping[str, Sight], words: Mapping[str, str]) -> bytes:
     """Draw a PNG with a row for each scheme: the number of layers after which one patch sees the others.
 
-    ``sights`` has schemes by name, with equal grid and depth; ``words`` describes the first.
+    ``sights`` maps names of schemes to sights of equal grid and depth; ``words`` describes the first scheme.
     """
     first = next(iter(sights.values()))
     depth, frames = len(first.layers), first.grid.t

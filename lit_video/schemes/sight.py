@@ -15,11 +15,11 @@ ORDERS: tuple[Order, ...] = ("seen", "near", "blind")  # a network has the first
 Make = Callable[[int], Scheme]  # the scheme of a layer, by its number from 0
 M = TypeVar("M", bound=nn.Module)
 NOTHING = 1e-12  # derivatives below this share of the largest one are rounding errors of double precision
-SPREADS = (0.1, 0.4)  # standard deviations of random weights: large ones let attention pick one token
+SPREADS = (0.1, 0.4)  # standard deviations of random weights; large weights make attention pick one token
 
 
 def token_layout(class_tokens: Literal["clip", "frame", "none"], grid: Grid) -> tuple[Tensor, Tensor]:
-    """Return two tensors ``(tokens,)``: each token's frame (-1: a class token of the clip), whether it is a patch."""
+    """Return two tensors ``(tokens,)``: a token's frame (-1: a class token of the clip), and whether it is a patch."""
     patches = grid.h * grid.w
     if class_tokens == "frame":
         frames = torch.arange(grid.t).repeat_interleave(1 + patches)
@@ -37,7 +37,7 @@ class Sight:
     frames: Tensor  # (n,): the frame of every token, see token_layout()
     is_patch: Tensor  # (n,), bool
     layers: Sequence[Tensor]  # by layer (n, n), bool: [i, j] is true if output token i depends on input token j
-    # seen: reversing the frames changes outputs beyond their order; near: only other reorderings do; blind: none does
+    # seen: reversing frames changes outputs beyond their order; near: only other orders do; blind: no order does
     order: Order
 
     @cached_property
@@ -90,7 +90,7 @@ def sight(make: Make, grid: Grid, depth: int, width: int = 8) -> Sight:
 
 
 def _configuration(scheme: Scheme) -> str:
-    """Return the attributes of a scheme's modules, without parameters."""
+    """Return the attributes of a scheme's modules as text, without parameters."""
     attributes = list[tuple[str, Any]]()
     for module in scheme.modules():
         attributes += [(name, value) for name, value in vars(module).items() if name[0] != "_"]
@@ -132,11 +132,11 @@ def in_words(seen: Sight) -> dict[str, str]:
     depth = len(seen.layers)
     order = {
         "seen": "seen: other orders of the frames give other tokens",
-        "near": "only nearness is seen: reversed frames give the same tokens in reverse; positions must tell it",
-        "blind": "not seen: frames in any order give the same tokens; positions must tell it",
+        "near": "only nearness is seen: reversed frames give the same tokens in reverse; positions must tell the order",
+        "blind": "not seen: frames in any order give the same tokens; positions must tell the order",
     }
     return {
-        "reach": f"{seen.reach(1)} frames in one layer, {seen.reach(depth)} in {depth}, of a clip of {seen.grid.t}",
+        "reach": f"{seen.reach(1)} frames in one layer, {seen.reach(depth)} in {depth} layers; clip of {seen.grid.t}",
         "order": order[seen.order],
         "causal": f"{'no: a' if seen.later_frames(depth) else 'yes: no'} token of a frame depends on later frames",
         "class token": _class_token_in_words(seen),

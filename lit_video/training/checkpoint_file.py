@@ -25,7 +25,7 @@ class CheckpointFile(TorchCheckpointIO):
     """Lightning's checkpoints, copied to memory and written in the background.
 
     Training waits for the copy, and for the previous checkpoint if it is still being written; :attr:`waited` is the
-    total in seconds. docs/architecture.md says why Lightning's own writers are not used.
+    total time in seconds. docs/architecture.md says why Lightning's own writers are not used.
     """
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ def damage(path: Path) -> str:
     try:
         with zipfile.ZipFile(path) as archive:
             if member := archive.testzip():
-                return f"{member} is not what was written"
+                return f"{member} has a wrong checksum"
         content = peek(path)
         content["state_dict"], content[RUN_KEY]
     except Exception as error:  # a damaged pickle can raise anything
@@ -116,7 +116,7 @@ def best_checkpoint(trainer: Trainer) -> Path | None:
     else:
         return None
     if not chosen.best_model_path:
-        raise RunFailed(f"no checkpoint by {chosen.monitor}: no validation (trainer.check_val_every_n_epoch)")
+        raise RunFailed(f"no checkpoint by {chosen.monitor}, since no validation ran (trainer.check_val_every_n_epoch)")
     path = Path(chosen.best_model_path)
     if not path.is_file():
         raise RunFailed(f"{path}, the checkpoint of the best {chosen.monitor}, is gone")

@@ -34,14 +34,14 @@ NanPolicy = restricted_string_type("NanPolicy", r"^(fail|skip:\d+)$", docstring=
 
 # settings of an experiment besides Lightning's: name, type, default, help
 SETTINGS: tuple[tuple[str, Any, Any, str], ...] = (
-    ("table", dict[str, Any] | None, None, "rows of a table (in files)"),
-    ("recipes", dict[str, Any] | None, None, "by family (in a scale's file)"),
+    ("table", dict[str, Any] | None, None, "rows of a table (in configuration files)"),
+    ("recipes", dict[str, Any] | None, None, "recipes by family (in a scale's file)"),
     ("checkpoint_every", float, 30.0, "seconds between checkpoints of a run in training"),
     ("global_batch", PositiveInt | None, None, "clips per optimizer step, on any number of devices"),
-    ("nan", NanPolicy, "fail", "a loss that is not finite: fail, or skip:N such steps"),
-    ("compile", Literal["off", "full"], "off", "fit's network by torch.compile: the same draws, other rounding"),
-    ("float32_products", Literal["exact", "tf32"], "exact", "fit's products on a GPU: tf32 rounds factors to 10 bits"),
-    ("wandb_artifact", Literal["best", "last"] | None, None, "fit's checkpoint for W&B: the tested one, or the last"),
+    ("nan", NanPolicy, "fail", "at a non-finite loss: fail, or skip:N to leave out up to N steps"),
+    ("compile", Literal["off", "full"], "off", "full: fit compiles the network; rounding changes, random draws do not"),
+    ("float32_products", Literal["exact", "tf32"], "exact", "fit's products on a GPU; tf32 rounds factors to 10 bits"),
+    ("wandb_artifact", Literal["best", "last"] | None, None, "checkpoint that fit gives to W&B; best: the tested one"),
 )
 
 
@@ -89,7 +89,7 @@ class VideoCLI(LightningCLI):
                 _take(config.data.init_args, pixel_settings(stored), "data"),
             ]
             if said := " ".join(filter(None, taken)):
-                rank_zero_only(print)(f"{given.weights}: as it was trained, {said}", flush=True)
+                rank_zero_only(print)(f"{given.weights}: settings of its training are used: {said}", flush=True)
 
     def _parse_ckpt_path(self) -> None:
         """Keep YAML and flags; LightningCLI would silently override them with a checkpoint's hyper-parameters."""
@@ -102,7 +102,7 @@ class VideoCLI(LightningCLI):
 
 
 def _take(given: Any, settings: Mapping[str, Any], part: Literal["model", "data"]) -> str:
-    """Overwrite values in ``given`` with those in ``settings``, if both have them; return the changes as flags."""
+    """Overwrite values in ``given`` by those in ``settings`` for keys in both; return the changes as flags."""
     taken = {key: value for key, value in settings.items() if key in given and given[key] != value}
     for key, value in taken.items():
         given[key] = value

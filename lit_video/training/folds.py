@@ -49,7 +49,7 @@ def take_tests(run_dir: Path, folds: Mapping[str, Path]) -> None:
 
 
 def temperature(logits: NDArray[np.floating], target: NDArray[np.integer]) -> float:
-    """Return the divisor of logits with the highest likelihood (Guo et al., arXiv:1706.04599, section 4.2)."""
+    """Return the divisor of logits that gives the highest likelihood (Guo et al., arXiv:1706.04599, section 4.2)."""
     from scipy.optimize import minimize_scalar
     from scipy.special import log_softmax
 

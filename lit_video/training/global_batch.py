@@ -17,7 +17,7 @@ def accumulation(global_batch: int | None, devices: int, batch_size: int, accumu
     if global_batch is None:
         return accumulate
     if accumulate != 1:
-        given = f"trainer.accumulate_grad_batches is {accumulate}, which it finds by itself"
+        given = f"trainer.accumulate_grad_batches is {accumulate}, but global_batch determines it"
         raise UserError(f"global_batch: {given}; leave that out, or set global_batch to null")
     batches, rest = divmod(global_batch, devices * batch_size)
     if rest:

@@ -78,13 +78,13 @@ def take_trained(run: Run, now: Identity) -> Record | None:
     if started_together():
         raise UserError("--reuse: not for a run whose processes torchrun or srun starts; leave it out")
     if now.commit == "unknown" or "+" in now.commit:
-        code = f"the code is not a commit's ({now.commit})"
-        raise UserError(f"--reuse: {code}, so no run is known as the same; leave it out")
+        code = f"the code is not that of a commit ({now.commit})"
+        raise UserError(f"--reuse: {code}, so no run is known to have the same code; leave it out")
     records = sorted(run.request.folder.glob(f"*/*/*/seed{run.seed}/{RUN}"))
     source = next((record.parent for record in records if _trained_alike(record.parent, now)), None)
     if source is None or (run.folder / LAST).exists():
         return None
-    print(f"{run.label}: trained as {source}", flush=True)
+    print(f"{run.label}: takes the training of {source}", flush=True)
     content = peek(source / LAST)
     record = Record(Identity(**content[RUN_KEY]["identity"])).going_on(now)
     content[RUN_KEY] = record.content()

@@ -136,10 +136,10 @@ def _train_and_test(run: Run, stops: StopSignals, record: Record | None) -> None
         if cli.config.trainer.fast_dev_run:
             cli.trainer.test(cli.model, cli.datamodule, verbose=False)
             return
-        seconds = cli.timer.time_elapsed("train")  # before the test: Timer adds the time stored in its checkpoint
+        seconds = cli.timer.time_elapsed("train")  # before the test, where Timer adds the checkpoint's stored time
         last = run_dir / LAST
         if (step := peek(last)["global_step"]) != cli.trainer.global_step:
-            raise RunFailed(f"{last} is of step {step}, training ended at {cli.trainer.global_step}: no result")
+            raise RunFailed(f"{last} is of step {step}, training ended at step {cli.trainer.global_step}: no result")
         tested = best_checkpoint(cli.trainer) or last
         metrics = _measure(cli, tested)
     if record:

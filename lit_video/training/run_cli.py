@@ -87,7 +87,7 @@ class RunCLI(VideoCLI):
         return trainer
 
     def _guards(self) -> list[Callback]:
-        """Return the callbacks that can stop training; the last one, ``Checkpoints``, saves the new state of all."""
+        """Return the callbacks that can stop training; ``Checkpoints`` is last, to save the new state of all."""
         self.finite = RequireFinite(int(self.config.nan.partition(":")[2] or 0))  # fail, or skip:N
         limit = Timer(self.config_init.trainer.max_time).time_remaining()
         every = self.config.checkpoint_every
@@ -97,7 +97,7 @@ class RunCLI(VideoCLI):
 
 
 def refuse_searches(callbacks: Any) -> None:
-    """Refuse callbacks that search for a setting: the record would have another value, and resuming searches again."""
+    """Refuse callbacks that search for a setting: the record would differ, and a resumed run would search again."""
     for callback in as_list(callbacks):
         if isinstance(callback, LearningRateFinder | BatchSizeFinder):
             reason = "the run would record another setting than it uses, and search again when it resumes"

@@ -70,7 +70,7 @@ def train_on_stills(size: ViTSize, patch: int, stills: Stills, run_dir: Path | N
         trainer = Trainer(
             accelerator="auto",
             devices=1,
-            plugins=[LightningEnvironment()],  # even if torchrun or Slurm started the run
+            plugins=[LightningEnvironment()],  # one process, even if torchrun or Slurm started the run
             max_epochs=1,
             gradient_clip_val=1.0,
             logger=False,

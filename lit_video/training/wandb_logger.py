@@ -61,7 +61,7 @@ class RowLogger(WandbLogger):
         self.paper = {f"paper/{key}": value for key, value in row.paper.items()}
         self.step = 0
         self.ended = os.environ.get("WANDB_MODE") == "disabled"
-        self.folder.mkdir(parents=True, exist_ok=True)  # if it is missing, W&B silently writes to a temporary one
+        self.folder.mkdir(parents=True, exist_ok=True)  # without it W&B silently writes to a temporary folder
         if reason and not self.ended:
             upload = f"wandb sync {shlex.quote(str(self.folder.resolve()))}/offline-run-*"
             rank_zero_only(print)(f"W&B: {reason}, recording offline; upload: {upload}", flush=True)
@@ -78,7 +78,7 @@ class RowLogger(WandbLogger):
             return None if self.ended else function()
         except (Exception, SystemExit) as error:  # W&B raises SystemExit too
             lost = f"W&B: {first_line(error)}; nothing is recorded there after step {self.step}"
-            print(f"{lost}; results are in {self.run_dir}, what wandb sync can upload in {self.folder}", flush=True)
+            print(f"{lost}; results are in {self.run_dir}, and files for wandb sync in {self.folder}", flush=True)
             self._end()
 
     def log_hyperparams(self, *args: Any, **kwargs: Any) -> None:

@@ -207,7 +207,7 @@ def test_a_run_is_a_start_for_other_videos(run, videos, capsys, rows_in_this_pro
     command += ["--trainer.max_epochs=1", "--trainer.logger=false"]
     assert main(command) == 0
     said = capsys.readouterr().out
-    assert "no classifier of these classes, it starts from scratch" in said
+    assert "it has no classifier of these classes: the classifier starts from scratch" in said
     assert f"model: {run}" in said
     content = read_yaml(videos.parent / "own/rooms/rooms.yaml")
     assert content["model"]["init_args"]["size"]["width"] == 16

@@ -45,7 +45,7 @@ def test_training_starts_from_them_with_a_new_classifier_and_the_test_does_not_l
     flags = [*tiny, FOUR_SKILLS, "--data.image_size=32", "--trainer.max_epochs=1", "--trainer.logger=false"]
     start = [*flags, f"--model.weights={tmp_path / 'sixteen.safetensors'}"]
     assert main(["fit", *TABLE, "--runs", str(tmp_path / "again"), *start]) == 0
-    assert "".join(capfd.readouterr()).count("no classifier of these classes, it starts from scratch") == 1
+    assert "".join(capfd.readouterr()).count("it has no classifier of these classes: the classifier starts") == 1
     again = tmp_path / "again" / "timesformer_schemes" / "embedded" / "divided" / "seed0"
     trained = torch.load(again / "last.ckpt", weights_only=False)["state_dict"]["network.norm.weight"]
     assert not torch.equal(trained, tensors["timesformer.layernorm.weight"])

@@ -116,7 +116,7 @@ def test_other_clips_or_weights_are_other_features(data, model, tmp_path):
 
 
 def test_what_features_cannot_do_is_refused(data, model):
-    with pytest.raises(UserError, match=r"data\.features: are of a frozen backbone; set model\.freeze: backbone"):
+    with pytest.raises(UserError, match=r"data\.features: needs a frozen backbone; set model\.freeze: backbone"):
         fit(model(freeze=None), data())
     erased = {"augmentation": Augmentation(crop="whole", erasing=0.5)}
     for change in ({"test_orders": ("reversed",)}, {"broken": "skip"}, erased):

@@ -123,7 +123,7 @@ def test_blocks_that_are_not_there_cannot_be_frozen():
 
 
 def test_layers_that_start_at_random_are_not_frozen():
-    with pytest.raises(UserError, match=r"of a network that starts at random: give model\.weights"):
+    with pytest.raises(UserError, match=r"would freeze random weights: give model\.weights"):
         tiny(freeze=1).setup("fit")
 
 
@@ -133,7 +133,7 @@ def test_layers_that_start_at_random_are_not_frozen():
         (dict(lr=0), "lr is 0"),
         (dict(betas=(0.9, 1.0)), "betas are"),
         (dict(warmup=1.0), "warmup is 1"),
-        (dict(optimizer="muon", decay_all=True), "decay_all is of sgd and adamw"),
+        (dict(optimizer="muon", decay_all=True), "decay_all is for sgd and adamw"),
     ],
 )
 def test_a_recipe_that_cannot_be_is_refused(options, message):

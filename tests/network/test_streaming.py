@@ -167,7 +167,7 @@ def test_frames_that_do_not_fit_are_refused_and_the_stream_goes_on():
         stream(video(side=20))
     first = stream(clip[:, :, :3])
     for frames, message in (
-        (clip[:1, :, 3:4], "frames of 1 videos of 16 x 16 pixels follow 2 videos of 16 x 16 pixels: re"),
+        (clip[:1, :, 3:4], "frames of 1 videos of 16 x 16 pixels follow 2 videos of 16 x 16 pixels: call re"),
         (clip[:, :, 3], r"frames are \(2, 3, 16, 16\), expected \(b, 3, t, height, width\), t at least 1"),
         (clip[:, :, :0], "t at least 1"),
     ):
@@ -189,7 +189,7 @@ def test_a_call_that_breaks_off_inside_the_network_ends_the_stream(monkeypatch):
         patch.setattr(model.network.blocks[2].mlp, "forward", lambda x: torch.empty(2**60))
         with pytest.raises(RuntimeError, match="memory"):
             stream(clip[:, :, 3:4])
-    with pytest.raises(ValueError, match=r"a call before broke off, .* reset\(\) starts anew"):
+    with pytest.raises(ValueError, match=r"an earlier call broke off, .* call reset\(\)"):
         stream(clip[:, :, 3:4])
     stream.reset()
     close(fed(stream, clip), whole(model, clip))

@@ -48,7 +48,7 @@ def test_a_row_that_is_tested_otherwise_takes_the_weights(source, other, tiny, c
     views = ["--data.test_clips", "2", "--data.test_orders", "[reversed]"]
     assert fit(other, source, [*tiny, *views, "--reuse"]) == 0
     said = capsys.readouterr().out
-    assert f"again seed 0: trained as {source}" in said
+    assert f"again seed 0: takes the training of {source}" in said
     assert "data.init_args.test_clips was 1, now it is 2" in said
     folder = source.parents[3] / "other/default/again/seed0"
     taken, result = read_result(folder), read_result(source)
@@ -110,7 +110,7 @@ def test_a_run_that_goes_on_at_another_commit_says_so_and_is_not_reused(
     assert result["commit"] == OTHER
     other.write_text(other.read_text().replace("first:", "begun:"))
     assert fit(other, source, [*tiny, "--reuse", STOP], "begun") == 75
-    assert "trained as" not in capsys.readouterr().out
+    assert "takes the training of" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("code", ["unknown", f"{COMMIT}+changes"])

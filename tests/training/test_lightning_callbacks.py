@@ -117,7 +117,7 @@ def test_the_average_of_the_best_validation_is_tested_not_the_weights_that_train
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("--trainer.check_val_every_n_epoch=9", "no checkpoint by val/known: no validation"),
+        ("--trainer.check_val_every_n_epoch=9", "no checkpoint by val/known, since no validation ran"),
         pytest.param(
             "--trainer.callbacks.monitor=val/other",
             "second seed 0: trainer: `ModelCheckpoint(monitor='val/other')`",

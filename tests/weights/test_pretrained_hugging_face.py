@@ -237,7 +237,7 @@ def test_a_class_token_in_time_is_not_loaded():
     with pytest.raises(ValueError, match=r"set --model\.cls_in_time false"):
         refuse_other_settings({"cls_in_time": True}, StoredWeights(weights))
     refuse_other_settings({"cls_in_time": False}, StoredWeights(weights))
-    with pytest.raises(ValueError, match="cls_in_time is of divided attention, attention is joint"):
+    with pytest.raises(ValueError, match="cls_in_time is for divided attention, but attention is joint"):
         timesformer(**options, attention="joint", cls_in_time=True)
 
 

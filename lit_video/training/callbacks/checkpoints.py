@@ -64,7 +64,7 @@ class RequireFinite(Callback):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Check the loss: on a CPU of this step, on a GPU of the previous step."""
+        """Check the loss of this step on a CPU, and of the previous step on a GPU."""
         step, loss = trainer.global_step, outputs["loss"].detach().to("cpu", non_blocking=True)
         if outputs["loss"].is_cuda:
             done = torch.cuda.Event()  # type: ignore[no-untyped-call]

@@ -32,7 +32,7 @@ class Progress(Callback):
         self.name = name
         self.run_dir = run_dir
         self.state = state
-        self._since: tuple[float, float] | None = None  # at the interval's start: seconds waited, clock
+        self._since: tuple[float, float] | None = None  # seconds waited and clock at the interval's start
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Start the clock when training begins or resumes."""

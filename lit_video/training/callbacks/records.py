@@ -54,7 +54,7 @@ class Curve(Callback):
         self.hits = torch.tensor(state_dict["hits"], dtype=torch.float64)
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
-        """End the previous epoch if a run stopped after its last step; Lightning does not end it on resumption."""
+        """End the previous epoch if a run stopped after the epoch's last step; Lightning does not when it resumes."""
         if batch_idx == 0 and self.steps:
             self._end_epoch(trainer.current_epoch, trainer.global_step)
 
