@@ -21,6 +21,7 @@ from lit_video.runs.results import read_status, writable
 from lit_video.training.request import Run
 from lit_video.utils.parallel import EVERY
 from lit_video.utils.processes import PARENT, requeue, usable_cores
+from lit_video.utils.settings import picked
 from lit_video.utils.stop_signals import AGAIN, DONE, FAILED, MISTAKE, PREEMPTED, STATUS, handled_by
 from lit_video.utils.text import counted, plural, text_table, time_left
 
@@ -175,7 +176,7 @@ def run_here(command: str, runs: Sequence[Run], slots: Sequence[Slot], reuse: bo
     if reuse and len(slots) > 1:
         raise UserError("--reuse: a row takes what a finished row has trained, so one runs at a time; give --jobs 1")
     left = unfinished(runs)
-    queue, told = Queue(slots, say, jobs_of(run.folder for run in left)), time.monotonic()
+    queue, told = Queue(slots, say, jobs_of(left)), time.monotonic()
 
     def tell() -> None:
         nonlocal told
@@ -193,7 +194,8 @@ def run_here(command: str, runs: Sequence[Run], slots: Sequence[Slot], reuse: bo
     missing = [run for run in queue.missing if observe(run.folder, {}).state != "done"]
     if missing:
         print(f"{command}: {len(missing)} runs have no result; {AGAIN}", file=sys.stderr, flush=True)
-    return FAILED if missing else DONE
+        return FAILED
+    return DONE
 
 
 def unfinished(runs: Sequence[Run]) -> list[Run]:
@@ -211,7 +213,7 @@ def unfinished(runs: Sequence[Run]) -> list[Run]:
 def free(runs: Sequence[Run]) -> list[Run]:
     """Return the runs that no process or Slurm job runs; print a line for each other run."""
     left = list[Run]()
-    for run, each in zip(runs, _observed(runs, jobs_of(run.folder for run in runs)), strict=True):
+    for run, each in zip(runs, _observed(runs, jobs_of(runs)), strict=True):
         if each.active:
             say(f"{run.name}: {LEFT_ALONE} ({each.detail})")
         else:
@@ -221,7 +223,7 @@ def free(runs: Sequence[Run]) -> list[Run]:
 
 def show(runs: Sequence[Run]) -> int:
     """Print the progress of all runs."""
-    observed, body = _observed(runs, jobs_of(run.folder for run in runs)), list[list[str]]()
+    observed, body = _observed(runs, jobs_of(runs)), list[list[str]]()
     header = ["table", "row", "seed", "state", "progress", "clips/s", "data wait", "left", ""]
     for run, each in zip(runs, observed, strict=True):
         names = [run.request.table.name, run.row.name, str(run.seed)]
@@ -259,8 +261,7 @@ def _total(observed: Sequence[Observed]) -> list[str]:
 
 def counts(observed: Sequence[Observed]) -> str:
     """Return how many runs are in each state."""
-    by_state = Counter(each.state for each in observed)
-    found: dict[str, int] = {state: by_state[state] for state in ORDER if by_state[state]}
+    found = picked(Counter(each.state for each in observed), ORDER)
     return f"{len(observed)} runs: {', '.join(counted(found))}"
 
 

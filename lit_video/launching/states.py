@@ -1,7 +1,6 @@
 """States of runs, from their folders, their locks and Slurm's queue."""
 
 import fcntl
-import os
 import re
 import socket
 import subprocess
@@ -13,6 +12,7 @@ from typing import Literal
 
 from lit_video.errors import UserError
 from lit_video.runs.results import RUNNING, Status, read_result, read_status
+from lit_video.training.request import Run
 
 State = Literal["done", "running", "queued", "preempted", "failed", "stopped", "lost", "not started"]
 
@@ -45,8 +45,8 @@ def observe(folder: Path, jobs: Mapping[str, str]) -> Observed:
         return _running(status)
     if job in jobs:
         state: State = "preempted" if status.state == "preempted" else "queued"
-        why = "" if jobs[job] == "None" else f" ({jobs[job]})"  # Slurm's word for a job that it has not looked at yet
-        return Observed(state, f"job {job} waits{why}", status, True)
+        waits = f"job {job} waits ({jobs[job]})".removesuffix(" (None)")  # None: Slurm has not looked at it yet
+        return Observed(state, waits, status, True)
     if status.state == "queued":
         return Observed("stopped", f"job {job} is not in Slurm's queue", status)
     if status.state in ("failed", "stopped", "preempted"):
@@ -67,23 +67,22 @@ def _running(status: Status) -> Observed:
 def lock_held(folder: Path) -> bool:
     """Return whether a process holds the run's lock, as far as this machine can tell."""
     try:
-        file = os.open(folder / "lock", os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # held for an instant; a run that starts meanwhile retries
+        with (folder / "lock").open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # held for an instant; a run that starts meanwhile retries
     except BlockingIOError:
         return True
-    except OSError:  # a file system without locks
+    except OSError:  # no such file, or a file system without locks
         return False
-    finally:
-        os.close(file)
     return False
 
 
-def jobs_of(folders: Iterable[Path]) -> dict[str, str]:
+def jobs_of(runs: Iterable[Run]) -> dict[str, str]:
     """Return Slurm's queue, if any of the runs was submitted to Slurm."""
-    return queued_jobs() if any(status and status.job for status in map(read_status, folders)) else {}
+    for run in runs:
+        status = read_status(run.folder)
+        if status and status.job:
+            return queued_jobs()
+    return {}
 
 
 def queued_jobs() -> dict[str, str]:

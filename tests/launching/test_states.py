@@ -1,4 +1,5 @@
 import time
+from types import SimpleNamespace
 
 import pytest
 from filelock import FileLock
@@ -81,9 +82,10 @@ def test_slurm_is_asked_only_about_what_it_was_given(tmp_path, monkeypatch):
     assert queued_jobs() == WAITS | {"7_1": "", "7_3": "launch failed"}
     fake_squeue(tmp_path, "echo 'slurm_load_jobs error: Unable to contact' >&2; echo more >&2; exit 1", monkeypatch)
     status(tmp_path, "stopped", job="")
-    assert jobs_of([tmp_path]) == {}
+    run = SimpleNamespace(folder=tmp_path)
+    assert jobs_of([run]) == {}
     status(tmp_path, "stopped", job="7_0")
     with pytest.raises(UserError, match=r"^slurm_load_jobs error: Unable to contact$"):
-        jobs_of([tmp_path])
+        jobs_of([run])
     monkeypatch.setenv("PATH", str(tmp_path / "none"))
-    assert jobs_of([tmp_path]) == {}
+    assert jobs_of([run]) == {}
