@@ -23,6 +23,8 @@ MISTAKES, THUMBNAILS = "mistakes.csv", "mistakes.jpg"  # written by a run's test
 MISTAKE = ("file", "true", "predicted", "probability", "fold")  # columns
 WIDTH, HEIGHT, DRAWN = 160, 120, 12  # pixels of a thumbnail; number of thumbnails in the vertical strip
 ENDING = ".tar.xz"
+# levels of a runs folder at which runs lie; the last two are those of own and own/NAME, which finetune writes
+BELOW = ("", "*/", "*/*/", "*/*/*/", "*/*/*/*/", "runs/*/*/*/*/", "*/runs/*/*/*/*/")
 AGAIN = "delete it, the run measures again"
 
 NAME = r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}"  # a table, scale, row or file
@@ -37,14 +39,17 @@ def run_folders(place: Path, damaged: list[UserError] | None = None) -> list[Pat
     whole = place.absolute()
     if whole.is_file():
         return sorted(packed_runs(whole))
-    patterns = ["*/" * depth + RUN for depth in range(5)]
-    patterns += [f"{above}runs/*/*/*/*/{RUN}" for above in ("", "*/")]  # folders own and own/NAME of finetune
-    found = {path.parent for pattern in patterns for path in place.glob(pattern) if has_result(path.parent)}
-    packs = [*sorted(whole.glob(f"*{ENDING}")), *(pack_of(folder) for folder in (whole, *whole.parents[:3]))]
+    found = set[Path]()
+    for below in BELOW:
+        for path in place.glob(below + RUN):
+            if has_result(path.parent):
+                found.add(path.parent)
+    packs = [*sorted(whole.glob(f"*{ENDING}")), *map(pack_of, (whole, *whole.parents[:3]))]
     for pack in filter(Path.is_file, packs):
         try:
-            below = [folder for folder in packed_runs(pack) if folder.is_relative_to(whole)]
-            found |= {place / folder.relative_to(whole) for folder in below}
+            for folder in packed_runs(pack):
+                if folder.is_relative_to(whole):
+                    found.add(place / folder.relative_to(whole))
         except UserError as error:
             if damaged is None:
                 raise

@@ -5,6 +5,7 @@ import json
 import tarfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 from lit_video.errors import UserError
@@ -21,23 +22,24 @@ def pack_runs(places: Sequence[Path], output: Path) -> dict[Path, int]:
     Equal runs make bit-identical packs. Logits, pictures and checkpoints are left out; absolute folders of videos
     become DIR, as in recorded commands.
     """
-    folders = [folder.absolute() for place in places for folder in run_folders(place)]
+    folders = list(chain.from_iterable(map(run_folders, places)))
     if not folders:
         raise UserError(f"{', '.join(map(str, places))}: no finished run below")
     output.mkdir(parents=True, exist_ok=True)
     packs: dict[Path, dict[Path, Files]] = {}
-    for folder in folders:
+    for folder in map(Path.absolute, folders):
         path = pack_of(output.absolute() / folder.parents[2].name)
-        if path not in packs:
-            packs[path] = dict(packed_runs(path)) if path.is_file() else {}
-        packs[path][path.parent.joinpath(*folder.parts[-4:])] = _files(folder)
+        runs = packs.setdefault(path, {})
+        if not runs and path.is_file():
+            runs |= packed_runs(path)
+        runs[path.parent.joinpath(*folder.parts[-4:])] = _files(folder)
     for path, runs in packs.items():
         write_bytes(path, _archive(path.parent, runs))
     return {path: len(runs) for path, runs in packs.items()}
 
 
 def _files(run_dir: Path) -> Files:
-    result, record = read_result(run_dir), read_run(run_dir)
+    result, record = read_result(run_dir) or {}, read_run(run_dir)
     record.pop("state", None)
     settings = record.get("identity", {}).get("settings", {}).get("data", {}).get("init_args", {})
     for name in data_names("folders"):
@@ -46,7 +48,7 @@ def _files(run_dir: Path) -> Files:
     files = {RUN: f"{json.dumps(record, indent=1)}\n".encode()}
     with suppress(FileNotFoundError):
         files[CURVES] = run_file(run_dir, CURVES)
-    predictions = read_predictions(run_dir, result["test_videos"] if result else None)
+    predictions = read_predictions(run_dir, result.get("test_videos"))
     if predictions:
         files[FILE] = packed_predictions(predictions)
     return files
@@ -56,7 +58,8 @@ def _archive(folder: Path, runs: Mapping[Path, Files]) -> bytes:
     """Return a tar.xz of runs below a folder, without dates and owners, sorted by file name to compress better."""
     members = []
     for run, files in runs.items():
-        members += [(name, str(run.relative_to(folder) / name), content) for name, content in files.items()]
+        for name, content in files.items():
+            members.append((name, str(run.relative_to(folder) / name), content))
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:xz", preset=9) as archive:
         for _, path, content in sorted(members):

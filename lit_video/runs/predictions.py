@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +35,7 @@ class TaskPredictions:
     classes: list[str]  # class names
 
     @classmethod
-    def of_logits(
-        cls, logits: NDArray[np.floating], target: NDArray[np.integer], classes: list[str]
-    ) -> "TaskPredictions":
+    def of_logits(cls, logits: NDArray[np.floating], target: NDArray[np.integer], classes: list[str]) -> Self:
         """Return the predictions from logits ``(videos, classes)``."""
         order = np.argsort(-logits, axis=1, kind="stable")
         exponentials = np.exp(logits.astype(np.float64) - logits.max(1, keepdims=True))
@@ -74,7 +72,7 @@ class Predictions:
     tasks: dict[str, TaskPredictions]
 
     @classmethod
-    def of_logits(cls, video: NDArray[np.integer], tasks: Mapping[str, Logits]) -> "Predictions":
+    def of_logits(cls, video: NDArray[np.integer], tasks: Mapping[str, Logits]) -> Self:
         """Return predictions from each task's logits, targets and names of classes."""
         return cls(video, {name: TaskPredictions.of_logits(*task) for name, task in tasks.items()})
 
@@ -90,7 +88,7 @@ def most_confused(counts: NDArray[np.int64], classes: Sequence[str], most: int) 
     """Return a confusion matrix's most frequent mistakes: true class, predicted class, number of videos."""
     wrong = counts * (1 - np.eye(len(counts), dtype=np.int64))
     order = np.argsort(-wrong, axis=None, kind="stable")[:most]
-    places = [divmod(int(i), len(counts)) for i in order]
+    places = np.transpose(np.unravel_index(order, counts.shape)).tolist()
     return [(classes[a], classes[b], int(wrong[a, b])) for a, b in places if wrong[a, b]]
 
 

@@ -8,7 +8,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from errno import EACCES, EDQUOT, EEXIST, EFBIG, EIO, ENOLCK, ENOSPC, ENOTDIR, EPERM, EROFS
 from pathlib import Path
@@ -108,11 +108,11 @@ def write_status(run_dir: Path, status: Status) -> None:
 
 def read_status(run_dir: Path) -> Status | None:
     """Read the last state; ``None`` if missing or unreadable."""
-    try:
+    with suppress(Exception):  # a damaged file can raise anything
         status = Status(**read_run(run_dir)["state"])
-    except Exception:  # a damaged file can raise anything
-        return None
-    return status if status.state in get_args(State) else None
+        if status.state in get_args(State):
+            return status
+    return None
 
 
 def find_checkpoint(text: str) -> Path:
@@ -139,8 +139,8 @@ def settings_of(checkpoint: Path) -> Path:
 
 def tested(folder: Path) -> Path:
     """Return the checkpoint that a run was tested with; for an unfinished run, the last one."""
-    result = read_result(folder, anywhere=True)
-    return folder / (result["weights"]["file"] if result and "weights" in result else LAST)
+    result = read_result(folder, anywhere=True) or {}
+    return folder / result.get("weights", {"file": LAST})["file"]
 
 
 def writable(run_dir: Path) -> None:

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,20 +10,21 @@ import numpy as np
 from lit_video.runs.predictions import Predictions, read_predictions
 from lit_video.tables.statistics import Hits, Interval, Verdict, difference_of, kendall_tau
 from lit_video.tables.table import Table, column
+from lit_video.utils.settings import picked
 
 Numbers = Mapping[str, float]  # accuracy by row
 Results = Sequence[Mapping[str, Any]]  # one row's results, by seed
 VERDICTS: dict[int, Verdict] = {1: "supported", -1: "contradicted", 0: "undecided"}  # by Interval.sign
 
 
-def row_predictions(table: Table, runs: Path, results: Mapping[str, Results]) -> dict[str, list[Predictions]]:
+def row_predictions(table: Table, results: Mapping[str, Results]) -> dict[str, list[Predictions]]:
     """Return predictions by row and seed; leave out rows without them, or of other test videos than the first."""
     by_row: dict[str, list[Predictions]] = {}
     first: Predictions | None = None
     for row in table.rows:
         of_seeds = results[row.name]
-        folders = [table.run_dir(runs, row, result["seed"]) for result in of_seeds]
-        kept = list(filter(None, map(read_predictions, folders, column(of_seeds, "test_videos"))))
+        folders, videos = column(of_seeds, "folder"), column(of_seeds, "test_videos")
+        kept = list(filter(None, map(read_predictions, folders, videos)))
         if kept and len(kept) == len(of_seeds):
             first = first or kept[0]
             if all(_same_test(one, first) for one in kept):
@@ -56,7 +56,7 @@ def row_pairs(paper: Numbers, ours: Numbers, hits: Mapping[str, Hits]) -> list[d
         both = one in paper and other in paper
         ordered = both and paper[one] != paper[other]
         order = paper if ordered else ours
-        first, second = (one, other) if order[one] >= order[other] else (other, one)
+        first, second = sorted((one, other), key=lambda row: order[row], reverse=True)  # a tie keeps its order
         found = difference_of(hits, first, second)
         pair = {"first": first, "second": second, **dict.fromkeys(("paper", "verdict", "difference", "low", "high"))}
         if both:
@@ -71,11 +71,11 @@ def row_pairs(paper: Numbers, ours: Numbers, hits: Mapping[str, Hits]) -> list[d
 
 def agreement_summary(paper: Numbers, ours: Numbers, pairs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return Kendall's tau between the paper and our runs, and counts of the verdicts on the paper's orderings."""
-    rows = [row for row in paper if row in ours]
+    both = picked(ours, paper)
     orderings = [pair for pair in pairs if pair["verdict"]]
     counts: dict[str, int] = dict.fromkeys(VERDICTS.values(), 0) | Counter(column(orderings, "verdict"))
-    tau = kendall_tau([paper[row] for row in rows], [ours[row] for row in rows])
-    return {"tau": tau, "rows": len(rows), **counts, "orderings": orderings}
+    tau = kendall_tau([*picked(paper, both).values()], [*both.values()])
+    return {"tau": tau, "rows": len(both), **counts, "orderings": orderings}
 
 
 def sentences(data: Mapping[str, Any]) -> list[str]:

@@ -218,10 +218,9 @@ def folder_name(text: str) -> str:
 def check_folder_name(path: Path, where: str, name: str) -> None:
     """Refuse a folder name that would leave the runs folder or need quoting in a shell."""
     if not re.fullmatch(NAME, name):
-        raise UserError(
-            f"{path}: {where}{name!r} becomes a folder: expected letters, digits and _ - . + only (at most 100), "
-            f"a letter, a digit or _ first; rename it, {folder_name(name) or 'videos'} for instance"
-        )
+        expected = "expected letters, digits and _ - . + only (at most 100), a letter, a digit or _ first"
+        advice = f"rename it, {folder_name(name) or 'videos'} for instance"
+        raise UserError(f"{path}: {where}{name!r} becomes a folder: {expected}; {advice}")
 
 
 def write_origin(scale_dir: Path, configs: Sequence[Path], recipe: str | None) -> None:

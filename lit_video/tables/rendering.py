@@ -39,7 +39,7 @@ def render(data: dict[str, Any], form: Format, pairs: bool = False) -> str:
     """Return a summary as text, JSON or Markdown; ``pairs`` adds the differences of all pairs of rows."""
     if form == "json":
         return json.dumps(data, indent=2)
-    write = text_table if form == "text" else _markdown
+    write = {"text": text_table, "markdown": _markdown}[form]
     parts = [write(*main_table(data))]
     if groups := measured_groups(data["rows"]):
         parts.append(write(*groups_table(groups)))

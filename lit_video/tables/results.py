@@ -18,11 +18,11 @@ SEED = "seed_everything"  # runs of one row may differ in this setting
 OPTIMIZATION = "model.init_args.optimization"  # settings that models of all classes have
 CLASS = "model.class_path"
 COMPARED: set[Kind] = {"data", "longer", "test", "training"}  # kinds of differences that forbid a comparison
-VALUES = data_keys("folds")  # settings that choose the videos of each split
+PARTS = {"data": data_keys("folds")}  # settings behind a difference of the videos: those that choose each split
 
 
 def measured_rows(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dict[str, list[dict[str, Any]]]:
-    """Return the results of every row by seed, for all seeds or the given ones."""
+    """Return the results of every row by seed, with their folders, for all seeds or the given ones."""
     measured: dict[str, list[dict[str, Any]]] = {row.name: [] for row in table.rows}
     firsts: dict[str, tuple[Path, dict[str, Any]]] = {}
     for folder in _folders(table, runs):
@@ -32,7 +32,7 @@ def measured_rows(table: Table, runs: Path, seeds: Sequence[int] | None = None) 
                 beside = {row: firsts[row]}
             _refuse_apart(table, (folder, one), beside.values(), "move it away, or run it again")
             firsts.setdefault(row, (folder, one))
-            measured[row].append(one)
+            measured[row].append(one | {"folder": folder})
     return measured
 
 
@@ -91,7 +91,7 @@ def _apart(table: Table, other: Mapping[str, Any], one: Mapping[str, Any]) -> li
     other_class = was.flat.get(CLASS) != now.flat.get(CLASS)
     apart = []
     for each in found:
-        settings = VALUES if each.key == "data" else (each.key,)
+        settings = PARTS.get(each.key, (each.key,))
         # model classes have different defaults
         default = other_class and each.key.startswith("model.init_args") and not each.key.startswith(OPTIMIZATION)
         if each.key in both and not default and not any(first.differs(second, key) for key in settings):

@@ -67,7 +67,7 @@ class TableRuns:
 def read_runs(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> TableRuns:
     """Read the results and predictions of a table's runs, for the given seeds or all."""
     results = measured_rows(table, runs, seeds)
-    predictions = row_predictions(table, runs, results)
+    predictions = row_predictions(table, results)
     return TableRuns(table, results, predictions, comparable(predictions, table.metric))
 
 

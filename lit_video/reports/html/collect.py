@@ -11,6 +11,7 @@ from lit_video.runs.predictions import read_mistakes
 from lit_video.runs.results import Point, read_curves
 from lit_video.tables.reading import read_origin, table_at
 from lit_video.tables.summary import TableRuns, read_runs
+from lit_video.tables.table import column
 from lit_video.utils.parallel import with_progress
 
 
@@ -75,7 +76,7 @@ def _section(scale_dir: Path, experiments: Path) -> Section:
     found = read_runs(table, runs)
     curves, mistakes = {}, {}
     for row in table.rows:
-        folders = [table.run_dir(runs, row, result["seed"]) for result in found.results[row.name]]
+        folders = column(found.results[row.name], "folder")
         curves[row.name] = list(filter(None, map(read_curves, folders)))
         if folders and (shown := read_mistakes(folders[0])):
             mistakes[row.name] = shown
