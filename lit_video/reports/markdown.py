@@ -60,7 +60,7 @@ def pages(experiments: Path, runs: Path) -> dict[Path, str]:
 
 
 def _written(parts: Iterable[str]) -> str:
-    text = "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
+    text = "\n\n".join(filter(None, map(str.strip, parts))) + "\n"
     return re.sub(r"^\| | \| | \|$", "|", text, flags=re.MULTILINE)  # cells without spaces save a seventh of the page
 
 
@@ -78,8 +78,7 @@ def _tables(tables: Iterable[Sequence[TableRuns]], verdicts: Sequence[Verdict], 
                     section = _folded(read.table, section, verdicts)
                 below.append(section)
         below += costs
-    found = verdict_lines(verdicts) if verdicts else ""
-    return [found, markdown_lines(COLUMNS, lines, numbers=False), *below, ceilings(summaries)]
+    return [verdict_lines(verdicts), markdown_lines(COLUMNS, lines, numbers=False), *below, ceilings(summaries)]
 
 
 def _at_scales(table: Table, runs: Path) -> list[TableRuns]:

@@ -46,7 +46,7 @@ class Verdict:
     def text(self) -> str:
         """The judgement in words, with the reason if it is not testable."""
         why = self.claim.why_untestable(self.scale)
-        return f"{self.words}: {why}" if why else self.words
+        return f"{self.words}: {why}".removesuffix(": ")
 
     @property
     def power(self) -> str:
@@ -57,8 +57,9 @@ class Verdict:
     @property
     def link(self) -> str:
         """The claim in Markdown, linked to its table if one was run."""
-        text = self.claim.text
-        return link_to(self.claim.table.name, self.scale, text) if any(self.differences) else text
+        if not any(self.differences):
+            return self.claim.text
+        return link_to(self.claim.table.name, self.scale, self.claim.text)
 
 
 def judged(claims: Sequence[Claim], tables: Sequence[TableRuns]) -> list[Verdict]:
@@ -139,8 +140,9 @@ def counted(verdicts: Sequence[Verdict]) -> str:
 def opening(verdicts: Sequence[Verdict]) -> str:
     """Say how many claims were judged, and by what kind of runs."""
     said = f"{plural(len(verdicts), 'claim')} of the papers"
-    on_papers_data = any(one.claim.decides(one.scale) for one in verdicts)
-    return said if on_papers_data else f"{said}, tried by small models on other data than theirs"
+    if any(one.claim.decides(one.scale) for one in verdicts):
+        return said
+    return f"{said}, tried by small models on other data than theirs"
 
 
 def tally(verdicts: Sequence[Verdict]) -> str:
@@ -172,6 +174,8 @@ def verdict_list(found: Sequence[Verdict], page: str) -> str:
 
 def verdict_lines(found: Sequence[Verdict]) -> str:
     """Return a table in Markdown: a line per claim, linked to its table, and its follow-ups below it."""
+    if not found:
+        return ""
     body = []
     for main in found:
         body.append([main.link, *_cells(main)])

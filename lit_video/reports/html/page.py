@@ -20,10 +20,7 @@ from lit_video.utils.colours import DARK, LIGHT
 from lit_video.utils.parallel import with_progress
 
 Papers = Mapping[str, Mapping[str, Sequence[Section]]]  # by paper and table: a section per scale
-VIEWS = (
-    *(views.accuracy, views.confusions, views.curves, views.groups, views.mistakes, views.pairs),
-    *(views.rows, views.without),
-)
+VIEWS = (views.accuracy, views.confusions, views.curves, views.groups, views.mistakes, views.rows, views.without)
 
 
 def render_page(sections: Sequence[Section], claims: Sequence[Claim], found: Sequence[Verdict], command: str) -> str:
@@ -52,12 +49,15 @@ def render_page(sections: Sequence[Section], claims: Sequence[Claim], found: Seq
 
 def _papers(papers: Papers, found: Sequence[Verdict]) -> Iterator[dict[str, Any]]:
     """Yield each paper's template variables: its verdicts, and its tables with their sections by scale."""
-    firsts = {name: scales[0].table for tables in papers.values() for name, scales in tables.items()}
-    anchors = {name: anchor(f"{name}-{table.scale}") for name, table in firsts.items()}
+    anchors = {}
+    for tables in papers.values():
+        for name, scales in tables.items():
+            anchors[name] = anchor(f"{name}-{scales[0].table.scale}")
     for paper, tables in papers.items():
         verdicts, links, contents = [one for one in found if one.claim.source == paper], {}, []
         for name, scales in tables.items():
-            links[anchors[name]] = f"{number_of(firsts[name]).capitalize()}: {firsts[name].title}".removeprefix(": ")
+            first = scales[0].table
+            links[anchors[name]] = f"{number_of(first).capitalize()}: {first.title}".removeprefix(": ")
             contents.append([_content(section, verdicts) for section in scales])
         claims = [views.verdict(main, anchors) for main in verdicts]
         yield {"name": paper, "anchor": anchor(paper), "links": links, "claims": claims, "tables": contents}
@@ -80,6 +80,8 @@ def _content(section: Section, verdicts: Sequence[Verdict]) -> dict[str, Any]:
         "table": table,
         "header": header,
         "body": body,
+        "labels": section.labels,
+        "pairs": section.data["pairs"],
         "ordered": bool(section.data["agreement"]["orderings"]),
         "sentences": sentences(section.data)[:1],
         "certainty": certainty(section.data),

@@ -80,20 +80,14 @@ def verdict(one: Verdict, labels: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def pairs(section: Section) -> list[dict[str, Any]]:
-    """Return the summary's pairs of rows, with labels in place of names."""
-    labels = section.labels
-    return [pair | {"first": labels[pair["first"]], "second": labels[pair["second"]]} for pair in section.data["pairs"]]
-
-
 def accuracy(section: Section) -> list[dict[str, Any]]:
     """Return facts and classes of a single model by task; an empty list if models are compared."""
     models = list(section.labels.keys() - section.folds)
-    kept = section.predictions.get(models[0], ()) if len(models) == 1 else ()
-    if len(kept) != 1:
+    if len(models) != 1 or len(section.predictions.get(models[0], ())) != 1:
         return []
-    facts, tasks = accuracy_facts(section.results[models[0]][0], kept[0]), []
-    for task, each in kept[0].tasks.items():
+    (kept,), (result, *_) = section.predictions[models[0]], section.results[models[0]]
+    facts, tasks = accuracy_facts(result, kept), []
+    for task, each in kept.tasks.items():
         tasks.append({"task": task, "facts": facts, "classes": class_lines(each)})
         facts = []  # shown with the first task only
     return tasks
