@@ -88,15 +88,19 @@ def length(rate: float, training: int, minutes: float, validates: bool, runs: in
 
     ``rate`` is in clips per second; ``training`` is the number of videos per epoch, summed over runs.
     """
-    fit = int(60 * minutes * SHARE * rate / training)
-    epochs = max(FEWEST, min(MOST if validates else MOST_BLIND, fit))
+    fit, most = int(60 * minutes * SHARE * rate / training), MOST_BLIND
+    if validates:
+        most = MOST
+    epochs = max(FEWEST, min(most, fit))
     reason = f"{fit} fit in {plural(minutes, 'minute')} ({plural(runs, 'training')}, {rate:.3g} clips/s)"
     if epochs > fit:
         reason = f"the least; {reason}"
     elif epochs < fit:
         reason = f"the most; more: --trainer.max_epochs N; {reason}"
-    every = max(1, epochs // VALIDATIONS) if validates else epochs
-    validations = plural(epochs // every, "validation") if validates else "no video validates"
+    every, validations = epochs, "no video validates"
+    if validates:
+        every = max(1, epochs // VALIDATIONS)
+        validations = plural(epochs // every, "validation")
     chosen = [
         Choice("trainer.max_epochs", epochs, reason),
         Choice("trainer.check_val_every_n_epoch", every, validations),

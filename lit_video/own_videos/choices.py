@@ -181,8 +181,9 @@ def measured(videos: Sequence[VideoInfo], name: str) -> NDArray[Any]:
 
 def sizes(videos: Sequence[VideoInfo], training: int, machine: Machine, start: Start) -> list[tuple[int, int]]:
     """Return pairs (frames, side), cheapest first: several for image weights or many videos from scratch on a CPU."""
-    enough = np.median(measured(videos, "frames")) >= MORE_FRAMES
-    frames = [FRAMES, MORE_FRAMES] if enough and not start.sides else [FRAMES]
+    frames = [FRAMES]
+    if not start.sides and np.median(measured(videos, "frames")) >= MORE_FRAMES:
+        frames.append(MORE_FRAMES)
     first, *sides = start.sides or SIDES
     if not start.sides and (start.weights or machine.gpu or training < FEW):
         return [(frames[-1], GPU_SIDE if machine.gpu else STILLS_SIDE)]
@@ -225,7 +226,7 @@ def _pictures(videos: Sequence[VideoInfo], pixels: tuple[float, float] | None, c
         chosen.append(Choice("data.std", max(0.05, round(std, 2)), "of the pixels of these videos"))
     flip = 0.5
     why = "half of the clips, as no class has a word for a side in its name (left, links, gauche, ...)"
-    sided = next((name for name in classes if _SIDES.search(name)), None)
+    sided = next(filter(_SIDES.search, classes), None)
     if sided:
         flip, why = 0.0, f"none, {sided!r} would become another class"
     settings = {"crop": "whole", "flip": flip, "policy": "none", "erasing": 0.0, "mixup": 0.0, "smoothing": 0.1}
@@ -239,15 +240,16 @@ def _loading(decoded: float, training: int, machine: Machine, start: Start) -> l
     chosen = [Choice("data.batch_size", max(2, min(most, training // 4)), f"there are {training} training videos")]
     if start.probe:
         return [*chosen, Choice("data.num_workers", 0, "features are read from files")]
-    small = decoded <= KEEP * machine.memory
     keep, often = 0.0, "decoded anew every epoch, too large for the memory"
-    if small:
+    workers, why = max(1, machine.cores - 1), "one per core"
+    if decoded <= KEEP * machine.memory:
         keep, often = round(1.2 * decoded + 0.1, 1), "decoded once and kept in memory"
-    workers = 0 if small and not machine.gpu else max(1, machine.cores - 1)
+        if not machine.gpu:
+            workers, why = 0, "videos are decoded once"
     return [
         *chosen,
         Choice("data.keep_gb", keep, f"videos are {often}: all together need {decoded:.1f} GB"),
-        Choice("data.num_workers", workers, "one per core" if workers else "videos are decoded once"),
+        Choice("data.num_workers", workers, why),
     ]
 
 

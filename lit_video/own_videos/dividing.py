@@ -33,6 +33,7 @@ _CAMERA = re.compile(
 GAP = 5 * 60  # seconds without a recording, by the times in file names, after which a new group begins
 LEAST = 3  # least number of videos, and of groups, of a class: one each for training, validation and test
 LEAST_OF_FOLDS = 2  # least number of groups of a class in cross-validation
+Indices = NDArray[np.intp]  # of videos
 
 
 class Groups(NamedTuple):
@@ -99,7 +100,8 @@ def _by_time(stems: Sequence[str]) -> list[str]:
     first = last = datetime.min
     names: dict[datetime | None, str] = {None: ""}
     for time in sorted(filter(None, {*times})):
-        first = time if (time - last).total_seconds() >= GAP else first
+        if (time - last).total_seconds() >= GAP:
+            first = time
         names[time], last = str(first), time
     return [names[time] for time in times]
 
@@ -209,9 +211,7 @@ def without_rare(videos: Sequence[OwnVideo]) -> tuple[list[OwnVideo], list[str]]
     return [video for video in videos if video.label not in rare], lines
 
 
-def _parts(
-    videos: Sequence[OwnVideo], groups: Sequence[str] | None, wanted: int, among: NDArray[np.intp]
-) -> list[NDArray[np.intp]]:
+def _parts(videos: Sequence[OwnVideo], groups: Sequence[str] | None, wanted: int, among: Indices) -> list[Indices]:
     """Divide the videos with indices ``among`` into at most ``wanted`` parts; return the parts, most even first."""
     labels, own = np.array(labels_of(videos))[among], np.arange(len(among)).astype(str)
     if groups:
@@ -220,23 +220,24 @@ def _parts(
     if largest < 2:
         raise UserError("every class has one video to train and to validate; add videos to train/")
     parts = max(2, min(wanted, len({*own}), largest))
-    best, least = list[NDArray[np.intp]](), np.inf
+    best, least = list[Indices](), np.inf
     for seed in range(TRIES):
+        found, uneven = list[Indices](), list[float]()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about classes with fewer videos than parts; _unevenness penalises those
             division = StratifiedGroupKFold(parts, shuffle=True, random_state=seed).split(labels, labels, own)
-            found = [part for _, part in division]
-        uneven = np.array([_unevenness(labels, part, parts) for part in found])
-        order = uneven.argsort(kind="stable")
-        off = sum(uneven[order].tolist())
+            for _, part in division:
+                found.append(among[part])
+                uneven.append(_unevenness(labels, part, parts))
+        off = sum(sorted(uneven))
         if off < least:
-            best, least = [among[found[i]] for i in order], off
+            best, least = [found[i] for i in np.argsort(uneven, kind="stable")], off
         if least <= ENOUGH * parts * len({*labels}):
             break
     return best
 
 
-def _unevenness(labels: NDArray[np.str_], part: NDArray[np.intp], wanted: int) -> float:
+def _unevenness(labels: NDArray[np.str_], part: Indices, wanted: int) -> float:
     """Return the sum over classes of |share in the part - 1 / wanted|; 10 for a class with a share of 0 or 1."""
     counts, there = Counter(labels.tolist()), Counter(labels[part].tolist())
     shares = np.array([there[name] / count for name, count in counts.items()])

@@ -137,7 +137,8 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
     if not start.weights and lengths[0].value < ENOUGH:
         chosen = choices.crop_less(chosen)
     chosen += lengths
-    rows = _fold_rows(rows, dividing.fold_names(counts)) if few else rows
+    if few:
+        rows = _fold_rows(rows, dividing.fold_names(counts))
     lines = map("  {}".format, choices.main_lines(chosen))
     print("Chosen for these videos and this machine:", *lines, sep="\n", flush=True)
     table = options.file.with_name(options.file.stem + VIDEOS)
