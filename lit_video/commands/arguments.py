@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lit_video.training.request import Request
 
 # flags that Lightning's command line reads
-SETTINGS = ("--data", "--model", "--trainer", *(f"--{name}" for name in RUN["training"] + RUN["machine"]))
+SETTINGS = ("--data", "--model", "--trainer", *map("--{}".format, RUN["training"] + RUN["machine"]))
 SETTINGS_HELP = """\
 --data NAME, --data.X VALUE    TemporalSkills, VideoFolder, SomethingV2, ...; root, frames, image_size,
                                batch_size, sampling, augmentation, ...
@@ -93,7 +93,7 @@ def whole_numbers(text: str) -> list[int]:
     """Parse comma-separated whole numbers such as ``0,1,2``; drop repeats."""
     if not re.fullmatch(r"\s*\d+\s*(,\s*\d+\s*)*", text):
         raise ArgumentTypeError(f"is {text}, expected whole numbers with commas, such as 0,1,2")
-    return list(dict.fromkeys(int(part) for part in text.split(",")))
+    return list(dict.fromkeys(map(int, text.split(","))))
 
 
 def scheme_file(text: str) -> str:
@@ -106,12 +106,12 @@ def scheme_file(text: str) -> str:
         raise ArgumentTypeError(str(error)) from error
 
 
-CONFIG_NAMES = ("--config", "-c")
+CONFIG_NAMES, CKPT_NAMES = ("--config", "-c"), ("--ckpt", "--ckpt_path")
 CONFIG = "settings: YAML or name of a table, then of a scale (scale/X); a later file overrides earlier ones"
 EXPERIMENTS = "folder of the tables' YAML files (default: experiments, else this package's)"
 SHARED: dict[str, dict[str, Any]] = {
     "--batch": dict(type=positive, default=8, metavar="B", help="clips at a time (default: 8)"),
-    "--ckpt": dict(names=("--ckpt", "--ckpt_path"), type=find_checkpoint, metavar="RUN", help="a run or its last.ckpt"),
+    "--ckpt": dict(names=CKPT_NAMES, type=find_checkpoint, required=True, metavar="RUN", help="a run or its last.ckpt"),
     "--clips": dict(type=positive, metavar="N", help="clips per video (default: the model's test_clips)"),
     "--config": dict(names=CONFIG_NAMES, action="append", default=[], type=find_config, metavar="FILE", help=CONFIG),
     "--crops": dict(type=positive, metavar="M", help="crops per clip (default: the model's test_crops)"),

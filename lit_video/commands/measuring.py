@@ -19,6 +19,7 @@ from lit_video.commands.arguments import add_output, add_settings, add_shared, e
 from lit_video.commands.parser import Parser, run_command
 from lit_video.errors import UserError
 from lit_video.network.cost import Published, compare, count, published, render
+from lit_video.tables.table import column
 from lit_video.training.request import Request, Run
 from lit_video.utils.files import write_atomically, write_bytes
 from lit_video.utils.stop_signals import DONE
@@ -34,7 +35,7 @@ TABLE, LEVEL = "skills", "scale/profile"
 # built-in scheme -> row of the skills table; for TimeSformer's schemes the two names are equal
 TIMESFORMER = ("space", "joint", "divided", "local_global", "sliding_global", "axial", "space_before_time", "parallel")
 OTHERS = {"window": "exact1_time", "mixing": "xvit1", "factorised": "vivit3", "factorised_heads": "vivit4"}
-ROWS = {name: name for name in TIMESFORMER} | OTHERS
+KNOWN = (*TIMESFORMER, *OTHERS)
 
 
 def cost_arguments(parser: Parser) -> None:
@@ -107,10 +108,10 @@ def profile(arguments: Namespace) -> int:
     """
     file = re.sub(r"(?<=\.py):.*", "", arguments.scheme)
     existing("no such file", ".py")(file)
-    if file not in ROWS and not {".", "/"} & set(file):
-        raise UserError(f"{file}: no built-in scheme{did_you_mean(file, ROWS)}; give FILE.py, or {', '.join(ROWS)}")
+    if file not in KNOWN and not {".", "/"} & set(file):
+        raise UserError(f"{file}: no built-in scheme{did_you_mean(file, KNOWN)}; give FILE.py, or {', '.join(KNOWN)}")
     from lit_video.schemes.contract import check_contract
-    from lit_video.schemes.cost import HEADER, HEADS, WIDTH, cells, costs
+    from lit_video.schemes.cost import HEADER, cells, costs
     from lit_video.schemes.sight import in_words
 
     name, kind = _scheme(arguments.scheme)
@@ -122,8 +123,7 @@ def profile(arguments: Namespace) -> int:
         return 1
     words = in_words(contract.sight)
     print("", *map("{}: {}".format, words, words.values()), sep="\n", flush=True)
-    schemes = built_in() | {name: kind}
-    found = costs({key: partial(each, WIDTH, HEADS) for key, each in schemes.items()})
+    found = costs(built_in() | {name: kind})
     title = "One layer, a clip of 16 x 64 x 64 pixels, on this CPU"
     print("", text_table(title, HEADER, [*map(cells, found)]), sep="\n")
     folder: Path = arguments.output or Path("profile") / name
@@ -187,7 +187,7 @@ def _skills(arguments: Namespace, name: str, folder: Path) -> int:
     from lit_video.tables.rendering import groups_table, measured_groups
     from lit_video.tables.summary import summary
 
-    row, runs = ROWS.get(name, name), folder / "runs"
+    row, runs = OTHERS.get(name, name), folder / "runs"
     with writing("--output", folder):
         file = _experiment(folder, row, arguments.scheme)
     flags = ["--row", row, "--runs", str(runs), *_flags(arguments)]
@@ -204,7 +204,7 @@ def nearest_first(groups: Groups, name: str) -> Groups:
     import numpy as np
 
     rows, accuracies = zip(*groups.rows, strict=True)
-    names = [row["name"] for row in rows]
+    names = column(rows, "name")
     values = np.nan_to_num(np.array(accuracies, np.float64))  # 0 for None
     distances = np.abs(values - values[names.index(name)]).sum(1)
     return replace(groups, rows=[groups.rows[i] for i in distances.argsort(kind="stable")])

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 def test_arguments(parser: Parser) -> None:
     """Add examples and arguments."""
     parser.examples("--ckpt RUN --data.order shuffled", "--weights hub:timesformer-k400 --data.root DIR")
-    add_shared(parser, "--ckpt", "--scheme", "--config")
+    add_shared(parser, "--ckpt", required=False)
+    add_shared(parser, "--scheme", "--config")
     parser.add_argument("--weights", metavar="hub:NAME", help="published weights, with their settings")
     add_settings(parser, "test", more=["--seed_everything", "--print_config"])
 
@@ -80,8 +81,7 @@ def _lightning_arguments(arguments: Namespace) -> tuple[list[str], Path | None]:
 def _add_videos(parser: Parser) -> None:
     video = existing("no such file or folder")
     parser.add_argument("videos", nargs="+", type=video, metavar="VIDEO|FOLDER", help="a folder: all videos below it")
-    add_shared(parser, "--ckpt", required=True)
-    add_shared(parser, "--scheme", "--clips", "--crops", "--fps", "--device", "--batch", "--workers")
+    add_shared(parser, "--ckpt", "--scheme", "--clips", "--crops", "--fps", "--device", "--batch", "--workers")
 
 
 def _predictions(arguments: Namespace, top: int = 1) -> "VideoPredictions":
@@ -138,11 +138,9 @@ def predict(arguments: Namespace) -> int:
 def attention_arguments(parser: Parser) -> None:
     """Add examples and arguments."""
     parser.examples("video.mp4 --ckpt RUN -o maps.png")
-    parser.add_argument(
-        "video", type=existing("no such file or folder"), metavar="VIDEO", help="or pictures, with --fps"
-    )
-    add_shared(parser, "--ckpt", required=True)
-    add_shared(parser, "--scheme")
+    video = existing("no such file or folder")
+    parser.add_argument("video", type=video, metavar="VIDEO", help="or pictures, with --fps")
+    add_shared(parser, "--ckpt", "--scheme")
     add_output(parser, "FILE", default="attention.png", endings=[".png"])
     add_shared(parser, "--fps", "--device")
 
@@ -198,8 +196,7 @@ def export_arguments(parser: Parser) -> None:
     parser.examples("--to onnx --ckpt RUN -o DIR", "--to hf-timesformer --ckpt RUN -o DIR")
     kinds = ["hf-timesformer", "hf-vivit", "pt2", "onnx", "safetensors"]
     parser.add_argument("--to", choices=kinds, required=True, help="transformers, torch.export, ONNX, or weights alone")
-    add_shared(parser, "--ckpt", required=True)
-    add_shared(parser, "--scheme")
+    add_shared(parser, "--ckpt", "--scheme")
     add_output(parser, "DIR", required=True)
 
 
@@ -210,10 +207,11 @@ def export(arguments: Namespace) -> int:
 
     output, run = arguments.output, settings_of(arguments.ckpt).parent
     with writing("--output", output):
-        said, how_to_load = export(arguments.ckpt, arguments.to, output)
+        said, text = export(arguments.ckpt, arguments.to, output)
         print(f"wrote {said}")
-        card = f"{model_card(run)}\n" if has_result(run) else ""
-        write_atomically(output / "README.md", card + how_to_load)
+        if has_result(run):
+            text = f"{model_card(run)}\n{text}"
+        write_atomically(output / "README.md", text)
         print(f"wrote {output / 'README.md'}: how to load it")
     return 0
 

@@ -103,20 +103,20 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
     from lit_video.own_videos.plan import PlanOptions, plan
 
     start = SCRATCH
-    if weights == "auto" and not schemes:
-        weights = VIDEOS if at_hand(VIDEOS) else "none"
+    if weights == "auto" and not schemes and at_hand(VIDEOS):
+        weights = VIDEOS
     if compared and weights != "none":
         start = image_start(weights, chosen)
     elif weights not in ("auto", "none"):
         start = start_from(weights)
     if start.weights and schemes and not compared:
         raise UserError(f"--weights {weights}: are of {start.model}, which is the scheme; leave --scheme out")
-    models = {row.get("set", {}).get("model", start.model) for row in (chosen or start.rows).values()}
-    for model in models if arguments.settings else ():
+    if arguments.settings:
         from lit_video.training.cli import ReadCLI, user_errors
 
-        with user_errors(lambda key: "command line"):
-            ReadCLI(["--data=VideoCSV", "--data.root=.", f"--model={model}", *arguments.settings])
+        for model in {row.get("set", {}).get("model", start.model) for row in (chosen or start.rows).values()}:
+            with user_errors(lambda key: "command line"):
+                ReadCLI(["--data=VideoCSV", "--data.root=.", f"--model={model}", *arguments.settings])
     with writing("--output", file.parent):
         file.parent.mkdir(parents=True, exist_ok=True)
     made_by, frozen = f"{PROGRAM} {shlex.join(arguments.words)}", getattr(arguments, "frozen", None)
@@ -142,14 +142,15 @@ def _check_same_plan(arguments: Namespace, file: Path) -> None:
 def fit_experiment(arguments: Namespace, file: Path, seeds: str, side_by_side: int = 1) -> int:
     """Train and test the experiment's rows with ``fit``; delete the plan if its settings are wrong."""
     jobs = ["--jobs", str(arguments.jobs or min(side_by_side, usable_cores()))]
+    if side_by_side > 1:  # no table of the folds
+        jobs.append("--quiet")
     fit = ["fit", "--config", str(file), "--runs", str(file.with_name("runs")), "--seeds", seeds]
     try:
         content = read_yaml(file)
         if content["data"]["init_args"].get("features") and len(rows := content["table"]["rows"]) > 1:
             # the first row computes the features of all videos, on all cores
             run_command([*fit, "--row", next(iter(rows)), *arguments.settings])
-        quiet = ["--quiet"] if side_by_side > 1 else []  # no table of the folds
-        return run_command([*fit, *jobs, *quiet, *arguments.settings])
+        return run_command([*fit, *jobs, *arguments.settings])
     except UserError:
         if not (file.with_name("runs") / file.stem).exists():
             file.unlink()

@@ -16,18 +16,16 @@ from lit_video.commands.names import refuse_unknown_class, refuse_wrong_number
 from lit_video.errors import UserError
 from lit_video.utils.text import did_you_mean
 
-# modules of this package and their commands, in the order of the help. A command has a function of its name (the
+# commands and their modules in this package, in the order of the help. A command has a function of its name (the
 # docstring is the help) and NAME_arguments(parser) for examples and arguments; a group has only NAME_arguments.
-MODULES = {
-    "own_videos": ("finetune", "compare"),
-    "running": ("fit", "sweep"),
-    "results": ("table", "report", "pack", "reproduce", "dashboard"),
-    "models": ("test", "predict", "attention", "embed", "export", "weights"),
-    "measuring": ("profile", "cost"),
-    "data": ("data",),
-    "doctor": ("doctor",),
+COMMANDS = {
+    **dict.fromkeys(("finetune", "compare"), "own_videos"),
+    **dict.fromkeys(("fit", "sweep"), "running"),
+    **dict.fromkeys(("table", "report", "pack", "reproduce", "dashboard"), "results"),
+    **dict.fromkeys(("test", "predict", "attention", "embed", "export", "weights"), "models"),
+    **dict.fromkeys(("profile", "cost"), "measuring"),
+    **{"data": "data", "doctor": "doctor"},
 }
-COMMANDS = {name: module for module, names in MODULES.items() for name in names}
 PROGRAM = "lit_video"
 
 # names of settings in other programs -> our names
@@ -127,7 +125,9 @@ class Parser(argparse.ArgumentParser):
                 own.append(f"./{word}")
             elif word.startswith("--"):
                 takes = "=" not in word and left and left[0] not in flags and not left[0].startswith("--")
-                settings.append(f"{word}={left.pop(0)}" if takes else word)
+                if takes:
+                    word = f"{word}={left.pop(0)}"
+                settings.append(word)
             else:
                 own.append(word)
         return own, settings
@@ -151,8 +151,11 @@ def tree(command: str = "") -> Parser:
     root.epilog = f"{PROGRAM} COMMAND --help: examples and all options of a command"
     root.add_argument("-V", "--version", action="version", version=__version__)
     names = [command] if command in COMMANDS else COMMANDS
-    modules = {name: import_module(f"lit_video.commands.{COMMANDS[name]}") for name in names}
-    root.add_commands({name: getattr(module, name, module) for name, module in modules.items()})
+    modules, commands = dict[str, ModuleType](), dict[str, Any]()
+    for name in names:
+        modules[name] = import_module(f"lit_video.commands.{COMMANDS[name]}")
+        commands[name] = getattr(modules[name], name, modules[name])
+    root.add_commands(commands)
     for name, module in modules.items():
         getattr(module, f"{name}_arguments")(root.commands[name])
     return root

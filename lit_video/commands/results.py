@@ -24,9 +24,8 @@ def table_arguments(parser: Parser) -> None:
     add_shared(parser, "--seeds", default=None, help="each row once per seed (default: all that there are)")
     parser.add_argument("--format", choices=["text", "json", "markdown"], default="text", help="default: text")
     parser.add_argument("--pairs", action="store_true", help="the differences of all rows, with their intervals")
-    parser.add_argument(
-        "--plot", type=new_file("--plot", ".png", ".svg"), metavar="FILE", help="accuracy by skill, drawn"
-    )
+    picture = new_file("--plot", ".png", ".svg")
+    parser.add_argument("--plot", type=picture, metavar="FILE", help="accuracy by skill, drawn")
 
 
 def table(arguments: Namespace) -> int:

@@ -31,11 +31,11 @@ class Cost:
     seconds: float
 
 
-def costs(schemes: dict[str, Callable[[], Scheme]]) -> list[Cost]:
+def costs(schemes: dict[str, Callable[..., Scheme]]) -> list[Cost]:
     """Measure schemes by name, side by side on this machine's CPU."""
     built, times, found = dict[str, Scheme](), defaultdict[str, list[float]](list), list[Cost]()
-    for name, make in schemes.items():
-        built[name] = make()
+    for name, kind in schemes.items():
+        built[name] = kind(WIDTH, HEADS)
     for _ in range(ROUNDS):
         for name, scheme in built.items():
             x = _tokens(scheme, CLIPS)
