@@ -24,12 +24,12 @@ class AnnotatedVideos(VideoDataModule):
 
     Args:
         root: folder of annotations and videos; ``$LIT_VIDEO_DATA/NAME`` is NAME in the package's data folder.
-        missing: handling of videos that are not on disk, or annotation files shorter than the release: ``fail``
-            stops before training, ``skip`` uses the rest, prints counts and saves them in ``run.json``.
+        missing: handling of videos that are not on disk, and of annotations that list fewer videos than the release:
+            ``fail`` stops before training; ``skip`` uses the rest, prints counts and saves them in ``run.json``.
         **kwargs: see :class:`VideoDataModule`.
     """
 
-    classes: Classes | None = None  #: number of classes, a mapping for several tasks; None if only the data shows it
+    classes: Classes | None = None  #: number of classes, a mapping for several tasks; None to count class_names
     #: smallest and largest number of videos in released annotation files, by split
     released: Mapping[Split, tuple[int, int]] = {}
     splits: tuple[Split, ...] = ("train", "val")  #: splits with annotations; without test, val is tested

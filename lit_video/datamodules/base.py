@@ -47,7 +47,7 @@ class VideoDataModule(LightningDataModule):
     their scores. A sample depends only on seed, epoch and index, not on workers, processes or restarts.
 
     Args:
-        frames: frames of a clip.
+        frames: number of frames of a clip.
         image_size: side of a clip in pixels, or its height and width; crops have its shape.
         batch_size: videos per batch and process.
         num_workers: decoding processes; use one per core.
@@ -55,23 +55,23 @@ class VideoDataModule(LightningDataModule):
         augmentation: name of a recipe (:mod:`~lit_video.video.recipes`), or all its settings; ``None``: random crops.
         test_clips: temporal views of a test video.
         test_crops: spatial views of each temporal view.
-        views: crops ``even`` along the longer side, ``released`` as in the papers' code, or ``whole``, frames squeezed.
-        mean: mean of the pixels, 0 to 1: one number (0.5 for the ImageNet-21k ViTs), or red, green and blue.
-        std: standard deviation of the pixels, likewise.
+        views: ``even``: crops along the longer side; ``released``: as in the papers' code; ``whole``: squeezed frames.
+        mean: mean of the pixels, 0 to 1: one number (0.5 for the ImageNet-21k ViTs), or one each for red, green, blue.
+        std: standard deviation of the pixels, in the same form as ``mean``.
         channels: order of the channels; ``bgr`` for TimeSformer's released weights of Something-Something.
         seed: seed of the order of videos and of all augmentation.
         order: order of a clip's frames in validation and test; ``static`` repeats the middle frame.
-        test_orders: further orders in which a run is tested; ``run.json`` then has ``reversed/video_top1``, ...
+        test_orders: further orders for the test; ``run.json`` then has ``reversed/video_top1``, for example.
         broken: ``fail`` stops at a video that cannot be read, or a clip that needs a damaged frame; ``skip`` leaves out
-            up to ``broken_percent`` of a split, ``report`` any number. ``broken.csv`` in the run's folder lists them.
+            up to ``broken_percent`` of a split; ``report`` has no limit. The run's ``broken.csv`` lists these videos.
         broken_percent: percentage of broken videos that ``skip`` accepts.
         keep_gb: gigabytes of decoded videos that each process keeps in memory, for small data sets of short videos.
-        manifest: file of ``data check``, read instead of a scan of every video; what it calls broken is refused first.
+        manifest: file of ``data check``; it replaces a scan of every video and names broken videos before training.
         train_share: share of each class's training videos to use, above 0 and at most 1.
-        short: filling of a video shorter than a clip: ``repeat`` its last frame, or ``loop`` (MMAction2, Scenic).
-        short_side: short side in pixels of validation and test frames before cropping; ``None`` for the crop's.
+        short: for a video shorter than a clip: ``repeat`` its last frame, or ``loop`` the video (MMAction2, Scenic).
+        short_side: short side of validation and test frames in pixels before cropping; ``None``: the crop's short side.
         test_image_size: side of a clip in validation and test; ``None`` for ``image_size``.
-        features: folder for :mod:`~lit_video.datamodules.features` of a frozen backbone, loaded instead of clips.
+        features: folder of cached :mod:`~lit_video.datamodules.features` of a frozen backbone, loaded instead of clips.
 
     Raises:
         ValueError: settings contradict each other.
@@ -140,7 +140,7 @@ class VideoDataModule(LightningDataModule):
 
     @property
     def class_names(self) -> list[str] | dict[str, list[str]]:
-        """Class names in the order of their numbers; with several tasks, a dict by task, in the order of labels."""
+        """Class names by number; with several tasks, a list of names per task, in the order of a label's entries."""
         raise NotImplementedError
 
     @property
@@ -214,7 +214,7 @@ class VideoDataModule(LightningDataModule):
         return TrainingView(self.augmentation, self.image_size)
 
     def centre_view(self, record: VideoRecord) -> tuple[RawBatch, list[int]]:
-        """Return a batch of one with a video's centre view, and the view's frame numbers; none for a broken video."""
+        """Return a video's centre view as a batch of one, and its frame numbers; no numbers for a broken video."""
         dataset = self._dataset([record], self.view(1), clips=1)
         batch: RawBatch = default_collate([dataset[0, 0]])
         return batch, [] if batch["broken"][0] else dataset.numbers(record, 0)

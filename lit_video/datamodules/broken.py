@@ -31,11 +31,11 @@ class BrokenVideos:
         if not rows:
             return
         first = min(rows)
-        counted = f"{len(rows)} of the {split} videos broken or damaged"
+        counted = f"{len(rows)} of the {split} videos are broken or damaged"
         text = f"data.manifest: {counted} (first {first}: {rows[first].reason})"
         if self.on_broken == "fail":
             raise UserError(f"{text}; replace or delete them, or set data.broken: skip")
-        print_once(f"{text}; left out, of the damaged those clips that need damaged frames")
+        print_once(f"{text}; broken videos are left out, and so are clips that need a damaged frame")
         broken = {path: f"{path}: {row.reason}" for path, row in rows.items() if row.status == "broken"}
         self.add(split, range(len(paths)), [broken.get(path, "") for path in paths])
 

@@ -25,13 +25,13 @@ def refuse_contradictions(data: Any) -> None:
     data.sampling.check(data.frames, data.test_clips)
     augmentation = data.augmentation
     if (augmentation.crop == "whole") != (data.views == "whole"):
-        raise ValueError(f"augmentation.crop is {augmentation.crop}, views is {data.views}: whole is for both")
+        raise ValueError(f"augmentation.crop is {augmentation.crop}, views is {data.views}: use whole for both or none")
     data.training_view()  # refuses a short side smaller than the clip
     data.view(data.test_crops)  # refuses an unsupported number of crops
     changed = data.test_orders or data.order != "forward" or data.found_broken.on_broken != "fail"
     if data.features and (changed or augmentation.erasing or augmentation.cutmix):
         what = "order, test_orders, broken, augmentation.erasing and augmentation.cutmix"
-        raise ValueError(f"features are of videos as they are: leave out {what}")
+        raise ValueError(f"features are computed from unchanged videos: leave out {what}")
 
 
 def refuse_choice(data: Any, callbacks: Iterable[object]) -> None:
@@ -43,6 +43,6 @@ def refuse_choice(data: Any, callbacks: Iterable[object]) -> None:
         both = Records.of(data.records("test")).shared(Records.of(data.records("val")), links=True)
         if not both:
             return
-        what = f"{type(one).__name__} chooses by {metric}, and {len(both)} of the videos that validate are tested"
-        advice = "give test videos of their own, or leave out the callback"
+        what = f"{type(one).__name__} chooses by {metric}, and {len(both)} of the validation videos are also tested"
+        advice = "use other videos for the test, or leave out the callback"
         raise UserError(f"trainer.callbacks: {what} ({both[0]}); {advice}")

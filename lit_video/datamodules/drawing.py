@@ -74,7 +74,7 @@ def duration(rng: Rng, frames: int) -> Film:
 
 
 def count(rng: Rng, frames: int) -> Film:
-    """Flash n = 2 or 3 times in the first half, n + 1 times in the second; both have equally many bright frames."""
+    """Flash n = 2 or 3 times in the first half, n + 1 times in the second; both halves are bright equally long."""
     figure, half = _figure(rng), frames // 2
     few = int(rng.integers(2, 4))
     return [[figure] * bright for bright in _flashes(rng, few, half) + _flashes(rng, few + 1, half)]

@@ -28,7 +28,7 @@ GIGABYTES = 0.5  # memory for a decoded video, shared by its views
 class Features:
     """Folder of features of one backbone and one kind of clips: a float16 file ``(views, ...)`` for each video.
 
-    A file's name is a digest of its video. It has the centre view (training, validation), ``RANDOM`` random views
+    A file's name is a digest of its video. A file has the centre view (training, validation), ``RANDOM`` random views
     (training) and the views of a multi-view test. ``random`` cuts random views, ``evaluation`` the others.
     """
 

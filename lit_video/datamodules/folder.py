@@ -28,13 +28,13 @@ def folder_records(root: Path, split: Split, class_names: list[str]) -> Records:
             else:
                 others.append(f"{entry.name}/{one.name}")
     if unknown := sorted(found.keys() - set(class_names)):
-        raise UserError(f"data.root: {folder} holds classes that {root / 'train'} has not: {', '.join(unknown)}")
+        raise UserError(f"data.root: {folder} holds classes that {root / 'train'} does not have: {', '.join(unknown)}")
     listed = [(path, label) for label, name in enumerate(class_names) for path in found.get(name, ())]
     if not listed:
         frames = "folders of frames are listed in a table (VideoCSV)"
         raise UserError(f"data.root: {folder} holds no video; expected {folder}/CLASS/VIDEO.mp4; {frames}")
     if others:
-        print_once(f"data.root: {len(others):,} left out of {folder}, no videos of a class ({shortened(others)})")
+        print_once(f"data.root: {len(others):,} items left out of {folder}: no videos of a class ({shortened(others)})")
     return Records(*zip(*listed, strict=True))
 
 

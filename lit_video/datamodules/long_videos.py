@@ -109,7 +109,7 @@ class HowTo100MTasks(AnnotatedVideos):
     the task in which it ranks best. The paper splits at random (85,000 and 35,000 videos), this module by a hash.
 
     Args:
-        classes: number of tasks; set it if it is not the paper's 1,059.
+        classes: number of tasks, if not the paper's 1,059.
         least_videos: least number of videos of a task.
         **kwargs: see :class:`AnnotatedVideos`.
     """
@@ -153,7 +153,7 @@ class HowTo100MTasks(AnnotatedVideos):
         tasks = [task for task, count in videos.items() if count >= self.least_videos]
         if len(tasks) != self.classes:
             found = f"{self._csv} has {len(tasks)} tasks of at least {self.least_videos} videos, not {self.classes}"
-            raise UserError(f"data.classes: {found}; set data.classes to that, or another data.least_videos")
+            raise UserError(f"data.classes: {found}; set data.classes to the number found, or change data.least_videos")
         return {task: number for number, task in enumerate(sorted(tasks, key=lambda task: (len(task), task)))}
 
 

@@ -25,7 +25,7 @@ from lit_video.video.decoding.frame_table import add_source
 VERSION = 10  # increment whenever columns, verdicts or frame tables change
 MANIFEST = "manifest.sqlite"
 LOOKS = 16  # parallel stat calls: on a network disk each waits for its answer
-KEPT = 16  # rows per commit; a killed check loses at most so many
+KEPT = 16  # rows per commit; a killed check loses at most this many
 Video = tuple[str | Path, float | None]  # path; frame rate of a folder of images, else None
 
 _COLUMNS = [field.name for field in fields(VideoInfo)]
@@ -43,7 +43,7 @@ PRAGMA user_version = {VERSION};
 
 @dataclass(frozen=True)
 class Manifest:
-    """Manifest for reading: a row for each video, by its path relative to ``root``, with its frame table."""
+    """Manifest for reading: a row for each video, by the path relative to ``root``, with the video's frame table."""
 
     file: Path
     root: Path = Path()
@@ -111,7 +111,7 @@ def write_rows(file: Path, rows: Iterable[VideoInfo]) -> None:
 
 
 def scan(videos: Mapping[str, Video], file: Path, every_frame: bool = False) -> Manifest:
-    """Probe those of ``videos`` (by name) that are new, changed or faulty, and update the manifest ``file``.
+    """Probe new, changed and faulty videos, and update the manifest ``file``; ``videos`` maps names to videos.
 
     Rows are written to a part file immediately, so that a killed scan can resume. An intact video of unchanged size
     and modification time is not read again. ``every_frame`` decodes all frames instead of the first.

@@ -48,7 +48,7 @@ _FAST = {"tune": "fastdecode", "x264-params": "b-pyramid=none"}
 
 
 def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
-    """Encode all videos under ``src`` to ``dst``, copy annotations, write ``videos.csv``; return 1 if any is broken."""
+    """Encode all videos under ``src`` to ``dst``, copy annotations, write ``videos.csv``; return 1 if one is broken."""
     if src.resolve() in (dst.resolve(), *dst.resolve().parents):
         raise UserError(f"DST: {dst} is SRC or lies inside it; give a folder outside {src}")
     jobs = _jobs(src, dst)
@@ -116,9 +116,9 @@ def _jobs(src: Path, dst: Path) -> list[tuple[Path, Path]]:
 
 
 def _same_encoding(file: Path, encoding: Encoding) -> None:
-    """Refuse to mix two encodings in one folder; record the first one's settings."""
+    """Refuse an encoding other than the one in ``file``; write it to ``file`` if there is none."""
     if file.exists() and (made := json.loads(file.read_text(encoding="utf-8"))) != asdict(encoding):
-        raise UserError(f"DST: {file.parent} was made with {json.dumps(made)}; give another folder, or delete it")
+        raise UserError(f"DST: {file.parent} was made with {json.dumps(made)}; give another folder, or delete this one")
     write_atomically(file, json.dumps(asdict(encoding)) + "\n")
 
 

@@ -60,7 +60,7 @@ def stamp(path: Path, name: str) -> VideoInfo:
 
 
 def probe(path: Path, name: str, every_frame: bool, fps: float | None = None) -> VideoInfo:
-    """Read a video's packets, or list a folder's images (``fps``); decode the first frame; if in doubt, all frames."""
+    """Read a video's packets, or list a folder's images (with ``fps``); decode the first frame or, if in doubt, all."""
     record, info = VideoRecord(path, 0, fps=fps), stamp(path, name)
     if info.status != "ok":
         return info
@@ -108,7 +108,7 @@ def _decode_all(record: VideoRecord, table: FrameTable) -> FrameTable:
     with reading(path), open_video(path) as container:
         for frame, is_spoiled in judged(container, bool(table.pts)):
             sizes.add((frame.width, frame.height))
-            # an intact key frame of a spoiled group is not bad: a bad key frame would also spoil the group before
+            # a bad key frame would also spoil the group before it, so an intact one in a spoiled group is not bad
             is_bad = frame.is_corrupt or (is_spoiled and not frame.key_frame)
             (bad if is_bad else sound).append(frame.pts)
             if frame.key_frame and frame.pict_type in PREDICTED:

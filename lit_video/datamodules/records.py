@@ -19,9 +19,9 @@ from lit_video.video.clips import VideoRecord
 
 
 class Records(Sequence[VideoRecord]):
-    """Records of videos, stored in arrays: a record is made on access. Equal to any sequence of the same records.
+    """Records of videos, stored in arrays; a record is made on access. They equal any sequence of the same records.
 
-    240,000 records take 30 MB instead of 200. Forked workers share the memory: no reference counts are written to it.
+    240,000 records take 30 MB instead of 200. Forked workers share the memory, because no reference counts are written.
     ``labels``: ``(n,)``, or ``(n, tasks)`` with several tasks. ``times``: start, end and frame rate of each record.
     """
 
@@ -82,7 +82,7 @@ class Records(Sequence[VideoRecord]):
 
 
 def _given(times: NDArray[np.float64]) -> list[float | None]:
-    """Return times, ``None`` for those that are not given."""
+    """Return times, with ``None`` for missing ones."""
     given = times.astype(object)
     given[np.isnan(times)] = None
     return [*given]

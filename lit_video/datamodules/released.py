@@ -24,7 +24,7 @@ class Kinetics(AnnotatedVideos):
     Reads ``root/annotations/{train,val}.csv`` (or ``validate.csv``; ``label,youtube_id,time_start,time_end,split``,
     github.com/cvdfoundation/kinetics-dataset) and ``root/{train,val}/[LABEL/]ID_SSSSSS_EEEEEE.mp4``, with start and end
     in seconds. Results are reported on the validation split. Many videos are gone from YouTube; ``missing: skip``
-    leaves them out. Lists differ in length by date; the length is checked against the range that users report.
+    leaves them out. A list's length depends on its date; the length is checked against the range that users report.
     """
 
     classes: int
@@ -181,11 +181,11 @@ class MomentsInTime(AnnotatedVideos):
     """Moments in Time (arXiv:1801.03150): 802,264 training and 33,900 validation videos of 3 seconds, 339 classes.
 
     Reads ``root/moments_categories.txt`` (``label,number``), ``root/{training,validation}Set.csv`` (no header; columns
-    ``LABEL/VIDEO.mp4``, label, workers for it, workers against it) and ``root/{training,validation}/LABEL/VIDEO.mp4``
+    ``LABEL/VIDEO.mp4``, label, votes for it, votes against it) and ``root/{training,validation}/LABEL/VIDEO.mp4``
     (moments.csail.mit.edu). The second release has 305 classes, 727,305 training and 30,500 validation videos.
 
     Args:
-        classes: number of classes; set it if it is not the paper's 339.
+        classes: number of classes, if not the paper's 339.
         **kwargs: see :class:`AnnotatedVideos`.
     """
 

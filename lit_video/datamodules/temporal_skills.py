@@ -54,7 +54,7 @@ class TemporalSkills(VideoDataModule):
     videos and gets at most one of them right: its ceiling is 50 %. With K skills orderN in one data set, their ceiling
     is 50 / K % if clips show every step, because the set of frames is the same for every N; clips that skip steps
     reveal some N (:func:`distances_told`). Temporal positions show a model more than the set of frames; experiments on
-    models blind to order use none. ``tests/datamodules/test_reversed_pairs.py`` checks every step of this argument.
+    models blind to order omit them. ``tests/datamodules/test_reversed_pairs.py`` checks every step of this argument.
 
     Chance is 1 / number of classes. ``test/skill/NAME`` is the accuracy over a skill's videos, ``test/video_top1`` the
     mean over all skills. Each pair has its own random appearance and motion. Videos are written on first use.
@@ -62,12 +62,12 @@ class TemporalSkills(VideoDataModule):
     Args:
         root: folder of the data sets; ``None`` for ``$LIT_VIDEO_DATA``, else ``~/.cache/lit_video``.
         skills: names from the table above; orderN for any N below the number of steps.
-        length: frames of a video; ``None`` for as many as a clip has, so that a clip shows the whole video.
-        frames_per_step: frames per step, each with its own noise: 16 frames with 2 per step show 8 steps.
+        length: frames of a video; ``None``: the ``frames`` of a clip, so that a clip shows the whole video.
+        frames_per_step: frames per step, each with its own noise; 16 frames with 2 per step show 8 steps.
         side: side of the pictures in pixels, an even number.
         difficulty: difficulty of the hardest training videos, 0 to 1: more noise and texture, less contrast.
-        test_difficulty: difficulty of the hardest validation and test videos; higher, so that no model passes all.
-        pairs: pairs of videos per skill in train, val and test.
+        test_difficulty: difficulty of the hardest validation and test videos; higher, so that no model gets all right.
+        pairs: numbers of pairs of videos per skill in train, val and test.
         sampling: sampling of clips: ``Dense``, or ``Segments`` over the whole video (``None``).
         frames: frames of a clip.
         test_crops: spatial views; one shows a square video completely.
@@ -129,7 +129,7 @@ class TemporalSkills(VideoDataModule):
             raise ValueError(f"sampling.seconds is {self.sampling.seconds}, videos last {self.length / FPS}")
         frames = self.frames
         if self.length % frames or (self.length > frames and frames % 2):
-            raise ValueError(f"length is {self.length}, expected {frames} (frames), or a multiple of it if it is even")
+            raise ValueError(f"length is {self.length}, expected {frames} (frames), or a multiple if frames is even")
 
     @property
     def class_names(self) -> list[str]:
@@ -210,12 +210,12 @@ class TemporalSkills(VideoDataModule):
 
 
 def distances_told(distances: Sequence[int], steps: int, clips: Sequence[Sequence[int]]) -> float:
-    """Return for how many ``distances`` N of orderN the best guess from the clips' sets of frames is right.
+    """Return the expected number of ``distances`` (N of orderN) that the best guess from sets of frames gets right.
 
     If clips show every step equally often, all K distances look alike: a guess is right for 1 of K videos. Otherwise
     the distance affects how often the clips show each of the two events, and the best (Bayes) guess uses this.
     Distances are in steps and equally frequent; the first event is equally likely at each step that leaves room for the
-    second. The result is an expected value. ``clips`` has the steps that the frames of each test clip show.
+    second. ``clips`` has the steps that the frames of each test clip show.
     """
     shares: dict[object, dict[int, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
     for distance in distances:

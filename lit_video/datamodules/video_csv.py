@@ -16,7 +16,7 @@ from lit_video.video.sampling import positive
 
 Values = list[str | int]
 _TIMES = ("start", "end")
-_RENAME = "start and end hold times, in seconds: rename it, or name all columns in data.columns to leave it out"
+_RENAME = "times are read from start and end, in seconds: rename it, or name all columns in data.columns to ignore it"
 
 
 class VideoCSV(AnnotatedVideos):
@@ -36,20 +36,20 @@ class VideoCSV(AnnotatedVideos):
         val_values: [2]
 
     Args:
-        train: table of the training videos, from ``root``.
-        val: table of the validation videos; ``val.csv`` if not given, or the training table under ``split_column``.
-        test: table of the test videos; without it and ``test_values`` the validation videos, which then select nothing.
+        train: table of the training videos, relative to ``root``.
+        val: table of the validation videos; ``val.csv`` if not given, or the training table with ``split_column``.
+        test: table of the test videos; by default the validation videos, which then must not select a checkpoint.
         path_column: name of the column that holds the path.
         label_column: name of the column that holds the label.
         columns: names of all columns of a table without a header, such as MMAction2's ``[path, frames, label]``.
         split_column: name of the column that divides a table into splits, by the values below.
         train_values: values of the training videos in this column.
-        val_values: values of the validation videos; ``[]`` where no video validates.
+        val_values: values of the validation videos; ``[]`` for no validation.
         test_values: values of the test videos.
-        label_separator: separator of several labels of a video, such as ``|``; ``None`` if each has one.
+        label_separator: separator of several labels of a video, such as ``|``; ``None`` if each video has one label.
         fps: frames per second of videos that are folders of frames.
         groups: classes by group name: ``test/group/NAME`` is the top-1 over a group's test videos.
-        source: origin of the videos, named when ``root`` is absent.
+        source: origin of the videos, for the error if ``root`` does not exist.
         **kwargs: see :class:`AnnotatedVideos`.
     """
 
@@ -145,8 +145,8 @@ class VideoCSV(AnnotatedVideos):
         _ = self.class_groups  # refuses unknown classes
         for split in self.splits[1:]:
             if both := self.records(split).shared(self.records("train")):
-                what = f"{both[0]} is a training video as well, all or a part of it ({len(both)} are)"
-                raise UserError(f"data.{split}: {what}; divide them")
+                what = f"{both[0]} or a part of it is a training video too ({len(both)} such videos)"
+                raise UserError(f"data.{split}: {what}; make the splits disjoint")
 
     def _class(self, row: Row) -> int | tuple[int, ...]:
         """Return a row's class number, or a multi-hot label if rows may have several labels."""

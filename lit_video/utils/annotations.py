@@ -42,7 +42,7 @@ class Row:
         return self.cells[column]
 
     def whole(self, column: str, below: int = 10**9) -> int:
-        """Return an integer from 0, and below a limit."""
+        """Return a cell as an integer from 0 to ``below - 1``."""
         text = self.text(column)
         if not text.isdecimal() or int(text) >= below:
             raise self.error(column, f"is {text!r}, expected a whole number from 0 to {below - 1}")
@@ -72,7 +72,7 @@ class Row:
         return time
 
     def segment(self, start: str, end: str) -> tuple[float | None, float | None]:
-        """Return start and end, the end after the start."""
+        """Return start and end in seconds; refuse an end that is not after the start."""
         first, last = self.seconds(start), self.seconds(end)
         if last is not None and last <= (first or 0):
             raise self.error(end, f"ends at {last:g} s, not after its start at {first or 0:g} s; correct one of them")
@@ -139,8 +139,8 @@ def read_table(
         path: the file.
         columns: names that the header must hold.
         headless: column names of a file without header; trailing ones may be absent unless they are in ``columns``.
-            A first line that holds any of ``columns`` is a header. ``None``: the file must have one.
-        delimiter: separator; ``None`` for the one that the lines hold.
+            A first line that holds any of ``columns`` is a header. ``None``: the file must have a header.
+        delimiter: separator; ``None`` to find it from the lines.
         optional: names that the header may hold.
         unique: a column whose cells must differ.
         files: a column of file names, which need not be valid UTF-8.
@@ -166,12 +166,12 @@ def read_table(
         refuse_repeats(rows, unique)
     for row in rows:
         if files and _NO_UTF8.search("".join(row.cells.values())) and not _NO_UTF8.search(row.cells[files]):
-            read_text(key, path)  # a cell that is no file name is not UTF-8: raises the error
+            read_text(key, path)  # raises the error: another cell than the file name is not UTF-8
     return rows
 
 
 def spelled(names: Iterable[str], known: Iterable[str]) -> list[str]:
-    """Return column names, with the case of the known ones."""
+    """Return column names; those that differ from known ones only by case are spelled like them."""
     spelling = {name.casefold(): name for name in known}
     return [spelling.get(name.casefold(), name) for name in names]
 
@@ -193,7 +193,7 @@ def refuse_repeats(rows: Iterable[Row], column: str, identity: Callable[[Row], o
 
 
 def multi_hot(numbers: Collection[int], classes: int) -> tuple[int, ...]:
-    """Return a one for each of several labels, a zero for all other classes."""
+    """Return a one for each class in ``numbers``, a zero for all others."""
     return tuple(int(number in numbers) for number in range(classes))
 
 

@@ -19,16 +19,16 @@ def _without_folder(argument: str) -> str:
     return flag + (path.name if path.suffix else "DIR")
 
 
-# beginnings of lines in jsonargparse's messages that say nothing about the mistake
+# beginnings of those lines in jsonargparse's messages that do not describe the mistake
 _NESTING = ("Does not validate", "Subtypes:", "Errors:", "Problem with given", "Given value", "Expected a path")
-_KNOWN = "(fit --help all lists them, fit --model.help XViT those of a class)"
+_KNOWN = "(fit --help all lists them, fit --model.help XViT lists those of a class)"
 
 
 def explain(text: str) -> tuple[str, str]:
     """Return the key and the reason from a jsonargparse message, which reports all types that were tried.
 
-    The key is dotted (``model.window``). The error of a constructor has the group as its key (``model``); its reason
-    begins with the argument.
+    The key is dotted (``model.window``). For a constructor's error the key is the group (``model``), and the reason
+    begins with the argument's name.
     """
     keys = re.findall(r'Parser key "(.*?)"', text)
     if option := re.search(r"(?:Option '|unrecognized arguments: --)([\w.]+)", text):

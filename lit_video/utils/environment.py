@@ -32,7 +32,7 @@ def choose_device(name: str | None) -> torch.device:
 
 
 def device_name(device: torch.device | str) -> str:
-    """Return a GPU's name, or the processor's."""
+    """Return the name of a GPU or of the processor."""
     if torch.device(device).type == "cuda":
         return torch.cuda.get_device_name(device)
     with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as lines:  # Linux

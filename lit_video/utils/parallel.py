@@ -39,7 +39,7 @@ def with_progress(results: Iterable[Result], total: int, name: str) -> Iterator[
 def in_parallel(work: Callable[[Item], Result], items: Sequence[Item], name: str, chunk: int = 1) -> Iterator[Result]:
     """Yield results in the order of the items, each as soon as it and all earlier ones are done.
 
-    ``work`` is pickled, so it must be a module's function. An error message names a tuple by its first value.
+    ``work`` is pickled, so it must be a module's function. If an item is a tuple, messages name its first value.
     Processes receive ``chunk`` items at a time; choose more than one if an item takes milliseconds.
     """
     if not items:

@@ -58,7 +58,7 @@ def leave_terminal() -> None:
 
 
 def end_with_starter() -> None:
-    """End this process when its parent is gone: rank 0, or a sweep, whose runs then stop at a checkpoint."""
+    """End this process when its parent, rank 0 or a sweep, is gone; a sweep's runs then stop at a checkpoint."""
     if started_by_lightning():
         end_with(os.getppid())
     elif os.environ.get(PARENT) == str(os.getppid()):
@@ -87,7 +87,7 @@ def job_name() -> str:
 
 
 def requeue() -> str:
-    """Requeue the Slurm job, which ends it; return a message. Launchers that requeue set ``LIT_VIDEO_REQUEUE=0``."""
+    """Requeue the Slurm job, which ends it; return a message. A launcher that requeues sets ``LIT_VIDEO_REQUEUE=0``."""
     job = job_name()
     if not job or os.environ.get("LIT_VIDEO_REQUEUE") == "0":
         return ""

@@ -12,7 +12,7 @@ from lit_video.utils.processes import STOP_SIGNALS, end_children, first_process,
 from lit_video.utils.text import to_bytes
 
 DONE = 0  # every result that was asked for is there
-FAILED = 1  # a run, or a row of a table, ended without a result: a number that is not finite, a process that died
+FAILED = 1  # a run or a table's row ended without a result: for example a value was not finite, or a process died
 MISTAKE = 2  # something to change in the command, a file or the disk; one line says what
 PREEMPTED = 75  # stopped at a checkpoint by USR1, USR2 or a time limit; the same command goes on (EX_TEMPFAIL)
 INTERRUPTED = 130  # Ctrl-C; the same command goes on
@@ -34,7 +34,7 @@ class StopSignals:
     """Handler that ends a run's process at a signal, after ``last_words``; if ``waits``, it only sets ``received``.
 
     Signals: SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2. Before training there is nothing to keep, and an exception
-    could be swallowed, so the process ends at once, with a line. Code that sets :attr:`waits` stops at a checkpoint
+    could be swallowed, so the process prints a line and ends. Code that sets :attr:`waits` stops at a checkpoint
     itself; a second Ctrl-C ends the process even then.
     """
 

@@ -24,13 +24,13 @@ ImageOp = Callable[[Image.Image], Image.Image]
 ClipOp = Callable[[Frames], Frames]
 
 GREY = 128
-# ViViT's release (scenic, dataset_lib/video_ops.py): operations that do not move pixels
+# operations in ViViT's release (scenic, dataset_lib/video_ops.py); none of them moves pixels
 VIVIT_OPS = ["AutoContrast", "Equalize", "Invert", "Posterize", "Solarize", "Color", "Contrast", "Brightness"]
 VIVIT_OPS += ["Sharpness", "SolarizeAdd"]
 VIVIT_LAYERS = 2
 VIVIT_MAGNITUDES = {"vivit-rand-15": 15, "vivit-rand-20": 20}  # Table 7: 15 for Epic-Kitchens, 20 for SSv2
 XVIT_SHORT_SIDE = (0.9 * 256 / 224, 1.3 * 256 / 224)  # X-ViT, section 4.1
-# by kind of crop: default range of the short side to which frames are scaled, as multiples of the clip's short side
+# for each kind of crop: default range of the short side after scaling, as multiples of the clip's short side
 SHORT_SIDES = {"scale": XVIT_SHORT_SIDE, "stretch": XVIT_SHORT_SIDE, "most": (1, 8 / 7), "whole": (1, 1.2 * 8 / 7)}
 SHORT_SIDES["multiscale"] = (1, 1)
 
@@ -51,10 +51,10 @@ def posterize(image: Image.Image, bits: int, **_: object) -> Image.Image:
 
 
 def vivit_rand(magnitude: int) -> ClipOp:
-    """Return ViViT's RandAugment: two draws from twelve choices: ten operations, cutout and identity.
+    """Return ViViT's RandAugment: two draws from ten operations, cutout and identity, all equally likely.
 
-    All choices are equally likely. An operation sees all frames stacked in one picture, so statistics are the clip's.
-    The operations are timm's, from the same origin as the release's; SolarizeAdd adds up to 128, in the release 220.
+    An operation sees all frames stacked in one picture, so AutoContrast, for example, uses the clip's statistics.
+    timm's operations have the same origin as the release's. SolarizeAdd adds up to 128 here, up to 220 in the release.
     """
     hparams = {"magnitude_max": magnitude, "img_mean": (GREY,) * 3}
     ops: list[ClipOp] = [
@@ -78,7 +78,7 @@ def _as_one_picture(op: ImageOp, frames: Frames) -> Frames:
 
 
 def for_clip(op: ImageOp, frames: Frames) -> Frames:
-    """Apply an operation to every frame, ``(t, height, width, 3)``, with the same draws from ``random``."""
+    """Apply an operation to every frame of a clip ``(t, height, width, 3)``, with the same draws from ``random``."""
     state = random.getstate()
     changed = []
     for frame in frames:
@@ -88,7 +88,7 @@ def for_clip(op: ImageOp, frames: Frames) -> Frames:
 
 
 def clip_policy(policy: Policy) -> Callable[[Tensor], Tensor]:
-    """Return a policy on cropped clips, uint8 ``(t, 3, height, width)``; ``timm-v0`` and ``none`` do nothing here."""
+    """Return a policy for cropped clips, uint8 ``(t, 3, height, width)``; the identity for ``timm-v0`` and ``none``."""
     if policy == "auto":
         return v2.AutoAugment(interpolation=InterpolationMode.BILINEAR, fill=GREY)
     if policy == "rand":
@@ -100,7 +100,7 @@ def clip_policy(policy: Policy) -> Callable[[Tensor], Tensor]:
 
 
 def cutout(frames: Frames, half: float) -> Frames:
-    """Blacken a square around a random pixel, cut off at the edges, the same in all frames (arXiv:1708.04552)."""
+    """Blacken a square around a random pixel, the same in all frames and clipped at the edges (arXiv:1708.04552)."""
     height, width = frames.shape[1:3]
     reach = round(half * min(height, width))  # half of the square's side
     column, row = random.randrange(width), random.randrange(height)
@@ -110,7 +110,7 @@ def cutout(frames: Frames, half: float) -> Frames:
 
 
 def change_colours(clip: Tensor) -> Tensor:
-    """Change the colours of uint8 ``(t, 3, height, width)`` alike in all frames, as DMVR's ``color_default_augm``."""
+    """Change the colours of uint8 ``(t, 3, height, width)`` alike in all frames, like DMVR's ``color_default_augm``."""
     pixels = clip / 255 + random.uniform(-32, 32) / 255
     pixels = F.adjust_saturation(pixels.clamp(0, 1), random.uniform(0.6, 1.4))
     mean = pixels.mean((-2, -1), keepdim=True)
@@ -124,20 +124,20 @@ class Augmentation:
     """Training augmentation; the defaults are X-ViT's for SSv2 (arXiv:2106.05968, section 4.1).
 
     Args:
-        short_side: range in pixels, [256, 320] in most papers: frames are scaled to a short side drawn from it, then
-            cropped to the clip's size. ``None``: a range that depends on ``crop`` and is relative to the clip's size.
+        short_side: range of short sides in pixels, [256, 320] in most papers. Frames are scaled to a short side drawn
+            from it, then cropped to the clip's size. ``None``: multiples of the clip's size that depend on ``crop``.
         flip: probability of a horizontal flip; 0 where classes differ by direction.
-        policy: ``auto`` (AutoAugment, torchvision's ImageNet policy), ``rand`` (RandAugment 2, 9), ``timm-v0`` (from
-            X-ViT's release; on whole frames, before the crop), ``vivit-rand-15`` and ``-20`` (ViViT's RandAugment, two
-            layers of this magnitude) or ``none``. One draw for all frames of a clip.
-        erasing: probability of erasing a box, the same in all frames; area 0.02-1/3, aspect 0.3-1/0.3.
+        policy: ``auto`` (AutoAugment, torchvision's ImageNet policy), ``rand`` (RandAugment, 2 layers of magnitude 9),
+            ``timm-v0`` (X-ViT's release; applied before the crop), ``vivit-rand-15`` and ``-20`` (ViViT's RandAugment,
+            2 layers of this magnitude) or ``none``. All frames of a clip share one draw.
+        erasing: probability of erasing a box, the same in all frames: 0.02 to 1/3 of the area, aspect 0.3 to 1/0.3.
         mixup: alpha of the Beta distribution of a batch's mixing weight; 0 for no mixup.
         smoothing: label smoothing.
-        crop: ``scale``, a random box of the clip's shape, sized by ``short_side``; ``stretch``, with separate draws
-            for its height and width (ViViT's release); ``multiscale``, one of the boxes of X-ViT's
-            release (:func:`~lit_video.video.crops.multiscale_boxes`); ``most``, 7/8 to all of the sides of the largest
-            box; ``whole``, 73 to 100 % of the frame's height and width alike, squeezed into the clip's shape.
-        cutmix: alpha of the Beta distribution of the kept share; 0 for no cutmix. With mixup too, each batch uses one.
+        crop: ``scale``: a random box of the clip's shape, sized by ``short_side``; ``stretch``: the same box with two
+            draws, for height and width (ViViT's release); ``multiscale``: one of the boxes of X-ViT's release
+            (:func:`~lit_video.video.crops.multiscale_boxes`); ``most``: a random box, 7/8 to 1 times the largest box's
+            sides; ``whole``: 73 to 100 % of the frame's height and the same share of its width, squeezed to the shape.
+        cutmix: alpha of the Beta distribution of the kept share; 0 for no cutmix. With mixup, a batch uses one of both.
         inverse: draw the short side's reciprocal uniformly, not the side (PySlowFast's ``INV_UNIFORM_SAMPLE``).
         colour: probability of a change of colours (:func:`change_colours`).
         grey: probability of a clip without colours.
@@ -214,12 +214,12 @@ class TrainingView:
 
 
 class EvaluationViews:
-    """Largest possible crops of the clip's shape, evenly spaced along the longer side; a single crop is central.
+    """Crops of the clip's shape, evenly spaced along the frame's longer side; a single crop is central.
 
     Shape: ``(t, height, width, 3)`` -> ``(crops, t, 3, height, width)``.
 
     ``size``: side of a crop in pixels, or its height and width. ``short_side``: short side to which frames are scaled
-    first; ``None`` for the crop's short side.
+    first; ``None`` for the crop's short side, so that crops are as large as possible.
     """
 
     def __init__(self, crops: int, size: ImageSize, short_side: int | None = None) -> None:
@@ -243,7 +243,7 @@ class WholeViews(EvaluationViews):
 
     def __init__(self, crops: int, size: ImageSize, short_side: int | None = None) -> None:
         if crops != 1 or short_side:
-            raise ValueError(f"test_crops is {crops}, short_side is {short_side}: views whole allow only 1 and None")
+            raise ValueError(f"test_crops is {crops}, short_side is {short_side}; whole needs 1 crop, no short_side")
         super().__init__(crops, size)
 
     def boxes(self, height: int, width: int) -> list[Box]:

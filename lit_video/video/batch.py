@@ -19,9 +19,9 @@ from lit_video.video.seeding import digest
 class Batch(TypedDict):
     """A batch of ``b`` clips with ``t`` frames each, as models see it.
 
-    ``clip``: normalised floats ``(b, 3, t, height, width)``. ``video``, ``view``: their numbers ``(b,)``.
+    ``clip``: normalised floats ``(b, 3, t, height, width)``. ``video`` and ``view`` of each clip: numbers ``(b,)``.
     ``target``: class numbers ``(b,)`` or ``(b, tasks)``; in training probabilities ``(b, classes)``, where ``classes``
-    counts those of all tasks. With several labels per video it is multi-hot, ``(b, classes)``.
+    is the sum over all tasks. If a video may have several labels, the target is multi-hot, ``(b, classes)``.
     Losses and metrics ignore an unreadable video: its clip is zero (grey), ``video`` is -1, and ``target`` is -100
     (``IGNORED``), or zero where class numbers became probabilities.
     """
@@ -113,7 +113,7 @@ def check_classes(given: Any, classes: Classes, several_labels: bool) -> None:
 
 
 class Mixture(NamedTuple):
-    """Mixing of every clip of a batch with the clip before it, its neighbour, and of their labels."""
+    """Mixing of every clip of a batch, and of its label, with its neighbour, the clip before it."""
 
     share: float  # the neighbour's share, 0 to 1
     box: Box | None = None  # copied from the neighbour; None: all pixels are blended
@@ -122,7 +122,7 @@ class Mixture(NamedTuple):
 class BatchDraws(NamedTuple):
     """Random draws for the augmentation of a batch."""
 
-    boxes: Tensor | None  # (b, 4), a Box to erase in each clip, or zeros; None if no clip is erased
+    boxes: Tensor | None  # (b, 4): for each clip a Box to erase, or zeros; None if no clip is erased
     mixture: Mixture | None
 
 
@@ -260,7 +260,7 @@ def _mixture(size: tuple[int, int], augmentation: Augmentation, generator: torch
 
 
 def _cutmix(size: tuple[int, int], alpha: float, generator: torch.Generator) -> Mixture:
-    """Draw a box with the image's aspect ratio, a share 1 - Beta(alpha, alpha) of its area and a uniform centre.
+    """Draw a box with the image's aspect ratio, a uniform centre and a share 1 - Beta(alpha, alpha) of the image.
 
     The box is clipped to the image; ``share`` is the clipped box's share of the area.
     Source: arXiv:1905.04899, section 3.1.
@@ -273,7 +273,7 @@ def _cutmix(size: tuple[int, int], alpha: float, generator: torch.Generator) -> 
 
 
 def _interval(length: int, share: float, centre: float) -> tuple[int, int]:
-    """Return start and size of an interval: ``share`` of ``length``, around ``centre`` (0 to 1), cut at both ends."""
+    """Return start and size of an interval of ``share * length`` around ``centre`` (0 to 1), clipped to ``length``."""
     size = int(length * share)
     start = int(centre * length) - size // 2
     first = max(start, 0)

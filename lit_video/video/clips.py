@@ -32,7 +32,7 @@ from lit_video.video.seeding import digest, seeded
 Key = tuple[int, int]  # (epoch, index): persistent workers learn the epoch from the key
 Order = Literal["forward", "reversed", "shuffled", "static"]
 Short = Literal["repeat", "loop"]
-TOGETHER = 2**28  # largest size in bytes of pixels decoded at once for a video's clips
+TOGETHER = 2**28  # most bytes of pixels that are decoded at once for the clips of a video
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class VideoRecord:
     """One labelled video, or a segment of one."""
 
     path: Path
-    label: int | tuple[int, ...]  # class number, or one per task; multi-hot with several labels
+    label: int | tuple[int, ...]  # a class number, a number per task, or multi-hot labels
     start: float | None = None  # start of the segment, in seconds from the video's first frame; None for the beginning
     end: float | None = None  # end of the segment; None for the video's end
     fps: float | None = None  # rate of a folder of images; None for a video file
@@ -76,7 +76,7 @@ class Sample(TypedDict):
     """One clip.
 
     ``clip``: uint8 ``(views, t, 3, height, width)``, a view per spatial crop; ``label``: ``()``, ``(tasks,)`` or
-    ``(classes,)``; ``broken``: path and reason if the video could not be read (its clip is black), otherwise empty.
+    multi-hot ``(classes,)``; ``broken``: path and reason if the video could not be read (its clip is black), or empty.
     """
 
     clip: Tensor
@@ -110,7 +110,7 @@ class ClipDataset(Dataset[Sample]):
         return len(self.records) * (self.clips or 1)
 
     def __getitem__(self, item: Key | int) -> Sample:
-        """Decode one clip; a plain index, as from other samplers, belongs to epoch 0."""
+        """Decode one clip; an index without an epoch (from other samplers) belongs to epoch 0."""
         return self._samples([_key(item)])[0]
 
     def __getitems__(self, items: list[Key] | list[int]) -> list[Sample]:

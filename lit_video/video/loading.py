@@ -1,4 +1,4 @@
-"""Samplers, which choose each process's clips; a step has the same clips on any number of devices."""
+"""Samplers, which choose each process's clips, and a loader that measures how long the host waits for batches."""
 
 import atexit
 import time
@@ -14,8 +14,8 @@ from lit_video.video.clips import Key, Sample
 class TrainingSampler(DistributedSampler[Sample]):
     """Sampler of shuffled ``(epoch, index)`` for training.
 
-    An optimizer step takes the next ``batch_size * processes * accumulate`` items: ``accumulate`` times one batch for
-    every process. Runs with the same product take the same items in a step; if ``batch_size`` is the same, they also
+    An optimizer step takes the next ``batch_size * processes * accumulate`` items: ``accumulate`` batches for every
+    process. Runs with the same product take the same items in a step; if ``batch_size`` is the same, they also
     take the same batches. Clips that do not fill a step are left out of the epoch. ``ranks``: number of processes, and
     this process's rank.
     """

@@ -2,13 +2,13 @@
 
 The short sides are for clips of 224 pixels; for other sizes write the settings as a mapping, with a ``short_side``.
 
-X-ViT (arXiv:2106.05968): section 4.1 and the released code disagree. The paper's "autoaugment" names no policy:
+X-ViT (arXiv:2106.05968): section 4.1 and the released code disagree. The paper's "autoaugment" names no policy, so
 ``xvit-paper`` recipes use ImageNet's. The release draws the interpolation for every frame, this code once per clip.
 
 TimeSformer (arXiv:2102.05095): the released configurations flip on Kinetics only; for Kinetics write the recipe as a
 mapping, with ``flip: 0.5``.
 
-ViViT (arXiv:2103.15691): Table 7. Its loader, DMVR, scales height and width independently.
+ViViT (arXiv:2103.15691): as in Table 7. The release's loader, DMVR, scales height and width independently.
 """
 
 from typing import Literal
@@ -53,7 +53,6 @@ RECIPES: dict[Recipe, Augmentation] = {
     "vivit-k400": Augmentation(
         _VIVIT, flip=0.5, policy="none", erasing=0.0, smoothing=0.0, crop="stretch", colour=0.8, grey=0.1
     ),
-    # random crops only
     "none": Augmentation(policy="none", erasing=0.0, smoothing=0.0),
 }
 

@@ -2,7 +2,7 @@
 
 Accuracy changes because these samplings differ from the papers: segments share their border frames; the frames of
 "frames x rate" are ``(frames * rate - 1) / (frames - 1)`` apart; a single dense test clip begins at the video's start
-instead of its centre; the last window of a video is never tested.
+instead of lying at its centre; the last window of a video is never tested.
 """
 
 import random
@@ -17,7 +17,7 @@ from lit_video.video.sampling import DenseStride, Sampling
 
 @dataclass(frozen=True)
 class ReleasedSegments(Sampling):
-    """Sampling of X-ViT's and TimeSformer's releases on Something-Something v2 (X-ViT tests 2 clips, its paper 1).
+    """Sampling of X-ViT's and TimeSformer's releases on Something-Something v2 (X-ViT's code has 2 clips, its paper 1).
 
     Training takes a random frame of each segment. Test clip 0 takes the middle frame of each segment (rounded down),
     clip 1 the first frame, clip 2 the last. Segment ``i`` begins at frame ``round(i * (table.count - 1) / frames)``.
@@ -47,7 +47,7 @@ class ReleasedDense(DenseStride):
 
     stride: int = 16
     fps: float | None = None
-    counts_frames = True  # at any rate
+    counts_frames = True  # with ``fps`` too
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
         """Return the frame numbers of one clip, see :class:`Sampling`."""

@@ -25,10 +25,10 @@ class Sampling(ABC):
 
     @abstractmethod
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
-        """Return ``frames`` numbers, ascending: the frames of one clip; a too short video repeats its last frame.
+        """Return the ``frames`` frame numbers of one clip, ascending; a video that is too short repeats its last frame.
 
-        In evaluation ``clip`` is the clip's number, from 0 to ``clips - 1``. In training ``clips`` is ``None``: the
-        clip is drawn from ``random``'s global stream.
+        In evaluation ``clip`` is the clip's number, from 0 to ``clips - 1``. In training ``clips`` is ``None``, and
+        the clip is drawn from ``random``'s global stream.
         """
 
     def clip_seconds(self, table: FrameTable, frames: int) -> Fraction | None:
@@ -48,7 +48,7 @@ class Sampling(ABC):
 
 @dataclass(frozen=True)
 class Dense(Sampling):
-    """Clips of ``seconds``: random in training; in evaluation evenly spaced from end to end of the video.
+    """Clips that last ``seconds``: random in training, evenly spaced over the whole video in evaluation.
 
     A clip is cut into ``frames`` equal parts and takes the middle frame of each. Clips therefore mirror: evenly spaced
     clips of a video played backwards show the same frames in reverse. A single clip is the centre clip.
@@ -108,7 +108,7 @@ class DenseStride(Sampling):
 class Segments(Sampling):
     """One frame of each of ``frames`` equal segments of the whole video: a random one in training, else the middle one.
 
-    Test clip ``i`` takes frames ``(i + 0.5) / clips`` into the segments. Source: TSN, arXiv:1608.00859, section 3.1.
+    Test clip ``i`` takes the frame at ``(i + 0.5) / clips`` of a segment. Source: TSN, arXiv:1608.00859, section 3.1.
     """
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
@@ -169,7 +169,7 @@ def frame_numbers(table: FrameTable, span: Span, shifts: Sequence[float]) -> lis
     """
     step = (span[1] - span[0]) / len(shifts)
     moments = [span[0] + (i + Fraction(shift)) * step for i, shift in enumerate(shifts)]
-    # on a border of two frames take the one nearer the video's middle; at this middle, the one nearer the span's
+    # on a border take the frame nearer the video's middle; on a border at this middle, the one nearer the span's middle
     half, middle = table.seconds / 2, (span[0] + span[1]) / 2
     return [_on_show(table, m, m < half or (m == half and m <= middle)) for m in moments]
 

@@ -17,7 +17,7 @@ from lit_video.utils.parallel import with_progress
 from lit_video.utils.text import to_bytes
 from lit_video.video.clips import VideoRecord
 
-PART, PARTS = 2**12, 4  # a file's digest reads this many bytes in each of this many parts
+PART, PARTS = 2**12, 4  # a file's digest reads PARTS parts of PART bytes
 READERS = 16  # many, to hide the latency of a network disk
 NO_END = 2**62
 
@@ -34,7 +34,7 @@ def joined(*texts: str) -> str:
 
 
 def noted(network: Any, text: str = "") -> str:
-    """Add a text of videos to a network's attribute ``trained_on``, and return the merged text."""
+    """Merge a text of videos into a network's attribute ``trained_on``; return the merged text."""
     known = str(getattr(network, "trained_on", ""))
     if text not in ("", known):  # called for every checkpoint, mostly with known videos
         network.trained_on = known = joined(known, text)
@@ -42,7 +42,7 @@ def noted(network: Any, text: str = "") -> str:
 
 
 def seen(text: str, records: Sequence[VideoRecord]) -> list[bool]:
-    """Return for each video whether any part of it was trained on, by its path or its content."""
+    """Return for each video whether any part of it was trained on; path or content identify a video."""
     known, asked = _array(text), _rows(records, {}, progress=True)
     spans: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for path, content, start, end in known[np.isin(known[:, :2], asked[:, :2]).any(1)].tolist():
@@ -82,7 +82,7 @@ def _digests(known: Mapping[int, int], path: Path) -> tuple[int, int]:
 
 
 def _content(path: Path) -> int:
-    """Digest a file's size and some of its parts (a small file: all), or some files of a folder; 0 if unreadable."""
+    """Digest a file's size and some of its parts (all of a small file), or some files of a folder; 0 if unreadable."""
     try:
         if path.is_dir():
             names = sorted(entry.name for entry in os.scandir(path) if entry.is_file())

@@ -99,7 +99,7 @@ def _refuse_schemes(network: VideoTransformer, schemes: Collection[type[Scheme]]
     found = {type(block.scheme) for block in network.blocks if isinstance(block, Block)}
     if network.readout not in (clip_token, mean_frame_token) or not found <= set(schemes):
         kinds = ", ".join(kind.__name__ for kind in schemes)
-        raise ValueError(f"{target} has attention ({kinds.lower()}) with a class token, which this network is not")
+        raise ValueError(f"{target} has attention ({kinds.lower()}) with a class token, which this network lacks")
 
 
 def _exported(ours: Mapping[str, Tensor], names: Mapping[str, str], target: str) -> dict[str, Tensor]:

@@ -81,7 +81,7 @@ def load_image_vit(
         network: the video transformer, changed in place.
         state_dict: a ViT's weights, under timm's names.
         tubelet_init: initialisation of the kernel of tubelets, see :func:`inflate`.
-        grid: grid of the stored positions; ``None`` for the network's if the number of positions fits, else a square.
+        grid: grid of the stored positions; ``None``: the network's grid if the number of positions fits, else a square.
     """
     image = {new_name(key, TIMM) or key: value for key, value in folded(state_dict).items()}
     if "cls_token" not in state_dict and network.embed.cls_token is not None:
@@ -143,7 +143,7 @@ def inflate(kernel: Tensor, tubelet: int, how: TubeletInit) -> Tensor:
     """Inflate the kernel ``(d, 3, p, p)`` of p x p patches to tubelets of k frames: ``(d, 3 * k, p, p)``.
 
     Source: ViViT, arXiv:2103.15691, Eq. 8 (``average``: the kernel divided by k in every frame) and Eq. 9
-    (``central``: the kernel in frame k // 2, zeros in the others).
+    (``central``: the kernel in frame k // 2, zeros in the others). d: width of a token.
     """
     if how not in ("central", "average"):
         raise ValueError(f"tubelet_init is {how!r}, expected central or average")

@@ -116,7 +116,7 @@ def _translated(
     joint, theirs = source in ("hf-vivit", "videomae"), SOURCES[source].names(state_dict)
     if source == "scenic-vivit":
         authors.refuse_other_heads(state_dict, in_modules(network, Heads, "heads")[0])
-        joint = not matching(state_dict, "SpatialTransformer/")  # ViViT's model 2 alone has separate positions
+        joint = not matching(state_dict, "SpatialTransformer/")  # only ViViT's model 2 has separate positions
     if joint != isinstance(network.embed, JointEmbedding):
         kinds = ("of frames", "over space and time")
         raise ValueError(f"its positions are {kinds[joint]}, here they are {kinds[not joint]}")

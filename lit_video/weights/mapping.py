@@ -32,7 +32,7 @@ TIMM = {
 
 
 def hugging_face_layer(name: str) -> dict[str, str]:
-    """Map Hugging Face's names of a layer's parts to ours, without query, key and value; ``{}`` is its number."""
+    """Map Hugging Face's names of a layer's parts to ours, except query, key, value; ``{}`` is the layer's number."""
     return {
         f"{name}.layernorm_before": "blocks.{}.scheme.attn.norm",
         f"{name}.attention.output.dense": "blocks.{}.scheme.attn.proj",
@@ -81,14 +81,14 @@ def rename_by(
 def take(renamed: Mapping[str, Tensor], key: str, axes: int) -> Tensor:
     """Return the tensor called ``key``; refuse a missing one, or a number of axes other than ``axes``."""
     if key not in renamed:
-        raise ValueError(f"the state dict lacks what becomes {key}")
+        raise ValueError(f"the state dict lacks the parameter for {key}")
     if renamed[key].ndim != axes:
         raise ValueError(f"shapes that do not fit: {key} has {renamed[key].ndim} axes, expected {axes}")
     return renamed[key]
 
 
 def join_tubelets(renamed: dict[str, Tensor]) -> None:
-    """Merge frames and channels of the tubelets' kernel ``(d, c, k, height, width)``, in place."""
+    """Merge channels c and frames k of the tubelets' kernel ``(d, c, k, height, width)``, in place."""
     kernel = take(renamed, "embed.patches.proj.weight", 5)
     renamed["embed.patches.proj.weight"] = rearrange(kernel, "d c k height width -> d (c k) height width").contiguous()
 

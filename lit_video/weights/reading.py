@@ -21,7 +21,7 @@ from lit_video.weights.parts import matching, respelled
 # files of weights in a folder; the first that exists is read
 IN_A_FOLDER = ("model.safetensors", "pytorch_model.bin", "checkpoint", "last.ckpt")
 
-# our checkpoints have clip settings and class names under this key, our exports in this file beside the weights
+# where our checkpoints (key) and our exports (file beside the weights) store clip settings and class names
 CHECKPOINT_KEY, EXPORTED = "lit_video", "settings.json"
 MODEL_KEY = "lit_video_model"  # key of our checkpoints for the model's family and settings
 
@@ -40,7 +40,7 @@ class StoredWeights:
 
     tensors: dict[str, Tensor]  # by name
     config: dict[str, Any] = field(default_factory=dict)  # content of the folder's config.json; else empty
-    choice: str = ""  # message that says which set was read, if the file holds two
+    choice: str = ""  # message that says which set of weights was read, if the file holds two
     preprocessor: dict[str, Any] = field(default_factory=dict)  # content of preprocessor_config.json; else empty
     model: dict[str, Any] = field(default_factory=dict)  # model settings in one of our checkpoints; else empty
     clips: dict[str, Any] = field(default_factory=dict)  # data settings in one of our checkpoints; else empty
@@ -161,9 +161,9 @@ def model_of(content: Any, average: bool | None = None) -> tuple[Tensors, str]:
     if not chosen:
         raise ValueError("it holds no state dict (names and tensors)")
     if weights and averaged:
-        line = f"their moving average ({place}) of two sets; the other with --model.weights_ema false"
+        line = f"read the moving average ({place}), one of two sets; --model.weights_ema false reads the other"
         if average is False:
-            chosen, line = weights, "the weights of two sets; the other with --model.weights_ema true"
+            chosen, line = weights, "read the weights, one of two sets; --model.weights_ema true reads the other"
     return without_prefixes(chosen), line
 
 
@@ -211,7 +211,7 @@ def _load_flax(path: Path) -> Any:
     try:
         import msgpack
     except ImportError:
-        raise ValueError("it is Flax's; pip install 'lit_video[flax]'") from None
+        raise ValueError("it is a Flax file; pip install 'lit_video[flax]'") from None
     return msgpack.unpackb(path.read_bytes(), ext_hook=_extended, raw=False, strict_map_key=False)
 
 

@@ -36,12 +36,12 @@ SCENIC_EPIC = {"noun": 300, "verb": 97}  # in the order of scenic's classifier (
 
 @cache
 def sources() -> dict[str, dict[str, dict[Any, Any]]]:
-    """Return the training settings of each program's releases that names and shapes of weights do not show."""
+    """Return the training settings of each program's releases, which names and shapes of weights do not show."""
     return read_yaml(TABLE)["sources"]
 
 
 def _known(stored: StoredWeights, part: Literal["model", "data"]) -> dict[str, Any]:
-    """Return the settings of a release that names and shapes do not show, by name."""
+    """Return by name those settings of a release that names and shapes of its weights do not show."""
     source = sources().get(source_of(stored) or "", {})
     of_classes = source.get("classes", {}).get(number_of_classes(stored.tensors), {})
     known = source.get("settings", {}) | of_classes
@@ -69,7 +69,7 @@ def channel_pixels(stored: StoredWeights) -> tuple[Sequence[float], Sequence[flo
     """Return mean and deviation of red, green and blue in the weights' training; ``None`` if unknown.
 
     Sources are timm's configuration and Hugging Face's ``preprocessor_config.json``. Its ``offset`` subtracts 1 from
-    pixels, so the mean grows by 1. ``offset`` with a factor of 1/127.5 contradicts ViViT's recipe: ``None``.
+    pixels, so the mean grows by 1. ``offset`` with a factor of 1/127.5 contradicts ViViT's recipe and gives ``None``.
     """
     given = stored.preprocessor
     if source_of(stored) == "videomae" and "image_mean" not in given:
@@ -146,7 +146,7 @@ def _value(value: Any) -> str:
 def model_settings(stored: StoredWeights, *effects: Effect) -> dict[str, Any]:
     """Return the model settings with which the weights were trained, by name; empty if names and shapes show all.
 
-    Our checkpoints store them; ``effects`` selects some, by default those with the effect ``function``. The ratio and
+    Our checkpoints store them; ``effects`` selects settings by their effect, by default ``function``. The ratio and
     segments of X-ViT's releases depend on the number of classes; for an unknown number they are left out.
     """
     if stored.model:
@@ -174,7 +174,7 @@ def refuse_other_settings(
     here, there = _tasks(ours), _tasks(stored.model)
     if there and here != there and (effects or sum(here.values()) == sum(there.values())):
         classes = f"its classes are {stored.model['num_classes']}, here {ours.get('num_classes')}"
-        raise ValueError(f"{classes}: give it data of those, {otherwise}")
+        raise ValueError(f"{classes}: use data with its classes, {otherwise}")
     given = _plain(ours) | _parts_of_size(ours)
     theirs = model_settings(stored, *effects)
     if given.get("segments") is None and (theirs.get("segments") or 0) >= given.get("frames", 0) > 0:
@@ -237,8 +237,8 @@ def line_on_grid(network: nn.Module, stored: StoredWeights, image: bool = False)
     if sided or not isinstance(network, VideoTransformer) or (image and network.embed.grid.h == network.embed.grid.w):
         return ""
     side = " x ".join(map(str, network.embed.grid[1:]))
-    scheme = "" if image else "its scheme for this one, "
-    return f"its settings are not known: {scheme}positions for {side} patches if they are as many, else for a square"
+    scheme = "" if image else "this scheme, "
+    return f"its settings are not known; assumed: {scheme}positions for {side} patches if they fit, else for a square"
 
 
 def _parts_of_size(model: Mapping[str, Any]) -> dict[str, Any]:

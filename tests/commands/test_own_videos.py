@@ -158,7 +158,7 @@ def test_training_videos_alone_give_validation_and_test_videos_of_their_own(tabl
     assert all(paths) and sum(map(len, paths)) == len(set.union(*paths)) == 30
     capsys.readouterr()
     assert main(["fit", "--config", str(file), "--runs", "runs", "--data.test_values=[val]"]) == 2
-    assert "ModelCheckpoint chooses by val/clip_top1, and 6 of the videos that validate" in capsys.readouterr().err
+    assert "ModelCheckpoint chooses by val/clip_top1, and 6 of the validation videos" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -120,5 +120,5 @@ def test_what_features_cannot_do_is_refused(data, model):
         fit(model(freeze=None), data())
     erased = {"augmentation": Augmentation(crop="whole", erasing=0.5)}
     for change in ({"test_orders": ("reversed",)}, {"broken": "skip"}, erased):
-        with pytest.raises(ValueError, match=r"features are of videos as they are: leave out .*erasing"):
+        with pytest.raises(ValueError, match=r"features are computed from unchanged videos: leave out .*erasing"):
             data(**change)

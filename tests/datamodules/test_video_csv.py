@@ -55,11 +55,11 @@ def test_videos_that_choose_a_checkpoint_are_not_tested(name, root, table):
     callbacks = [getattr(lightning.pytorch.callbacks, name)(monitor=key) for key in ("train/loss", "val/loss")]
     data = table()
     refuse_choice(data, callbacks[:1])
-    with pytest.raises(UserError, match=f"callbacks: {name} chooses by val/loss, and 2 of the videos that validate"):
+    with pytest.raises(UserError, match=f"callbacks: {name} chooses by val/loss, and 2 of the validation videos"):
         refuse_choice(data, callbacks)
     (root / "link").symlink_to("b")
     (root / "test.csv").write_text("path,label\na/1.mp4,walk\na/../link/2.mp4,sit\n")
-    with pytest.raises(UserError, match=r"1 of the videos that validate are tested \(.*link/2.mp4\)"):
+    with pytest.raises(UserError, match=r"1 of the validation videos are also tested \(.*link/2.mp4\)"):
         refuse_choice(table(test="test.csv"), callbacks)
     (root / "test.csv").write_text("path,label\na/1.mp4,walk\n")
     refuse_choice(table(test="test.csv"), callbacks)
@@ -166,7 +166,7 @@ def test_one_table_is_divided_by_a_column(root, table):
 def test_a_video_or_a_part_that_is_trained_and_tested_on_is_reported(trained, tested, overlap, root, table):
     (root / "val.csv").write_text(f"path,label,start,end\na/1.mp4,walk,{','.join(tested)}\nb/2.mp4,sit,,\n")
     data = table(f"path,label,start,end\na/1.mp4,walk,{','.join(trained)}\na/2.mp4,sit,,\n")
-    with pytest.raises(UserError, match=r"data.val: .*a/1.mp4 .* \(1 are\)") if overlap else nullcontext():
+    with pytest.raises(UserError, match=r"data.val: .*a/1.mp4 .* \(1 such videos\)") if overlap else nullcontext():
         data.check()
 
 
@@ -262,6 +262,6 @@ def test_the_best_checkpoint_is_not_tested_on_the_videos_that_chose_it(table, tm
     quiet = dict(logger=False, enable_progress_bar=False, enable_model_summary=False, accelerator="cpu")
     trainer = lightning.Trainer(callbacks=[best], max_epochs=1, use_distributed_sampler=False, **quiet)
     trainer.fit(model, data)
-    with pytest.raises(UserError, match="ModelCheckpoint chooses by val/loss, and 2 of the videos"):
+    with pytest.raises(UserError, match="ModelCheckpoint chooses by val/loss, and 2 of the validation videos"):
         trainer.test(model, data, ckpt_path="best", verbose=False)
     assert trainer.test(model, data, ckpt_path="last", verbose=False)

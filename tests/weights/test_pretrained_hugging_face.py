@@ -248,7 +248,7 @@ def test_the_order_of_time_and_space_is_no_other_s(attention):
     weights = export_hf_timesformer(timesformer(**options))
     with pytest.raises(ValueError, match=r"set --model\.attention divided"):
         refuse_other_settings({"attention": attention}, StoredWeights(weights))
-    with pytest.raises(ValueError, match="which this network is not"):
+    with pytest.raises(ValueError, match="with a class token, which this network lacks"):
         export_hf_timesformer(timesformer(**options, attention=attention))
 
 

@@ -53,10 +53,11 @@ def test_flax_s_trees_become_names_with_slashes(save, dtype, tmp_path):
 def test_of_two_sets_the_average_is_taken_unless_the_other_is_asked_for(tmp_path):
     average = {name: value + 1 for name, value in TENSORS.items()}
     torch.save({"state_dict": TENSORS, "state_dict_ema": average}, tmp_path / "both.pth")
+    line = "read the moving average (state_dict_ema), one of two sets; --model.weights_ema false reads the other"
     for chosen, expected, words in (
-        (None, average, "their moving average (state_dict_ema) of two sets; the other with --model.weights_ema false"),
-        (True, average, "their moving average (state_dict_ema) of two sets; the other with --model.weights_ema false"),
-        (False, TENSORS, "the weights of two sets; the other with --model.weights_ema true"),
+        (None, average, line),
+        (True, average, line),
+        (False, TENSORS, "read the weights, one of two sets; --model.weights_ema true reads the other"),
     ):
         stored = read_weights(tmp_path / "both.pth", chosen)
         equal(stored, expected)

@@ -13,13 +13,13 @@ from av.packet import Packet
 from av.stream import Disposition
 from av.video.stream import VideoStream
 
-# FFmpeg's formats for playlists, and for text files, from which it draws pictures
+# FFmpeg's formats of playlists, and of text files, whose text FFmpeg would draw as pictures
 _NO_VIDEOS = dict.fromkeys(("concat", "hls", "dash"), "a list of files")
 _NO_VIDEOS |= dict.fromkeys(("tty", "bin", "xbin", "adf", "idf"), "a text")
-# codecs for which tests show the same pixels from a key frame as from the start of the file
+# codecs that decode to the same pixels from a key frame as from the start of the file, in tests
 _SEEKING = {"h264", "hevc", "vp8", "vp9", "av1", "mpeg1video", "mpeg2video", "mpeg4", "mjpeg", "ffv1", "png"}
 _SEEKING |= {"h263", "flv1", "msmpeg4v2", "msmpeg4v3", "wmv1", "wmv2"}
-_KEPT = {"palette", "new_extradata", "param_change"}  # side data of a packet that later packets need too
+_KEPT = {"palette", "new_extradata", "param_change"}  # kinds of a packet's side data that later packets need too
 SHORT = 0.9  # a video shorter than this share of its announced duration is truncated
 
 
@@ -93,7 +93,7 @@ def check_file(container: InputContainer, stream: VideoStream, path: Path) -> No
 def check_end(container: InputContainer, stream: VideoStream, first: float, end: float, step: float) -> None:
     """Raise an ``av.InvalidDataError`` for a video whose header shows that the last frames are missing.
 
-    ``first``: start of the first frame, ``end``: end of the last, ``step``: usual time between frames, all in seconds.
+    ``first`` is the first frame's start, ``end`` the last frame's end, ``step`` the usual frame interval; in seconds.
     """
     formats, least = set(container.format.name.split(",")), SHORT
     here = end - first

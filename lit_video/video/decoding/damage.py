@@ -20,14 +20,14 @@ DOUBTFUL = 4  # from a gap of this many usual steps, only decoding shows whether
 SEVERAL = 1 / 8  # a video with a larger share of gaps has a variable rate
 JOINT = 4  # a corrupt mark is false if the stream restarts fewer than this many packets later
 _FREE = {"gif", "apng", "webp"}  # codecs of animations, whose rate varies and whose files lose no packets
-_PAUSING = {"h264", "hevc"}  # codecs of recorders that skip frames: in mp4, a gap is no loss
+_PAUSING = {"h264", "hevc"}  # codecs of recorders that skip frames, so a gap in an mp4 file is no loss
 
 
 def spoiled(pts: Sequence[int], keys: Sequence[int], damaged: Collection[int]) -> list[int]:
-    """Return the numbers of the frames that damage at the times ``damaged`` spoils; ``pts`` and ``keys`` are ascending.
+    """Return the numbers of the frames that are spoiled by damage at the times ``damaged``.
 
-    A damaged key frame also spoils the group before it, where the damage may have begun unnoticed. Frames before the
-    first key frame are spoiled, unless there is no key frame.
+    ``pts`` and ``keys`` are ascending times of all frames and of key frames. A damaged key frame also spoils the group
+    before it, where damage may have begun unnoticed. Frames before the first key frame, if there is one, are spoiled.
     """
     if not pts or (not damaged and (not keys or pts[0] >= keys[0])):
         return []
@@ -50,7 +50,7 @@ class Gaps(NamedTuple):
 
 
 def gaps(times: Sequence[int], base: Fraction, codec: str) -> Gaps:
-    """Find gaps in ascending times; a range is even and has none."""
+    """Find gaps in ascending times; a ``range`` has equal steps, so it has none."""
     if isinstance(times, range) or len(times) < 3 or codec in _FREE:
         return Gaps()
     steps = np.diff(np.asarray(times))
@@ -114,7 +114,7 @@ def verdict(
             losses.append(i)
             damaged |= {times[i]} | ({times[i + 1]} - keys)
     if losses and not hurt:
-        why = f"behind frame {losses[0]} is the first of {plural(len(losses), 'gap')} in an even rate"
+        why = f"frame {losses[0]} is followed by the first of {plural(len(losses), 'gap')} in an even rate"
     if frames := spoiled(pts, sorted(keys), damaged):
         return frames, why, False
     return [], "", bool(found.jumps) or longest >= DOUBTFUL * found.usual

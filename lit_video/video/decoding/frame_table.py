@@ -33,7 +33,7 @@ from lit_video.video.decoding.damage import gaps, joints, verdict, without_jumps
 Frames = NDArray[np.uint8]
 
 KEPT = 2**14  # tables kept in memory; each takes about 2 kB, plus 8 bytes per frame if the frame rate varies
-TAIL = 32  # the last frame is in one of this many last packets in decoding order
+TAIL = 32  # the frame shown last is among this many last packets in decoding order
 NO_TIMESTAMPS = 0x80  # AVFMT_NOTIMESTAMPS: FFmpeg invents the times
 FIRST = 64  # frames decoded to detect a wrong order
 
@@ -146,7 +146,7 @@ def _table(path: Path, container: InputContainer, stream: VideoStream, packets: 
     if pts and seeks(stream, packets):
         keyframes = compact(p.pts for p in packets if p.is_keyframe and p.pts is not None)
     if sampled is pts:
-        sampled = ()  # equal to ``pts``
+        sampled = ()  # not stored twice
     damaged, why, doubtful = verdict(packets, starts, pts, times, found, stream)
     if damaged and not pts:
         raise av.InvalidDataError(0, f"{why}, and without times its frames cannot be told apart")
@@ -160,7 +160,7 @@ def _identify(path: Path, container: InputContainer, stream: VideoStream, shown:
     """Return whether the packets' times, which are all different, are presentation times.
 
     AVI and streams without a container have no presentation times. If the decoder reorders frames, ascending times may
-    be decoding times that are stored as presentation times (ASF, bad copies); then the first decoded frames decide.
+    be decoding times that are stored as presentation times (ASF, bad copies). Then the first decoded frames decide.
     """
     if container.format.name == "avi" or container.format.flags & NO_TIMESTAMPS or stream.time_base is None:
         return False
@@ -174,7 +174,7 @@ def _identify(path: Path, container: InputContainer, stream: VideoStream, shown:
 
 
 def _clock(container: InputContainer, shown: Sequence[Seen]) -> list[int]:
-    """Return decoding times, with the same steps as presentation times; empty if unknown or not ascending."""
+    """Return decoding times, which have the same steps as presentation times; empty if unknown or not ascending."""
     times = [p.dts for p in shown if p.dts is not None]
     if container.format.flags & NO_TIMESTAMPS or len(times) < len(shown) or times != sorted({*times}):
         return []
@@ -182,7 +182,7 @@ def _clock(container: InputContainer, shown: Sequence[Seen]) -> list[int]:
 
 
 def exact(number: float) -> Fraction:
-    """Return a time or rate as an exact fraction: the float 0.1 is slightly later than a frame at 0.1 s."""
+    """Return a time or rate as an exact fraction, because the float 0.1 is slightly later than a frame at 0.1 s."""
     return Fraction(number).limit_denominator(10**6)
 
 
@@ -218,7 +218,7 @@ def segment(path: Path, table: FrameTable, start: float | None, end: float | Non
 
 
 def looped(table: FrameTable, seconds: Fraction) -> FrameTable:
-    """Repeat a video for sampling until it lasts at least ``seconds``; its frame ``i`` is frame ``i % table.count``."""
+    """Repeat a video for sampling until it lasts ``seconds``; frame ``i`` is the video's frame ``i % table.count``."""
     if table.seconds >= seconds:
         return table
     rounds = ceil(seconds / table.seconds)

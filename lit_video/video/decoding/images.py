@@ -40,7 +40,7 @@ def image_files(folder: Path) -> list[Path]:
 
 
 def forget_tables() -> None:
-    """Clear the cached tables of videos and folders of images: files may have changed."""
+    """Clear the caches of video tables and image folders, because files may have changed."""
     frame_table.cache_clear()
     image_files.cache_clear()
 

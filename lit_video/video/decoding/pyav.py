@@ -81,7 +81,7 @@ def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) ->
         for frame, lost in _frames(container, stream, set(number_of)):
             if frame.pts is None:
                 continue
-            # a first frame later than the key frame: the seek came too late, or the key frame is no full picture
+            # if the first frame is later than the key frame, the seek went too far, or the key frame is no full picture
             exact = exact or frame.pts <= max(start, table.pts[0])
             # a container may mark a predicted frame as key frame; damage before ``start`` belongs to the previous group
             predicted = frame.pts == start and frame.pict_type in PREDICTED
@@ -112,7 +112,7 @@ def _frames(container: InputContainer, stream: VideoStream, wanted: set[int]) ->
             break
     else:
         return
-    # damage often shows only at the next packet, whose header is enough to report it, except to AV1's decoder
+    # a decoder often reports damage at the next packet; all but AV1's need only that packet's header for it
     context.skip_frame = "DEFAULT" if behind > 1 else "ALL"
     for packet in islice(packets, behind):
         yield from zip(_decode(context, packet), repeat(lost))
@@ -164,7 +164,7 @@ def frames_in_order(path: Path, table: FrameTable, wanted: Sequence[int]) -> Ite
 def judged(container: InputContainer, timed: bool) -> Iterator[tuple[VideoFrame, bool]]:
     """Yield frames in display order, each with a flag: True if damage or a loss in its group of pictures spoils it.
 
-    B frames are held until the next reference frame, every frame until the packets that could show its damage.
+    B frames are held until the next reference frame. Every frame is held until the packets that could show its damage.
     If not ``timed``, a spoiled frame spoils all later frames, because their numbers may be wrong.
     """
     stream = video_stream(container)
