@@ -33,7 +33,7 @@ _CAMERA = re.compile(
 GAP = 5 * 60  # seconds without a recording, by the times in file names, after which a new group begins
 LEAST = 3  # least number of videos, and of groups, of a class: one each for training, validation and test
 LEAST_OF_FOLDS = 2  # least number of groups of a class in cross-validation
-Indices = NDArray[np.intp]  # of videos
+Indices = NDArray[np.intp]  # positions of videos in the list
 
 
 class Groups(NamedTuple):
