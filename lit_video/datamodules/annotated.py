@@ -56,11 +56,12 @@ class AnnotatedVideos(VideoDataModule):
         """Number of each class, by its name, in data sets with one task."""
         names = self.class_names
         assert isinstance(names, list)
-        return {name: number for number, name in enumerate(names)}
+        return dict(zip(names, range(len(names)), strict=True))
 
     def records(self, split: Split) -> Records:
         """Return a split's videos; ``missing: skip`` leaves out missing ones. A split without annotations is empty."""
-        split = "val" if split == "test" and split not in self.splits else split
+        if split == "test" and split not in self.splits:
+            split = "val"
         if split not in self.splits:
             return Records.of(())
         if split not in self._records:

@@ -16,8 +16,7 @@ class BrokenVideos:
     """Broken videos of a process; each counts once. With ``skip``, up to ``percent`` of a split may be broken."""
 
     def __init__(self, on_broken: OnBroken, percent: float) -> None:
-        self.on_broken = on_broken
-        self.percent = percent
+        self.on_broken, self.percent = on_broken, percent
         self.reasons: dict[str, dict[int, str]] = {"train": {}, "val": {}, "test": {}}
         self._records: dict[str, Records] = {}
 

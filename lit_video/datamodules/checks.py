@@ -1,5 +1,6 @@
 """Refusal of contradictory settings of a data set, and of tests on videos that selected the checkpoint."""
 
+import os
 from collections.abc import Iterable
 from math import prod
 from typing import Any
@@ -40,7 +41,7 @@ def refuse_choice(data: Any, callbacks: Iterable[object]) -> None:
         metric = getattr(one, "monitor", None) or "train"
         if metric.startswith("train"):
             continue
-        both = Records.of(data.records("test")).shared(Records.of(data.records("val")), links=True)
+        both = Records.of(data.records("test")).shared(Records.of(data.records("val")), os.path.realpath)
         if not both:
             return
         what = f"{type(one).__name__} chooses by {metric}, and {len(both)} of the validation videos are also tested"

@@ -219,8 +219,9 @@ def distance(shape: str, dx: Floats, dy: Floats, radius: Floats) -> Floats:
         return np.asarray(np.abs(far - 0.8 * radius) - 0.25 * radius)
     if shape == "bars":  # two bars, one above the other
         return np.asarray(np.maximum(np.abs(dx) - radius, np.abs(np.abs(dy) - 0.6 * radius) - 0.25 * radius))
-    bars = [np.maximum(np.abs(a) - radius, np.abs(b) - 0.3 * radius) for a, b in ((dx, dy), (dy, dx))]
-    return np.asarray(np.minimum(*bars))
+    across = np.maximum(np.abs(dx) - radius, np.abs(dy) - 0.3 * radius)
+    upright = np.maximum(np.abs(dy) - radius, np.abs(dx) - 0.3 * radius)
+    return np.asarray(np.minimum(across, upright))
 
 
 def encode(path: Path, frames: NDArray[np.uint8], fps: int, comment: str = "") -> None:

@@ -26,7 +26,7 @@ def open_dataset(name: str, root: Path, flags: Sequence[str]) -> VideoDataModule
         config = parser.parse_args([f"--data={name}", f"--data.root={root}", *flags])
         data: VideoDataModule = parser.instantiate(config).data
     except (ArgumentError, ValueError, TypeError) as error:
-        raise UserError(": ".join(part for part in explain(str(error)) if part)) from error
+        raise UserError(": ".join(filter(None, explain(str(error))))) from error
     return data
 
 

@@ -116,8 +116,7 @@ class HowTo100MTasks(AnnotatedVideos):
 
     def __init__(self, classes: int = 1059, least_videos: int = 100, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.classes = classes
-        self.least_videos = least_videos
+        self.classes, self.least_videos = classes, least_videos
         self._csv, self._names_csv = self.root / "HowTo100M_v1.csv", self.root / "task_ids.csv"
 
     @cached_property
@@ -154,7 +153,7 @@ class HowTo100MTasks(AnnotatedVideos):
         if len(tasks) != self.classes:
             found = f"{self._csv} has {len(tasks)} tasks of at least {self.least_videos} videos, not {self.classes}"
             raise UserError(f"data.classes: {found}; set data.classes to the number found, or change data.least_videos")
-        return {task: number for number, task in enumerate(sorted(tasks, key=lambda task: (len(task), task)))}
+        return dict(zip(sorted(tasks, key=lambda task: (len(task), task)), range(len(tasks)), strict=True))
 
 
 def in_training(video: str) -> bool:

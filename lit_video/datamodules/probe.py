@@ -50,9 +50,12 @@ def stamp(path: Path, name: str) -> VideoInfo:
         stat = path.stat()
         if not path.is_dir():
             return VideoInfo(name, stat.st_size, stat.st_mtime_ns)
-        inside = [entry.stat() for entry in os.scandir(path) if entry.is_file()]
-        newest = max([stat.st_mtime_ns, *(entry.st_mtime_ns for entry in inside)])
-        return VideoInfo(name, sum(entry.st_size for entry in inside), newest)
+        size, newest = 0, stat.st_mtime_ns
+        for entry in os.scandir(path):
+            if entry.is_file():
+                size += entry.stat().st_size
+                newest = max(newest, entry.stat().st_mtime_ns)  # ``DirEntry`` caches its stat
+        return VideoInfo(name, size, newest)
     except FileNotFoundError:
         return VideoInfo(name, status="missing", reason="no such file")
     except OSError as error:

@@ -42,9 +42,12 @@ class Records(Sequence[VideoRecord]):
         """Convert records to arrays, with ``path`` applied to their paths; return arrays unchanged."""
         if isinstance(records, cls):
             return records
-        listed = [*records]
-        times = [(record.start, record.end, record.fps) for record in listed]
-        return cls((path(str(record.path)) for record in listed), [record.label for record in listed], times)
+        paths, labels, times = [], [], []
+        for record in records:
+            paths.append(path(str(record.path)))
+            labels.append(record.label)
+            times.append((record.start, record.end, record.fps))
+        return cls(paths, labels, times)
 
     @property
     def paths(self) -> list[str]:
@@ -69,9 +72,8 @@ class Records(Sequence[VideoRecord]):
         """Return path, start and end of each record; no two records of a data set share all three."""
         return zip(self.paths, _given(self._times[:, 0]), _given(self._times[:, 1]), strict=True)
 
-    def shared(self, other: Records, links: bool = False) -> list[str]:
-        """Return the paths of videos that overlap one in ``other``; ``links`` resolves symbolic links first."""
-        real = os.path.realpath if links else str
+    def shared(self, other: Records, real: Callable[[str], str] = str) -> list[str]:
+        """Return the paths of videos that overlap one in ``other``; ``real`` is applied to paths before comparison."""
         parts, both = defaultdict(list), []
         for path, start, end in other.identities():
             parts[real(path)].append((start or 0.0, math.inf if end is None else end))

@@ -31,8 +31,7 @@ class Stills(LightningDataModule):
         self, count: int, side: int = 32, steps: int | None = None, batch_size: int = 64, difficulty: float = 0.65
     ) -> None:
         super().__init__()
-        self.count = count
-        self.side = side
+        self.count, self.side = count, side
         self.steps = steps or EPOCHS * count // batch_size
         self.batch_size = batch_size
         self.difficulty = difficulty
@@ -58,8 +57,9 @@ def draw_still(rng: np.random.Generator, side: int, difficulty: float) -> tuple[
     """Draw a picture ``(3, side, side)`` in uint8; return it with its labels in the order of ``TASKS``."""
     shape = int(rng.integers(len(SHAPES)))
     x, y, radius, angle = rng.uniform((0, 0, 0.08, 0), (1, 1, 0.28, np.pi))
-    tone = int(rng.integers(2))
+    tone, turn = int(rng.integers(2)), TURNS
     picture = paint(rng, [[Figure(x, y, radius, angle, bool(tone))]], SHAPES[shape], side, difficulty)[0]
-    turn = int(angle / np.pi * TURNS) if SHAPES[shape] == "bars" else TURNS
+    if SHAPES[shape] == "bars":
+        turn = int(angle / np.pi * TURNS)
     labels = [shape, int(x * PLACES), int(y * PLACES), int((radius - 0.08) / 0.2 * SIZES), turn, tone]
     return picture.transpose(2, 0, 1), np.array(labels)

@@ -92,13 +92,12 @@ class TemporalSkills(VideoDataModule):
         super().__init__(sampling=sampling or Segments(), frames=frames, test_crops=test_crops, **kwargs)
         self.skills = {name: skill(name) for name in skills}
         self.length = length or frames
-        self.frames_per_step = frames_per_step
-        self.side = side
-        self.difficulty = difficulty
-        self.test_difficulty = test_difficulty
+        self.frames_per_step, self.side = frames_per_step, side
+        self.difficulty, self.test_difficulty = difficulty, test_difficulty
         self.pairs: dict[Split, int] = dict(zip(("train", "val", "test"), pairs, strict=True))
-        size = f"{self.length}x{side}" + (f"-s{frames_per_step}" if frames_per_step > 1 else "")
-        of_pairs = "-".join(map(str, pairs))
+        size, of_pairs = f"{self.length}x{side}", "-".join(map(str, pairs))
+        if frames_per_step > 1:
+            size += f"-s{frames_per_step}"
         folder = f"temporal_skills-v{VERSION}-{'+'.join(skills)}-{size}-d{difficulty:g}-{test_difficulty:g}-{of_pairs}"
         self.root = data_folder(root) / folder
         self._check_pictures(skills, pairs)

@@ -129,15 +129,16 @@ class VideoCSV(AnnotatedVideos):
     def annotated(self, split: Split) -> Records:
         """Return the videos that a split's rows list."""
         path, root = self.columns[0], str(self.root)
-        rows, segments, times = self._rows(split), {}, []
+        rows, files, times, segments = self._rows(split), [], [], {}
         for row in rows:
             file, (start, end) = self.folders.there(row.inside(path, root)), row.segment(*_TIMES)
             segments[row.where] = (file, start, end)
+            files.append(file)
             times.append((start, end, None if is_video(file) else self.fps))
         refuse_repeats(rows, path, lambda row: segments[row.where])
         labels = [*map(self._class, rows)]
         self._read.clear()  # rows take much more memory than records
-        return Records([file for file, *_ in segments.values()], labels, times)
+        return Records(files, labels, times)
 
     def check(self) -> None:
         """Also check that no training video is used for validation or test."""

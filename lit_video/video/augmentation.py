@@ -258,6 +258,7 @@ class ReleasedViews(EvaluationViews):
         if crops not in (1, 3):
             raise ValueError(f"test_crops is {crops}, the release's views are 1 or 3")
         super().__init__(crops, size, short_side)
+        self.thirds = {1: (1,), 3: (0, 1, 2)}[crops]  # 1 is the middle
         self.side = self.size[0]
         if self.size != (self.side, self.side):
             raise ValueError(f"views is released, which cuts squares, but image_size is {list(self.size)}: use even")
@@ -277,8 +278,7 @@ class ReleasedViews(EvaluationViews):
         return torch.stack([clip[..., y : y + self.side, x : x + self.side] for y, x in self._corners(height, width)])
 
     def _corners(self, height: int, width: int) -> list[tuple[int, int]]:
-        crops = [uniform_crop(height, width, self.side, i) for i in range(3)]
-        return crops if self.crops == 3 else [crops[1]]
+        return [uniform_crop(height, width, self.side, i) for i in self.thirds]
 
 
 VIEWS = {"even": EvaluationViews, "released": ReleasedViews, "whole": WholeViews}

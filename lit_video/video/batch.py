@@ -11,6 +11,7 @@ from torch import Tensor
 from lit_video.errors import UserError
 from lit_video.utils.classes import IGNORED, Classes, by_task, outputs, soft_labels
 from lit_video.utils.clip_shape import PerChannel, of_channels
+from lit_video.utils.settings import picked
 from lit_video.video.augmentation import Augmentation
 from lit_video.video.crops import Box
 from lit_video.video.seeding import digest
@@ -55,12 +56,15 @@ def as_batch(given: Any, numbers: Callable[[Tensor], Tensor], labelled: bool = T
     batch: Any = {"target": torch.full_like(index, IGNORED)}
     if not {"video", "view"} <= names:
         batch |= dict.fromkeys(("video", "view"), numbers(index))
-    return batch | {name: found[name] for name in sorted(names)}
+    return batch | picked(found, sorted(names))
 
 
 def _named(given: Any) -> Mapping[str, Any]:
-    pair = given if isinstance(given, list | tuple) and len(given) <= 2 else [given]
-    return given if isinstance(given, Mapping) else dict(zip(("clip", "target"), pair, strict=False))
+    if isinstance(given, Mapping):
+        return given
+    if isinstance(given, list | tuple) and len(given) <= 2:
+        return dict(zip(("clip", "target"), given, strict=False))
+    return {"clip": given}
 
 
 def _kind(x: Tensor) -> str:
@@ -91,7 +95,8 @@ def labelled(batch: Batch, classes: Classes, several_labels: bool, training: boo
         expected = f"expected {kind} (b,{''.join(axes)}) of {classes} classes; to predict numbers see docs/in_python.md"
         raise UserError(f"target is {_kind(target)}, {expected}")
     ignored = (target == IGNORED).reshape(len(target), -1).any(1)
-    target = target if soft else target.long()
+    if not soft:
+        target = target.long()
     return Batch(clip=batch["clip"], target=target, video=batch["video"].masked_fill(ignored, -1), view=batch["view"])
 
 

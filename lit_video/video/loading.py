@@ -24,8 +24,7 @@ class TrainingSampler(DistributedSampler[Sample]):
         self, items: int, seed: int, batch_size: int, ranks: tuple[int, int] = (1, 0), accumulate: int = 1
     ) -> None:
         super().__init__(range(items), num_replicas=1, rank=0, seed=seed)  # type: ignore[arg-type]  # its length is read
-        self.batch_size = batch_size
-        self.ranks = ranks
+        self.batch_size, self.ranks = batch_size, ranks
         self.step_size = batch_size * ranks[0] * accumulate
         self.steps = items // self.step_size
         self.resume: tuple[int, int] = (0, 0)  # epoch, and number of its items seen by all ranks together

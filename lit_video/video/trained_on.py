@@ -3,7 +3,7 @@
 import os
 from base64 import b64decode, b64encode
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from multiprocessing.pool import ThreadPool
@@ -66,9 +66,10 @@ def _rows(records: Sequence[VideoRecord], known: Mapping[int, int], progress: bo
     listed = [*records]
     paths = list(dict.fromkeys(record.path for record in listed))
     with ThreadPool(READERS) as pool:
-        read = pool.imap(partial(_digests, known), paths, chunksize=8)
-        found = with_progress(read, len(paths), "digests of videos") if progress else read
-        digests = dict(zip(paths, found, strict=True))
+        read: Iterable[tuple[int, int]] = pool.imap(partial(_digests, known), paths, chunksize=8)
+        if progress:
+            read = with_progress(read, len(paths), "digests of videos")
+        digests = dict(zip(paths, read, strict=True))
     rows = []
     for record in listed:
         end = NO_END if record.end is None else round(1000 * record.end)
@@ -86,15 +87,17 @@ def _content(path: Path) -> int:
     try:
         if path.is_dir():
             names = sorted(entry.name for entry in os.scandir(path) if entry.is_file())
-            some = [names[i] for i in np.linspace(0, len(names) - 1, min(PARTS, len(names))).astype(int)]
-            contents = [len(names), *(_content(path / name) for name in some)]
+            contents = [len(names)]
+            for i in np.linspace(0, len(names) - 1, min(PARTS, len(names))).astype(int):
+                contents.append(_content(path / names[i]))
             return _digest(b"folder", str(contents).encode())
         with path.open("rb", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
             if size <= PARTS * PART:
                 return _digest(str(size).encode(), file.read())
-            starts = [i * (size - PART) // (PARTS - 1) for i in range(PARTS)]
-            parts = [os.pread(file.fileno(), PART, start) for start in starts]
+            parts = []
+            for i in range(PARTS):
+                parts.append(os.pread(file.fileno(), PART, i * (size - PART) // (PARTS - 1)))
         return _digest(str(size).encode(), *parts)
     except OSError:
         return 0

@@ -2,7 +2,7 @@
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -94,11 +94,11 @@ def check_numbers(path: Path, numbers: Sequence[int], count: int) -> None:
         raise IndexError(f"{path}: frames {beyond} of a video with {count} frames")
 
 
-def stacked(path: Path, images: list[Frames]) -> Frames:
-    """Stack images ``(height, width, 3)`` into one array; raises a :class:`DecodeError` if their sizes differ."""
-    if len({image.shape for image in images}) > 1:
+def stacked(path: Path, images: Mapping[int, Frames], numbers: Sequence[int]) -> Frames:
+    """Stack numbered images ``(height, width, 3)`` into one array; raise a :class:`DecodeError` if sizes differ."""
+    if len({image.shape for image in images.values()}) > 1:
         raise DecodeError(f"{path}: its frames have several sizes")
-    return np.stack(images)
+    return np.stack([images[i] for i in numbers])
 
 
 def check_sound(path: Path, table: FrameTable, numbers: Sequence[int]) -> None:
@@ -223,8 +223,7 @@ def looped(table: FrameTable, seconds: Fraction) -> FrameTable:
         return table
     rounds = ceil(seconds / table.seconds)
     if not table.times:
-        count = ceil(seconds * table.count / table.seconds)
-        return replace(table, count=count, seconds=seconds)
+        return replace(table, count=ceil(seconds * table.count / table.seconds), seconds=seconds)
     length = table.seconds / table.time_base
     # a finer unit makes all times whole numbers
     unit, start = length.denominator, table.times[0]

@@ -50,7 +50,7 @@ def decode_images(folder: Path, numbers: Sequence[int]) -> Frames:
     files = image_files(folder)
     check_numbers(folder, numbers, len(files))
     images = {i: _read(files[i]) for i in set(numbers)}
-    return stacked(folder, [images[i] for i in numbers])
+    return stacked(folder, images, numbers)
 
 
 def _read(path: Path) -> Frames:

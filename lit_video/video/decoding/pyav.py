@@ -53,7 +53,7 @@ def decode(path: Path, numbers: Sequence[int]) -> Frames:
                 images = _by_time(container, table, wanted)
     if len(images) < len(wanted):
         images = dict(zip(wanted, decode_in_order(path, wanted), strict=True))
-    return stacked(path, [images[i] for i in numbers])
+    return stacked(path, images, numbers)
 
 
 def decode_in_order(path: Path, numbers: Sequence[int]) -> Iterator[Frames]:
@@ -141,7 +141,7 @@ def _decode_packet(context: VideoCodecContext, packet: Packet[VideoStream]) -> t
 
 def _behind(stream: VideoStream) -> int:
     """Return by how many packets the decoder's report of a frame's damage may lag behind the frame."""
-    return 3 if stream.codec_context.codec.canonical_name == "av1" else 1
+    return {"av1": 3}.get(stream.codec_context.codec.canonical_name, 1)
 
 
 def frames_in_order(path: Path, table: FrameTable, wanted: Sequence[int]) -> Iterator[tuple[int, VideoFrame]]:
