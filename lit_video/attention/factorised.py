@@ -30,13 +30,13 @@ class Factorised(Scheme):
             raise ValueError(f"order is {order!r}, expected space_time or time_space")
         self.attn = Heads(width, heads)
         self.time_attn = Heads(width, heads, proj=ZeroLinear)
-        self.space_first = order == "space_time"
+        self.axes = order.split("_")
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend along one axis, then the other."""
-        steps = (self._space, self._time) if self.space_first else (self._time, self._space)
-        for step in steps:
-            x = x + step(x, grid)
+        steps = {"space": self._space, "time": self._time}
+        for axis in self.axes:
+            x = x + steps[axis](x, grid)
         return x
 
     def _space(self, x: Tensor, grid: Grid) -> Tensor:

@@ -21,7 +21,7 @@ def shifted_in_place(
 
     def move(y: Tensor, sign: int) -> Tensor:
         parts = y.view(shape)
-        shift_in_place(parts if all(mixed) else parts[:, :, :, together], [sign * k for k in offsets], fold)
+        shift_in_place(parts[:, :, :, together], [sign * k for k in offsets], fold)
         return y
 
     whole = _owned(x)

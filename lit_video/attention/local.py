@@ -28,8 +28,7 @@ class LocalWindow(Scheme):
         if window < 0:
             raise ValueError(f"window is {window}, expected 0, 1, 2, ...")
         self.attn = Heads(width, heads)
-        self.window = window
-        self.causal = causal
+        self.window, self.causal = window, causal
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend each frame's window, looping over frames so that no key is masked or copied."""

@@ -79,8 +79,7 @@ class MixingPlan:
 def shift_channels(x: Tensor, offsets: Sequence[int], fold: int) -> Tensor:
     """Read ``fold`` channels of ``x (b, t, ..., c)`` per offset ``k`` from frame ``t + k``; zeros beyond the ends."""
     *ranges, own = torch.split(x, [*[fold] * len(offsets), x.shape[-1] - fold * len(offsets)], dim=-1)
-    moved = [from_frame(channels, k) for channels, k in zip(ranges, offsets, strict=True)]
-    return torch.cat((*moved, own), dim=-1)
+    return torch.cat((*map(from_frame, ranges, offsets), own), dim=-1)
 
 
 def from_frame(x: Tensor, k: int) -> Tensor:
@@ -115,9 +114,8 @@ class Mixing(Scheme):
     def __init__(self, width: int, heads: int, plan: MixingPlan) -> None:
         super().__init__()
         self.attn = Heads(width, heads)
-        self.plan = plan
-        self.offsets = plan.offsets
-        self.groups = 1 if plan.scope == "full" else heads
+        self.plan, self.offsets = plan, plan.offsets
+        self.groups = {"full": 1, "per_head": heads}[plan.scope]
         self.fold = plan.fold(width // self.groups)
 
     def shift(self, names: tuple[Target, ...], x: Tensor, t: int) -> Sequence[Tensor]:
@@ -146,7 +144,8 @@ class Mixing(Scheme):
     def attend(self, x: Tensor, grid: Grid, shift: Shift) -> Tensor:
         """Apply the layer; ``shift(names, y)`` splits ``y (b, t * m, parts * d)`` and moves channels of mixed parts."""
         z = self.attn.norm(x)
-        z = x.clone() if z is x else z  # an identity norm returns the residual, which must not be overwritten
+        if z is x:  # an identity norm returns the residual, which must not be overwritten
+            z = x.clone()
         summary = self._summary(x if self.plan.summary_before_norm else z, grid) if self.plan.summary else ()
         (z,) = shift(("x",), z)
         parts = shift(PARTS, self.attn.qkv(z))
@@ -161,7 +160,9 @@ class Mixing(Scheme):
         side = math.isqrt(self.plan.summary_tokens)
         cells = dict(y=side, x=side, h=grid.h // side, w=grid.w // side)
         means = reduce(patches, "b t (y h x w) d -> b t (y x) d", "mean", **cells)
-        _, k, v = self.attn.project(self.attn.norm(means) if self.plan.summary_before_norm else means).unbind(-3)
+        if self.plan.summary_before_norm:
+            means = self.attn.norm(means)
+        _, k, v = self.attn.project(means).unbind(-3)
         if self.plan.summary == "own":
             return tuple(rearrange(y, "b t r a c -> (b t) r a c") for y in (k, v))
         return tuple(repeat(y, "b j r a c -> (b t) (j r) a c", t=grid.t) for y in (k, v))

@@ -66,8 +66,7 @@ class ShiftedWindows(Scheme):
 @lru_cache(maxsize=16)
 def blocked(grid: Grid, window: Grid, shift: tuple[int, int, int]) -> Tensor:
     """Return the mask ``(windows, n, n)``, minus infinity where a window's tokens meet only across the clip's edge."""
-    beyond = [torch.arange(size, device="cpu") >= size - by for size, by in zip(grid, shift, strict=True)]
-    parts = [part.long() for part in beyond]
+    parts = [(torch.arange(size, device="cpu") >= size - by).long() for size, by in zip(grid, shift, strict=True)]
     ids = parts[0][:, None, None] * 4 + parts[1][:, None] * 2 + parts[2]
     groups = rearrange(ids[None, ..., None], AXES, i=window.t, j=window.h, k=window.w)[..., 0]
     return torch.zeros(1, device="cpu").masked_fill(groups[:, :, None] != groups[:, None], -torch.inf)
