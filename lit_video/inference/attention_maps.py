@@ -48,8 +48,9 @@ class AttentionMaps:
 
     def label(self, i: int) -> str:
         """Return the name and timestamp of a frame or tubelet."""
-        grouped = len({*self.tubelets}) < len(self.frames)
-        name = f"tubelet {self.tubelets[i]}" if grouped else f"frame {self.numbers[i]}"
+        name = f"frame {self.numbers[i]}"
+        if len({*self.tubelets}) < len(self.frames):
+            name = f"tubelet {self.tubelets[i]}"
         return f"{name}, {self.seconds[i]:.1f} s"
 
 
@@ -96,8 +97,8 @@ def attention_maps(
     tubelets: dict[int, int] = {}  # by frame, for the frames that the model uses
     for tubelet, members in enumerate(tubelet_frames(network.embed.patches, len(numbers))):
         tubelets |= dict.fromkeys(members, tubelet)
-    shown = sorted(tubelets)
-    of_frames = [tubelets[frame] for frame in shown]
+    tubelets = dict(sorted(tubelets.items()))
+    shown, of_frames = [*tubelets], [*tubelets.values()]
     seconds = [record.table().seconds_at(numbers[frame]) for frame in shown]
     patches = result.patches.double().cpu()
     maps = (patches * (patches.numel() / max(float(patches.sum()), 1e-12))).numpy()[of_frames]

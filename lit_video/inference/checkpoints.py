@@ -16,6 +16,7 @@ from lit_video.errors import OptionError, one_line
 from lit_video.modules import VideoClassifier
 from lit_video.network.aggregation import linear_head
 from lit_video.utils.class_paths import known_class
+from lit_video.weights.parts import without
 from lit_video.weights.reading import CHECKPOINT_KEY, EXPORTED, held
 
 LARGER = "size is larger than that of the weights in the checkpoint"
@@ -56,7 +57,7 @@ def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], pa
         kind = known_class(family, stored["model"]) if stored else family
         tensors = checkpoint["state_dict"]
         with no_larger_than(tensors):
-            model = kind(**{name: value for name, value in settings.items() if not name.startswith("_")})
+            model = kind(**without(settings, "_"))
         model.load_state_dict(tensors)
         if stored and (temperature := stored.get("temperature")):  # set by a cross-validation, see training/folds.py
             for parameter in linear_head(model.network).parameters():
@@ -72,7 +73,8 @@ def no_larger_than(stored: Mapping[str, Tensor]) -> RemovableHandle:
 
     def count(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
         nonlocal left
-        left -= 0 if parameter is None else parameter.numel()
+        if parameter is not None:
+            left -= parameter.numel()
         if left < 0:
             raise ValueError(LARGER)
 

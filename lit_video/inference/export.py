@@ -203,8 +203,9 @@ def how_to_load(checkpoint: Mapping[str, Any], to: str) -> str:
         notes = f"Frames: {clips['sampling']}; the view is that of `lit_video predict --clips 1 --crops 1`. "
     if clips and to != "safetensors":
         numbers, chosen = _numbers(clips)
-        values |= {"MEAN": clips["mean"], "STD": clips["std"], **chosen}
-        values["CHANNELS"] = "[..., ::-1]" if clips.get("channels") == "bgr" else ""
+        values |= {"MEAN": clips["mean"], "STD": clips["std"], **chosen, "CHANNELS": ""}
+        if clips.get("channels") == "bgr":
+            values["CHANNELS"] = "[..., ::-1]"
         parts = ["decode", numbers, clips.get("views", "even")] if numbers else ["frames"]
         parts += program
         notes += "The lines are for videos of a constant frame rate. "

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from lit_video.errors import UserError
+from lit_video.utils.classes import by_task
 from lit_video.utils.files import write_table
 from lit_video.utils.text import text_table
 
@@ -54,7 +55,7 @@ def ranked_videos(
     for path, finite in zip(paths, logits.isfinite().all(1).tolist(), strict=True):
         if not finite:  # softmax and rank would still give a class
             raise UserError(f"{path}: the model's logits are not finite, so there is no prediction; check its weights")
-    names = _by_task(class_names)
+    names = by_task(class_names, ONLY_TASK)
     videos = [RankedVideo(path, {}, known) for path, known in zip_longest(paths, trained_on)]
     of_tasks = torch.split(logits, [*map(len, names.values())], dim=1)  # an error if names and logits differ in number
     for (task, of_task), each in zip(names.items(), of_tasks, strict=True):
@@ -66,10 +67,6 @@ def ranked_videos(
             both = "action" if names.keys() == {"verb", "noun"} else "all"
             video.ranked[both] = combined([*video.ranked.values()], top)
     return videos
-
-
-def _by_task(names: ClassNames) -> dict[str, list[str]]:
-    return names if isinstance(names, dict) else {ONLY_TASK: names}
 
 
 def _best(names: Sequence[str], share: Tensor, top: int) -> list[Ranked]:
@@ -104,7 +101,9 @@ def table_of(videos: Sequence[RankedVideo]) -> str:
             cells = [name]
             for one in ranked:
                 cells += [one.name, f"{100 * one.probability:.1f}"] if one else ["", ""]
-            body.append([*cells, mark] if marked else cells)
+            if marked:
+                cells.append(mark)
+            body.append(cells)
             name = mark = ""
     return text_table("", header, body)
 
@@ -133,7 +132,7 @@ def write_features(path: Path, videos: Sequence[Path], features: Tensor, logits:
 
     ``class_names`` and ``tasks`` name the columns of ``logits``. Nothing is pickled.
     """
-    pairs = [(task, name) for task, of_task in _by_task(names).items() for name in of_task]
+    pairs = [(task, name) for task, of_task in by_task(names, ONLY_TASK).items() for name in of_task]
     tasks, class_names = np.array(pairs, dtype=np.str_).reshape(-1, 2).T
     arrays: dict[str, Any] = {"features": features.numpy(), "logits": logits.numpy()}
     arrays |= {"class_names": class_names, "tasks": tasks, "paths": np.array([*map(str, videos)], dtype=np.str_)}

@@ -41,14 +41,14 @@ def confusion_figure(counts: NDArray[np.int64], classes: Sequence[str], title: s
     ``counts`` are ``(classes, classes)``; a class without a video stays blank. ``side`` of the matrix is in inches.
     """
     figure, axes = _axes(side, side, title)
-    videos = counts.sum(1, keepdims=True)
-    shares = counts / np.maximum(videos, 1)
+    shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
     _cells(axes, np.sqrt(shares) if len(classes) > MANY else shares)
     cell = 72 * side / len(classes)
     if cell >= NUMBERED:
         _numbers(axes, shares, np.where(counts, counts.astype(str), ""))
-    named = classes if cell >= NAMED else []
-    _names(axes, [short(name, 24) for name in named], min(9.0, 0.8 * cell), rotation=90)
+    if cell < NAMED:
+        classes = []
+    _names(axes, [short(name, 24) for name in classes], min(9.0, 0.8 * cell), rotation=90)
     axes.set(xlabel="taken for", ylabel="class")
     return figure
 
@@ -76,8 +76,7 @@ def curves_figure(quantity: str, lines: Mapping[str, tuple[Curve, Sequence[Curve
 @matplotlib.rc_context(STYLE)
 def rows_figure(names: Sequence[str], sides: Mapping[str, Sequence[tuple[int, float, float]]]) -> Figure:
     """Draw the accuracy of rows and its deviation over seeds, in percent, for ``paper`` and ``ours`` in ``sides``."""
-    height = 0.26 * len(names) + 0.2
-    figure = Figure(figsize=(2.4 * len(sides), height))
+    figure = Figure(figsize=(2.4 * len(sides), 0.26 * len(names) + 0.2))
     for i, (side, values) in enumerate(sides.items()):
         axes = figure.add_axes((1.06 * i / len(sides), 0, 0.94 / len(sides), 1))
         rows, accuracies, deviations = zip(*values, strict=True)
@@ -122,9 +121,9 @@ def _cells(axes: Axes, opacity: NDArray[np.floating]) -> None:
 
 
 def _numbers(axes: Axes, shares: NDArray[np.floating], texts: NDArray[np.str_]) -> None:
+    colours = np.where(shares > DARK_CELL, ON_FIRST, INK)
     for i, j in np.argwhere(texts != ""):
-        colour = ON_FIRST if shares[i, j] > DARK_CELL else INK
-        axes.text(j, i, str(texts[i, j]), ha="center", va="center", color=colour, fontsize=8)
+        axes.text(j, i, str(texts[i, j]), ha="center", va="center", color=str(colours[i, j]), fontsize=8)
 
 
 def _names(axes: Axes, rows: Sequence[str], size: float, columns: Sequence[str] = (), **style: Any) -> None:

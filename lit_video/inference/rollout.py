@@ -146,6 +146,5 @@ def patch_places(tokens: int, grid: Grid, prefix: int = 1) -> Tensor:
 
 def tubelet_frames(patches: Patches, frames: int) -> list[list[int]]:
     """Return the frames of each tubelet of a clip; uniform frame sampling skips some."""
-    sampled = patches.sampled_frames
-    used = list(range(frames)) if sampled is None else uniform_frames(frames, sampled)
+    used = uniform_frames(frames, patches.sampled_frames or frames)  # all frames without sampling
     return [used[i : i + patches.tubelet] for i in range(0, len(used), patches.tubelet)]

@@ -15,11 +15,12 @@ def find_videos(videos: Paths, fps: float | None = None) -> list[VideoRecord]:
 
     Folders of pictures count as videos if their frame rate ``fps`` is given.
     """
-    given = [videos] if isinstance(videos, str | Path) else videos
-    if records := [one for one in given if isinstance(one, VideoRecord)]:
+    if isinstance(videos, str | Path):
+        videos = [videos]
+    if records := [one for one in videos if isinstance(one, VideoRecord)]:
         return records
     paths: dict[Path, None] = {}
-    for text in map(str, given):
+    for text in map(str, videos):
         path = Path(text)
         if not path.exists():
             raise UserError(f"{path}: no such file or folder")

@@ -37,8 +37,7 @@ class CheckpointFile(TorchCheckpointIO):
         """Copy the checkpoint and begin to write it; raise :class:`OSError` if writing the previous one failed."""
         start = time.monotonic()
         self.flush()
-        copy = copied(checkpoint)
-        self._writing = self._thread.submit(write_checkpoint, copy, Path(path))
+        self._writing = self._thread.submit(write_checkpoint, copied(checkpoint), Path(path))
         self.waited += time.monotonic() - start
 
     def load_checkpoint(self, path: Any, map_location: Any = "cpu", weights_only: bool | None = True) -> dict[str, Any]:

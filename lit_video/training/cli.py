@@ -78,7 +78,7 @@ class VideoCLI(LightningCLI):
 
     def before_instantiate_classes(self) -> None:
         """Import a user's scheme; with ``weights_settings apply`` take the settings of the released weights."""
-        config = self.config[self.subcommand] if self.subcommand else self.config
+        config = self.config.get(str(self.subcommand), self.config)
         given = config.model.init_args
         if "." in (given.get("attention") or ""):
             given.attention = import_scheme(given.attention)
@@ -103,9 +103,10 @@ class VideoCLI(LightningCLI):
 
 def _take(given: Any, settings: Mapping[str, Any], part: Literal["model", "data"]) -> str:
     """Overwrite values in ``given`` by those in ``settings`` for keys in both; return the changes as flags."""
-    taken = {key: value for key, value in settings.items() if key in given and given[key] != value}
-    for key, value in taken.items():
-        given[key] = value
+    taken: dict[str, Any] = {}
+    for key, value in settings.items():
+        if key in given and given[key] != value:
+            given[key] = taken[key] = value
     return flags(taken, part)
 
 
@@ -160,14 +161,16 @@ def refuse_ignored(args: list[str], where: str) -> None:
     recipe: object = None
     for flag, value in zip(args, [*args[1:], ""], strict=True):
         name, given = flag.split("=")[0].replace(".init_args", ""), flag.partition("=")[2] or value
-        linked = {name.split(".")[1]} & {*LINKS} if name.startswith("--model.") else set()
-        origin = where
+        linked, origin = set[str](), where
+        if name.startswith("--model."):
+            linked = {name.split(".")[1]} & {*LINKS}
         if name in ("--config", "-c"):
             linked, origin = _settings_in(Path(given), "model").keys() & {*LINKS}, given
             recipe = _settings_in(Path(given), "data").get("augmentation", recipe)
         if linked:
-            link = min(linked)
-            advice = f"set it there, as data.{link}" if link in model_names("clip") else "leave it out"
+            link, advice = min(linked), "leave it out"
+            if link in model_names("clip"):
+                advice = f"set it there, as data.{link}"
             raise UserError(f"{origin}: model.{link}: is taken from the data set; {advice}")
         if name == "--data.augmentation":
             recipe = given.partition("{")[0]

@@ -130,8 +130,7 @@ class TrackRow(Callback):
     """Callback that sets the logging interval, by default at most 50 steps, and ends W&B's record at an exception."""
 
     def __init__(self, logger: RowLogger | None, every: int | None) -> None:
-        self.logger = logger
-        self.every = every
+        self.logger, self.every = logger, every
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Set the interval; Lightning's default of 50 steps logs no loss in shorter trainings."""
@@ -154,6 +153,6 @@ def wandb_media(run_dir: Path) -> dict[str, Any]:
     with suppress(FileNotFoundError):
         text = (run_dir / "classes.csv").read_text(encoding="utf-8", errors="replace")
         columns, *rows = csv.reader(io.StringIO(text, newline=""))  # task, class, numbers
-        data = [[*row[:2], *(float(cell) if cell else None for cell in row[2:])] for row in rows]
+        data = [[*row[:2], *map(float, row[2:])] for row in rows]
         media["test/classes"] = wandb.Table(columns=[*columns], data=data)
     return media

@@ -12,11 +12,11 @@ Classes = int | dict[str, int]
 IGNORED = -100  # F.cross_entropy's default ignore_index
 
 
-def by_task(classes: Any) -> dict[str, Any]:
-    """Return the classes of each task, a number or names, by the task's name; a single task has an empty name."""
+def by_task(classes: Any, single: str = "") -> dict[str, Any]:
+    """Return the classes of each task, a number or names, by the task's name; ``single`` names a single task."""
     if isinstance(classes, dict) or classes is None:
         return classes or {}
-    return {"": classes}
+    return {single: classes}
 
 
 def outputs(classes: Classes) -> int:

@@ -216,7 +216,9 @@ def _parts(vit: nn.Module) -> set[tuple[str, str]]:
     found = set()
     for name, part in without(dict(vit.named_modules()), HEADS).items():
         kind = type(part).__name__
-        kind = "LayerNorm" if isinstance(part, nn.LayerNorm) else _GELUS.get(kind, kind)
+        kind = _GELUS.get(kind, kind)
+        if isinstance(part, nn.LayerNorm):
+            kind = "LayerNorm"
         if kind not in _INERT:
             found.add((re.sub(r"\.\d+", ".*", name), kind))
     return found

@@ -97,9 +97,12 @@ def tensors_digest(tensors: Mapping[str, Tensor]) -> str:
 
 def held(tensors: Iterable[Tensor]) -> int:
     """Count the values in the tensors' memory; memory that views or expanded tensors share counts once."""
-    dense = [tensor for tensor in tensors if tensor.layout == torch.strided and not tensor.is_meta]
-    memory = {tensor.untyped_storage().data_ptr(): tensor for tensor in dense}
-    return sum(tensor.untyped_storage().nbytes() // tensor.itemsize for tensor in memory.values())
+    counts = {}
+    for tensor in tensors:
+        if tensor.layout == torch.strided and not tensor.is_meta:
+            memory = tensor.untyped_storage()
+            counts[memory.data_ptr()] = memory.nbytes() // tensor.itemsize
+    return sum(counts.values())
 
 
 def of_our_own(content: Any) -> StoredWeights:

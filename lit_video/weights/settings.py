@@ -44,8 +44,7 @@ def _known(stored: StoredWeights, part: Literal["model", "data"]) -> dict[str, A
     """Return by name those settings of a release that names and shapes of its weights do not show."""
     source = sources().get(source_of(stored) or "", {})
     of_classes = source.get("classes", {}).get(number_of_classes(stored.tensors), {})
-    known = source.get("settings", {}) | of_classes
-    return _plain(of_group(known, part))
+    return _plain(of_group(source.get("settings", {}) | of_classes, part))
 
 
 def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
@@ -100,7 +99,9 @@ def fold_pixels(embed: Embedding, mean: Sequence[float], std: Sequence[float], d
     assert proj.bias is not None
     proj.bias.copy_(proj.bias + einsum(kernel, shift, "d c k h w, c -> d"))
     kernel = kernel * (s / stds)[:, None, None, None]
-    proj.weight.copy_(rearrange(kernel if rgb else kernel.flip(1), "d c k h w -> d (c k) h w"))
+    if not rgb:
+        kernel = kernel.flip(1)
+    proj.weight.copy_(rearrange(kernel, "d c k h w -> d (c k) h w"))
     means_text, stds_text = " ".join(map(str, mean)), " ".join(map(str, std))
     return f"it saw pixels of mean {means_text} and deviation {stds_text}: folded into the patches"
 

@@ -105,8 +105,7 @@ class Stopped(Exception):
 
     def __init__(self, reason: str, step: int, steps: int) -> None:
         super().__init__(f"stopped by {reason} at step {step} of {steps}; {AGAIN}")
-        self.step = step
-        self.steps = steps
+        self.step, self.steps = step, steps
         self.status = STATUS[Signals[reason]] if reason in Signals.__members__ else PREEMPTED
 
 

@@ -103,8 +103,7 @@ class SavePredictions(Callback):
     """
 
     def __init__(self, run_dir: Path, title: str) -> None:
-        self.run_dir = run_dir
-        self.title = title
+        self.run_dir, self.title = run_dir, title
         self.predictions: Predictions | None = None
         self.tested = False
 
@@ -125,10 +124,9 @@ class SavePredictions(Callback):
             each = precision_rows(data.class_names, *outputs[""])
             return write_table(self.run_dir / "classes.csv", [("class", "videos", "average_precision"), *each])
         names = by_task(data.class_names)
-        tasks = {
-            task: (logits.cpu().numpy(), target.cpu().numpy(), names[task])
-            for task, (logits, target) in outputs.items()
-        }
+        tasks = {}
+        for task, (logits, target) in outputs.items():
+            tasks[task] = (logits.cpu().numpy(), target.cpu().numpy(), names[task])
         self.predictions = Predictions.of_logits(video.cpu().numpy(), tasks)
         if not first:
             return
