@@ -28,7 +28,7 @@ SETTINGS_HELP = """\
 --model NAME, --model.X VALUE  XViT, TimeSformer, ViViT, Perceiver, ConvNet; size, window, attention,
                                optimization.lr, weights, image_weights, ...
 --trainer.X VALUE              max_epochs, devices, precision, callbacks, ... (Lightning's)
---help all                     all settings except a class's own, which --model.help NAME and --data.help NAME list"""
+--help all                     all general settings; --model.help NAME and --data.help NAME list those of a class"""
 
 
 @contextmanager
@@ -41,7 +41,7 @@ def writing(flag: str, path: Path) -> Iterator[None]:
 
 
 def new_file(flag: str, *endings: str) -> Callable[[str], Path]:
-    """Return an argument type: a file to write, checked before the work; without ``endings`` any ending is allowed."""
+    """Return an argument type for a file to write, with one of ``endings`` if given; refuse unwritable paths."""
 
     def checked(text: str) -> Path:
         path = Path(text)
@@ -59,7 +59,7 @@ def new_file(flag: str, *endings: str) -> Callable[[str], Path]:
 
 
 def existing(otherwise: str, ending: str = "") -> Callable[[str], Path]:
-    """Return an argument type: a path that must exist if it has the ``ending``, checked before the work."""
+    """Return an argument type for a path: refuse a missing path with this ``ending``; ``otherwise`` is the message."""
 
     def checked(text: str) -> Path:
         if text.endswith(ending) and not os.path.lexists(text):
@@ -71,7 +71,7 @@ def existing(otherwise: str, ending: str = "") -> Callable[[str], Path]:
 
 
 def number(limit: int, whole: bool = True) -> Callable[[str], float]:
-    """Return an argument type: a whole number of at least ``limit``; if not ``whole``, any number above ``limit``."""
+    """Return an argument type for whole numbers from ``limit``; if not ``whole``, for any number above ``limit``."""
     kind, expected = (int, "whole number from") if whole else (float, "number above")
 
     def checked(text: str) -> float:
@@ -115,19 +115,19 @@ SHARED: dict[str, dict[str, Any]] = {
     "--clips": dict(type=positive, metavar="N", help="clips per video (default: the model's test_clips)"),
     "--config": dict(names=CONFIG_NAMES, action="append", default=[], type=find_config, metavar="FILE", help=CONFIG),
     "--crops": dict(type=positive, metavar="M", help="crops per clip (default: the model's test_crops)"),
-    "--device": dict(choices=["cpu", "cuda"], help="default: cuda where there is one"),
+    "--device": dict(choices=["cpu", "cuda"], help="default: cuda if there is a GPU"),
     "--experiments": dict(type=find_experiments, default="experiments", metavar="DIR", help=EXPERIMENTS),
-    "--fps": dict(type=positive_number, metavar="N", help="frames per second of folders of pictures, each a video"),
-    "--jobs": dict(type=positive, metavar="N", help="runs at a time (default: one; of sweep: one per GPU)"),
+    "--fps": dict(type=positive_number, metavar="N", help="frame rate of videos that are folders of pictures"),
+    "--jobs": dict(type=positive, metavar="N", help="runs at a time (default: 1; sweep: 1 per GPU)"),
     "--recipe": dict(help="the scale's recipe where the paper and its code disagree: paper or released"),
-    "--reuse": dict(action="store_true", help="share the training that rows or tables have in common"),
+    "--reuse": dict(action="store_true", help="train rows with equal training settings once, also across tables"),
     "--row": dict(action="append", metavar="NAMES", help="some rows only, by names or numbers from 0, with commas"),
     "--runs": dict(type=Path, default=Path("runs"), metavar="DIR", help="folder of the runs (default: runs)"),
     "--scheme": dict(type=scheme_file, metavar="FILE.py", help="the run's own attention scheme; the file is executed"),
     "--seeds": dict(type=whole_numbers, default="0", metavar="0,1,2", help="once per seed (default: %(default)s)"),
     "--workers": dict(type=natural, default=2, metavar="W", help="processes that decode (default: 2)"),
     "runs": dict(nargs="*", type=Path, default=[Path("runs")], metavar="RUNS", help="folders of runs (default: runs)"),
-    "tables": dict(nargs="*", type=find_config, metavar="TABLE", help="YAML or names; --config FILE overrides them"),
+    "tables": dict(nargs="*", type=find_config, metavar="TABLE", help="files or names; --config FILE overrides them"),
 }
 
 
@@ -154,13 +154,13 @@ def add_output(parser: Parser, kind: str, endings: Sequence[str] = (), otherwise
 
 
 def add_settings(parser: Parser, command: str = "fit", more: Sequence[str] = ()) -> None:
-    """Let the command pass settings on to Lightning, whose ``command`` lists the settings in its help."""
+    """Let the command pass settings on to Lightning; the help of Lightning's ``command`` lists them."""
     parser.settings, parser.lightning = (*SETTINGS, *more), command
     parser.add_argument_group("settings, in the YAML file or as flags", SETTINGS_HELP)
 
 
 def configs(arguments: Namespace) -> list[Path]:
-    """Return the table's file that the arguments name, then the files whose settings override it."""
+    """Return the table's file, then the files whose settings override it."""
     given: list[Path] = [*arguments.tables, *arguments.config]
     if not given:
         raise UserError("name a table, by its YAML or its name, such as ablation_tw")
@@ -168,7 +168,7 @@ def configs(arguments: Namespace) -> list[Path]:
 
 
 def request_of(arguments: Namespace) -> "Request":
-    """Return the rows of a table that the arguments name, with the settings."""
+    """Build the request that the arguments describe: rows of a table, seeds and settings."""
     from lit_video.training.request import build_request
 
     given = picked(vars(arguments), ("seeds", "runs", "reuse"))

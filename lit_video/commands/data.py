@@ -16,16 +16,16 @@ def data_arguments(parser: Parser) -> None:
     checking.examples("ROOT --dataset SomethingV2", "ROOT --dataset VideoFolder --decode -o manifest.sqlite")
     checking.add_argument("--decode", action="store_true", help="decode every frame, not only the first")
     checking.add_argument("root", type=existing("no such folder"), metavar="ROOT", help="folder of the data set")
-    checking.add_argument("--dataset", required=True, metavar="NAME", help="as fit's --data, such as VideoFolder")
+    checking.add_argument("--dataset", required=True, metavar="NAME", help="class of the data set, such as VideoFolder")
     add_output(checking, "FILE", otherwise="ROOT/manifest.sqlite, a row per video")
     checking.settings = ("--data",)
     preparation.examples("SRC DST --preset fast", "SRC DST --short-side 128")
-    text = "folder of videos, or of class folders of them"
+    text = "folder of videos or of class folders"
     preparation.add_argument("src", type=existing("no such folder"), metavar="SRC", help=text)
     preparation.add_argument("dst", type=Path, metavar="DST", help="another folder")
-    text = "small (default): GOP 12; fast: a seventh larger, decodes twice as fast; fastest: GOP 1 likewise, 3.5 x"
+    text = "small (default): GOP 12; fast: a seventh larger, decodes twice as fast; fastest: GOP 1, 3.5 x as large"
     preparation.add_argument("--preset", choices=("small", "fast", "fastest"), default="small", help=text)
-    preparation.add_argument("--short-side", type=number(16), default=256, help="at most, in pixels (default: 256)")
+    preparation.add_argument("--short-side", type=number(16), default=256, help="maximum in pixels (default: 256)")
 
 
 def check(arguments: Namespace) -> int:

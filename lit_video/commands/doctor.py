@@ -28,14 +28,14 @@ def doctor(arguments: Namespace) -> int:
     Exit status 1: there is a problem.
     """
     runs = arguments.runs
-    # by name: a function that returns what works or raises an error, and advice for the error
+    # name: a function that returns what works or raises an error, and advice for the error
     checks: dict[str, tuple[Callable[[], str], str]] = {
         "libraries": (libraries, "pip install lit_video"),
         "gpu": (gpus, "another process may hold it, or the driver is too old: nvidia-smi"),
         "runs": (lambda: space(runs, 2), "give another --runs: ViT-B keeps 2 GB per row and seed"),
         "data": (lambda: space(data_folder(), 0.25), "set LIT_VIDEO_DATA to another folder"),
         "/dev/shm": (lambda: space(Path("/dev/shm"), 0.25), "take fewer --data.num_workers (docker: --shm-size)"),
-        "locks": (lambda: locks(existing(runs)), "give a --runs that has locks (mount NFS with them)"),
+        "locks": (lambda: locks(existing(runs)), "give --runs on a file system with locks (mount NFS with them)"),
     }
     problems = 0
     for name, (check, advice) in checks.items():
@@ -65,7 +65,7 @@ def gpus() -> str:
         ones = torch.ones(64, 64, device=f"cuda:{i}")
         torch.testing.assert_close((ones @ ones).cpu(), torch.full((64, 64), 64.0))
     if not names and shutil.which("nvidia-smi"):
-        raise RuntimeError("the machine has an NVIDIA driver, this PyTorch finds no GPU")
+        raise RuntimeError("the machine has an NVIDIA driver, but this PyTorch finds no GPU")
     return f"{', '.join(names)}: multiply" if names else "none; runs train on the CPU"
 
 

@@ -53,14 +53,14 @@ def cost(arguments: Namespace) -> int:
     else:
         flags = [f"--{name}" for name in ("row", "recipe") if getattr(arguments, name)] + arguments.settings
         if flags:
-            raise UserError(f"{flags[0]}: is about a table; name it too")
+            raise UserError(f"{flags[0]}: needs a table; name one")
         rows = [compare(model, count_published(model)) for model in published()]
     print(json.dumps(rows, indent=2) if arguments.json else render(rows))
     return 0
 
 
 def count_published(model: Published) -> tuple[int, int]:
-    """Count parameters and one view's multiply-adds of our version of a paper's model, on the meta device."""
+    """Count parameters and multiply-adds per view of our version of a paper's model, built on the meta device."""
     import torch
 
     from lit_video import modules
@@ -71,7 +71,7 @@ def count_published(model: Published) -> tuple[int, int]:
 
 
 def _table_costs(request: Request) -> Iterator[tuple[Published, tuple[int, int]]]:
-    """Yield each row's published figures, empty if the data are not the paper's, and our counts."""
+    """Yield each row's published figures (only if the data are the paper's) and our counts."""
     from lit_video.training.run import build_row
     from lit_video.utils.classes import outputs
 
@@ -92,7 +92,7 @@ def profile_arguments(parser: Parser) -> None:
     parser.examples("my_scheme.py", "my_scheme.py --on videos --seeds 0,1,2")
     parser.add_argument("scheme", metavar="SCHEME", help="FILE.py, FILE.py:CLASS, MODULE.CLASS, or a built-in scheme")
     add_output(parser, "DIR", otherwise="profile/NAME")
-    parser.add_argument("--on", type=Path, metavar="VIDEOS", help="folder or list of videos to train it on, not skills")
+    parser.add_argument("--on", type=Path, metavar="VIDEOS", help="train on these videos (folder or list), not skills")
     parser.add_argument("--look", action="store_true", help="train nothing")
     add_shared(parser, "--seeds")
     add_shared(parser, "--jobs", default=1)
@@ -103,8 +103,8 @@ def profile(arguments: Namespace) -> int:
     """Check an attention scheme, show what it sees and costs, and train it on skills.
 
     Draws which tokens see which, and after how many layers. Compares parameters, multiply-adds, memory and time with
-    built-in schemes, and the accuracy in each skill with rows that were trained alike. Exit status 1: the scheme breaks
-    its contract.
+    built-in schemes. Compares the accuracy in each skill with the rows of the skills table. Exit status 1: the scheme
+    breaks its contract.
     """
     file = re.sub(r"(?<=\.py):.*", "", arguments.scheme)
     existing("no such file", ".py")(file)
@@ -146,7 +146,7 @@ def built_in() -> dict[str, Callable[..., Scheme]]:
 
 
 def _scheme(text: str) -> tuple[str, Callable[..., Scheme]]:
-    """Return the name and the class of a scheme; the name is also that of the default output folder."""
+    """Return a scheme's name, which also names the default output folder, and its class."""
     from lit_video.network.timesformer import scheme_class
     from lit_video.schemes.loading import import_scheme
 
@@ -200,7 +200,7 @@ def _skills(arguments: Namespace, name: str, folder: Path) -> int:
 
 
 def nearest_first(groups: Groups, name: str) -> Groups:
-    """Sort the rows: first the one called ``name``, then the others by the L1 distance of their accuracies to it."""
+    """Put the row ``name`` first; sort the others by the L1 distance of their accuracies to those of that row."""
     import numpy as np
 
     rows, accuracies = zip(*groups.rows, strict=True)

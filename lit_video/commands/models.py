@@ -31,7 +31,7 @@ def test_arguments(parser: Parser) -> None:
 
 
 def test(arguments: Namespace) -> int:
-    """Evaluate a run, or published weights, on the test videos: all views of each."""
+    """Evaluate a run or published weights on all views of the test videos."""
     flags, checkpoint = _lightning_arguments(arguments)
     from lit_video.inference.checkpoints import no_larger_than, read_checkpoint
     from lit_video.training.callbacks.checkpoints import refuse_not_finite
@@ -74,7 +74,7 @@ def _lightning_arguments(arguments: Namespace) -> tuple[list[str], Path | None]:
 
         flags = [*run_flags(own, flags), *flags]
     elif not arguments.config and not {"--data", "--model"} <= names:
-        raise UserError(f"--ckpt {checkpoint}: {own} does not exist, which holds its settings; give --config")
+        raise UserError(f"--ckpt {checkpoint}: {own}, which holds its settings, does not exist; give --config")
     return [*flags, f"--ckpt_path={checkpoint}"], checkpoint
 
 
@@ -225,10 +225,10 @@ def weights_arguments(parser: Parser) -> None:
 
 
 def weights(arguments: Namespace) -> int:
-    """List published weights, for --model.weights hub:NAME, or fetch them."""
+    """List or fetch published weights for --model.weights hub:NAME."""
     columns = ["name", "model", "data", "clip", "views", "top-1", "top-5", "file", "fetched"]
     print(text_table("Published weights", columns, [*map(_row, releases().values())]))
-    print("\ntop-1 and top-5 are the authors', with their views; none of these has been fetched or tested by us")
+    print("\ntop-1 and top-5 are those that the authors report; we have fetched and tested none of these weights")
     return 0
 
 

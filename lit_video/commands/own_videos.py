@@ -24,7 +24,7 @@ def finetune_arguments(parser: Parser) -> None:
     add_videos(parser)
     text = "weights to start from: published ones, a run of yours, or none (default: VideoMAE-B of Kinetics-400)"
     parser.add_argument("--weights", metavar="auto|none|NAME|RUN", help=text)
-    text = "train a probe on the frozen backbone of --weights, or all layers (default: yes on a CPU, no on a GPU)"
+    text = "yes: train a probe on the frozen backbone of --weights; no: all layers (default: yes on a CPU, no on a GPU)"
     parser.add_argument("--frozen", choices=["yes", "no"], help=text)
     parser.add_argument("--scheme", help="attention scheme of a model from scratch (default: xvit)")
     parser.add_argument("--seed", type=natural, default=0, metavar="N", help="seed of all random draws (default: 0)")
@@ -34,9 +34,9 @@ def add_videos(parser: Parser) -> None:
     """Add the arguments that ``finetune`` and ``compare`` have in common."""
     parser.add_argument("videos", type=Path, metavar="DIR|TABLE", help="class folders of videos, or a table of them")
     add_output(parser, "DIR", otherwise="own/NAME")
-    text = "minutes of training: of compare for each run (default: 10 on a CPU, 30 on a GPU)"
+    text = "minutes of training; for compare, minutes of each run (default: 10 on a CPU, 30 on a GPU)"
     parser.add_argument("--minutes", type=number(0, whole=False), metavar="N", help=text)
-    parser.add_argument("--group", metavar="COLUMN|none", help="column of the table: videos that belong together")
+    parser.add_argument("--group", metavar="COLUMN|none", help="column that says which videos belong together")
     add_shared(parser, "--jobs")
     add_settings(parser)
 
@@ -97,9 +97,8 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
     if weights not in ("auto", "none") and not compared:
         find_start(weights)
     found = find_videos(arguments.videos)
-    # here, because importing torch takes seconds and the checks above do not need it
     from lit_video.own_videos.choices import SCRATCH, VIDEOS, at_hand, start_from
-    from lit_video.own_videos.images import image_start
+    from lit_video.own_videos.images import image_start  # here, because importing torch takes seconds
     from lit_video.own_videos.plan import PlanOptions, plan
 
     start = SCRATCH

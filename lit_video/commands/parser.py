@@ -32,7 +32,7 @@ PROGRAM = "lit_video"
 MEANT = {
     "epochs": "--trainer.max_epochs",
     "steps": "--trainer.max_steps",
-    "gpus": "--trainer.devices; of sweep, GPUs of each run are --gpus-per-run",
+    "gpus": "--trainer.devices of fit, --gpus-per-run of sweep",
     "devices": "--trainer.devices",
     "precision": "--trainer.precision",
     "lr": "--model.optimization.lr",
@@ -72,12 +72,12 @@ class Parser(argparse.ArgumentParser):
             self.commands[name] = parser
 
     def error(self, message: str) -> NoReturn:
-        """Raise instead of printing the usage; suggest a flag for an unknown one."""
+        """Raise instead of printing the usage; suggest a known flag for an unknown one."""
         _, unknown, words = message.partition("unrecognized arguments: ")
         raise UserError(f"{message}{self._near(words) if unknown else ''} (see {self.prog} --help)")
 
     def read(self, words: Sequence[str]) -> Namespace:
-        """Parse the arguments; ``run`` is the command's function, ``settings`` are passed on to Lightning."""
+        """Parse the arguments; in the result ``run`` is the command's function, ``settings`` are Lightning's flags."""
         own, settings = self._divided(words)
         for word in settings:
             setting, _, value = word.lstrip("-").partition("=")

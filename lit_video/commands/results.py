@@ -21,7 +21,7 @@ def table_arguments(parser: Parser) -> None:
     """Add examples and arguments."""
     parser.examples("ablation_tw --pairs", "skills --runs benchmarks/results --plot skills.png")
     add_table(parser)
-    add_shared(parser, "--seeds", default=None, help="each row once per seed (default: all that there are)")
+    add_shared(parser, "--seeds", default=None, help="seeds of each row (default: all that were run)")
     parser.add_argument("--format", choices=["text", "json", "markdown"], default="text", help="default: text")
     parser.add_argument("--pairs", action="store_true", help="the differences of all rows, with their intervals")
     picture = new_file("--plot", ".png", ".svg")
@@ -148,10 +148,10 @@ def reproduce(arguments: Namespace) -> int:
 def dashboard_arguments(parser: Parser) -> None:
     """Add examples and arguments."""
     parser.examples("", "--entity TEAM experiments/ablation_tw.yaml own/videos/videos_compare.yaml")
-    add_shared(parser, "tables", help="default: all of experiments")
+    add_shared(parser, "tables", help="default: all tables in experiments")
     add_shared(parser, "--config", "--recipe")
     parser.add_argument("--entity", help="user or team at W&B (default: yours)")
-    parser.add_argument("--project", default=project(), help="at W&B (default: $WANDB_PROJECT, else lit_video)")
+    parser.add_argument("--project", default=project(), help="project at W&B (default: $WANDB_PROJECT, else lit_video)")
 
 
 def dashboard(arguments: Namespace) -> int:

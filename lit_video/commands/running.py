@@ -44,7 +44,7 @@ def fit(arguments: Namespace) -> int:
 
 
 def print_settings(request: Request) -> int:
-    """Print the resolved settings of every row and seed, one YAML document each."""
+    """Print the resolved settings of every row and seed, each as a YAML document."""
     import yaml
 
     from lit_video.training.run import build_row
@@ -63,9 +63,9 @@ def run_table(request: Request, jobs: int, quiet: bool = False) -> int:
     from lit_video.tables.summary import summary
 
     if not first_process():
-        raise UserError("several runs: not for processes that torchrun or srun starts; name one by --row and --seeds")
+        raise UserError("several runs: a process of torchrun or srun trains only one; name it by --row and --seeds")
     if "WANDB_SWEEP_ID" in os.environ:
-        raise UserError("several runs: a trial of a W&B sweep is one; name it by --row and --seeds")
+        raise UserError("several runs: a trial of a W&B sweep trains only one; name it by --row and --seeds")
     status = run_here("fit", request.runs, [HERE] if jobs == 1 else slots(jobs, None), request.reuse)
     if status in (DONE, FAILED) and not quiet:
         print(render(summary(request.table, request.folder, request.seeds), "text"))
@@ -83,17 +83,17 @@ def sweep_arguments(parser: Parser) -> None:
     parser.examples("ablation_tw skills --jobs 2", "xvit_ssv2 --config scale/ssv2 --launcher slurm --gpus-per-run 8")
     add_shared(parser, "tables", "--config", "--recipe", "--row", "--seeds", "--runs", "--jobs", "--reuse")
     parser.add_argument("--status", action="store_true", help="start nothing; show how far all runs are")
-    parser.add_argument("--launcher", choices=["local", "slurm"], default="local", help="here, or an array per table")
-    text = "GPUs of each run (by Slurm: on each of its nodes)"
+    parser.add_argument("--launcher", choices=["local", "slurm"], default="local", help="here, or as Slurm arrays")
+    text = "GPUs of each run; with Slurm, GPUs on each of its nodes"
     parser.add_argument("--gpus-per-run", "--gpus-per-node", type=positive, metavar="N", help=text)
-    text = "start nothing; show the runs, or by Slurm the command and the script of each array"
+    text = "start nothing; show the runs or, for Slurm, the command and script of each array"
     parser.add_argument("--dry-run", action="store_true", help=text)
     slurm = parser.add_argument_group("for --launcher slurm", "options of sbatch for each run")
     slurm.add_argument("--nodes", type=positive, metavar="N")
     slurm.add_argument("--cpus", metavar="N", help="cores of a process")
     for name in OTHERS:
         slurm.add_argument(f"--{name}")
-    slurm.add_argument("--slurm", action="append", type=_option, default=[], metavar="KEY=VALUE", help="any other")
+    slurm.add_argument("--slurm", action="append", type=_option, default=[], metavar="KEY=VALUE", help="more options")
     add_settings(parser)
 
 
@@ -130,7 +130,7 @@ def _refuse_twins(requests: list[Request]) -> None:
     for request in requests:
         path = request.configs[0]
         if (other := by_name.setdefault(request.table.name, path)) != path:
-            raise UserError(f"{path}: has the name of {other}, and so its runs the same folders; rename one")
+            raise UserError(f"{path}: has the name of {other}, so their runs would share folders; rename one")
 
 
 def _resources(arguments: Namespace) -> Resources:

@@ -42,7 +42,7 @@ class AttentionMaps:
     frames: Frames  # the model's crop at the video's resolution, (n, height, width, 3)
     numbers: list[int]  # indices of the frames in the clip
     seconds: list[float]  # timestamps of the frames in the video
-    maps: NDArray[np.float64]  # relevance of every patch of these frames, (n, rows, columns); 1 on average in the clip
+    maps: NDArray[np.float64]  # relevance of every patch of these frames, (n, rows, columns); mean 1 over the clip
     tubelets: list[int]  # index of every frame's tubelet; frames of a tubelet share a map
     lines: list[str]  # title and subtitles
 
@@ -70,7 +70,7 @@ def attention_maps(
     """
     videos = find_videos(video, fps)
     if len(videos) > 1:
-        raise UserError(f"{video}: {len(videos)} videos; attention is drawn of one")
+        raise UserError(f"{video}: {len(videos)} videos; attention is drawn for one")
     (record,), trained = videos, load(ckpt)
     model, network = trained.model.to(choose_device(device)), trained.model.network
     if not isinstance(network, VideoTransformer):
@@ -91,10 +91,10 @@ def attention_maps(
         lines[0] += f"; true class: {folder}"
     lines.append(f"{record.path.name}: attention rollout from the output")
     if result.other >= 0.005:
-        lines.append(f"{100 * result.other:.0f} % of it goes to tokens that are no patches, such as the class token")
+        lines.append(f"{100 * result.other:.0f} % goes to tokens that are no patches, such as the class token")
     if trained.saw([record]) == [True]:
         lines.append("the model was trained on this video")
-    tubelets: dict[int, int] = {}  # by frame, for the frames that the model uses
+    tubelets: dict[int, int] = {}  # frame -> tubelet, for the frames that the model uses
     for tubelet, members in enumerate(tubelet_frames(network.embed.patches, len(numbers))):
         tubelets |= dict.fromkeys(members, tubelet)
     tubelets = dict(sorted(tubelets.items()))

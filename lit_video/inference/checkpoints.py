@@ -25,7 +25,7 @@ LARGER = "size is larger than that of the weights in the checkpoint"
 def read_checkpoint(path: Path, option: str = "ckpt") -> dict[str, Any]:
     """Read a checkpoint without running its code; errors name the setting ``option``."""
     if not path.is_file():
-        raise OptionError(option, f"{path}: no such file; runs keep theirs as last.ckpt")
+        raise OptionError(option, f"{path}: no such file; a run's checkpoint is last.ckpt")
     if path.suffix == ".safetensors":
         return _exported(path, option)
     if not is_zipfile(path):

@@ -52,14 +52,14 @@ def _for_transformers(checkpoint: Mapping[str, Any], ckpt: Path, to: str, folder
     stored = of_our_own(checkpoint)
     try:
         if isinstance(model.num_classes, dict):
-            raise ValueError("classes of transformers have one head, this model has several")
+            raise ValueError("classes of transformers have one head, but this model has several")
         height, side = height_and_width(model.hparams["image_size"])
         if height != side:
             raise ValueError(
                 f"clips of {height} x {side} pixels: transformers' preprocessors crop squares; use --to pt2"
             )
         if getattr(model.network, "readout", None) is mean_frame_token:
-            raise ValueError("of space attention transformers gives logits of every frame, without their mean")
+            raise ValueError("with space attention, transformers gives the logits of every frame, not their mean")
         weights = renamed(model.network)
         preprocessor = _preprocessor(stored.clips, vivit)
     except ValueError as error:
@@ -77,11 +77,11 @@ def _for_transformers(checkpoint: Mapping[str, Any], ckpt: Path, to: str, folder
 
 
 def _preprocessor(data: Mapping[str, Any], vivit: bool) -> dict[str, Any]:
-    """Return the preprocessor's configuration for the centre view; empty without settings of clips."""
+    """Return the preprocessor's configuration for the centre view; empty if ``data`` is empty."""
     if not data:
         return {}
     if (channels := data.get("channels", "rgb")) != "rgb":
-        raise ValueError(f"the model sees {channels} pixels, transformers' preprocessors give rgb")
+        raise ValueError(f"the model sees {channels} pixels, but transformers' preprocessors give rgb")
     side = height_and_width(data["image_size"])[0]
     whole, square = data.get("views") == "whole", {"height": side, "width": side}
     steps = {"do_resize": True, "do_rescale": True, "do_normalize": True, "do_center_crop": not whole, "offset": vivit}
@@ -121,7 +121,7 @@ def _program(checkpoint: Mapping[str, Any], ckpt: Path, to: str, folder: Path) -
     """
     stored = checkpoint.get(CHECKPOINT_KEY)
     if stored is None:
-        raise OptionError("ckpt", f"{ckpt} has no settings of its clips: it is another program's, or of no data module")
+        raise OptionError("ckpt", f"{ckpt} has no clip settings: another program wrote it, or no data module was used")
     network = build_model(checkpoint, VideoClassifier, ckpt).network
     size = height_and_width(stored["data"]["image_size"])
     first, *others = [torch.randn(b, 3, stored["data"]["frames"], *size) for b in (2, 1, 3)]
@@ -134,7 +134,7 @@ def _program(checkpoint: Mapping[str, Any], ckpt: Path, to: str, folder: Path) -
     difference = float(torch.tensor(differences).max())  # NaN if any is NaN, unlike Python's max
     if not difference <= TOLERANCE:
         path.unlink()
-        raise UserError(f"--to {to}: the program's logits differ by {difference:.1e} of the largest one: not kept")
+        raise UserError(f"--to {to}: program deleted: its logits differ by {difference:.1e} of the largest logit")
     # the weights already include the temperature
     settings = stored | {"hyper_parameters": dict(checkpoint["hyper_parameters"]), "temperature": None}
     (folder / EXPORTED).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
@@ -208,9 +208,9 @@ def how_to_load(checkpoint: Mapping[str, Any], to: str) -> str:
             values["CHANNELS"] = "[..., ::-1]"
         parts = ["decode", numbers, clips.get("views", "even")] if numbers else ["frames"]
         parts += program
-        notes += "The lines are for videos of a constant frame rate. "
+        notes += "The code is for videos of a constant frame rate. "
     if clips and theirs:
-        notes += "Given a path, `pipeline` spreads its frames over the whole video, which is another clip. "
+        notes += "If it gets a path, `pipeline` takes another clip, spread over the whole video. "
     code = "".join(map(read_yaml(Path(__file__).with_suffix(".yaml")).__getitem__, parts))
     for name, value in values.items():
         code = code.replace(name, str(value))

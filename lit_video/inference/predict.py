@@ -52,7 +52,7 @@ class Evaluation:
     workers: int = 2  # decoding processes; 0 decodes in the main process
     device: Literal["cpu", "cuda"] | None = None  # default: a GPU if available
     progress: bool = False  # show a progress bar in a terminal
-    fps: float | None = None  # frame rate of folders of pictures; if given, they count as videos
+    fps: float | None = None  # frame rate of folders of pictures; if given, such folders count as videos
 
     def __post_init__(self) -> None:
         """Check every value."""
@@ -94,7 +94,7 @@ class VideoPredictions:
     """Predicted classes of videos, with logits and features averaged over views."""
 
     paths: list[Path]  # videos that could be read
-    logits: Tensor  # (videos, classes); several tasks are concatenated
+    logits: Tensor  # (videos, classes), concatenated over tasks
     features: Tensor  # (videos, width), the linear head's input
     class_names: ClassNames  # in the order of the logits; for several tasks a dict by task
     broken: dict[Path, str]  # unreadable videos and the reasons
@@ -153,7 +153,7 @@ def load(source: str | Path | TrainedModel) -> TrainedModel:
         VideoList([], **settings)
         known = joined(str(stored.get("trained_on") or ""))
     except Exception as error:  # the file may hold any other content
-        raise OptionError("ckpt", f"{path} has settings of no data set: {one_line(error)}") from error
+        raise OptionError("ckpt", f"{path} has unusable data settings: {one_line(error)}") from error
     return TrainedModel(model, stored["class_names"], settings, known)
 
 
@@ -163,7 +163,7 @@ def from_pretrained(source: str | Path) -> VideoClassifier:
 
 
 def stream(model: VideoClassifier | VideoTransformer | str | Path) -> Stream:
-    """Prepare a causal X-ViT to read videos frame by frame, with logits after each frame at the cost of one frame.
+    """Prepare a causal X-ViT to read videos frame by frame: it computes only new frames and returns logits after each.
 
     ``model`` is an X-ViT trained with ``causal: true`` and ``positions: space``, in eval mode, or a run (:func:`load`).
     The result maps the next normalised float frames ``(b, 3, t, height, width)`` to logits after each frame

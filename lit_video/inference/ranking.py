@@ -34,8 +34,8 @@ class RankedVideo:
     """Predicted classes of one video."""
 
     path: Path  # the video
-    # by task, most probable first; a single task is called class. For several tasks, the combinations of their classes
-    # are under action (verb and noun) or all
+    # task -> its classes, most probable first; a single task is called class. With several tasks, the combinations of
+    # their classes have the key action (for verb and noun) or all
     ranked: dict[str, list[Ranked]]
     trained_on: bool | None = None  # ``None`` if unknown
 
@@ -48,7 +48,7 @@ def ranked_videos(
     several_labels: bool = False,
     trained_on: Sequence[bool | None] = (),
 ) -> list[RankedVideo]:
-    """Rank every video's classes by logits ``(videos, classes)``; several tasks are concatenated.
+    """Rank every video's classes by logits ``(videos, classes)``, concatenated over tasks.
 
     A task's probabilities add up to one; with ``several_labels`` they are independent.
     """

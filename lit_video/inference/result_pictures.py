@@ -23,7 +23,7 @@ STYLE: dict[Any, Any] = {"font.size": 9, "text.parse_math": False}  # a class's 
 STYLE |= dict.fromkeys(("text.color", "axes.titlecolor", "xtick.labelcolor", "ytick.labelcolor"), INK)
 STYLE |= dict.fromkeys(("axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), QUIET)
 DARK_CELL = 0.7  # share above which a cell's number is white
-NAMED, NUMBERED = 7.0, 20.0  # least sides of a cell, in points, to show the classes' names and the cells' numbers
+NAMED, NUMBERED = 7.0, 20.0  # least side of a cell, in points: NAMED to show class names, NUMBERED to show numbers
 MANY = 32  # with more classes, opacity is the root of the share, because small faint cells are hard to see
 MARKS = "osD^vPX<>"
 

@@ -7,12 +7,12 @@ is the product over its steps (arXiv:2005.00928, section 3). Three passes comput
 2. Run the *routing network*: the same modules, so that tokens are grouped, copied, averaged and shifted as before, but
    linear. Norms and activations are identities, linear layers average their channels, MLPs add nothing, and attention
    applies the recorded weights. All input tokens are ones, and every sum is divided by its detached value. So each
-   token stays one, and each step is a weighted mean of the previous tokens: (I + A) x, with rows that sum to one.
+   token stays one, and each step is a weighted mean of the previous tokens: (I + A) x with rows scaled to sum to one.
 3. Take the gradient of an output with respect to the input tokens, which is the output's row of the rollout.
 
-In mixing attention a head's value has channels of several frames: each frame gets relevance by its share of channels.
+In mixing attention a head's value has channels of several frames, so each frame gets its channels' share of relevance.
 Zero padding at the clip's ends gets no share; the other shares sum to one. Keys of other frames only change the
-weights: as in any rollout, relevance follows the values.
+weights, because relevance follows the values, as in any rollout.
 """
 
 import math
@@ -58,7 +58,7 @@ class Recording(TorchFunctionMode):
 
 
 class Routing(TorchFunctionMode):
-    """Mode that makes a computation linear, with recorded attention and sums of tokens as weighted means."""
+    """Mode that makes a computation linear: attention uses recorded weights, and sums of tokens are weighted means."""
 
     def __init__(self, weights: Sequence[Tensor]) -> None:
         super().__init__()

@@ -28,7 +28,7 @@ def find_videos(videos: Paths, fps: float | None = None) -> list[VideoRecord]:
         if picture := next(filter(is_picture, inside), None):
             raise UserError(f"{picture}: is a picture, not a video; give the folder of its frames, and --fps N")
         if not inside and _below(path, fps=1.0):
-            raise UserError(f"{path}: holds pictures, no video; give --fps N, the frames per second of their taking")
+            raise UserError(f"{path}: holds pictures but no video; give --fps N, the frame rate of the pictures")
         if not inside:
             raise UserError(f"{path}: holds no video ({', '.join(COMMON)})")
         paths |= dict.fromkeys(inside)

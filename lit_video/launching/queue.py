@@ -249,7 +249,7 @@ def _at_work(runs: Sequence[Run]) -> str:
 
 
 def _total(observed: Sequence[Observed]) -> list[str]:
-    """Estimate the time left for all runs from the number of running ones and their times."""
+    """Estimate the time left for all runs from the times of the running ones."""
     whole, rest, waiting = 0.0, list[float](), 0
     for each in observed:
         waiting += each.state not in ("done", "running", "failed")

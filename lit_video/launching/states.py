@@ -25,8 +25,8 @@ class Observed:
     """State of a run at one moment."""
 
     state: State
-    detail: str = ""  # why or where, in a line
-    status: Status | None = None  # last one written
+    detail: str = ""  # reason or machine, in one line
+    status: Status | None = None  # last written status
     active: bool = False  # running or in Slurm's queue, so it must not be started again
 
 

@@ -63,7 +63,7 @@ def _noise(data: Mapping[str, Any], clips: int) -> torch.Tensor:
 
 
 def probed(start: Start, videos: int, training: int, minutes: float, classes: int) -> tuple[Start, list[Choice]]:
-    """Choose a probe on the frozen backbone: of all tokens if its training fits ``minutes``, else of frame means.
+    """Choose what a probe on the frozen backbone reads: all tokens if its training fits ``minutes``, else frame means.
 
     ``training`` is the number of videos per epoch, summed over runs.
     """
@@ -94,7 +94,7 @@ def length(rate: float, training: int, minutes: float, validates: bool, runs: in
     epochs = max(FEWEST, min(most, fit))
     reason = f"{fit} fit in {plural(minutes, 'minute')} ({plural(runs, 'training')}, {rate:.3g} clips/s)"
     if epochs > fit:
-        reason = f"the least; {reason}"
+        reason = f"the minimum; {reason}"
     elif epochs < fit:
         reason = f"the most; more: --trainer.max_epochs N; {reason}"
     every, validations = epochs, "no video validates"
@@ -113,5 +113,5 @@ def length(rate: float, training: int, minutes: float, validates: bool, runs: in
         {"class_path": "ModelCheckpoint", "init_args": best},
         {"class_path": "EarlyStopping", "init_args": best | {"patience": patience}},
     ]
-    said = f"the model of the best validation is tested; training ends after {patience} that are no better"
+    said = f"the checkpoint of the best validation is tested; {patience} validations without a gain end training"
     return [*chosen, Choice("trainer.callbacks", callbacks, said)]

@@ -64,7 +64,7 @@ def start_from(weights: str) -> Start:
         own = checkpoint[CHECKPOINT_KEY]
     except (UserError, KeyError):
         image = f"for an image ViT give --model.image_weights {weights}, --model.size and --model.patch"
-        raise UserError(f"--weights {weights}: not the checkpoint of a run, with its settings; {image}") from None
+        raise UserError(f"--weights {weights}: not a run's checkpoint with settings; {image}") from None
     model = {}
     for key, value in checkpoint["hyper_parameters"].items():
         if not (key in LEFT_OUT or key.startswith("_") or value is None):
@@ -85,13 +85,13 @@ def at_hand(name: str, costs: str = COSTS) -> bool:
         why = f"{str(error).partition(';')[0]}, so this pretrained model cannot be downloaded"
         how = f"run lit_video weights fetch {release.name} on a machine with a network"
         there = f"{how}, and copy the download to {release.place} on this machine"
-        print(f"{why}. Training starts from scratch, {costs}. To start from it, {there}.", flush=True)
+        print(f"{why}. Training starts from scratch, {costs}. To start from this model, {there}.", flush=True)
         return False
     return True
 
 
 WHOLE = 12.0  # seconds; a clip shows only a part of longer videos
-FEW = 200  # training videos; with 40, width 48 from STILLS got 14 of 19 test videos right, width 96 from scratch 8
+FEW = 200  # training videos; with 40, width 48 from STILLS got 14 of 19 test videos right, width 96 from scratch got 8
 STILLS = "stills:24576"
 STILLS_SIDE, GPU_SIDE, SIDES = 32, 112, (48, 72, 96, 120)  # pixels a side; SIDES are 4, 6, 8 and 10 patches
 WHY = {STILLS_SIDE: "the size of the drawn pictures that it learns from first", GPU_SIDE: "a GPU"}
@@ -125,7 +125,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Machine:
-    """Machine that trains: GPU memory (0 without a GPU) and memory in GB, and usable cores."""
+    """Machine that trains: GPU memory (0 without a GPU) and main memory, both in GB, and usable cores."""
 
     gpu: float
     memory: float
@@ -140,11 +140,11 @@ class Machine:
 
     @property
     def kind(self) -> str:
-        """Kind of its processor."""
+        """Kind of processor that trains."""
         return "GPU" if self.gpu else "CPU"
 
     def shared(self, runs: int) -> "Machine":
-        """Return one run's share if ``runs`` train side by side, as on a CPU; with a GPU, the whole machine."""
+        """Return one run's share on a CPU, where ``runs`` train side by side; with a GPU, return the whole machine."""
         parts = 1 if self.gpu else min(runs, self.cores)
         return replace(self, memory=self.memory / parts, cores=self.cores // parts)
 
@@ -175,7 +175,7 @@ def choose(
 
 
 def measured(videos: Sequence[VideoInfo], name: str) -> NDArray[Any]:
-    """Return a number of each video, such as its frames; 0 where it is unknown."""
+    """Return one field of every video, such as ``frames``; 0 where it is unknown."""
     return np.array([getattr(video, name) or 0 for video in videos])
 
 
@@ -213,12 +213,12 @@ def _clips(videos: Sequence[VideoInfo], start: Start, count: int, side: int) -> 
 
 
 def _of_the_weights(group: str, settings: Mapping[str, Any]) -> list[Choice]:
-    return [Choice(f"{group}.{key}", value, "of the weights") for key, value in settings.items()]
+    return [Choice(f"{group}.{key}", value, "taken from the weights") for key, value in settings.items()]
 
 
 def _pictures(videos: Sequence[VideoInfo], pixels: tuple[float, float] | None, classes: Sequence[str]) -> list[Choice]:
     width, height = int(np.median(measured(videos, "width"))), int(np.median(measured(videos, "height")))
-    squeezed = f"whole pictures of {width} x {height}, squeezed into a square: a crop may lose who acts"
+    squeezed = f"whole pictures of {width} x {height}, squeezed into a square, because a crop may cut off the action"
     chosen = [Choice("data.views", "whole", squeezed), Choice("data.test_crops", 1, "one crop holds a whole picture")]
     if pixels:
         mean, std = pixels
@@ -228,7 +228,7 @@ def _pictures(videos: Sequence[VideoInfo], pixels: tuple[float, float] | None, c
     why = "half of the clips, as no class has a word for a side in its name (left, links, gauche, ...)"
     sided = next(filter(_SIDES.search, classes), None)
     if sided:
-        flip, why = 0.0, f"none, {sided!r} would become another class"
+        flip, why = 0.0, f"none, because {sided!r} would become another class"
     settings = {"crop": "whole", "flip": flip, "policy": "none", "erasing": 0.0, "mixup": 0.0, "smoothing": 0.1}
     return [*chosen, Choice("data.augmentation", settings, why)]
 
@@ -275,7 +275,7 @@ def _scratch(machine: Machine, few: bool) -> list[Choice]:
         stills = [Choice("model.image_weights", STILLS, "few videos, so it learns from drawn pictures first")]
     rate = {"optimizer": "muon", "lr": 3e-3, "weight_decay": 0.05, "warmup": 0.1, "warmup_start": 0.01}
     return [
-        Choice("model.size", size, "small, as it starts from no pretrained weights; larger ones need them (--weights)"),
+        Choice("model.size", size, "small, because it starts from scratch; larger models need --weights"),
         Choice("model.patch", patch, "pixels a side"),
         Choice("model.positions", "space-time", "the order of frames may matter"),
         Choice("model.position_std", 0.5, "positions that start near zero barely move in short trainings"),

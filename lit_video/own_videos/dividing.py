@@ -30,7 +30,7 @@ _CAMERA = re.compile(
     r"|screen|recording|record|capture|rec|untitled|trim|copy|edit|at|lv|tl|hdr|final)?\d*",
     re.I,
 )
-GAP = 5 * 60  # seconds without a recording, by the times in file names, after which a new group begins
+GAP = 5 * 60  # seconds between two recordings, by the times in file names, from which a new group begins
 LEAST = 3  # least number of videos, and of groups, of a class: one each for training, validation and test
 LEAST_OF_FOLDS = 2  # least number of groups of a class in cross-validation
 Indices = NDArray[np.intp]  # positions of videos in the list
@@ -63,14 +63,14 @@ def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None, least: in
         count, pairs = len(set(names)), {*zip(labels_of(videos), names, strict=True)}
         rare = [*_fewer([label for label, _ in pairs], least)]
         if rare and wanted:
-            raise UserError(f"--group {wanted}: class {rare[0]!r} has fewer than {least} of them, to train and to test")
+            raise UserError(f"--group {wanted}: class {rare[0]!r} has fewer than {least} groups, too few for a test")
         if not rare and (wanted or count < len(videos)):
             together = f"Videos recorded together stay together, {sign}: {count} groups ({min(names)!r}, ...)."
             return Groups(names, few + together)
         if rare and sure and not few:
             few = f"Videos recorded together are not kept together: class {rare[0]!r} has fewer than {least} groups "
             few += f"{sign}. So the model is tested on recordings that it knows, and its accuracy will look too high. "
-    unknown = "No column, and not every file's name, says which videos were recorded together. If some were, accuracy "
+    unknown = "Neither a column nor every file name says which videos were recorded together. If some were, accuracy "
     return Groups(None, few or f"{unknown}will look too high: name them in a table's column and give --group COLUMN.")
 
 
@@ -95,7 +95,7 @@ def _cells(videos: Sequence[OwnVideo], column: str) -> list[str]:
 
 
 def _by_time(stems: Sequence[str]) -> list[str]:
-    """Return the start time of each video's series of recordings, by file names; empty for a name without a time."""
+    """Return when each video's series of recordings began, by file names; empty for a name without a time."""
     times = [*map(_time, stems)]
     first = last = datetime.min
     names: dict[datetime | None, str] = {None: ""}
@@ -129,7 +129,7 @@ def _fewer(labels: Iterable[str], least: int) -> dict[str, int]:
 
 
 PARTS = 5  # a fifth for the test, a fifth of the rest for validation; or 5 folds
-FEW, PARTS_OF_FEW = 150, 3  # with fewer than FEW videos: a third for the test, no validation (too few to choose by)
+FEW, PARTS_OF_FEW = 150, 3  # with fewer than FEW videos: a third for the test, no validation
 FEW_FOR_FOLDS = 300  # with fewer videos finetune cross-validates
 FOLD = "fold"  # beginning of a fold's name, before its number
 TRIES = 50
@@ -165,7 +165,7 @@ def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[li
     """Assign each video a split; also return a description.
 
     Given splits are kept, but without a test split the given validation videos become the test. Missing splits are
-    taken from the training videos, so no video is in both validation and test.
+    taken from the training videos. No video is in both validation and test.
     """
     given, labels = held_out(videos), np.array(labels_of(videos))
     splits = np.array([video.split or "train" for video in videos])
@@ -177,7 +177,7 @@ def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[li
     how = "as given"
     if not given and len(videos) < FEW:
         take("test", PARTS_OF_FEW)
-        how = "chosen at random; too few to choose the best checkpoint by, so the last one is tested"
+        how = "chosen at random; too few to choose between checkpoints, so the last one is tested"
     elif not given:
         take("test")
         take("val")
@@ -186,7 +186,7 @@ def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[li
         splits[splits == "val"] = "test"
         take("val")
         test = "test" if "test" in given else "validation"
-        how = f"the {test} videos given are tested, some of the training videos choose the checkpoint"
+        how = f"the given {test} videos are tested; some training videos choose the checkpoint"
     absent = np.setdiff1d(labels, labels[splits == "train"]).tolist()
     if absent:
         name = min(absent, key=natural)
@@ -268,5 +268,5 @@ def limits(videos: Sequence[OwnVideo]) -> list[str]:
     if "test" not in counts:
         for name in sorted(in_test):
             if sum(name in of_fold for of_fold in counts.values()) == 1:
-                lines.append(f"All videos of {name} are in one group: the model that they test never saw them.")
+                lines.append(f"All videos of {name} are in one fold: the model tested on them never saw this class.")
     return lines

@@ -80,7 +80,7 @@ def find_videos(place: Path) -> OwnVideos:
 
 
 def _refuse_links(found: OwnVideos) -> None:
-    """Refuse a file that is listed twice, by a link or another spelling: it could be in training and test."""
+    """Refuse a file that is listed twice, by a link or another spelling, because it could be in training and test."""
     seen: dict[str, str] = {}
     for video in found.videos:
         if (other := seen.setdefault(os.path.realpath(found.root / video.path), video.path)) is not video.path:
@@ -107,17 +107,17 @@ def _what_is_there(root: Path) -> str:
     found = ", ".join(counted(dict(endings.most_common(3)))) or "no file"
     why = "no video"
     if PICTURES & endings.keys():
-        why = "no video; docs/adding.md has a way for pictures and folders of frames"
+        why = "no video; for pictures and folders of frames see docs/adding.md"
     if video := next(filter(is_video, files), None):
-        why = f"{video.relative_to(root)} lies in no class folder of it"
+        why = f"{video.relative_to(root)} lies in no class folder there"
     return "; ".join([f"holds {found}: {why}", *map(_misses, _tables_in(root))])
 
 
 def _split_folders(root: Path) -> Mapping[str, Path]:
     """Return the split folders of ``DIR/SPLIT/CLASS/VIDEO``, named in upper or lower case.
 
-    A folder with the name of a split is a split only if it holds class folders; without ``train``, only if there are
-    no class folders beside it.
+    A folder with the name of a split is a split only if it holds class folders. Without a ``train`` folder, there must
+    also be no class folders beside it.
     """
     named, folders = dict[str, Path](), dict[str, Path]()
     for path in sorted(root.glob("[!.]*")):
@@ -235,15 +235,15 @@ def _of_table(path: Path, split: str | None) -> Iterator[OwnVideo]:
     rows = read_table("table", path, columns, columns, unique=place, files=place)
     if times := like_times(rows[0].cells):
         advice = "cut the videos, or write an experiment of VideoCSV, which reads parts; or rename the column"
-        raise UserError(f"{path}: column {times[0]}: parts of videos are not taken here; {advice}")
+        raise UserError(f"{path}: column {times[0]}: parts of videos are not supported here; {advice}")
     if more := next(filter(LIKE_LABELS.fullmatch, rows[0].cells), None):
-        raise UserError(f"{path}: column {more}: several labels per video are not learned; keep one column label")
+        raise UserError(f"{path}: column {more}: several labels per video are not learned; keep one label column")
     for row in rows:
         video, name = os.path.abspath(path.parent / row.text(place)), row.text(label)
         if {*SEPARATORS} & {*name}:
             raise row.error(label, f"is {name!r}; several labels per video are not learned, keep one")
         if os.path.isdir(video) or is_picture(Path(video)):
-            raise UserError(f"{video}: is a picture or a folder of frames, which docs/adding.md has a way for")
+            raise UserError(f"{video}: is a picture or a folder of frames; see docs/adding.md")
         yield OwnVideo(video, name, split or _split_of(row), dict(row.cells))
 
 

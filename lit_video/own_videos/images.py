@@ -15,7 +15,7 @@ from lit_video.weights.image_vit import load_image_vit, on_meta, read_image_vit,
 # the cheapest first; ViViT-4 needs an even number of heads, and the first model has three
 DEFAULTS = f"{IMAGES}vit_tiny_patch16_224.augreg_in21k", f"{IMAGES}vit_small_patch16_224.augreg_in21k"
 PATCHES = (4, 6, 8, 10, 14)  # numbers of patches along a frame's side
-COSTS = "which from few videos is far less accurate than in the papers, whose schemes start from an image model"
+COSTS = "which is far less accurate with few videos (the papers' schemes start from an image model)"
 
 
 def image_start(weights: str, rows: Rows) -> Start:
@@ -35,7 +35,7 @@ def image_start(weights: str, rows: Rows) -> Start:
             said = f"{image}: {error}"
             continue
         return start if at_hand(image, COSTS) else SCRATCH
-    print(f"{said}. So that they are compared alike, all schemes start from scratch.", flush=True)
+    print(f"{said}. All schemes start from scratch, so that the comparison is fair.", flush=True)
     return SCRATCH
 
 

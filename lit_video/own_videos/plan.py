@@ -29,7 +29,7 @@ SEEN = 50  # approximate number of videos that give the mean and deviation of pi
 MINUTES = {"CPU": 10.0, "GPU": 30.0}
 FROZEN = {"CPU": "yes", "GPU": "no"}
 ALL = "all"  # the row that trains on all folds
-DRAWN = {STILLS: "drawn pictures"}  # name of these weights in a title
+DRAWN = {STILLS: "drawn pictures"}  # weights -> name in a title
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def _write_videos(file: Path, videos: Sequence[OwnVideo], groups: Sequence[str] 
 
 
 def _pixels(root: Path, videos: Sequence[OwnVideo]) -> tuple[float, float] | None:
-    """Return mean and deviation of the pixels in first frames of training videos; ``None`` without such videos."""
+    """Return mean and deviation of pixels in the training videos' first frames; ``None`` without training videos."""
     paths = [root / video.path for video in videos if video.split == "train"]
     if not paths:
         return None

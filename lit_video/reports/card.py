@@ -62,7 +62,7 @@ def headline(run_dir: Path) -> list[str]:
         return ["Not tested."]
     facts = accuracy_facts(result, predictions)
     if result.get("folds"):
-        facts.pop()  # the temperature: the card and the page have it
+        facts.pop()  # drop the temperature, which the card and the page show
     return facts
 
 

@@ -1,4 +1,4 @@
-"""Pages made from results: REPRODUCE.md has the verdicts on the papers' claims, docs/results every table."""
+"""Pages made from results: REPRODUCE.md has the verdicts on the papers' claims, docs/results has every table."""
 
 import json
 import re
@@ -33,7 +33,7 @@ COSTS = "cost.json"  # output of ``cost --json``, in the folder of a table and s
 
 
 def pages(experiments: Path, runs: Path) -> dict[Path, str]:
-    """Return a page of tables per paper, by path from the folder of REPRODUCE.md, and REPRODUCE.md itself as ``.``."""
+    """Return pages by path from the folder of REPRODUCE.md: each paper's page of tables, and REPRODUCE.md as ``.``."""
     paths = sorted(experiments.glob("*.yaml"))
     if not paths:
         raise UserError(f"--experiments {experiments}: no YAML files there; give the folder of the tables")

@@ -30,7 +30,7 @@ class Verdict:
     judgement: Judgement
     differences: Sequence[Interval | None]  # by pair of rows
     seeds: int  # smallest number of seeds among the claim's rows
-    follow_ups: Sequence["Verdict"] = ()  # at other scales
+    follow_ups: Sequence["Verdict"] = ()  # verdicts at other scales
 
     @property
     def tested(self) -> bool:

@@ -41,7 +41,7 @@ def workspace(tables: Sequence[Table], entity: str, project: str) -> ws.Workspac
 
 
 def report(tables: Sequence[Table], entity: str, project: str) -> wr.Report:
-    """Build the report: each table's command and panels over its own runs. The server is asked for the project."""
+    """Build the report: each table's command, and panels over its own runs."""
     blocks = [wr.P(INTRODUCTION), wr.TableOfContents()]
     for table in tables:
         order = wr.OrderBy(wr.SummaryMetric(table.metric), ascending=False)

@@ -27,7 +27,7 @@ ENDING = ".tar.xz"
 BELOW = ("", "*/", "*/*/", "*/*/*/", "*/*/*/*/", "runs/*/*/*/*/", "*/runs/*/*/*/*/")
 AGAIN = "delete it, the run measures again"
 
-NAME = r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}"  # a table, scale, row or file
+NAME = r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}"  # name of a table, scale, row or file
 SEED = r"seed(\d{1,18})"
 MEMBER = re.compile(rf"({NAME}/){{3}}{SEED}/{NAME}", re.ASCII)
 

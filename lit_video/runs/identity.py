@@ -110,13 +110,13 @@ def _kind(key: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Kind:
 class Record:
     """Identity and changes of a run, kept in its checkpoints and its result."""
 
-    identity: Identity  # last attempt's
-    changes: list[dict[str, Any]] = field(default_factory=list)  # since the run began: key, from, to
-    finished: bool = False  # True: has a result, of a training as long as requested or longer
+    identity: Identity  # identity of the last attempt
+    changes: list[dict[str, Any]] = field(default_factory=list)  # changes since the run began: key, from, to
+    finished: bool = False  # True if there is a result, and its training was at least as long as requested
     news: list[Difference] = field(default_factory=list)  # changes since the last attempt
 
     def going_on(self, now: Identity) -> "Record":
-        """Return the record of this run, resumed as ``now``."""
+        """Return the record of this run once it is resumed with the identity ``now``."""
         news = [each for each in differences(self.identity, now) if each.kind != "folder"]
         changes = [{"key": each.key, "from": each.was, "to": each.now} for each in news]
         return Record(now, self.changes + changes, self.finished and all(each.kind != "longer" for each in news), news)
@@ -126,7 +126,7 @@ class Record:
         return {"identity": asdict(self.identity), "changes": self.changes}
 
     def refuse_other(self, run_dir: Path, now: Identity, where: str) -> None:
-        """Refuse ``now`` if it is another run than the folder's; ``where`` names the origin of its settings."""
+        """Refuse ``now`` if it is another run than the folder's; ``where`` names the origin of the settings."""
         reasons: dict[Kind, str] = {"training": "", "test": ""}
         if self.finished:
             reasons["data"] = " (other videos or labels)"
@@ -176,9 +176,9 @@ def _kind_of(callback: object) -> str:
 
 
 def plain_settings(settings: Mapping[str, Any]) -> dict[str, Plain]:
-    """Return plain values by flat key for W&B: ``size_width`` for ``size.width``, because W&B nests keys at dots.
+    """Return plain values by flat key for W&B: ``size_width`` for ``model.size.width``, because W&B nests keys at dots.
 
-    A class becomes its name, a list its comma-separated values; unset values are left out.
+    A class becomes its name, and a list becomes its comma-separated values; unset values are left out.
     """
     plain: dict[str, Plain] = {}
     for key, value in _flat(settings).items():

@@ -118,8 +118,8 @@ def _npz(write: Callable[..., None], video: NDArray[np.integer], tasks: Mapping[
 
 
 def read_predictions(run_dir: Path, videos: int | None = None) -> Predictions | None:
-    """Read a run's predictions, sorted by video, and check that there are ``videos``; ``None`` without a file."""
-    then = f"delete {RUN} beside it, the run measures again"
+    """Read a run's predictions, sorted by video; refuse another number than ``videos``. ``None`` without a file."""
+    then = f"delete {RUN} beside it and run fit again"
     return read_whole(run_dir / FILE, lambda: _predictions(run_file(run_dir, FILE), videos), then)
 
 
@@ -133,7 +133,7 @@ def read_mistakes(run_dir: Path) -> tuple[list[dict[str, str]], bytes] | None:
             shown.append(texts | {"probability": f"{100 * float(row['probability']):.0f} %"})
         return shown, (run_dir / THUMBNAILS).read_bytes()
 
-    return read_whole(run_dir / MISTAKES, read, "delete it, the page is made without")
+    return read_whole(run_dir / MISTAKES, read, "delete it; the page then leaves the mistakes out")
 
 
 def read_logits(run_dir: Path) -> Logits:
@@ -155,7 +155,7 @@ def _predictions(content: bytes, videos: int | None) -> Predictions:
         by_task.setdefault(task, {})[name] = array
     video, tasks = by_task[""].pop("video"), {}
     if videos not in (None, len(video)):
-        raise ValueError(f"of {len(video)} videos, {RUN} of {videos}")
+        raise ValueError(f"holds {len(video)} videos, but {RUN} says {videos}")
     order = np.argsort(video, kind="stable")  # processes finish in any order
     for task, arrays in by_task.items():
         if arrays:
@@ -175,7 +175,7 @@ def _task(arrays: Mapping[str, NDArray[Any]], order: NDArray[np.intp]) -> TaskPr
         of_videos[key] = arrays[key][order]
     target = of_videos["target"]
     if len(target) and not 0 <= target.min() <= target.max() < len(classes):
-        raise ValueError("target: of a class that there is not")
+        raise ValueError("target: names a class that does not exist")
     if "logits" in of_videos:
         return TaskPredictions.of_logits(of_videos["logits"], target, classes)
     return TaskPredictions(**of_videos, classes=classes)

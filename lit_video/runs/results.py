@@ -69,7 +69,7 @@ def read_curves(run_dir: Path) -> list[Point]:
         rows = csv.DictReader(io.StringIO(run_file(run_dir, CURVES).decode(), newline=""))
         return [{key: float(value) for key, value in row.items() if value} for row in rows]
 
-    return read_whole(run_dir / CURVES, read, "delete it, the run's results are in other files") or []
+    return read_whole(run_dir / CURVES, read, "delete it; the run's results are in other files") or []
 
 
 Running = Literal["starting", "image model", "preparing data", "training", "testing", "writing"]
@@ -91,11 +91,11 @@ class Status:
     clips_per_second: float = 0.0
     seconds_left: float = 0.0  # until training ends
     data_wait: float = 0.0  # percent of the training time spent waiting for data
-    message: str = ""  # why it ended, in a line
+    message: str = ""  # why the run ended, in one line
     host: str = field(default_factory=socket.gethostname)
     pid: int = field(default_factory=os.getpid)  # rank 0
     job: str = field(default_factory=job_name)  # Slurm's job number
-    time: float = field(default_factory=time.time)  # when it was written, in seconds since 1970
+    time: float = field(default_factory=time.time)  # time of writing, in seconds since 1970
 
 
 def write_status(run_dir: Path, status: Status) -> None:

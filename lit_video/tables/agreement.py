@@ -48,8 +48,8 @@ def _same_test(one: Predictions, other: Predictions) -> bool:
 def row_pairs(paper: Numbers, ours: Numbers, hits: Mapping[str, Hits]) -> list[dict[str, Any]]:
     """Return pairs of rows that were run, as plain data.
 
-    ``first`` has the higher number in the paper, or in our runs if the paper does not order the two. ``difference`` is
-    ours, paired, with its interval (``None`` without predictions of both rows); ``paper`` is the paper's difference.
+    ``first`` has the higher number in the paper, or in our runs if the paper does not order the two. ``paper`` is the
+    paper's difference. ``difference`` is our paired difference, with its interval (``None`` without predictions).
     """
     pairs = []
     for one, other in combinations(ours, 2):

@@ -29,7 +29,7 @@ class Claim:
     untestable: Mapping[str, str]  # why our data cannot decide it, by prefix of a scale's name
     scale: str  # the table's own scale, by which the claim is judged if the paper's data set was not run
     follow_ups: Mapping[str, str] = field(default_factory=dict)  # further scales, and why they were run
-    differs: str = ""  # why scales answer it differently
+    differs: str = ""  # why scales give different answers
 
     def paper(self) -> list[tuple[float, float]]:
         """Return the paper's numbers of each pair; empty for a figure that prints no number."""

@@ -25,13 +25,14 @@ REPORTED_KEYS = {"label", "paper", "published"}
 def read_table(configs: Sequence[str | Path], recipe: str | None = None) -> Table:
     """Read the table of an experiment, from the first file with a ``table`` section; later files are overlays.
 
-    Files without a table make a table of one row, named ``run``. A row's settings come, later ones winning, from the
-    overlays' recipe for the row's family; the table's ``set``, ``at.SCALE`` and ``at.SCALE-RECIPE``, such as
-    ``at.ssv2-released``; and the row's own ``set``, ``at.SCALE`` and ``at.SCALE-RECIPE``.
+    Files without a table make a table of one row, named ``run``. A row's settings are merged in this order, and later
+    ones win: the overlays' recipe for the row's family; the table's ``set``, ``at.SCALE`` and ``at.SCALE-RECIPE``, for
+    example ``at.ssv2-released``; the row's ``set``, ``at.SCALE`` and ``at.SCALE-RECIPE``.
 
     Args:
         configs: paths of files, or names of files in this package, in the order of the command line.
-        recipe: name in the overlays' ``recipes``; if ``None``, or absent in a row's family, the family's first one.
+        recipe: name in the overlays' ``recipes``; ``None`` takes each family's first one. A family other than the
+            table's takes its first one too if it lacks the name.
 
     Raises:
         UserError: a file, its name, or its ``table`` or ``recipes`` section is wrong, or there is no such recipe.
@@ -166,7 +167,7 @@ class _Reader:
         return settings
 
     def _paper(self, where: str, paper: Mapping[str, Any]) -> dict[str, float]:
-        """Return numbers by metric; keys such as ``K400 top1`` are for other data sets than :meth:`_shown` chooses."""
+        """Return numbers by metric; keys such as ``K400 top1`` are for data sets that ``_shown`` does not choose."""
         numbers: dict[str, float] = {}
         data_sets = _data_sets(_mapping(self.path, where, paper))
         for key, value in paper.items():

@@ -1,4 +1,4 @@
-"""A table printed: row, params, GMACs, paper, ours, their difference on the paper's data, seeds."""
+"""Printed tables: row, params, GMACs, paper, ours, difference (only on the paper's data), seeds."""
 
 import json
 import re
@@ -17,7 +17,7 @@ PAPER_ONLY = "paper only"
 OWN = "own"  # scale of tables of a user's own videos, without a paper
 OTHER_ORDERS = ("reversed", "shuffled", "static")  # orders of a clip's frames, see data.test_orders
 GROUP = re.compile("test/[^/]*/[^/]*")  # metric of a group of classes: test/KIND/NAME
-REACH = "; reach: how many frames apart two may be that the scheme can compare, blind: whatever their order"
+REACH = "; reach: largest distance of two frames that the scheme can compare; blind: their order does not matter"
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Groups:
 
     kind: str  # noun for a group, such as skill
     names: list[str]
-    rows: list[tuple[dict[str, Any], list[float | None]]]  # summary of a row with results, its accuracies by group
+    rows: list[tuple[dict[str, Any], list[float | None]]]  # (summary of a row with results, its accuracies by group)
 
     @property
     def title(self) -> str:
@@ -50,7 +50,7 @@ def render(data: dict[str, Any], form: Format, pairs: bool = False) -> str:
 
 
 def main_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
-    """Return title, header and body: the table's metric, the paper's metrics, tests with other frame orders."""
+    """Return title, header and body, with the table's metric, the paper's metrics and tests with other frame orders."""
     rows = [*data["reported"], *data["rows"]]
     printed = {key for row in rows for key in row["metrics"] if number(row, key, "paper") is not None}
     title, ours = f"{data['title']} - {data['source']}", ""
@@ -105,7 +105,7 @@ def pairs_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
 
 
 def measured_groups(rows: list[dict[str, Any]]) -> Groups | None:
-    """Return accuracies by group of classes, from :func:`~lit_video.tables.summary.row_summary`; ``None`` if none."""
+    """Return accuracies by group, from :func:`~lit_video.tables.summary.row_summary`; ``None`` without groups."""
     keys = sorted(filter(GROUP.fullmatch, set().union(*column(rows, "metrics"))), key=natural)
     if not keys:
         return None
@@ -131,7 +131,7 @@ def groups_table(groups: Groups) -> tuple[str, list[str], list[list[str]]]:
 
 
 def seeds_text(seeds: Sequence[int]) -> str:
-    """Return seeds as ``0, 1, 2``; one alone as ``seed 0``, since ``0`` would read as a number of seeds."""
+    """Return seeds as ``0, 1, 2``; a single seed as ``seed 0``, since ``0`` would read as a number of seeds."""
     return f"seed {seeds[0]}" if len(seeds) == 1 else ", ".join(map(str, seeds))
 
 

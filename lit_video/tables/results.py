@@ -37,7 +37,7 @@ def measured_rows(table: Table, runs: Path, seeds: Sequence[int] | None = None) 
 
 
 def refuse_apart(table: Table, runs: Path, row: str, now: Identity, where: str) -> None:
-    """Refuse to train a row that lacks its settings, or that differs from finished rows of its table.
+    """Refuse to train a row if its own settings are overridden, or if it cannot be compared with finished rows.
 
     A longer training is allowed, because the finished rows can be trained longer too, unless they are packed.
     """
@@ -72,7 +72,7 @@ def _refuse_apart(
     for folder, other in beside:
         for each in _apart(table, other, one):
             if each.kind != "longer" or "metrics" in one or packed_files(folder):
-                raise UserError(f"{where}: {each.key} is {each.now}, in {folder} {each.was}: {apart}")
+                raise UserError(f"{where}: {each.key} is {each.now}, but in {folder} it is {each.was}: {apart}")
 
 
 def _apart(table: Table, other: Mapping[str, Any], one: Mapping[str, Any]) -> list[Difference]:

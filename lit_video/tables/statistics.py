@@ -49,8 +49,8 @@ def paired_difference(first: Hits, second: Hits) -> Interval:
 
     Welch's interval: the squared error sums the variance of the differences over videos and each row's variance over
     seeds, each divided by its sample size, with Welch-Satterthwaite degrees of freedom (Welch, 1947). This counts the
-    interaction of videos and seeds twice, so fewer than 5 % of intervals miss (``tests/tables/test_statistics.py``).
-    With one seed the interval is for these two trained models only.
+    interaction of videos and seeds twice, so fewer than 5 % of intervals miss the true difference
+    (``tests/tables/test_statistics.py``). With one seed the interval is for these two trained models only.
     """
     from scipy.special import stdtrit
 
@@ -94,7 +94,7 @@ def holm(chances: Sequence[float], level: float = (1 - CONFIDENCE) / 2) -> list[
 
 
 def kendall_tau(paper: Sequence[float], ours: Sequence[float]) -> float | None:
-    """Return Kendall's tau-b, ``None`` for fewer than two rows or where one side is all ties."""
+    """Return Kendall's tau-b; ``None`` for fewer than two rows, or if all values of one side are equal."""
     if min(len(set(paper)), len(set(ours))) < 2:
         return None
     from scipy.stats import kendalltau  # takes a second

@@ -11,7 +11,7 @@ from lit_video.runs.identity import short_key
 from lit_video.utils.text import did_you_mean
 
 METRIC = "test/video_top1"
-OF_RUN = "run:"  # run:TABLE/SCALE/ROW as weights: those of this row's run with the same seed
+OF_RUN = "run:"  # weights run:TABLE/SCALE/ROW are those of that row's run with the same seed
 
 
 def column(rows: Iterable[Mapping[str, Any]], key: str) -> list[Any]:
@@ -20,12 +20,12 @@ def column(rows: Iterable[Mapping[str, Any]], key: str) -> list[Any]:
 
 
 def data_sets(scale: str) -> set[str]:
-    """Return the parts of a scale's name, such as ``ssv2`` of ``ssv2-released``: one may name a paper's data set."""
+    """Return the parts of a scale's name, such as ``ssv2`` of ``ssv2-released``; a part may name a paper's data set."""
     return set(re.split(r"[+-]", scale))
 
 
 def _holds(wanted: Any, found: Any) -> bool:
-    """Return whether a resolved value matches; a class may omit its module, a scheme may be FILE.py:CLASS."""
+    """Return whether a value is the wanted one, which may omit a class's module and give a scheme as FILE.py:CLASS."""
     if not isinstance(wanted, str):
         return isinstance(wanted, dict) or bool(found == wanted)
     if wanted.startswith(OF_RUN):
@@ -41,12 +41,12 @@ class Row:
 
     name: str
     label: str
-    settings: dict[str, Any]  # at the table's scale: recipe, table and row, later ones winning
-    paper: dict[str, float]  # by metric; by a key such as ``K400 top1`` for another data set than the scale's
+    settings: dict[str, Any]  # at the table's scale: from recipe, table and row; later ones win
+    paper: dict[str, float]  # by metric; keys such as ``K400 top1`` are for other data sets
     published: dict[str, str] = field(default_factory=dict)  # the cost that the paper prints
 
     def differs(self, other: "Row", key: str) -> bool:
-        """Return whether two rows differ in a resolved setting, or in one that contains it."""
+        """Return whether two rows differ in a resolved setting, or in a setting that contains it."""
         whole = short_key(key)
         while self.settings.get(whole) == other.settings.get(whole):
             whole = whole.rpartition(".")[0]

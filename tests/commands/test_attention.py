@@ -55,7 +55,7 @@ def test_what_is_drawn_is_the_rollout_of_the_centre_view(tubelets, videos, tmp_p
     assert seen.lines == [
         f"predicted: {loaded.class_names[best]}, {100 * float(share):.0f} %; true class: {videos[0].parent.name}",
         f"{videos[0].name}: attention rollout from the output",
-        *([f"{100 * result.other:.0f} % of it goes to tokens that are no patches, such as the class token"]),
+        *([f"{100 * result.other:.0f} % goes to tokens that are no patches, such as the class token"]),
     ]
 
 
@@ -66,7 +66,7 @@ def test_wrong_flags_of_attention_are_reported(tubelets, videos, tmp_path, capsy
     convnet = untrained(model, tmp_path / "convnet.ckpt", ["a", "b"], frames=4, image_size=CLIP)
     for args, message in (
         (["--ckpt", tubelets, text], "text.mp4: Invalid data"),
-        (["--ckpt", tubelets, videos[0].parents[1]], "8 videos; attention is drawn of one"),
+        (["--ckpt", tubelets, videos[0].parents[1]], "8 videos; attention is drawn for one"),
         (["--ckpt", convnet, videos[0]], "is a ConvNet, which has no attention"),
     ):
         assert attention(*args, "-o", tmp_path / "a.png") == 2, args

@@ -40,7 +40,7 @@ NO_PLACE, ONE = "has no place for", "has attention (joint) with a class token"
 REFUSED = [
     *[(TIMESFORMER, {"attention": kind}, NO_PLACE) for kind in ("axial", "local_global", "sliding_global")],
     (TIMESFORMER, {"attention": f"{__name__}.Mirrored"}, "(joint, divided, space) with a class token"),
-    (TIMESFORMER, {"attention": "space"}, "of space attention transformers gives logits of every frame"),
+    (TIMESFORMER, {"attention": "space"}, "with space attention, transformers gives the logits of every frame"),
     *[(TIMESFORMER, {"positions": kind}, "has positions in space and time") for kind in ("none", "space")],
     (TIMESFORMER, {"cls_in_time": True}, "has no class token in time"),
     (TIMESFORMER, {"hidden_head": True}, NO_PLACE),

@@ -102,5 +102,5 @@ def test_a_program_whose_logits_are_no_numbers_for_one_batch_is_not_kept(colours
 
     monkeypatch.setitem(programs.WRITERS, "pt2", writer)
     assert main(["export", "--to", "pt2", "--ckpt", str(colours), "-o", str(tmp_path / "out")]) == 2
-    assert "the program's logits differ by nan of the largest one: not kept" in capsys.readouterr().err
+    assert "program deleted: its logits differ by nan of the largest logit" in capsys.readouterr().err
     assert not (tmp_path / "out/model.pt2").exists()

@@ -70,7 +70,7 @@ fit TABLE --model.optimization.lr=abc           | model.optimization.lr: expecte
 fit TABLE --trainer.epochs 3                   | --trainer.epochs=3; here it is --trainer.max_epochs
 fit TABLE --data=VideoFoldr                    | data: no such class: VideoFoldr (did you mean VideoFolder?)
 profile divded                                 | no built-in scheme (did you mean divided?); give FILE.py
-sweep TABLE --gpus 2                           | of sweep, GPUs of each run are --gpus-per-run
+sweep TABLE --gpus 2                           | --trainer.devices of fit, --gpus-per-run of sweep
 fit TABLE --row tw9                            | no row 'tw9' (did you mean tw2?); rows: tw0,
 fit TABLE --seeds 0..2                         | --seeds: is 0..2, expected whole numbers with commas
 fit TABLE --seed 3                             | unrecognized arguments: --seed=3 (did you mean --seeds?)
@@ -81,10 +81,10 @@ table TABLE --plot skills.png                  | no run of ablation_tw was teste
 report nowhere                                 | nowhere: no such folder
 test                                           | --ckpt: give a run's last.ckpt or its folder
 test --ckpt ablation_tw/tw9                    | --ckpt: ablation_tw/tw9: no such file
-test --ckpt README.md                          | run.json does not exist, which holds its settings
+test --ckpt README.md                          | run.json, which holds its settings, does not exist
 test --weights hub:nothing                     | hub:nothing: no such weights
 weights fetch timesformer                      | no such weights (did you mean timesformer-
-cost --row tw1                                 | --row: is about a table; name it too
+cost --row tw1                                 | --row: needs a table; name one
 data                                           | give a command: check, prepare
 finetune nowhere                               | nowhere: no such folder
 finetune README.md                             | README.md: is no table (.csv, .tsv, .txt); give the folder

@@ -162,7 +162,7 @@ def test_schemes_start_from_one_image_model(hub, image, videos, capsys, rows_in_
         (["xvit,perceiver", "--weights", IMAGE], 2, f"--weights {IMAGE}: Perceiver cannot start from it ("),
         (["xvit", "--weights", "timm:resnet18"], 2, "--weights timm:resnet18: timm's ResNet of this name is no plain"),
         (["xvit"], FAILED, f"{IMAGE}: in 1e-05 minutes too few epochs fit, even with clips of 8 frames x 64 pixels"),
-        (["xvit", "--weights", IMAGE], FAILED, "10, the least; 0 fit in 1e-05 minutes ("),
+        (["xvit", "--weights", IMAGE], FAILED, "10, the minimum; 0 fit in 1e-05 minutes ("),
         (["xvit", "--weights", "none"], FAILED, "wrote "),
     ],
 )

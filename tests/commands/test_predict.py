@@ -248,7 +248,7 @@ def test_folders_of_pictures_are_videos_at_a_rate(checkpoint, videos, tmp_path, 
     assert [p for _, p in one["class"]] == pytest.approx([p for _, p in other["class"]], abs=1e-3)
     capsys.readouterr()
     for arguments, message in (
-        ([tmp_path / "frames"], "holds pictures, no video; give --fps N, the frames per second"),
+        ([tmp_path / "frames"], "holds pictures but no video; give --fps N, the frame rate"),
         ([folder / "0.png"], "0.png: is a picture, not a video; give the folder of its frames, and --fps N"),
     ):
         assert predict("--ckpt", checkpoint, *arguments) == 2

@@ -172,4 +172,4 @@ def test_status_shows_every_state_and_imports_no_torch(two_tables, tmp_path):
 def test_a_table_by_several_processes_of_torchrun_is_refused(two_tables, tiny, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("RANK", "1")
     assert main(["fit", "--config", str(two_tables[0]), "--runs", str(tmp_path / "runs"), *tiny]) == 2
-    assert "name one by --row" in error(capsys)
+    assert "name it by --row" in error(capsys)

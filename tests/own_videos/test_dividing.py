@@ -77,7 +77,7 @@ def test_a_column_with_too_few_values_is_refused_or_passed_over():
     videos = [OwnVideo(f"{i}.mp4", "ab"[i % 2], columns={"speaker": f"s{i % 2}"}) for i in range(20)]
     assert find_groups(videos).names is None
     assert "class 'a' has fewer than 3" in find_groups(videos).reason
-    with pytest.raises(UserError, match="class 'a' has fewer than 3 of them"):
+    with pytest.raises(UserError, match="class 'a' has fewer than 3 groups, too few"):
         find_groups(videos, "speaker")
     two = [OwnVideo(f"{i}.mp4", "ab"[i % 2], columns={"speaker": f"s{i % 4}"}) for i in range(20)]
     assert find_groups(two, least=2).names == [f"s{i % 4}" for i in range(20)]
@@ -101,7 +101,7 @@ def test_folds_test_every_video_once_and_divide_no_recording():
 def test_a_class_in_one_fold_is_named():
     videos = [OwnVideo(f"{i}.mp4", "ab"[i % 2], f"fold{i % 4 + 1}") for i in range(8)]
     videos += [OwnVideo("c.mp4", "c", "fold1")]
-    assert "All videos of c are in one group" in limits(videos)[2]
+    assert "All videos of c are in one fold" in limits(videos)[2]
 
 
 @pytest.mark.parametrize("grouped", [False, True])

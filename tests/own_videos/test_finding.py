@@ -66,7 +66,7 @@ TIMED = "path,label,start_frame,end_frame\na.mp4,walk,1,2\nb.mp4,sit,1,2\n"
         ({"labels.csv": "path,label,split\na.mp4,walk,holdout\n"}, "line 2, column split: is 'holdout', expected"),
         ({"train.csv": "a.mp4 walk\nb c.mp4 sit\n"}, "line 2: 3 fields, expected 2 (path, label); quote"),
         # of other kinds of data: what is there is said
-        ({"walk/1.jpg": "", "sit/2.jpg": ""}, "holds 2 .jpg: no video; docs/adding.md has a way for pictures"),
+        ({"walk/1.jpg": "", "sit/2.jpg": ""}, "holds 2 .jpg: no video; for pictures and folders of frames see docs"),
         ({"all/walk/a.mp4": "", "all/sit/b.mp4": ""}, "holds 2 .mp4: all/sit/b.mp4 lies in no class folder"),
         # of other tasks
         ({"labels.csv": "path,label\na.mp4,walk|sit\nb.mp4,sit\n"}, "line 2, column label: is 'walk|sit'; several"),
@@ -74,7 +74,7 @@ TIMED = "path,label,start_frame,end_frame\na.mp4,walk,1,2\nb.mp4,sit,1,2\n"
             {"labels.csv": "path,label\na.mp4,walk\na.mp4,sit\n"},
             "line 3, column path: a.mp4 is there already, at line 2",
         ),
-        ({"labels.csv": TIMED}, "column start_frame: parts of videos are not taken here; cut"),
+        ({"labels.csv": TIMED}, "column start_frame: parts of videos are not supported here; cut"),
         (
             {"labels.csv": "path,labels\nvideos/a.mp4,walk\n", "videos/a.mp4": ""},
             "one class (videos); a classifier needs two or more; looked at class folders; not used: "

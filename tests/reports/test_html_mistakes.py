@@ -30,4 +30,4 @@ def test_wrong_places_are_reported(fake_runs, write_report, tmp_path, capsys):
 
 def test_one_table_in_two_places_is_refused(fake_runs, write_report, tmp_path):
     write_table_runs(tmp_path / "again", "timesformer_schemes", seeds=1, rows=ROWS, videos=30)
-    assert "lies in two places" in write_report(fake_runs, tmp_path / "again")
+    assert "lies in two folders" in write_report(fake_runs, tmp_path / "again")

@@ -49,10 +49,10 @@ RESULTS = {
 PREDICTIONS = {
     "truncated": (lambda path: path.write_bytes(path.read_bytes()[:90]), "damaged"),
     "objects": (lambda path: rewrite(path, classes=np.array([[], {}], object)), "Object arrays"),
-    "other videos": (lambda path: rewrite(path, video=np.arange(9)), "of 9 videos, run.json of 100"),
+    "other videos": (lambda path: rewrite(path, video=np.arange(9)), "holds 9 videos, but run.json says 100"),
     "other targets": (lambda path: rewrite(path, target=np.arange(9)), "not a finite number for each of 100 videos"),
     "no classes": (lambda path: rewrite(path, classes=None), "'classes'"),
-    "no class of a target": (lambda path: rewrite(path, target=np.full(100, 2)), "target: of a class that there is n"),
+    "no class of a target": (lambda path: rewrite(path, target=np.full(100, 2)), "target: names a class that does n"),
     "NaN": (lambda path: rewrite(path, logits=np.full((100, 2), np.nan)), "not a finite number for each"),
 }
 
@@ -68,7 +68,7 @@ def test_a_damaged_file_is_said_in_a_line(runs, show, file, name):
     status, out, (line,) = show()
     assert status == 2 and not out
     assert line.startswith(f"error: {path} is damaged (") and message in line and "): delete " in line
-    assert line.endswith(", the run measures again") and len(line) < 400
+    assert line.endswith(" and run fit again") and len(line) < 400
     assert show("--seeds", "1")[0] == 0, "seeds that are not asked for are not read"
 
 

@@ -59,7 +59,7 @@ def test_groups_of_classes_have_a_table_beside_what_the_scheme_reaches(table, tm
     printed = render(summary(read_table([table[0]]), tmp_path), "markdown")
     main_table, groups = printed.split("**Top-1 by skill, means over seeds")
     assert "drift" not in main_table
-    assert "reach: how many frames apart" in groups and f"| 2nd | {text} | 85.0 | 40.0 |" in groups.splitlines()
+    assert "reach: largest distance" in groups and f"| 2nd | {text} | 85.0 | 40.0 |" in groups.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,9 @@ def test_a_seed_that_was_trained_or_tested_otherwise_is_no_seed_of_its_row(table
     for row, seed, value in (("first", 0, 7), ("second", 0, of_second), ("second", 1, 9)):
         write_result(folder := tmp_path / f"two/default/{row}/seed{seed}", seed, 50.0)
         change_result(folder, **({"identity": {"data": value}} if key == "data" else {key: value}))
-    with pytest.raises(UserError, match=rf"second/seed1: {key} is 9, in .*second/seed0 {of_second}: they do not"):
+    with pytest.raises(
+        UserError, match=rf"second/seed1: {key} is 9, but in .*second/seed0 it is {of_second}: they do not"
+    ):
         summary(read_table([table[0]]), tmp_path)
     assert [row["seeds"] for row in summary(read_table([table[0]]), tmp_path, seeds=[0])["rows"]] == [[0], [0]]
 
@@ -244,7 +246,7 @@ def test_a_seed_with_another_rate_is_no_seed_of_its_row_and_one_of_other_code_is
         settings = {"seed_everything": seed, "data": {"init_args": {"num_workers": seed}}, "model": {"lr": rate}}
         write_result(folder := tmp_path / f"two/default/second/seed{seed}", seed, 50.0)
         change_result(folder, identity={"settings": settings, "commit": f"{seed}"})
-    with pytest.raises(UserError, match=r"second/seed2: model.lr is 0.2, in .*second/seed0 0.1: they do not"):
+    with pytest.raises(UserError, match=r"second/seed2: model.lr is 0.2, but in .*second/seed0 it is 0.1: they do not"):
         summary(read_table([table[0]]), tmp_path)
     assert summary(read_table([table[0]]), tmp_path, seeds=[0, 1])["rows"][1]["seeds"] == [0, 1]
 
@@ -278,7 +280,9 @@ def test_rows_that_differ_in_what_the_table_does_not_vary_are_refused(table, tmp
     if key == "model.init_args.dropout" and not same_class:
         assert len(summary(read, tmp_path)["rows"]) == 2
         return
-    with pytest.raises(UserError, match=rf"second/seed0: {key} is {values[1]}, in .*first/seed0 {values[0]}: they"):
+    with pytest.raises(
+        UserError, match=rf"second/seed0: {key} is {values[1]}, but in .*first/seed0 it is {values[0]}: they"
+    ):
         summary(read, tmp_path)
     rewrite("{model.window: 0}", f"{{model.window: 0, {key.replace('.init_args', '')}: {values[0]}}}")
     assert len(summary(read_table([path]), tmp_path)["rows"]) == 2, "the table varies it"

@@ -167,7 +167,7 @@ def test_a_row_is_not_trained_otherwise_than_the_rows_that_it_is_compared_with(f
     assert fit(table[0], finished, [*tiny, "--model.ratio=0.25"], "first") == 2
     said = capsys.readouterr().err
     assert (
-        f"row first: model.init_args.ratio is 0.25, in {finished} 0.5: they do not belong together; rows are compared"
+        f"row first: model.init_args.ratio is 0.25, but in {finished} it is 0.5: they do not belong together; rows are"
         in said
     )
     assert not finished.parents[1].joinpath("first/seed0/last.ckpt").exists()
@@ -177,7 +177,7 @@ def test_a_row_is_not_trained_otherwise_than_the_rows_that_it_is_compared_with(f
     assert longer != tiny
     pack_runs([finished], tmp_path / "packs")
     assert fit(table[0], packed, longer, "first") == 2, "a packed row cannot follow"
-    assert "trainer.max_epochs is 3, in " in capsys.readouterr().err
+    assert "trainer.max_epochs is 3, but in " in capsys.readouterr().err
     assert fit(table[0], finished, longer, "first") == 0, "the other row can follow"
 
 

@@ -20,7 +20,7 @@ class Section(TableRuns):
     """A table's runs at a scale, with the contents of their files."""
 
     curves: Mapping[str, Sequence[Sequence[Point]]]  # by row, then by seed
-    mistakes: Mapping[str, tuple[list[dict[str, str]], bytes]]  # by row: the first seed's, with thumbnails
+    mistakes: Mapping[str, tuple[list[dict[str, str]], bytes]]  # by row: mistakes of the first seed, with thumbnails
 
     @property
     def labels(self) -> dict[str, str]:
@@ -43,7 +43,7 @@ def collect(places: Sequence[Path], experiments: Path, damaged: list[UserError] 
     for scale_dir in with_progress(scales, len(scales), "tables read"):
         key = scale_dir.parent.name, scale_dir.name
         if key in sections:
-            raise UserError(f"{scale_dir}: table {key[0]} at scale {key[1]} lies in two places; give one of them")
+            raise UserError(f"{scale_dir}: table {key[0]} at scale {key[1]} lies in two folders; give one of them")
         try:
             sections[key] = _section(scale_dir, experiments)
         except UserError as error:
@@ -54,7 +54,7 @@ def collect(places: Sequence[Path], experiments: Path, damaged: list[UserError] 
 
 
 def _run_folders(place: Path, damaged: list[UserError] | None) -> list[Path]:
-    """List the folders of finished runs, also linked or packed, as absolute paths, which name table and row."""
+    """List the folders of finished runs, also linked or packed ones; their absolute paths name table and row."""
     folders = run_folders(Path(os.path.abspath(place)), damaged)
     if not folders and not place.exists():
         raise UserError(f"{place}: no such folder; give a runs folder, or one of a table, scale, row or seed in it")
