@@ -45,7 +45,7 @@ def observe(folder: Path, jobs: Mapping[str, str]) -> Observed:
         return _running(status)
     if job in jobs:
         state: State = "preempted" if status.state == "preempted" else "queued"
-        waits = f"job {job} waits ({jobs[job]})".removesuffix(" (None)")  # Slurm's reason is None at first
+        waits = f"job {job} waits ({jobs[job]})".removesuffix(" (None)")  # Slurm says None until it looks at the job
         return Observed(state, waits, status, True)
     if status.state == "queued":
         return Observed("stopped", f"job {job} is not in Slurm's queue", status)

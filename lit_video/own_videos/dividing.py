@@ -33,7 +33,7 @@ _CAMERA = re.compile(
 GAP = 5 * 60  # seconds between two recordings, by the times in file names, from which a new group begins
 LEAST = 3  # least number of videos, and of groups, of a class: one each for training, validation and test
 LEAST_OF_FOLDS = 2  # least number of groups of a class in cross-validation
-Indices = NDArray[np.intp]  # positions of videos in the list
+Indices = NDArray[np.intp]  # indices of videos
 
 
 class Groups(NamedTuple):
