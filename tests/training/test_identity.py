@@ -117,7 +117,7 @@ def test_a_run_that_goes_on_at_another_commit_says_so_and_is_not_reused(
 def test_code_without_a_commit_reuses_nothing(source, table, tiny, code, monkeypatch, capsys):
     monkeypatch.setattr("lit_video.training.identity.commit", lambda: code)
     assert fit(table[0], source, [*tiny, "--reuse"], "first") == 2
-    assert capsys.readouterr().err.startswith(f"error: --reuse: the code is not a commit's ({code})")
+    assert capsys.readouterr().err.startswith(f"error: --reuse: the code is not that of a commit ({code})")
 
 
 def test_equal_weights_in_another_file_are_the_same_and_changed_ones_are_not(tmp_path):
