@@ -226,7 +226,7 @@ def test_processes_that_share_clips_in_an_unknown_order_are_refused():
     loops = SimpleNamespace(_combined_loader=SimpleNamespace(flattened=[DataLoader(examples(), sampler=subset)]))
     model._trainer = SimpleNamespace(world_size=2, _evaluation_loop=loops)
     batch = {"clip": torch.zeros(2, 3, 4, 16, 16), "target": torch.zeros(2, dtype=torch.long)}
-    with pytest.raises(UserError, match="2 processes share clips by a SubsetRandomSampler"):
+    with pytest.raises(UserError, match="2 processes divide the clips by a SubsetRandomSampler"):
         model.validation_step(batch, 0)
     number = torch.arange(2)
     model.validation_step(batch | {"video": number, "view": number}, 0)

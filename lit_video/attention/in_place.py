@@ -1,4 +1,4 @@
-"""In-place shift of channels in mixing, so that autograd keeps no second copy of queries, keys and values."""
+"""In-place channel shift for space-time mixing; autograd then keeps no second copy of queries, keys and values."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,8 +13,9 @@ def shifted_in_place(
 ) -> Sequence[Tensor] | None:
     """Shift channels of ``x`` in place and return its parts; return ``None`` where autograd does not support this.
 
-    ``x`` is a layer's output ``(b, n, parts * d)``, viewed as ``shape (b, t, m, parts, a, c)``. ``mixed`` is True for
-    parts whose channels move, see :func:`lit_video.attention.mixing.shift_channels`.
+    ``x`` is a layer's output ``(clips, tokens, parts * d)``, viewed as ``shape``: (segments of all clips, frames of a
+    segment, tokens of a frame, parts, groups of channels, channels of a group). ``mixed`` is True for parts whose
+    channels move, see :func:`lit_video.attention.mixing.shift_channels`.
     """
     moving = [i for i, moves in enumerate(mixed) if moves]
     together = slice(moving[0], moving[-1] + 1, 2 if moving == [0, 2] else 1)

@@ -97,8 +97,9 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
     if weights not in ("auto", "none") and not compared:
         find_start(weights)
     found = find_videos(arguments.videos)
+    # imported after the checks above, because torch takes seconds
     from lit_video.own_videos.choices import SCRATCH, VIDEOS, at_hand, start_from
-    from lit_video.own_videos.images import image_start  # here, because importing torch takes seconds
+    from lit_video.own_videos.images import image_start
     from lit_video.own_videos.plan import PlanOptions, plan
 
     start = SCRATCH

@@ -47,7 +47,7 @@ class Parser(argparse.ArgumentParser):
     Attributes:
         commands: the parsers below this one.
         settings: flags that the command passes on to Lightning, also with a dotted suffix (``--data.root``).
-        lightning: Lightning's command that prints the help on all settings, or on the settings of a class.
+        lightning: subcommand of LightningCLI, such as ``fit``, that prints the help on settings; empty if none.
     """
 
     def __init__(self, prog: str, description: str, **more: Any) -> None:

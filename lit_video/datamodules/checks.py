@@ -26,7 +26,8 @@ def refuse_contradictions(data: Any) -> None:
     data.sampling.check(data.frames, data.test_clips)
     augmentation = data.augmentation
     if (augmentation.crop == "whole") != (data.views == "whole"):
-        raise ValueError(f"augmentation.crop is {augmentation.crop}, views is {data.views}: use whole for both or none")
+        given = f"augmentation.crop is {augmentation.crop}, views is {data.views}"
+        raise ValueError(f"{given}: use whole for both or neither")
     data.training_view()  # refuses a short side smaller than the clip
     data.view(data.test_crops)  # refuses an unsupported number of crops
     changed = data.test_orders or data.order != "forward" or data.found_broken.on_broken != "fail"

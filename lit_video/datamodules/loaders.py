@@ -26,7 +26,7 @@ def ranks(trainer: Trainer | None) -> tuple[int, int]:
 
 
 def training_sampler(data: Any, count: int, resume: tuple[int, int]) -> TrainingSampler:
-    """Return a sampler; refuse too few videos for a step. ``resume``: the epoch and the number of its videos seen."""
+    """Return a sampler; refuse too few videos for a step. ``resume``: epoch, and number of videos seen in it."""
     accumulate = getattr(data.trainer, "accumulate_grad_batches", 1)
     sampler = TrainingSampler(count, data.seed, data.batch_size, ranks(data.trainer), accumulate)
     if not sampler.steps:

@@ -53,8 +53,9 @@ def stamp(path: Path, name: str) -> VideoInfo:
         size, newest = 0, stat.st_mtime_ns
         for entry in os.scandir(path):
             if entry.is_file():
-                size += entry.stat().st_size
-                newest = max(newest, entry.stat().st_mtime_ns)  # ``DirEntry`` caches its stat
+                image = entry.stat()
+                size += image.st_size
+                newest = max(newest, image.st_mtime_ns)
         return VideoInfo(name, size, newest)
     except FileNotFoundError:
         return VideoInfo(name, status="missing", reason="no such file")

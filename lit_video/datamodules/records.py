@@ -39,7 +39,7 @@ class Records(Sequence[VideoRecord]):
 
     @classmethod
     def of(cls, records: Iterable[VideoRecord], path: Callable[[str], str] = str) -> Records:
-        """Convert records to arrays, with ``path`` applied to their paths; return arrays unchanged."""
+        """Store records as arrays, with ``path`` applied to each path; return :class:`Records` as they are."""
         if isinstance(records, cls):
             return records
         paths, labels, times = [], [], []
@@ -102,5 +102,5 @@ def relative(path: str | Path, root: str | Path) -> str:
 @rank_zero_only
 @cache
 def print_once(line: str) -> None:
-    """Print a line to stderr once per process, even if settings are checked several times."""
+    """Print a line to stderr, once per process however often it is called with this line."""
     print(printable(line), file=sys.stderr, flush=True)

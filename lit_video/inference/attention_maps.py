@@ -97,7 +97,6 @@ def attention_maps(
     tubelets: dict[int, int] = {}  # frame -> tubelet, for the frames that the model uses
     for tubelet, members in enumerate(tubelet_frames(network.embed.patches, len(numbers))):
         tubelets |= dict.fromkeys(members, tubelet)
-    tubelets = dict(sorted(tubelets.items()))
     shown, of_frames = [*tubelets], [*tubelets.values()]
     seconds = [record.table().seconds_at(numbers[frame]) for frame in shown]
     patches = result.patches.double().cpu()

@@ -33,7 +33,7 @@ TARGETS: dict[str, tuple[type[VideoClassifier], Callable[[Any], dict[str, Tensor
 def export(ckpt: Path, to: str, folder: Path) -> tuple[str, str]:
     """Write a run's model into a folder, created if missing; return a summary and the code that loads it.
 
-    ``to`` is a key of ``TARGETS`` or ``WRITERS``. ``safetensors`` writes only weights, for ``model.weights``.
+    ``to`` is a key of ``TARGETS`` or ``WRITERS``. ``safetensors`` writes weights and settings, for ``model.weights``.
 
     Raises:
         UserError: the checkpoint is wrong, a library is missing, the target does not support the model, or logits of

@@ -22,14 +22,14 @@ ViewAverage = Literal["logits", "softmax"]
 
 
 class VideoAccuracy(Metric):
-    """Top-1 and top-5 accuracy of videos, with scores averaged over views (X-ViT's release adds up logits).
+    """Top-1 and top-5 accuracy of videos, with scores averaged over views (X-ViT's release sums; ranks are equal).
 
     Views are identified by number, so the clips that a distributed sampler repeats to fill its last batch count once.
     The result does not depend on the number of processes.
 
     With several tasks a video is right if all its tasks are right. Top-k ranks all combinations of the tasks' classes
     by the product of their probabilities, as Epic-Kitchens-100 ranks actions: 97 x 300 pairs of verb and noun, also
-    pairs without training videos. For verb and noun the results are also named ``action_top1``, ...
+    pairs without training videos. For tasks verb and noun the combined results are also given as ``action_top1``, ...
 
     Args:
         classes: number of classes of each task, by the task's name; not needed for one task.
@@ -45,8 +45,8 @@ class VideoAccuracy(Metric):
         super().__init__()
         self.average: ViewAverage = average
         self.classes = classes
-        if taken := by_task(classes).keys() & {"video", "clip"}:
-            raise ValueError(f"num_classes names a task {min(taken)}, but metrics of all tasks have that name")
+        for task in by_task(classes).keys() & {"video", "clip"}:
+            raise ValueError(f"num_classes names a task {task}, but {task}_top1 is of all tasks together: rename it")
         for name in ("video", "view", "logits", "target"):
             self.add_state(name, default=[], dist_reduce_fx="cat")
 
@@ -112,7 +112,8 @@ class VideoAccuracy(Metric):
 def view_scores(logits: Tensor, average: ViewAverage, classes: Classes | None) -> Tensor:
     """Return the scores to average over a video's views: logits ``(views, classes)``, or their softmax in each task.
 
-    The three papers' releases average logits; TimeSformer's paper (Appendix A) and PySlowFast average softmax scores.
+    The releases of X-ViT, TimeSformer and ViViT average logits; TimeSformer's paper (Appendix A) and PySlowFast average
+    softmax scores.
     """
     if average == "logits":
         return logits
@@ -214,5 +215,5 @@ def shared_numbers(number: Tensor, loader: Any, processes: int) -> Tensor:
     sampler = getattr(getattr(loader, "batch_sampler", None), "sampler", loader)
     if type(sampler) is DistributedSampler:  # repeats the first clips to fill the last batch
         return (number * sampler.num_replicas + sampler.rank) % len(sampler.dataset)  # type: ignore[arg-type]
-    share = f"{processes} processes share clips by a {type(sampler).__name__}, and might count one twice"
-    raise UserError(f"{share}: make a batch a mapping with clip, target and video, the number of a clip's video")
+    share = f"{processes} processes divide the clips by a {type(sampler).__name__}, and might count one twice"
+    raise UserError(f"{share}: make each batch a dict of clip, target and video (the numbers of the clips' videos)")

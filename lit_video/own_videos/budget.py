@@ -96,8 +96,8 @@ def length(rate: float, training: int, minutes: float, validates: bool, runs: in
     if epochs > fit:
         reason = f"the minimum; {reason}"
     elif epochs < fit:
-        reason = f"the most; more: --trainer.max_epochs N; {reason}"
-    every, validations = epochs, "no video validates"
+        reason = f"the most that is chosen, for more give --trainer.max_epochs N; {reason}"
+    every, validations = epochs, "there are no validation videos"
     if validates:
         every = max(1, epochs // VALIDATIONS)
         validations = plural(epochs // every, "validation")

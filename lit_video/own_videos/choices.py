@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.errors import UserError
 from lit_video.inference.checkpoints import read_checkpoint
+from lit_video.network.vit import vit_size
 from lit_video.own_videos.schemes import SCHEMES, Rows
 from lit_video.utils.processes import usable_cores
 from lit_video.utils.settings import data_names, model_names, of_group, picked
@@ -73,11 +74,10 @@ def start_from(weights: str) -> Start:
 
 
 VIDEOS = "videomae-base-k400"  # weights to start from without a flag
-COSTS = "which took twice the time for the same accuracy where measured (docs/own_videos.md)"
 
 
-def at_hand(name: str, costs: str = COSTS) -> bool:
-    """Download default weights if needed; on failure print what training from scratch ``costs`` and return False."""
+def at_hand(name: str) -> bool:
+    """Download default weights if needed; on failure say that training starts from scratch, and return False."""
     release = find(name)
     try:
         fetch(release)
@@ -85,12 +85,14 @@ def at_hand(name: str, costs: str = COSTS) -> bool:
         why = f"{str(error).partition(';')[0]}, so this pretrained model cannot be downloaded"
         how = f"run lit_video weights fetch {release.name} on a machine with a network"
         there = f"{how}, and copy the download to {release.place} on this machine"
-        print(f"{why}. Training starts from scratch, {costs}. To start from this model, {there}.", flush=True)
+        scratch = "Training starts from scratch, which is usually less accurate with few videos"
+        print(f"{why}. {scratch}. To start from this model, {there}.", flush=True)
         return False
     return True
 
 
 WHOLE = 12.0  # seconds; a clip shows only a part of longer videos
+RATE_OF_WIDTH = 0.0768  # rate of fine-tuning times width: 1e-4 for ViT-B; for Adam it falls with 1 / width (muP)
 FEW = 200  # training videos; with 40, width 48 from STILLS got 14 of 19 test videos right, width 96 from scratch got 8
 STILLS = "stills:24576"
 STILLS_SIDE, GPU_SIDE, SIDES = 32, 112, (48, 72, 96, 120)  # pixels a side; SIDES are 4, 6, 8 and 10 patches
@@ -254,8 +256,9 @@ def _loading(decoded: float, training: int, machine: Machine, start: Start) -> l
 
 
 def _tuning(start: Start) -> list[Choice]:
-    rate = {"optimizer": "adamw", "lr": 1e-4, "weight_decay": 0.05, "layer_decay": 0.75, "warmup": 0.1}
-    reason = "fine-tuning: AdamW, lower rates for lower layers, a tenth is warm-up"
+    lr = round(RATE_OF_WIDTH / vit_size(start.settings.get("size", "B")).width, 6)
+    rate = {"optimizer": "adamw", "lr": lr, "weight_decay": 0.05, "layer_decay": 0.75, "warmup": 0.1}
+    reason = "fine-tuning: AdamW, lower rates for wider models and lower layers, a tenth is warm-up"
     if start.probe:
         rate, reason = rate | {"lr": 1e-3, "layer_decay": 1.0}, "a probe alone is trained: AdamW, a tenth is warm-up"
     setting = "model.image_weights" if start.sides else "model.weights"

@@ -15,7 +15,6 @@ from lit_video.weights.image_vit import load_image_vit, on_meta, read_image_vit,
 # the cheapest first; ViViT-4 needs an even number of heads, and the first model has three
 DEFAULTS = f"{IMAGES}vit_tiny_patch16_224.augreg_in21k", f"{IMAGES}vit_small_patch16_224.augreg_in21k"
 PATCHES = (4, 6, 8, 10, 14)  # numbers of patches along a frame's side
-COSTS = "which is far less accurate with few videos (the papers' schemes start from an image model)"
 
 
 def image_start(weights: str, rows: Rows) -> Start:
@@ -34,7 +33,7 @@ def image_start(weights: str, rows: Rows) -> Start:
         except ValueError as error:
             said = f"{image}: {error}"
             continue
-        return start if at_hand(image, COSTS) else SCRATCH
+        return start if at_hand(image) else SCRATCH
     print(f"{said}. All schemes start from scratch, so that the comparison is fair.", flush=True)
     return SCRATCH
 

@@ -25,7 +25,7 @@ WIDTH, HEIGHT, DRAWN = 160, 120, 12  # pixels of a thumbnail; number of thumbnai
 ENDING = ".tar.xz"
 # levels of a runs folder at which runs lie; the last two are those of own and own/NAME, which finetune writes
 BELOW = ("", "*/", "*/*/", "*/*/*/", "*/*/*/*/", "runs/*/*/*/*/", "*/runs/*/*/*/*/")
-AGAIN = "delete it and run fit again"
+AGAIN = "delete it and repeat the command"
 
 NAME = r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}"  # name of a table, scale, row or file
 SEED = r"seed(\d{1,18})"

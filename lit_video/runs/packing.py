@@ -5,7 +5,6 @@ import json
 import tarfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from itertools import chain
 from pathlib import Path
 
 from lit_video.errors import UserError
@@ -22,12 +21,14 @@ def pack_runs(places: Sequence[Path], output: Path) -> dict[Path, int]:
     Equal runs make bit-identical packs. Logits, pictures and checkpoints are left out; absolute folders of videos
     become DIR, as in recorded commands.
     """
-    folders = list(chain.from_iterable(map(run_folders, places)))
+    folders = list[Path]()
+    for place in places:
+        folders += map(Path.absolute, run_folders(place))
     if not folders:
         raise UserError(f"{', '.join(map(str, places))}: no finished run below")
     output.mkdir(parents=True, exist_ok=True)
     packs: dict[Path, dict[Path, Files]] = {}
-    for folder in map(Path.absolute, folders):
+    for folder in folders:
         path = pack_of(output.absolute() / folder.parents[2].name)
         runs = packs.setdefault(path, {})
         if not runs and path.is_file():

@@ -88,7 +88,7 @@ def most_confused(counts: NDArray[np.int64], classes: Sequence[str], most: int) 
     """Return a confusion matrix's most frequent mistakes: true class, predicted class, number of videos."""
     wrong = counts * (1 - np.eye(len(counts), dtype=np.int64))
     order = np.argsort(-wrong, axis=None, kind="stable")[:most]
-    places = np.transpose(np.unravel_index(order, counts.shape)).tolist()
+    places = [divmod(cell, len(counts)) for cell in order.tolist()]
     return [(classes[a], classes[b], int(wrong[a, b])) for a, b in places if wrong[a, b]]
 
 
@@ -119,7 +119,7 @@ def _npz(write: Callable[..., None], video: NDArray[np.integer], tasks: Mapping[
 
 def read_predictions(run_dir: Path, videos: int | None = None) -> Predictions | None:
     """Read a run's predictions, sorted by video; refuse another number than ``videos``. ``None`` without a file."""
-    then = f"delete {RUN} beside it and run fit again"
+    then = f"delete {RUN} beside it and repeat the command"
     return read_whole(run_dir / FILE, lambda: _predictions(run_file(run_dir, FILE), videos), then)
 
 

@@ -120,5 +120,5 @@ def _one_seed(data: Mapping[str, Any]) -> bool:
 def interval_text(pair: Mapping[str, Any]) -> str:
     """Return a difference in points with its interval, such as ``+1.2 [-0.3, +2.7]``."""
     if pair["difference"] is None:
-        return "not comparable: no predictions kept, or of other videos"
+        return "not comparable: needs top-1 predictions of both for the same test videos"
     return str(Interval(pair["difference"], pair["low"], pair["high"]))

@@ -78,7 +78,9 @@ class VideoCLI(LightningCLI):
 
     def before_instantiate_classes(self) -> None:
         """Import a user's scheme; with ``weights_settings apply`` take the settings of the released weights."""
-        config = self.config.get(str(self.subcommand), self.config)
+        config = self.config
+        if self.subcommand:
+            config = config[self.subcommand]
         given = config.model.init_args
         if "." in (given.get("attention") or ""):
             given.attention = import_scheme(given.attention)

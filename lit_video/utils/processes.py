@@ -35,8 +35,8 @@ def started_by_lightning() -> bool:
 
 def started_together() -> bool:
     """Return whether torchrun or Slurm started this process as one of several."""
-    sizes = map(os.environ.get, ("WORLD_SIZE", "SLURM_NTASKS"))
-    return not {*sizes} <= {None, "1"} and not started_by_lightning()
+    sizes = os.environ.get("WORLD_SIZE", "1"), os.environ.get("SLURM_NTASKS", "1")
+    return sizes != ("1", "1") and not started_by_lightning()
 
 
 def end_with(parent: int, number: signal.Signals = signal.SIGKILL) -> None:
@@ -58,7 +58,7 @@ def leave_terminal() -> None:
 
 
 def end_with_starter() -> None:
-    """End this process when its parent, rank 0 or a sweep, is gone; a sweep's runs then stop at a checkpoint."""
+    """End this process when its parent is gone: at once without rank 0, at a checkpoint without its sweep."""
     if started_by_lightning():
         end_with(os.getppid())
     elif os.environ.get(PARENT) == str(os.getppid()):
@@ -87,7 +87,10 @@ def job_name() -> str:
 
 
 def requeue() -> str:
-    """Requeue the Slurm job, which ends it; return a message. A launcher that requeues sets ``LIT_VIDEO_REQUEUE=0``."""
+    """Requeue the Slurm job, and return a message. Slurm then ends this process.
+
+    Nothing is done outside Slurm, or if the launcher, which requeues jobs itself, has set ``LIT_VIDEO_REQUEUE=0``.
+    """
     job = job_name()
     if not job or os.environ.get("LIT_VIDEO_REQUEUE") == "0":
         return ""

@@ -88,11 +88,11 @@ def check_axes(clip: Tensor, frames: int) -> None:
 def labelled(batch: Batch, classes: Classes, several_labels: bool, training: bool) -> Batch:
     """Check targets, and convert class numbers to int64; a clip of class -100 counts as unreadable."""
     target, soft = batch["target"], batch["target"].is_floating_point()
-    if target.shape[1:] != _axes(target, classes, several_labels) or soft > (training or several_labels):
+    if target.shape[1:] != _axes(target, classes, several_labels) or (soft and not (training or several_labels)):
         axes, kind = [f" {size}" for size in _axes(target.long(), classes, several_labels)], "class numbers"
         if several_labels:
             kind = "a one or zero for each class"
-        expected = f"expected {kind} (b,{''.join(axes)}) of {classes} classes; to predict numbers see docs/in_python.md"
+        expected = f"expected {kind} (b,{''.join(axes)}) of {classes} classes; for regression see docs/in_python.md"
         raise UserError(f"target is {_kind(target)}, {expected}")
     ignored = (target == IGNORED).reshape(len(target), -1).any(1)
     if not soft:
@@ -118,7 +118,7 @@ def check_classes(given: Any, classes: Classes, several_labels: bool) -> None:
 
 
 class Mixture(NamedTuple):
-    """Mixing of every clip of a batch, and of its label, with its neighbour, the clip before it."""
+    """How each clip of a batch is mixed with its neighbour, the clip before it; their labels are mixed alike."""
 
     share: float  # the neighbour's share, 0 to 1
     box: Box | None = None  # copied from the neighbour; None: all pixels are blended
@@ -256,8 +256,10 @@ def _erased(size: tuple[int, int], probability: float, generator: torch.Generato
 
 def _mixture(size: tuple[int, int], augmentation: Augmentation, generator: torch.Generator) -> Mixture | None:
     """Draw mixup or cutmix; if both are on, each with probability 0.5."""
-    both = augmentation.mixup and augmentation.cutmix
-    if augmentation.cutmix and not (both and torch.rand((), generator=generator) < 0.5):
+    cuts = bool(augmentation.cutmix)
+    if cuts and augmentation.mixup:
+        cuts = bool(torch.rand((), generator=generator) >= 0.5)
+    if cuts:
         return _cutmix(size, augmentation.cutmix, generator)
     if augmentation.mixup:
         return Mixture(1 - _beta(augmentation.mixup, generator))

@@ -65,8 +65,8 @@ def load_pretrained(
         network: changed in place; unless it is a :class:`VideoTransformer`, only its own names are accepted.
         state_dict: the weights, under the names of one of ``SOURCES``, or the network's own.
         fresh_head: keep the network's classifier if the checkpoint has none, or has one with another number of classes.
-        grid: patch grid of the stored positions; ``None`` to try the network's grid, then a square; the square
-            first for sources whose authors' code supports squares only.
+        grid: patch grid of the stored positions. ``None`` tries the network's grid, then a square, in reverse order
+            for sources whose authors' code supports only squares.
         source: one of ``SOURCES``; ``None`` to recognise it by the names.
 
     Raises:
@@ -108,18 +108,19 @@ def _translated(
     source = source or source_of(StoredWeights(dict(state_dict)))
     image = matching(state_dict, r".*patch_embed\.proj\.")
     if not source and image and network.readout is mean_frame_token:
-        source = "timesformer"  # attention in space alone has the names of an image model
+        source = "timesformer"  # with attention in space only, its names are those of an image model
     if not source:
         names, first = ", ".join(sorted(SOURCES)), next(iter(state_dict), None)
         hint = "an image model's weights belong in model.image_weights"
         raise ValueError(f"the names are none of {names}; the first is {first}; {hint}")
-    joint, theirs = source in ("hf-vivit", "videomae"), SOURCES[source].names(state_dict)
+    theirs = SOURCES[source].names(state_dict)
+    joint = source in ("hf-vivit", "videomae")
     if source == "scenic-vivit":
         authors.refuse_other_heads(state_dict, in_modules(network, Heads, "heads")[0])
         joint = not matching(state_dict, "SpatialTransformer/")  # only ViViT's model 2 has separate positions
     if joint != isinstance(network.embed, JointEmbedding):
-        kinds = ("of frames", "over space and time")
-        raise ValueError(f"its positions are {kinds[joint]}, here they are {kinds[not joint]}")
+        kinds = ("one frame", "space and time")
+        raise ValueError(f"its table of positions is of {kinds[joint]}, the network's is of {kinds[not joint]}")
     return theirs, source
 
 
@@ -141,8 +142,10 @@ def _positions(
             found["embed.pos_embed"] = sinusoids(prod(embed.grid), embed.width)
     if embed.temp_embed is not None:
         table, t = take(theirs, "embed.temp_embed", 3).to(embed.temp_embed.dtype), embed.temp_embed.shape[1]
-        whole = embed.stored.time != "repeat" or t % table.shape[1] == 0
-        found["embed.temp_embed"] = resize_time(table, t, embed.stored.time if whole else "linear")
+        way = embed.stored.time
+        if way == "repeat" and t % table.shape[1]:
+            way = "linear"
+        found["embed.temp_embed"] = resize_time(table, t, way)
     if isinstance(network.aggregate, TemporalEncoder):
         table = take(theirs, "aggregate.pos_embed", 3)
         found["aggregate.pos_embed"] = network.aggregate.resized(table, embed.grid.t)
@@ -150,7 +153,7 @@ def _positions(
 
 
 def _guessed_grid(cells: int, embed: Embedding, square: bool) -> Grid:
-    """Guess the grid of stored positions from their number, assuming the network's length or else its image size."""
+    """Guess the grid of stored positions: as many time steps as in the network, or else its rows and columns."""
     here = embed.grid
     if not isinstance(embed, JointEmbedding):
         return Grid(here.t, *stored_grid(cells, here, square))
@@ -159,4 +162,4 @@ def _guessed_grid(cells: int, embed: Embedding, square: bool) -> Grid:
         with suppress(ValueError):
             if t and cells % t == 0:
                 return Grid(t, *stored_grid(cells // t, here, square))
-    raise ValueError(f"{cells} stored positions are not t x {here.h} x {here.w}, nor {here.t} squares")
+    raise ValueError(f"{cells} stored positions are neither a multiple of {here.h} x {here.w} nor {here.t} squares")

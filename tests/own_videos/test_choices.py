@@ -1,5 +1,7 @@
 """Settings that suit videos and machine, each with its reason."""
 
+from dataclasses import replace
+
 import pytest
 
 from lit_video.datamodules.probe import VideoInfo
@@ -63,6 +65,8 @@ def test_weights_bring_their_settings_and_a_recipe_of_fine_tuning():
     assert chosen["model"]["weights"] == "hub:x"
     assert chosen["model"]["optimization"]["optimizer"] == "adamw"
     assert chosen["model"]["optimization"]["layer_decay"] == 0.75
+    small = settings(start=replace(start, settings={"size": {"width": 64, "depth": 4, "heads": 4}}))
+    assert [one["model"]["optimization"]["lr"] for one in (chosen, small)] == [1e-4, 1.2e-3]
     assert chosen["trainer"]["precision"] == "bf16-mixed"
     assert "size" not in chosen["model"]
 
@@ -110,5 +114,5 @@ def test_the_reason_for_the_epochs_adds_up_and_nothing_chooses_without_validatio
     reason = chosen[0].reason
     assert chosen[0].value == epochs and "callbacks" not in nested(chosen)["trainer"]
     assert "6 trainings, 100 clips/s" in reason
-    assert ("the least" in reason, "the most" in reason) == (epochs == 10, epochs == 100)
+    assert ("the minimum" in reason, "the most" in reason) == (epochs == 10, epochs == 100)
     assert f"{int(42 * minutes)} fit in " in reason

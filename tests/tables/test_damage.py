@@ -68,7 +68,7 @@ def test_a_damaged_file_is_said_in_a_line(runs, show, file, name):
     status, out, (line,) = show()
     assert status == 2 and not out
     assert line.startswith(f"error: {path} is damaged (") and message in line and "): delete " in line
-    assert line.endswith(" and run fit again") and len(line) < 400
+    assert line.endswith(" and repeat the command") and len(line) < 400
     assert show("--seeds", "1")[0] == 0, "seeds that are not asked for are not read"
 
 

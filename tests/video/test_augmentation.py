@@ -88,7 +88,7 @@ def test_whole_views_show_all_of_a_frame(name):
 
 def test_whole_in_training_alone_or_in_test_alone_is_refused():
     for crop, views in (("whole", "even"), ("scale", "whole")):
-        with pytest.raises(ValueError, match="use whole for both or none"):
+        with pytest.raises(ValueError, match="use whole for both or neither"):
             VideoDataModule(augmentation=Augmentation(crop=crop), views=views, test_crops=1)
 
 

@@ -94,8 +94,8 @@ def test_a_classifier_of_other_classes_is_left_out_or_refused(name):
         ("timesformer_joint", "timesformer", r"no place for blocks\.0\.scheme\.time_attn"),
         ("timesformer_joint", "hf-timesformer space", r"lacks embed\.temp_embed"),
         # the same names: a table of positions over space and time, and one of frames
-        ("vivit_1", "hf-timesformer space", "its positions are of frames, here they are over"),
-        ("timesformer_space", "hf-vivit", "its positions are over space and time, here they are of frames"),
+        ("vivit_1", "hf-timesformer space", "its table of positions is of one frame, the network's is of"),
+        ("timesformer_space", "hf-vivit", "its table of positions is of space and time, the network's is of one frame"),
     ],
 )
 def test_a_checkpoint_of_another_kind_is_refused(kind, name, message):

@@ -113,7 +113,7 @@ def test_positions_of_another_grid_whose_number_does_not_say_it_are_refused():
     network, weights = scenic()
     key = "Transformer/posembed_input/pos_embedding"
     for cells in (0, 5, 7, 20):  # of 3 x 2 x 3
-        assert "stored positions are not" in refused(
+        assert "stored positions are neither" in refused(
             network, weights | {key: weights[key][:, :1].repeat(1, 1 + cells, 1)}
         )
 

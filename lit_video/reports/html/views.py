@@ -1,4 +1,4 @@
-"""Contents of the page: verdicts of claims; a table's rows, pairs, curves, skills, confusions."""
+"""Contents of the page: verdicts of claims; a table's rows, curves, skills, confusions."""
 
 import re
 from base64 import b64encode

@@ -49,7 +49,8 @@ class Progress(Callback):
         pl_module.log("train/data_wait", torch.tensor(share), prog_bar=True, batch_size=1)
         self._since = before, begin
         last = trainer.global_step == trainer.estimated_stepping_batches
-        writes, prints = now - self._written >= self.write_every, now - self._printed >= self.line_every or last
+        writes = now - self._written >= self.write_every
+        prints = last or now - self._printed >= self.line_every
         if not trainer.is_global_zero or not (writes or prints):
             return
         metrics = trainer.callback_metrics
@@ -98,7 +99,8 @@ class ReportBroken(Callback):
 
     def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Report broken videos of training and validation, or of the test."""
-        broken, splits = _broken(trainer), ("test",) if trainer.testing else ("train", "val")
+        broken = _broken(trainer)
+        splits = ("test",) if trainer.testing else ("train", "val")
         if not trainer.is_global_zero:
             return
         where = ""

@@ -54,7 +54,7 @@ class Curve(Callback):
         self.hits = torch.tensor(state_dict["hits"], dtype=torch.float64)
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
-        """End the previous epoch if a run stopped after the epoch's last step; Lightning does not when it resumes."""
+        """Add the previous epoch's point if a run stopped after its last step: Lightning does not end that epoch."""
         if batch_idx == 0 and self.steps:
             self._end_epoch(trainer.current_epoch, trainer.global_step)
 
@@ -71,7 +71,7 @@ class Curve(Callback):
         self.hits = self.hits.to(loss.device) + pl_module.step_hits
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Store the metrics of this epoch's validation; Lightning keeps its copy in later epochs too."""
+        """Store the metrics of this epoch's validation; Lightning's copy stays in epochs without one."""
         self.validation = metrics_of(trainer, "val/")
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -119,7 +119,7 @@ class SavePredictions(Callback):
         if not trainer.is_global_zero or not len(video) or (pl_module.several_labels and not first):
             return
         if not all(logits.isfinite().all() for logits, _ in outputs.values()):
-            return  # the run will fail
+            return  # refuse_not_finite ends the run
         if pl_module.several_labels:
             each = precision_rows(data.class_names, *outputs[""])
             return write_table(self.run_dir / "classes.csv", [("class", "videos", "average_precision"), *each])
