@@ -22,7 +22,9 @@ def shifted_in_place(
 
     def move(y: Tensor, sign: int) -> Tensor:
         parts = y.view(shape)
-        shift_in_place(parts[:, :, :, together], [sign * k for k in offsets], fold)
+        if not all(mixed):  # vmap has no rule for a slice of everything
+            parts = parts[:, :, :, together]
+        shift_in_place(parts, [sign * k for k in offsets], fold)
         return y
 
     whole = _owned(x)

@@ -110,7 +110,7 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
     elif weights not in ("auto", "none"):
         start = start_from(weights)
     if start.weights and schemes and not compared:
-        raise UserError(f"--weights {weights}: are of {start.model}, which is the scheme; leave --scheme out")
+        raise UserError(f"--weights {weights}: weights of {start.model} decide the scheme; leave --scheme out")
     if arguments.settings:
         from lit_video.training.cli import ReadCLI, user_errors
 

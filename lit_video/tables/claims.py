@@ -123,7 +123,7 @@ def _read(where: str, experiments: Path, content: Mapping[str, Any], given: Any)
 def _pairs(where: str, table: Table, given: Any, margin: float | None) -> list[tuple[str, str]]:
     """Return pairs of rows by name; refuse those that the paper's numbers contradict."""
     pairs = []
-    for pair in given if isinstance(given, list) else [given]:
+    for pair in given if given and isinstance(given, list) else [given]:
         if not isinstance(pair, list) or len(pair) != 2:
             raise UserError(f"{where}: expected pairs of rows, such as [[tw1, tw0]]")
         first, second = (table.row(str(name)).name for name in pair)

@@ -168,7 +168,7 @@ def test_schemes_start_from_one_image_model(hub, image, videos, capsys, rows_in_
 )
 def test_otherwise_a_comparison_is_from_scratch(flags, status, said, image, videos, capsys, monkeypatch):  # noqa: F811
     monkeypatch.setattr("lit_video.commands.own_videos.run_command", lambda words: FAILED)
-    monkeypatch.setattr("lit_video.own_videos.images.at_hand", lambda image, costs: True)
+    monkeypatch.setattr("lit_video.own_videos.images.at_hand", lambda image: True)
     monkeypatch.setattr("lit_video.own_videos.images.fetch", lambda release: None)
     assert main(["compare", "rooms", "--minutes", "0.00001", "--schemes", *flags]) == status
     printed = capsys.readouterr()

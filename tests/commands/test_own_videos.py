@@ -213,7 +213,7 @@ def test_a_run_is_a_start_for_other_videos(run, videos, capsys, rows_in_this_pro
     assert content["model"]["init_args"]["size"]["width"] == 16
     assert (content["data"]["init_args"]["frames"], content["data"]["init_args"]["image_size"]) == (4, [16, 8])
     assert main([*command[:4], "-o", "x", "--scheme", "divided"]) == 2
-    assert "belong to XViT, which decides the scheme; leave --scheme out" in capsys.readouterr().err
+    assert "weights of XViT decide the scheme; leave --scheme out" in capsys.readouterr().err
 
 
 def test_schemes_side_by_side(videos, capsys, rows_in_this_process):

@@ -110,6 +110,7 @@ def test_a_claim_of_several_pairs_holds_if_all_do_and_fails_if_one_does(claims):
         ("{claim: x, table: t, better: [[a, e]]}", "no row 'e'"),
         ("{claim: x, table: t, better: [[a, d]]}", "t has no number of the paper for d"),
         ("{claim: x, table: t}", "expected better, or as_good with margin"),
+        ("{claim: x, table: t, better: []}", "expected pairs of rows"),
         ("{claim: x, table: t, better: [[a, b]], untestable: {embedded: a, b}}", "untestable: give a reason"),
         ("{claim: x, table: t, beter: [[a, b]]}", "expected claim, table, and"),
     ],

@@ -26,7 +26,7 @@ def test_accumulation_makes_the_global_batch(settings, batches):
             "global_batch: 6 does not divide into 1 devices x data.batch_size 4; take",
         ),
         (["--global_batch=32"], "data.batch_size: a step takes 32 clips (4 x 1 processes x 8 batches), there are 16"),
-        (["--global_batch=8", "--trainer.accumulate_grad_batches=2"], "accumulate_grad_batches is 2, which it finds"),
+        (["--global_batch=8", "--trainer.accumulate_grad_batches=2"], "batches is 2, but global_batch determines it"),
         (["--trainer.strategy=fsdp"], "trainer.strategy: fsdp shards the model, and does not resume exactly; use ddp"),
     ],
 )
