@@ -10,7 +10,8 @@
 # to $OUT, or benchmarks/results/gpu: STAGE.json or STAGE_*.json, STAGE.log, and the runs of tables in tables.tar.gz,
 # with which `tables` goes on (from .gpu, $OUT or benchmarks/results/gpu). A machine that was lent a copy of the files
 # without git is told the commit by LIT_VIDEO_COMMIT, and may give back no more than 8 files: call it with up to two
-# stages. LIMIT: seconds of a stage. The exit status is 0 if every stage did all it should.
+# stages. LIMIT: seconds of a stage. BATCH: clips of model and compile (16). The exit status is 0 if every stage did all
+# it should.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 KEPT=benchmarks/results/gpu CARRIED=.gpu RUNS=${RUNS:-runs/gpu} SITE=${SITE:-$PWD/runs/gpu_site}
@@ -26,9 +27,9 @@ if [ "$SMALL" ]; then
     ROWS=(--row tw1 --trainer.accelerator=cpu --trainer.precision=32-true --trainer.max_epochs=1 "--data.pairs=[2,1,1]"
         --data.num_workers=0 --data.image_size=32 --data.frames=4 --data.batch_size=8 --model.image_weights=null)
 else
-    SIZE=(--size B --image-size 224 --frames 8 --batch 8 --repeats 20) MODELS=()
-    COMPILED=(--models "X-ViT,T+S,ViViT-1") ROWS=()
     # so many clips that the GPU, not the host that starts its kernels, takes the time
+    SIZE=(--size B --image-size 224 --frames 8 --batch "${BATCH:-16}" --repeats 20) MODELS=()
+    COMPILED=(--models "X-ViT,T+S,ViViT-1") ROWS=()
     MIXED=(--dtype bf16 --batch 32) LONG=(--dtype bf16 --batch 4)
     TABLES=(ablation_tw timesformer_schemes ablation_ratio) SEEDS=(0 1 2)
 fi

@@ -110,6 +110,8 @@ class Measurement:
 
     def __init__(self, script: str, arguments: argparse.Namespace, *others: str) -> None:
         torch.manual_seed(0)
+        # fp32 means float32: PyTorch lets a GPU round the factors of convolutions to 10 bits
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
         self.device = choose_device(arguments.device)
         self.arguments = arguments
         settings = {key: value for key, value in vars(arguments).items() if key not in ("device", "output")}

@@ -3,7 +3,7 @@
     python -m benchmarks.parity [--device cpu|cuda] [-o FILE]
 
 Vectors of X-ViT in tests/vectors, and transformers' models with random weights (on the same device, in float32). Prints
-the largest difference of logits in float32 (TF32 off), and under bfloat16 autocast as a share of the largest logit.
+the largest difference of logits in float32, and under bfloat16 autocast as a share of the largest logit.
 """
 
 from __future__ import annotations
@@ -125,7 +125,6 @@ def compare(network: nn.Module, clip: Tensor, expected: Tensor, device: torch.de
 
 def main() -> int:
     """Compare, print, and write after every case; exit status 1 if one is too far away."""
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     measurement = Measurement("parity", parser("parity", __doc__).parse_args(), "transformers")
     measurement.result["tolerance"] = TOLERANCE
     for name, network, clip, expected in cases(measurement.device):
