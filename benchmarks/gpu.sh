@@ -8,10 +8,10 @@
 #
 # Python 3.11 to 3.13 with torch from 2.8, lit_video from this folder; no network, W&B or development tools. Results go
 # to $OUT, or benchmarks/results/gpu: STAGE.json or STAGE_*.json, STAGE.log, and the runs of tables in tables.tar.gz,
-# with which `tables` goes on (from .gpu, $OUT or benchmarks/results/gpu). A machine that was lent a copy of the files
-# without git is told the commit by LIT_VIDEO_COMMIT, and may give back no more than 8 files: call it with up to two
-# stages. LIMIT: seconds of a stage. BATCH: clips of model and compile (16). The exit status is 0 if every stage did all
-# it should.
+# with which `tables` goes on (from .gpu, $OUT or benchmarks/results/gpu). A machine that was lent a copy of the files is
+# told their commit by LIT_VIDEO_COMMIT, whatever git knows there, and may give back no more than 8 files: call it with
+# up to two stages. LIMIT: seconds of a stage. BATCH: clips of model and compile (16). The exit status is 0 if every
+# stage did all it should.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 KEPT=benchmarks/results/gpu CARRIED=.gpu RUNS=${RUNS:-runs/gpu} SITE=${SITE:-$PWD/runs/gpu_site}
@@ -149,6 +149,7 @@ main() {  # read whole before it runs, as this file may change meanwhile
         [[ " ${ALL[*]} " == *" $stage "* ]] || { echo "no stage $stage; stages: ${ALL[*]}, all, needs" >&2 && exit 2; }
     done
     mkdir -p "$OUT" || exit
+    [ -z "${LIT_VIDEO_COMMIT:-}" ] || export GIT_DIR=/dev/null
     wheels
     [ "$DEVICE" = cpu ] || nvidia-smi --query-gpu=name,memory.total,driver_version --format=csv,noheader || exit
     git rev-parse HEAD >/dev/null 2>&1 || [ "${LIT_VIDEO_COMMIT:-}" ] ||

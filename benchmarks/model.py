@@ -104,7 +104,7 @@ def cells(row: Row) -> list[str]:
     times = [
         number(row, f"{mode}_{key}", form)
         for mode in (FORWARD, TRAIN)
-        for key, form in (("seconds", ".3f"), ("clips_per_second", ".3g"), ("of_peak", ".0%"))
+        for key, form in (("seconds", ".3f"), ("clips_per_second", ".4g"), ("of_peak", ".0%"))
     ]
     times = [text.replace("%", " %") for text in times]
     compared = [row["against"] if "forward_ratio" in row else ""]

@@ -11,7 +11,7 @@ from tests.conftest import ROOT
 
 SCRIPT = ROOT / "docs/scripts/scaling_page.py"
 SCALING = run_path(str(SCRIPT))
-GIVEN = Namespace(tflops=1.0, share=0.5, bandwidth=1.0)
+GIVEN = Namespace(tflops=1.0, share=0.5, bandwidth=1.0, operator=10e-6)
 
 
 def test_the_page_is_up_to_date(tmp_path):
@@ -26,3 +26,9 @@ def test_a_step_by_hand():
     assert SCALING["step"](row, 1, GIVEN) == pytest.approx(6 * 8 / 500)
     assert SCALING["step"](row, 4, GIVEN) == pytest.approx(6 * 2 / 500 + 1.5 * 0.4)
     assert SCALING["step"](row | {"operators": 10**4}, 8, GIVEN) == pytest.approx(0.1 + 1.75 * 0.4)
+
+
+def test_where_a_step_waits_for_its_operators():
+    row = {"macs": 10**9, "global_batch": 64, "operators": 1000, "share": 0.5}  # 0.768 s of products on one GPU
+    given = Namespace(tflops=1.0, share=None, operator=0.1e-3)
+    assert SCALING["starting"](row, given) == 8

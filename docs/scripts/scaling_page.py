@@ -1,6 +1,6 @@
 """docs/scaling.md: what 1 to 128 GPUs roughly take, by one formula from the stored counts and measurements.
 
-python docs/scripts/scaling_page.py [--check] [-o FILE] [--tflops 989] [--share 0.35] [--bandwidth 320]
+python docs/scripts/scaling_page.py [--check] [-o FILE] [--tflops 989] [--share S] [--bandwidth 320]
 """
 
 import argparse
@@ -16,8 +16,13 @@ from lit_video.utils.text import markdown_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 STORED = ROOT / "benchmarks" / "results" / "scaling.json"
+GPU = ROOT / "benchmarks" / "results" / "gpu"
+ALIKE = {
+    "X-ViT-B": "X-ViT",
+    "TimeSformer-L": "T+S",
+    "ViViT-L": "ViViT-1",
+}  # the measured model of size B with its layers
 VIDEOS = 240_000  # of an epoch of Kinetics-400, one clip each
-OPERATOR = 10e-6  # seconds in which eager PyTorch starts one
 WORD = 4  # bytes of a float32: weights, gradients and momentum
 FULL = 0.9  # share of a GPU's memory that is planned with
 
@@ -30,24 +35,26 @@ Time, memory and processor cores of training on 1 to 128 GPUs: X-ViT-B, TimeSfor
 batches on Kinetics-400.
 Written by `python docs/scripts/scaling_page.py` from [stored counts and
 measurements](../benchmarks/results/scaling.json); a test keeps it up to date.
-**Times are estimates: no GPU has been measured.** For other GPUs:
+**Times are estimates:** shares and the time of an operator were measured on one {gpu} with models of size B
+([performance.md](performance.md)); nothing was trained on two GPUs. For other GPUs:
 
     python docs/scripts/scaling_page.py -o PLAN.md --tflops 312 --share 0.3 --bandwidth 10
 
 ## Time
 
-    step = max(6 x multiply-adds x clips per GPU / ({share:g} x {tflops:g} TFLOP/s), 10 µs x operators)
+    step = max(6 x multiply-adds x clips per GPU / (share x {tflops:g} TFLOP/s), {microseconds:.0f} µs x operators)
            + 2 (n - 1) / n x 4 bytes x parameters / ({bandwidth:g} GB/s)
 
 A multiply-add is 2 operations, and the backward pass takes twice the forward pass. {tflops:g} TFLOP/s is an H200 in
-bfloat16 (data sheet, without sparsity), {share:g} an assumed share of it, 10 µs an assumed time in which eager PyTorch
-starts an operator. The second line is DDP's ring all-reduce of float32 gradients, by default at 0.8 of what a DGX H200
-sends to other nodes; the formula does not overlap it with the backward pass, so real steps may be faster. Clips that do
-not fit are accumulated, in the same time. The papers' batches end at one clip per GPU; more GPUs need a larger
-`--global_batch`, and where a step is bound by starting operators (X-ViT-B from 32 GPUs on) they do not help.
-Validation, waiting for data, checkpoints and the start come on top. TimeSformer's authors needed {hours} V100-hours
-for {epochs} epochs of 8 x 224 (arXiv:2102.05095, Table 2), {reached:.3f} of that GPU's 125 TFLOP/s: times may be far
-longer than estimated here.
+bfloat16 (data sheet, without sparsity). The share of it that training reached without `--compile` at {batch} clips:
+{shares}. {microseconds:.0f} µs is the time of a training step of X-ViT with {few} clips, which waits for its operators
+to start, over their number. The second line is DDP's ring all-reduce of float32 gradients, by default at 0.8 of what a
+DGX H200 sends to other nodes; the formula does not overlap it with the backward pass, so real steps may be faster.
+Clips that do not fit are accumulated, in the same time. The papers' batches end at one clip per GPU; more GPUs need a
+larger `--global_batch`, and where a step is bound by starting operators (X-ViT-B from {bound} GPUs on) they do not
+help. Validation, waiting for data, checkpoints and the start come on top. TimeSformer's authors needed {hours}
+V100-hours for {epochs} epochs of 8 x 224 (arXiv:2102.05095, Table 2), {reached:.3f} of that GPU's 125 TFLOP/s: times
+may be far longer than estimated here.
 
 {times}
 
@@ -74,9 +81,29 @@ passes {accumulated:.2f} (formula {accumulated_predicted:.2f}).
 
 def step(row: dict[str, Any], gpus: int, given: argparse.Namespace) -> float:
     """Return the seconds of an optimizer step at the paper's batch: the formula of the page."""
-    compute = 6 * row["macs"] * row["global_batch"] / gpus / (given.share * given.tflops * 1e12)
     sent = 2 * (gpus - 1) / gpus * WORD * row["parameters"]
-    return max(compute, OPERATOR * row["operators"]) + sent / (given.bandwidth * 1e9)
+    return max(computing(row, gpus, given), given.operator * row["operators"]) + sent / (given.bandwidth * 1e9)
+
+
+def computing(row: dict[str, Any], gpus: int, given: argparse.Namespace) -> float:
+    """Return the seconds of a step's matrix products at the share of the GPU's rate that training reaches."""
+    return 6 * row["macs"] * row["global_batch"] / gpus / ((given.share or row["share"]) * given.tflops * 1e12)
+
+
+def measured(models: dict[str, Any], tflops: float) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the models with their share of the GPU's rate, and facts of the page, from the measurements of a GPU."""
+    rates, lengths = (json.loads((GPU / f"{name}.json").read_text(encoding="utf-8")) for name in ("model_bf16", "long"))
+    rows = {row["name"]: row for row in rates["rows"]}
+    reached = {}
+    for name, row in models.items():
+        alike = rows[ALIKE[name]]
+        share = 6 * alike["macs"] * alike["train_clips_per_second"] / (tflops * 1e12)
+        reached[name] = row | {"share": share}
+    shortest = next(row for row in lengths["rows"] if row["model"] == "X-ViT")
+    operator = shortest["train_seconds"] / models["X-ViT-B"]["operators"]
+    shares = ", ".join(f"{row['share']:.2f} ({ALIKE[name]})" for name, row in reached.items())
+    facts = {"gpu": rates["device"], "batch": rates["batch"], "few": lengths["batch"], "shares": shares}
+    return reached, facts | {"operator": operator}
 
 
 def times(models: dict[str, Any], given: argparse.Namespace) -> str:
@@ -94,6 +121,14 @@ def times(models: dict[str, Any], given: argparse.Namespace) -> str:
             body.append(cells)
             gpus *= 2
     return markdown_lines(header, body)
+
+
+def starting(row: dict[str, Any], given: argparse.Namespace) -> int:
+    """Return the smallest number of GPUs, a power of two, at which a step waits for its operators to start."""
+    gpus = 1
+    while computing(row, gpus, given) > given.operator * row["operators"]:
+        gpus *= 2
+    return gpus
 
 
 def demands(models: dict[str, Any], given: argparse.Namespace) -> str:
@@ -129,10 +164,13 @@ def checked(two: dict[str, Any]) -> dict[str, Any]:
 def page(stored: dict[str, Any], given: argparse.Namespace) -> str:
     """Return the page's text."""
     paper, two = stored["paper"], stored["processes"]
-    said = two | checked(two) | vars(given) | {"hours": paper["v100_hours"], "epochs": paper["epochs"]}
+    models, facts = measured(stored["models"], given.tflops)
+    given = argparse.Namespace(**vars(given), operator=facts["operator"])
+    said = two | checked(two) | vars(given) | facts | {"hours": paper["v100_hours"], "epochs": paper["epochs"]}
     said["reached"] = 6 * paper["macs"] * VIDEOS * paper["epochs"] / (3600 * paper["v100_hours"]) / 125e12
     said |= {"counted": stored["counts"]["commit"], "cpu": stored["clips"]["device"].split(",")[0]}
-    said |= {"times": times(stored["models"], given), "demands": demands(stored["models"], given)}
+    said |= {"times": times(models, given), "demands": demands(models, given)}
+    said |= {"microseconds": 1e6 * facts["operator"], "bound": starting(models["X-ViT-B"], given)}
     paragraphs = PAGE.format(**said).split("\n\n")
     return "\n\n".join(p if p.startswith(("#", "|", " ")) else textwrap.fill(p, 120) for p in paragraphs) + "\n"
 
@@ -143,7 +181,7 @@ def main() -> int:
     parser.add_argument("-o", "--output", type=Path, default=ROOT / "docs" / "scaling.md")
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the page is out of date")
     parser.add_argument("--tflops", type=float, default=989.0, help="of a GPU's bfloat16 products")
-    parser.add_argument("--share", type=float, default=0.35, help="of these that training reaches")
+    parser.add_argument("--share", type=float, help="of these that training reaches (default: as measured)")
     parser.add_argument("--bandwidth", type=float, default=320.0, help="GB/s of the all-reduce between GPUs")
     given = parser.parse_args()
     text = page(json.loads(STORED.read_text(encoding="utf-8")), given)

@@ -54,6 +54,17 @@ def test_rows_of_tables_are_kept_without_weights_and_brought_to_a_new_machine(tm
     assert "--config experiments/scale/gpu.yaml --seeds 0" in calls.read_text()
 
 
+def test_a_stage_is_told_the_commit_whatever_git_says(tmp_path):
+    stub = tmp_path / "python"
+    stub.write_text(f"""#!/bin/bash
+[ "$1" = -m ] && exec {sys.executable} -c 'from lit_video.utils.environment import commit; print("ran at", commit())'
+exit 0
+""")
+    stub.chmod(0o755)
+    done = stages("mixing", OUT=tmp_path / "out", PYTHON=stub, LIT_VIDEO_COMMIT="0123abcd")
+    assert "ran at 0123abcd" in done.stdout, done.stdout + done.stderr
+
+
 @pytest.mark.slow
 def test_the_rehearsal_on_a_cpu(tmp_path):
     """Needs PyTorchVideo's CNNs for ``model``."""
