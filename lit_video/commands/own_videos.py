@@ -98,9 +98,9 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
         find_start(weights)
     found = find_videos(arguments.videos)
     # imported after the checks above, because torch takes seconds
-    from lit_video.own_videos.choices import SCRATCH, VIDEOS, at_hand, start_from
     from lit_video.own_videos.images import image_start
     from lit_video.own_videos.plan import PlanOptions, plan
+    from lit_video.own_videos.starts import SCRATCH, VIDEOS, at_hand, start_from
 
     start = SCRATCH
     if weights == "auto" and not schemes and at_hand(VIDEOS):
@@ -141,16 +141,16 @@ def _check_same_plan(arguments: Namespace, file: Path) -> None:
 
 def fit_experiment(arguments: Namespace, file: Path, seeds: str, side_by_side: int = 1) -> int:
     """Train and test the experiment's rows with ``fit``; delete the plan if its settings are wrong."""
-    jobs = ["--jobs", str(arguments.jobs or min(side_by_side, usable_cores()))]
+    flags = ["--jobs", str(arguments.jobs or min(side_by_side, usable_cores()))]
     if side_by_side > 1:  # no table of the folds
-        jobs.append("--quiet")
+        flags.append("--quiet")
     fit = ["fit", "--config", str(file), "--runs", str(file.with_name("runs")), "--seeds", seeds]
     try:
         content = read_yaml(file)
         if content["data"]["init_args"].get("features") and len(rows := content["table"]["rows"]) > 1:
             # the first row computes the features of all videos, on all cores
             run_command([*fit, "--row", next(iter(rows)), *arguments.settings])
-        return run_command([*fit, *jobs, *arguments.settings])
+        return run_command([*fit, *flags, *arguments.settings])
     except UserError:
         if not (file.with_name("runs") / file.stem).exists():
             file.unlink()

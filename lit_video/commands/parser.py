@@ -24,7 +24,8 @@ COMMANDS = {
     **dict.fromkeys(("table", "report", "pack", "reproduce", "dashboard"), "results"),
     **dict.fromkeys(("test", "predict", "attention", "embed", "export", "weights"), "models"),
     **dict.fromkeys(("profile", "cost"), "measuring"),
-    **{"data": "data", "doctor": "doctor"},
+    "data": "data",
+    "doctor": "doctor",
 }
 PROGRAM = "lit_video"
 

@@ -56,7 +56,7 @@ class AnnotatedVideos(VideoDataModule):
         """Number of each class, by its name, in data sets with one task."""
         names = self.class_names
         assert isinstance(names, list)
-        return dict(zip(names, range(len(names)), strict=True))
+        return {name: number for number, name in enumerate(names)}
 
     def records(self, split: Split) -> Records:
         """Return a split's videos; ``missing: skip`` leaves out missing ones. A split without annotations is empty."""

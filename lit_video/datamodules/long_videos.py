@@ -153,7 +153,7 @@ class HowTo100MTasks(AnnotatedVideos):
         if len(tasks) != self.classes:
             found = f"{self._csv} has {len(tasks)} tasks of at least {self.least_videos} videos, not {self.classes}"
             raise UserError(f"data.classes: {found}; set data.classes to the number found, or change data.least_videos")
-        return dict(zip(sorted(tasks, key=lambda task: (len(task), task)), range(len(tasks)), strict=True))
+        return {task: number for number, task in enumerate(sorted(tasks, key=lambda task: (len(task), task)))}
 
 
 def in_training(video: str) -> bool:

@@ -92,8 +92,10 @@ class TemporalSkills(VideoDataModule):
         super().__init__(sampling=sampling or Segments(), frames=frames, test_crops=test_crops, **kwargs)
         self.skills = {name: skill(name) for name in skills}
         self.length = length or frames
-        self.frames_per_step, self.side = frames_per_step, side
-        self.difficulty, self.test_difficulty = difficulty, test_difficulty
+        self.frames_per_step = frames_per_step
+        self.side = side
+        self.difficulty = difficulty
+        self.test_difficulty = test_difficulty
         self.pairs: dict[Split, int] = dict(zip(("train", "val", "test"), pairs, strict=True))
         size, of_pairs = f"{self.length}x{side}", "-".join(map(str, pairs))
         if frames_per_step > 1:

@@ -38,7 +38,8 @@ class VideoCSV(AnnotatedVideos):
     Args:
         train: table of the training videos, relative to ``root``.
         val: table of the validation videos; ``val.csv`` if not given, or the training table with ``split_column``.
-        test: table of the test videos, by default ``val``'s; without it and ``test_values`` the validation videos.
+        test: table of the test videos, by default ``val``'s. Without it and ``test_values`` the validation videos are
+            tested, and must not select a checkpoint.
         path_column: name of the column that holds the path.
         label_column: name of the column that holds the label.
         columns: names of all columns of a table without a header, such as MMAction2's ``[path, frames, label]``.

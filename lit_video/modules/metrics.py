@@ -22,7 +22,7 @@ ViewAverage = Literal["logits", "softmax"]
 
 
 class VideoAccuracy(Metric):
-    """Top-1 and top-5 accuracy of videos, with scores averaged over views (X-ViT's release sums; ranks are equal).
+    """Top-1 and top-5 accuracy of videos, with scores averaged over views (X-ViT's release adds them up).
 
     Views are identified by number, so the clips that a distributed sampler repeats to fill its last batch count once.
     The result does not depend on the number of processes.
@@ -45,7 +45,7 @@ class VideoAccuracy(Metric):
         super().__init__()
         self.average: ViewAverage = average
         self.classes = classes
-        for task in by_task(classes).keys() & {"video", "clip"}:
+        for task in sorted(by_task(classes).keys() & {"video", "clip"}):
             raise ValueError(f"num_classes names a task {task}, but {task}_top1 is of all tasks together: rename it")
         for name in ("video", "view", "logits", "target"):
             self.add_state(name, default=[], dist_reduce_fx="cat")

@@ -11,7 +11,8 @@ from torch import nn
 from lit_video import modules
 from lit_video.datamodules.features import RANDOM
 from lit_video.network.vit import ViTSize
-from lit_video.own_videos.choices import Choice, Start
+from lit_video.own_videos.choices import Choice
+from lit_video.own_videos.starts import Start
 from lit_video.schemes.loading import import_scheme
 from lit_video.utils.clip_shape import as_setting, height_and_width
 from lit_video.utils.environment import choose_device, seconds

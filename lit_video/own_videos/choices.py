@@ -5,94 +5,19 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from lit_video.datamodules.probe import VideoInfo
-from lit_video.errors import UserError
-from lit_video.inference.checkpoints import read_checkpoint
 from lit_video.network.vit import vit_size
-from lit_video.own_videos.schemes import SCHEMES, Rows
+from lit_video.own_videos.starts import Start
 from lit_video.utils.processes import usable_cores
-from lit_video.utils.settings import data_names, model_names, of_group, picked
-from lit_video.weights.hub import fetch, find, find_start
-from lit_video.weights.reading import CHECKPOINT_KEY
-
-# data settings that pretrained weights decide; the other data settings suit the user's videos
-CLIPS = data_names("clip", "pixels")
-# model settings that are not taken from a checkpoint: chosen anew, or decided by the data set
-LEFT_OUT = {*model_names("clip", "classes", "start", "training", "machine")} - {"dropout"}
-
-
-@dataclass(frozen=True)
-class Start:
-    """Start of a training: weights (empty: from scratch), name of the model's class, settings of model and data."""
-
-    weights: str
-    model: str
-    settings: dict[str, Any]
-    clips: dict[str, Any]
-    probe: Literal["attentive", "frames"] | None = None  # for a frozen backbone; None: train the whole network
-    sides: tuple[int, ...] = ()  # sides in pixels that an image model allows
-    given: bool = False  # named by a flag: used even if slow
-
-    @property
-    def rows(self) -> Rows:
-        """Row of a table for a training from this start."""
-        if self.probe:
-            return {"probed": {"label": f"{self.model}, frozen, with a probe"}}
-        return {"finetuned": {"label": f"{self.model}, fine-tuned"}} if self.weights else {"xvit": SCHEMES["xvit"]}
-
-
-SCRATCH = Start("", "XViT", {}, {})
-
-
-def start_from(weights: str) -> Start:
-    """Return the start from published weights by name, or from a run's checkpoint or folder."""
-    path = find_start(weights)
-    if isinstance(path, str):
-        published = find(path).settings
-        clips = picked(of_group(published, "data"), CLIPS)
-        return Start(path, published["model"], of_group(published, "model"), clips)
-    if path != Path(weights):
-        print(f"--weights {weights}: starts from the tested checkpoint of this run, {path.name}", flush=True)
-    try:
-        checkpoint = read_checkpoint(path, "weights")
-        own = checkpoint[CHECKPOINT_KEY]
-    except (UserError, KeyError):
-        image = f"for an image ViT give --model.image_weights {weights}, --model.size and --model.patch"
-        raise UserError(f"--weights {weights}: not a run's checkpoint with settings; {image}") from None
-    model = {}
-    for key, value in checkpoint["hyper_parameters"].items():
-        if not (key in LEFT_OUT or key.startswith("_") or value is None):
-            model[key] = [*value] if isinstance(value, tuple) else value
-    return Start(str(path.resolve()), own["model"].rpartition(".")[2], model, picked(own["data"], CLIPS))
-
-
-VIDEOS = "videomae-base-k400"  # weights to start from without a flag
-
-
-def at_hand(name: str) -> bool:
-    """Download default weights if needed; on failure say that training starts from scratch, and return False."""
-    release = find(name)
-    try:
-        fetch(release)
-    except UserError as error:
-        why = f"{str(error).partition(';')[0]}, so this pretrained model cannot be downloaded"
-        how = f"run lit_video weights fetch {release.name} on a machine with a network"
-        there = f"{how}, and copy the download to {release.place} on this machine"
-        scratch = "Training starts from scratch, which is usually less accurate with few videos"
-        print(f"{why}. {scratch}. To start from this model, {there}.", flush=True)
-        return False
-    return True
-
 
 WHOLE = 12.0  # seconds; a clip shows only a part of longer videos
-RATE_OF_WIDTH = 0.0768  # rate of fine-tuning times width: 1e-4 for ViT-B; for Adam it falls with 1 / width (muP)
+RATE_OF_WIDTH = 0.0768  # rate of fine-tuning times width: 1e-4 for ViT-B; Adam's goes with 1 / width (arXiv:2203.03466)
 FEW = 200  # training videos; with 40, width 48 from STILLS got 14 of 19 test videos right, width 96 from scratch got 8
 STILLS = "stills:24576"
 STILLS_SIDE, GPU_SIDE, SIDES = 32, 112, (48, 72, 96, 120)  # pixels a side; SIDES are 4, 6, 8 and 10 patches

@@ -7,8 +7,9 @@ import torch
 
 from lit_video.errors import UserError
 from lit_video.own_videos.budget import built
-from lit_video.own_videos.choices import FRAMES, SCRATCH, Start, at_hand
+from lit_video.own_videos.choices import FRAMES
 from lit_video.own_videos.schemes import Rows
+from lit_video.own_videos.starts import SCRATCH, Start, at_hand
 from lit_video.weights.hub import IMAGES, fetch, find
 from lit_video.weights.image_vit import load_image_vit, on_meta, read_image_vit, structure
 

@@ -15,9 +15,10 @@ from lit_video.datamodules.probe import VideoInfo
 from lit_video.errors import UserError
 from lit_video.own_videos import choices, dividing
 from lit_video.own_videos.budget import ENOUGH, FEWEST, built, clips_per_second, length, probed
-from lit_video.own_videos.choices import SCRATCH, STILLS, Choice, Machine, Start, measured, nested
+from lit_video.own_videos.choices import STILLS, Choice, Machine, measured, nested
 from lit_video.own_videos.finding import OwnVideo, OwnVideos, labels_of, splits_of
 from lit_video.own_videos.schemes import Rows
+from lit_video.own_videos.starts import SCRATCH, Start
 from lit_video.utils.files import write_atomically, write_table
 from lit_video.utils.text import counted, escaped, plural, printable
 from lit_video.video.decoding import decode

@@ -46,7 +46,7 @@ class Verdict:
     def text(self) -> str:
         """The judgement in words, with the reason if it is not testable."""
         why = self.claim.why_untestable(self.scale)
-        return f"{self.words}: {why}".removesuffix(": ")
+        return f"{self.words}: {why}" if why else self.words
 
     @property
     def power(self) -> str:

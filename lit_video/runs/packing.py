@@ -21,9 +21,7 @@ def pack_runs(places: Sequence[Path], output: Path) -> dict[Path, int]:
     Equal runs make bit-identical packs. Logits, pictures and checkpoints are left out; absolute folders of videos
     become DIR, as in recorded commands.
     """
-    folders = list[Path]()
-    for place in places:
-        folders += map(Path.absolute, run_folders(place))
+    folders = [folder.absolute() for place in places for folder in run_folders(place)]
     if not folders:
         raise UserError(f"{', '.join(map(str, places))}: no finished run below")
     output.mkdir(parents=True, exist_ok=True)

@@ -52,7 +52,9 @@ def check_contract(kind: Callable[..., Scheme]) -> Contract:
             grids = "; ".join(said)
             findings["frames and sizes"] = _sizes(said)
             if not findings["frames and sizes"]:
-                findings |= _checks(make, next(grid for grid, error in served.items() if not error))
+                supported = next(grid for grid, error in served.items() if not error)
+                for check, failed, fault in _checks(make, supported):
+                    findings[check] = fault if failed else ""
                 seen = sight(make, GRID, DEPTH, WIDTH)
                 findings |= _sight_checks(scheme, seen)
         except Exception as error:
@@ -88,39 +90,41 @@ def _sizes(said: Mapping[str, str]) -> str:
     return "no grid is supported" if all(said.values()) else ""
 
 
-def _checks(make: Callable[[int], Scheme], grid: Grid) -> Iterator[tuple[str, str]]:
-    """Yield each check and its fault, empty if passed."""
+def _checks(make: Callable[[int], Scheme], grid: Grid) -> Iterator[tuple[str, bool, str]]:
+    """Yield each check, whether it failed, and the fault to report then."""
     scheme, before = randomised(make(0), 0.3), len(list(make(0).parameters()))
     x = _tokens(scheme, grid)
     given, out = x.clone(), scheme(x.clone(), grid)
     late = len(list(scheme.parameters())) != before
-    yield "parameters", "forward creates parameters, which no optimizer gets" * late
+    yield "parameters", late, "forward creates parameters, which no optimizer gets"
     scheme(given, grid)
-    yield "input", "is overwritten, although other code reads it" * (not torch.equal(given, x))
+    yield "input", not torch.equal(given, x), "is overwritten, although other code reads it"
     scheme(_tokens(scheme, grid), grid)
-    yield "state", "a second call with the same tokens gives other tokens" * _differ(scheme(x.clone(), grid), out)
+    yield "state", _differ(scheme(x.clone(), grid), out), "a second call with the same tokens gives other tokens"
     alone = torch.cat([scheme(clip[None].clone(), grid) for clip in x])
-    yield "clips of a batch", "a clip alone gives other tokens than in a batch" * _differ(alone, out)
+    yield "clips of a batch", _differ(alone, out), "a clip alone gives other tokens than in a batch"
     (out * torch.randn_like(out)).sum().backward()
     dead = [name for name, one in scheme.named_parameters() if one.grad is None or not one.grad.any()]
-    yield "gradients of parameters", f"do not reach {', '.join(dead)}" * bool(dead)
+    yield "gradients of parameters", bool(dead), f"do not reach {', '.join(dead)}"
     weight = torch.randn_like(out[:1])
     small = x[:1].clone().requires_grad_()
     right = gradcheck(lambda z: (scheme(z.clone(), grid) * weight).sum(), small, fast_mode=True, raise_exception=False)
-    yield "gradient of the tokens", "differs from finite differences: something is detached" * (not right)
+    yield "gradient of the tokens", not right, "differs from finite differences: something is detached"
     training = _differ(scheme.train()(x.clone(), grid), out)
-    yield "training", "gives other tokens than evaluation; leave drop path to the model" * training
+    yield "training", training, "gives other tokens than evaluation; leave drop path to the model"
     for parameter in scheme.eval().parameters():
         torch.nn.init.zeros_(parameter)
-    yield "residual", "with all weights zero, the output is not the input" * _differ(scheme(x.clone(), grid), x)
+    yield "residual", _differ(scheme(x.clone(), grid), x), "with all weights zero, the output is not the input"
 
 
 def _sight_checks(scheme: Scheme, seen: Sight) -> dict[str, str]:
     findings, tokens, patches = {}, seen.class_tokens, seen.patches
     if len(tokens):
         missed = int((seen.depths[tokens][:, patches] == 0).all(0).sum())
-        unread = f"{missed} of {len(patches)} patches are seen by no class token, and never classified"
-        findings["class token"] = unread * bool(missed)
+        findings["class token"] = ""
+        if missed:
+            unread = f"{missed} of {len(patches)} patches are seen by no class token"
+            findings["class token"] = f"{unread}, and never classified"
     if scheme.causal:
         findings["causal"] = ""
         for number in range(1, len(seen.layers) + 1):

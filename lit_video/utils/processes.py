@@ -58,7 +58,7 @@ def leave_terminal() -> None:
 
 
 def end_with_starter() -> None:
-    """End this process when its parent is gone: at once without rank 0, at a checkpoint without its sweep."""
+    """End this process when its parent is gone: at once if that was rank 0, at a checkpoint if it was a sweep."""
     if started_by_lightning():
         end_with(os.getppid())
     elif os.environ.get(PARENT) == str(os.getppid()):

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from lit_video.__main__ import main
-from lit_video.own_videos.choices import start_from
+from lit_video.own_videos.starts import start_from
 from lit_video.runs.files import read_run
 from lit_video.runs.results import find_checkpoint, read_result
 from lit_video.weights.hub import find_start, weights_path

@@ -73,6 +73,8 @@ def test_profile_says_what_is_seen_and_writes_a_picture(own_file, tmp_path, caps
     said = capsys.readouterr().out
     assert "FAULT" not in said and "reach: 7 frames in one layer" in said
     assert "Halved" in said and "factorised_heads" in said
+    costs = said.partition("One layer, a clip")[2]
+    assert 0 < costs.index("Halved") < costs.index("space")
     assert (tmp_path / "out/sight.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -15,7 +15,7 @@ import lit_video
 from lit_video.__main__ import main
 from lit_video.commands import own_videos as finetune
 from lit_video.network.transformer import VideoTransformer
-from lit_video.own_videos.choices import VIDEOS
+from lit_video.own_videos.starts import VIDEOS
 from lit_video.utils.stop_signals import FAILED
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.hub import Release

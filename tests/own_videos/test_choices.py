@@ -6,7 +6,8 @@ import pytest
 
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.own_videos.budget import length
-from lit_video.own_videos.choices import SCRATCH, Machine, Start, as_lines, choose, crop_less, nested, sizes
+from lit_video.own_videos.choices import Machine, as_lines, choose, crop_less, nested, sizes
+from lit_video.own_videos.starts import SCRATCH, Start
 
 LAPTOP, SERVER = Machine(0.0, 16.0, 4), Machine(80.0, 128.0, 16)
 

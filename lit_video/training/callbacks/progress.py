@@ -29,7 +29,9 @@ class Progress(Callback):
     write_every = 1.0
 
     def __init__(self, name: str, run_dir: Path | None = None, state: State = "training") -> None:
-        self.name, self.run_dir, self.state = name, run_dir, state
+        self.name = name
+        self.run_dir = run_dir
+        self.state = state
         self._since: tuple[float, float] | None = None  # seconds waited and clock at the interval's start
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
