@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -51,6 +52,7 @@ SECTIONS: tuple[tuple[str, tuple[str, ...], Tables], ...] = (
     ("Reading videos", ("data*",), data.tables),
 )
 
+ONE_SETTING = {"size": "B", "image_size": 224, "frames": 8}  # of all aims, as GPU says
 # figure, aim, key of a row and its form, model, and the one that it is compared with; empty for none
 AIMS = (
     ("X-ViT trains at this share of the peak", "50 %", "train_of_peak", "{:.0f} %", "X-ViT", ""),
@@ -73,7 +75,8 @@ def page(results: Path) -> str:
     ]
     for heading, patterns, tables in SECTIONS:
         files = [file for each in patterns for file in results.glob(f"[cg]pu/{each}.json")]
-        stored = [read(file) for file in sorted(files, key=lambda file: (file.parent.name == "cpu", file.name))]
+        script = tables.__module__.rpartition(".")[2]
+        stored = [read(file, script) for file in sorted(files, key=lambda file: (file.parent.name == "cpu", file.name))]
         parts += [f"## {heading}", *([shown(tables, result) for result in stored if result] or [NOT_RUN])]
     return "\n\n".join(part.strip() for part in parts if part) + "\n"
 
@@ -84,11 +87,12 @@ def shown(tables: Tables, result: Result) -> str:
     return "\n\n".join([*(table.markdown() for table in tables(result)), made])
 
 
-def read(path: Path) -> Result | None:
-    """A stored measurement; ``None`` where it was not made.
+def read(path: Path, script: str, **settings: object) -> Result | None:
+    """A stored measurement of a script; ``None`` where it was not made.
 
     Raises:
-        UserError: the file is damaged, or was made on a CPU and lies among those of a GPU.
+        UserError: the file is damaged, is of another script or with other settings, or was made on a CPU and lies
+            among those of a GPU.
     """
     try:
         content: Result = json.loads(path.read_text(encoding="utf-8"))
@@ -99,12 +103,22 @@ def read(path: Path) -> Result | None:
         raise UserError(f"{path}: damaged, or no measurement of ours ({error}); measure again") from error
     if path.parent.name == "gpu" and "threads" in result["device"]:
         raise UserError(f"{path}: made on {result['device']}, no GPU; move it elsewhere")
+    if not re.search(rf" benchmarks?[. ]{script}\b", result["command"]):
+        raise UserError(f"{path}: made by {result['command']}, not by benchmarks.{script}; move it elsewhere")
+    for key, value in settings.items():
+        if result.get(key) != value:
+            raise UserError(f"{path}: its {key} is {result.get(key)}, expected {value}; measure again, or rename it")
     return result
 
 
 def aims(folder: Path) -> str:
     """Return a table of the aims, and of what a GPU reached without and with ``--compile``."""
-    bf16, fp32, compiled = (named(folder / f"{name}.json") for name in ("model_bf16", "model_fp32", "compile"))
+    beside = read(folder / "model_bf16.json", "model") or {}
+    shared = ONE_SETTING | {key: beside[key] for key in ("device", "batch") if key in beside}
+    bf16, fp32, compiled = (
+        named(folder / f"{name}.json", dtype=dtype, **shared)
+        for name, dtype in (("model_bf16", "bf16"), ("model_fp32", "fp32"), ("compile", "bf16"))
+    )
     eager = bf16 | {f"{name}, fp32": row for name, row in fp32.items()}
     # ours are their compiled twins, transformers' are as they are
     twins = {name.removesuffix(", compiled"): row for name, row in compiled.items()}
@@ -123,15 +137,15 @@ def _over(rows: dict[str, Row], key: str, form: str, name: str, other: str) -> s
     return form.format(100 * value if form.endswith("%") else value)
 
 
-def named(path: Path) -> dict[str, Row]:
-    """Return the rows of a measurement by name; none where it was not made."""
-    result = read(path)
+def named(path: Path, **settings: object) -> dict[str, Row]:
+    """Return the rows of a measurement with these settings by name; none where it was not made."""
+    result = read(path, "model", **settings)
     return {row["name"]: row for row in result["rows"]} if result else {}
 
 
 def parity(path: Path) -> str:
     """Logits beside those of the released code, in float32 and bfloat16, in a sentence."""
-    result = read(path)
+    result = read(path, "parity")
     if result is None:
         return f"Parity with the released code: {NOT_RUN}."
     within = sum(row["within"] for row in result["rows"])

@@ -47,14 +47,12 @@ def write_rows(path: Path, rows: list[dict[str, str]], root: Path) -> Path:
 
 
 def pretrain(root: Path, rows: list[dict[str, str]], runs: Path, seed: int) -> Path:
-    """Train X-ViT on persons 1, 3, 5, 7; returns its run."""
-    if read_result(run := runs / f"utd_mhad/cpu/xvit1/seed{seed}"):
-        return run
+    """Train X-ViT on persons 1, 3, 5, 7, unless it is; returns its run. ``fit`` refuses one of other videos."""
     table = write_rows(runs / "base.csv", rows, root)
     command = ["fit", "--config", "experiments/utd_mhad.yaml", "--row", "xvit1", "--seeds", str(seed)]
     flags = [f"--data.root={root}", f"--data.train={table}", "--data.groups={}", "--data.test_orders=[]"]
     assert main([*command, *flags, *QUIET, "--runs", str(runs)]) == 0
-    return run
+    return runs / f"utd_mhad/cpu/xvit1/seed{seed}"
 
 
 def few_clips(rows: list[dict[str, str]], clips: int, seed: int) -> list[dict[str, str]]:
@@ -68,7 +66,9 @@ def few_clips(rows: list[dict[str, str]], clips: int, seed: int) -> list[dict[st
 
 
 def measure(table: Path, flags: list[str], output: Path, seed: int, minutes: str) -> dict[str, object]:
-    """Run ``finetune``; returns its accuracy and the seconds of a processor."""
+    """Run ``finetune``; returns its accuracy and the seconds of a processor; refuse one that was begun before."""
+    if output.exists():
+        raise SystemExit(f"error: {output}: begun before, so its seconds would be those of a part; delete it")
     begun = time.process_time()
     command = ["finetune", str(table), *flags, "--minutes", minutes, "--seed", str(seed), "-o", str(output), *QUIET]
     assert main(command) == 0
@@ -77,6 +77,17 @@ def measure(table: Path, flags: list[str], output: Path, seed: int, minutes: str
     assert result is not None
     accuracy, seconds = result["metrics"]["test/video_top1"], round(time.process_time() - begun, 1)
     return {"top1": accuracy, "videos": result["test_videos"], "cpu_seconds": seconds, "steps": result["steps"]}
+
+
+def kept(path: Path, facts: dict[str, object]) -> list[dict[str, object]]:
+    """Return the results so far; refuse those of another commit, device, length or choice of classes."""
+    if not path.exists():
+        return []
+    content = json.loads(path.read_text())
+    for key, value in facts.items():
+        if (was := content.get(key)) != value:
+            raise SystemExit(f"error: {path}: its {key} is {was}, now it is {value}; give another --output")
+    return list(content["results"])
 
 
 def table_of(results: list[dict[str, object]]) -> str:
@@ -107,7 +118,7 @@ if __name__ == "__main__":
         rows = list(csv.DictReader(file))
     new = random.Random(0).sample(sorted({row["label"] for row in rows}), CLASSES)
     facts = {"commit": commit(), "device": device_name("cpu"), "minutes": given.minutes, "new": sorted(new)}
-    results = json.loads(given.output.read_text())["results"] if given.output.exists() else []
+    results = kept(given.output, facts)
     for seed, clips in product(given.seeds, given.clips):
         start = pretrain(root, [row for row in rows if row["label"] not in new], runs, seed)
         drawn = few_clips([row for row in rows if row["label"] in new], clips, seed)

@@ -27,3 +27,19 @@ def test_measurements_of_a_cpu_and_damaged_ones_are_refused(tmp_path):
     file.write_text("{")
     with pytest.raises(UserError, match=r"model_bf16\.json: damaged"):
         page(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value"),
+    [
+        *(("model_bf16", key, value) for key, value in (("dtype", "fp32"), ("size", "S"), ("frames", 16))),
+        *(("model_fp32", key, value) for key, value in (("device", "NVIDIA A100"), ("batch", 8))),
+        ("compile", "command", "python -m benchmarks.long"),
+    ],
+)
+def test_measurements_of_another_script_setting_or_device_are_refused(name, key, value, tmp_path):
+    shutil.copytree(RESULTS / "gpu", tmp_path / "gpu")
+    file = tmp_path / "gpu" / f"{name}.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {key: value}))
+    with pytest.raises(UserError, match=rf"{name}\.json: (its {key} is|made by) .*{value}"):
+        page(tmp_path)

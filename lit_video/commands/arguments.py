@@ -118,7 +118,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "--device": dict(choices=["cpu", "cuda"], help="default: cuda if there is a GPU"),
     "--experiments": dict(type=find_experiments, default="experiments", metavar="DIR", help=EXPERIMENTS),
     "--fps": dict(type=positive_number, metavar="N", help="frame rate of videos that are folders of pictures"),
-    "--jobs": dict(type=positive, metavar="N", help="runs at a time (default: 1; sweep: 1 per GPU)"),
+    "--jobs": dict(type=positive, metavar="N", help="runs at once (default 1; sweep: 1 per GPU; finetune: 1 per core)"),
     "--recipe": dict(help="the scale's recipe where the paper and its code disagree: paper or released"),
     "--reuse": dict(action="store_true", help="train rows with equal training settings once, also across tables"),
     "--row": dict(action="append", metavar="NAMES", help="some rows only, by names or numbers from 0, with commas"),

@@ -30,7 +30,7 @@ def doctor(arguments: Namespace) -> int:
     runs = arguments.runs
     # name: a function that returns what works or raises an error, and advice for the error
     checks: dict[str, tuple[Callable[[], str], str]] = {
-        "libraries": (libraries, "pip install lit_video"),
+        "libraries": (libraries, "in the folder of lit_video's code: pip install -e . -c constraints.txt"),
         "gpu": (gpus, "another process may hold it, or the driver is too old: nvidia-smi"),
         "runs": (lambda: space(runs, 2), "give another --runs: ViT-B keeps 2 GB per row and seed"),
         "data": (lambda: space(data_folder(), 0.25), "set LIT_VIDEO_DATA to another folder"),

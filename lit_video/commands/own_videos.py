@@ -10,6 +10,7 @@ from lit_video.errors import UserError
 from lit_video.own_videos.finding import find_videos
 from lit_video.own_videos.schemes import schemes_named
 from lit_video.tables.reading import folder_name, read_table
+from lit_video.utils.annotations import read_table as read_annotations
 from lit_video.utils.files import TABLES, write_atomically
 from lit_video.utils.processes import usable_cores
 from lit_video.utils.stop_signals import DONE
@@ -125,10 +126,18 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
 
 
 def _check_same_plan(arguments: Namespace, file: Path) -> None:
-    """Refuse arguments that differ from the command in the first line of the existing plan."""
-    given = str(arguments.videos.resolve())
-    if (place := read_yaml(file).get("table", {}).get("source", given)) != given:
+    """Refuse arguments that differ from those of the existing plan, and videos that are gone or have other labels."""
+    given, plan = str(arguments.videos.resolve()), read_yaml(file)
+    if (place := plan.get("table", {}).get("source", given)) != given:
         raise UserError(f"{given}: {file} is planned already, for the videos in {place}; give another --output")
+    if table := plan.get("data", {}).get("init_args", {}).get("train"):
+        found = find_videos(arguments.videos)
+        labels = {str(found.root.resolve() / video.path): video.label.strip() for video in found.videos}
+        for row in read_annotations("--output", Path(table), ("path", "label"), files="path"):
+            path, was = str(Path(plan["data"]["init_args"]["root"], row.text("path"))), row.text("label")
+            if (now := labels.get(path, "gone")) != was:
+                what = f"{path}: was {was} when {file} was planned, is {now} now"
+                raise UserError(f"{what}; delete {file} and {file.with_name('runs')}, or give another --output")
     first = file.read_text(encoding="utf-8").partition("\n")[0]
     words = shlex.split(first.partition(PROGRAM)[2])
     planned = vars(parse(words)) if words else {}

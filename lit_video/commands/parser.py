@@ -91,9 +91,9 @@ class Parser(argparse.ArgumentParser):
         if self.commands and own and not own[0].startswith("-"):
             near = did_you_mean(own[0], self.commands)
             self.error(f"no command {own[0]!r}{near}; commands: {', '.join(self.commands)}")
-        arguments = self.parse_args(own) if self.commands else self.parse_intermixed_args(own)
         if wrong := [word for word in settings if not self._is_setting(word)]:
             self.error(f"unrecognized arguments: {' '.join(wrong)}")
+        arguments = self.parse_args(own) if self.commands else self.parse_intermixed_args(own)
         if "run" not in arguments:
             self.error(f"give a command: {', '.join(self.commands)}")
         arguments.settings = settings

@@ -92,7 +92,8 @@ class AnnotatedVideos(VideoDataModule):
             print_once(f"{type(self).__name__}: {_counts(absent, listed, split)} and left out")
             used = Records.of(record for record in listed if self.folders.contains(record.path))
         if not used:
-            raise UserError(f"data.root: {_counts(absent, listed, split)}; nothing is left")
+            none = f"the {split} annotations in {self.root} list no video; use the released files"
+            raise UserError(f"data.root: {_counts(absent, listed, split) + '; nothing is left' if listed else none}")
         self.video_counts[split] = {"listed": len(listed), "used": len(used)}
         return used
 

@@ -9,18 +9,18 @@ from itertools import islice
 from pathlib import Path
 
 from lit_video.errors import UserError
-from lit_video.utils.annotations import SEPARATORS, Row, like_times, read_table
+from lit_video.utils.annotations import SEPARATORS, like_times, read_table
 from lit_video.utils.files import PICTURES, TABLES, files_below, is_picture, is_video
 from lit_video.utils.text import counted, natural
 
 NAMES = {"train": "train", "training": "train"}  # name of a folder, table or cell -> split
 NAMES |= dict.fromkeys(("val", "valid", "validation", "dev"), "val") | dict.fromkeys(("test", "testing"), "test")
 SPLITS = tuple(dict.fromkeys(NAMES.values()))
-# names of columns; a table's first column with such a name is read
+# names of columns; a table's first column with such a name is read, or one in which every cell names a split
 PATH = ("path", "video", "file", "filename", "video_path", "name")
 LABEL = ("label", "class", "category", "action")
 SPLIT = ("split", "subset", "set")
-LIKE_LABELS = re.compile(r"(?:label|class|category|action)_?\d+", re.I)
+LIKE_LABELS = re.compile(r"(?:label|class|category|action)(?:_?\d+)?", re.I)
 LOOKED_AT = 10_000  # most files that are counted to describe a folder without class folders
 EXPECTED = "expected DIR/CLASS/VIDEO.mp4, DIR/train/CLASS/VIDEO.mp4 (and test/, val/), "
 EXPECTED += "or DIR/labels.csv with columns path and label"
@@ -217,10 +217,8 @@ def _misses(path: Path) -> str:
 
 def _of_tables(tables: Mapping[Path, str | None]) -> OwnVideos:
     """Return the videos of a folder's tables; paths are relative to it, or to a common parent if some lie outside."""
-    videos = list[OwnVideo]()
-    for path, split in tables.items():
-        videos += _of_table(path, split)
-    root, places = os.path.abspath(path.parent), [video.path for video in videos]
+    videos = [video for path, split in tables.items() for video in _of_table(path, split)]
+    root, places = os.path.abspath(min(tables).parent), [video.path for video in videos]
     if os.path.commonpath([root, *places]) != root:
         root = os.path.commonpath([*map(os.path.dirname, places)])
     videos = [replace(video, path=os.path.relpath(video.path, root)) for video in videos]
@@ -236,20 +234,20 @@ def _of_table(path: Path, split: str | None) -> Iterator[OwnVideo]:
     if times := like_times(rows[0].cells):
         advice = "cut the videos, or write an experiment of VideoCSV, which reads parts; or rename the column"
         raise UserError(f"{path}: column {times[0]}: parts of videos are not supported here; {advice}")
-    if more := next(filter(LIKE_LABELS.fullmatch, rows[0].cells), None):
-        raise UserError(f"{path}: column {more}: several labels per video are not learned; keep one label column")
+    others = [name for name in rows[0].cells if name not in columns]
+    if more := next(filter(LIKE_LABELS.fullmatch, others), None):
+        raise UserError(f"{path}: columns {label} and {more}: several labels per video are not learned; keep one")
+    splits = [name for name in others if name.lower() in SPLIT]
+    splits += [name for name in others if all(_split_named(row.cells.get(name, "")) for row in rows)]
+    if len({*splits}) > 1:
+        raise UserError(f"{path}: columns {', '.join(dict.fromkeys(splits))} could all name the splits; keep one")
     for row in rows:
         video, name = os.path.abspath(path.parent / row.text(place)), row.text(label)
         if {*SEPARATORS} & {*name}:
             raise row.error(label, f"is {name!r}; several labels per video are not learned, keep one")
         if os.path.isdir(video) or is_picture(Path(video)):
             raise UserError(f"{video}: is a picture or a folder of frames; see docs/adding.md")
-        yield OwnVideo(video, name, split or _split_of(row), dict(row.cells))
-
-
-def _split_of(row: Row) -> str | None:
-    if not (column := _first(row.cells, SPLIT)):
-        return None
-    if (split := _split_named(row.cells[column])) is None:
-        raise row.error(column, f"is {row.cells[column]!r}, expected train, val or test")
-    return split
+        own = split or (_split_named(row.cells[splits[0]]) if splits else None)
+        if splits and not own:
+            raise row.error(splits[0], f"is {row.cells[splits[0]]!r}, expected train, val or test")
+        yield OwnVideo(video, name, own, dict(row.cells))

@@ -188,13 +188,9 @@ def _fold_rows(rows: Rows, names: list[str]) -> Rows:
 
 def _readable(videos: Sequence[OwnVideo], rows: Mapping[str, VideoInfo], root: Path) -> list[OwnVideo]:
     """Return the readable videos; print the others."""
-    good, broken = list[OwnVideo](), list[str]()
-    for video in videos:
-        row = rows[video.path]
-        if row.status == "ok":
-            good.append(video)
-        else:
-            broken.append(f"{video.path}: cannot be read ({row.reason})")
+    good = [video for video in videos if rows[video.path].status == "ok"]
+    bad = [rows[video.path] for video in videos if rows[video.path].status != "ok"]
+    broken = [f"{row.path}: cannot be read ({row.reason})" for row in bad]
     for line in broken[:SHOWN]:
         print(printable(f"left out: {line}"))
     if len(broken) > SHOWN:

@@ -37,6 +37,10 @@ def pages(experiments: Path, runs: Path) -> dict[Path, str]:
     paths = sorted(experiments.glob("*.yaml"))
     if not paths:
         raise UserError(f"--experiments {experiments}: no YAML files there; give the folder of the tables")
+    names = {folder.parents[2].name for folder in run_folders(runs) if folder.parents[3] == runs}
+    if lost := sorted(names - {path.stem for path in paths}):
+        why = f"{experiments} has no {lost[0]}.yaml, whose runs would be left out"
+        raise UserError(f"--results {runs}: {why}; give its folder as --experiments, or move the runs away")
     claims, every = read_claims(experiments), []
     for path in paths:
         every += _at_scales(read_table([path]), runs)

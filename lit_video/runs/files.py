@@ -39,11 +39,8 @@ def run_folders(place: Path, damaged: list[UserError] | None = None) -> list[Pat
     whole = place.absolute()
     if whole.is_file():
         return sorted(packed_runs(whole))
-    found = set[Path]()
-    for below in BELOW:
-        for path in place.glob(below + RUN):
-            if has_result(path.parent):
-                found.add(path.parent)
+    folders = (path.parent for below in BELOW for path in place.glob(below + RUN))
+    found = set(filter(has_result, folders))
     packs = [*sorted(whole.glob(f"*{ENDING}")), *map(pack_of, (whole, *whole.parents[:3]))]
     for pack in filter(Path.is_file, packs):
         try:
@@ -87,8 +84,9 @@ def has_result(run_dir: Path) -> bool:
 
 def run_file(run_dir: Path, name: str) -> bytes:
     """Return a run's file; raise :class:`FileNotFoundError` without one, :class:`UserError` for a damaged pack."""
-    files = packed_files(run_dir)
-    return files[name] if name in files else (run_dir / name).read_bytes()
+    if (files := packed_files(run_dir)) and name not in files:  # an unfinished run's file may lie beside the pack
+        raise FileNotFoundError(f"{name} of {run_dir} in its pack")
+    return files[name] if files else (run_dir / name).read_bytes()
 
 
 def packed_files(run_dir: Path) -> Files:

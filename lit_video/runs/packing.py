@@ -21,17 +21,20 @@ def pack_runs(places: Sequence[Path], output: Path) -> dict[Path, int]:
     Equal runs make bit-identical packs. Logits, pictures and checkpoints are left out; absolute folders of videos
     become DIR, as in recorded commands.
     """
-    folders = [folder.absolute() for place in places for folder in run_folders(place)]
-    if not folders:
+    named: dict[tuple[str, ...], Path] = {}
+    for folder in (found.absolute() for place in places for found in run_folders(place)):
+        if (other := named.setdefault(folder.parts[-4:], folder)) != folder:
+            raise UserError(f"{folder}: {other} has the same table, scale, row and seed; give only one of the two")
+    if not named:
         raise UserError(f"{', '.join(map(str, places))}: no finished run below")
     output.mkdir(parents=True, exist_ok=True)
     packs: dict[Path, dict[Path, Files]] = {}
-    for folder in folders:
-        path = pack_of(output.absolute() / folder.parents[2].name)
+    for name, folder in named.items():
+        path = pack_of(output.absolute() / name[0])
         runs = packs.setdefault(path, {})
         if not runs and path.is_file():
             runs |= packed_runs(path)
-        runs[path.parent.joinpath(*folder.parts[-4:])] = _files(folder)
+        runs[path.parent.joinpath(*name)] = _files(folder)
     for path, runs in packs.items():
         write_bytes(path, _archive(path.parent, runs))
     return {path: len(runs) for path, runs in packs.items()}
@@ -57,8 +60,7 @@ def _archive(folder: Path, runs: Mapping[Path, Files]) -> bytes:
     """Return a tar.xz of runs below a folder, without dates and owners, sorted by file name to compress better."""
     members = []
     for run, files in runs.items():
-        for name, content in files.items():
-            members.append((name, str(run.relative_to(folder) / name), content))
+        members += [(name, str(run.relative_to(folder) / name), content) for name, content in files.items()]
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:xz", preset=9) as archive:
         for _, path, content in sorted(members):

@@ -16,6 +16,8 @@ Numbers = Mapping[str, float]  # accuracy by row
 Results = Sequence[Mapping[str, Any]]  # one row's results, by seed
 VERDICTS: dict[int, Verdict] = {1: "supported", -1: "contradicted", 0: "undecided"}  # by Interval.sign
 
+ONE_SEED = "95 % intervals over test videos. One seed compares these models, not the methods: add --seeds 0,1,2"
+
 
 def row_predictions(table: Table, results: Mapping[str, Results]) -> dict[str, list[Predictions]]:
     """Return predictions by row and seed; leave out rows without them, or of other test videos than the first."""
@@ -85,18 +87,15 @@ def sentences(data: Mapping[str, Any]) -> list[str]:
         return []
     labels = labels_of(data)
     tau = "undefined" if result["tau"] is None else f"{result['tau']:+.2f}"
-    models = "our models of one seed" if _one_seed(data) else "our runs"
+    models = "our models of one seed" if certainty(data) == ONE_SEED else "our runs"
     lines = [
         f"Order of {result['rows']} rows against the paper: Kendall's tau {tau}. Of its {len(result['orderings'])} "
         f"orderings of two rows {models} support {result['supported']}, contradict {result['contradicted']} and leave "
         f"{result['undecided']} undecided, by {certainty(data)}."
     ]
     for verdict in ("contradicted", "undecided"):
-        texts = []
-        for pair in result["orderings"]:
-            if pair["verdict"] == verdict:
-                texts.append(f"{labels[pair['first']]} > {labels[pair['second']]} ({interval_text(pair)})")
-        if texts:
+        if found := [pair for pair in result["orderings"] if pair["verdict"] == verdict]:
+            texts = [f"{labels[pair['first']]} > {labels[pair['second']]} ({interval_text(pair)})" for pair in found]
             lines.append(f"{verdict}: {'; '.join(texts)}")
     return lines
 
@@ -108,13 +107,14 @@ def labels_of(data: Mapping[str, Any]) -> dict[str, str]:
 
 def certainty(data: Mapping[str, Any]) -> str:
     """Say what the intervals cover, and what one seed cannot tell."""
-    if _one_seed(data):
-        return "95 % intervals over test videos. One seed compares these models, not the methods: add --seeds 0,1,2"
-    return "95 % intervals over test videos and seeds"
-
-
-def _one_seed(data: Mapping[str, Any]) -> bool:
-    return 1 in map(len, column(data["rows"], "seeds"))
+    run = [row for row in data["rows"] if row["seeds"]]
+    once = [row["label"] for row in run if len(row["seeds"]) == 1]
+    if not once:
+        return "95 % intervals over test videos and seeds"
+    if len(once) == len(run):
+        return ONE_SEED
+    said = f"Rows of one seed ({', '.join(once)}) are compared as models, not as methods: add --seeds 0,1,2"
+    return f"95 % intervals over test videos, and over seeds in rows of several. {said}"
 
 
 def interval_text(pair: Mapping[str, Any]) -> str:

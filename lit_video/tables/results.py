@@ -27,9 +27,8 @@ def measured_rows(table: Table, runs: Path, seeds: Sequence[int] | None = None) 
     firsts: dict[str, tuple[Path, dict[str, Any]]] = {}
     for folder in _folders(table, runs):
         if (seeds is None or seed_of(folder) in seeds) and (one := read_result(folder)):
-            row, beside = one["row"], firsts
-            if row in firsts:
-                beside = {row: firsts[row]}
+            row = one["row"]
+            beside = {row: firsts[row]} if row in firsts else firsts
             _refuse_apart(table, (folder, one), beside.values(), "move it away, or run it again")
             firsts.setdefault(row, (folder, one))
             measured[row].append(one | {"folder": folder})

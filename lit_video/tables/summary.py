@@ -29,11 +29,8 @@ class TableRuns:
     @property
     def blind(self) -> set[str]:
         """Rows that ignore the order of frames, on a data set that caps the accuracy of such rows."""
-        names = set()
-        for result in self.finished:
-            if result.get("sees_order") is False and result.get("blind_ceiling") is not None:
-                names.add(result["row"])
-        return names
+        capped = [result for result in self.finished if result.get("blind_ceiling") is not None]
+        return {result["row"] for result in capped if result.get("sees_order") is False}
 
     @cached_property
     def data(self) -> dict[str, Any]:
@@ -80,9 +77,6 @@ def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dic
         ``table``, ``scale``, ``title``, ``source``, ``metric``; ``rows`` (``name``, ``label``, ``params``, ``gmacs`` of
         a view, ``seconds`` of training, ``seeds``, and by name ``metrics`` in percent: ``paper``, ``ours``, ``std``,
         ``lowest``); ``reported`` rows; ``agreement`` with the paper's order; ``pairs`` with differences.
-
-    Raises:
-        UserError: a run is damaged, or belongs to another table, row or seed than its folder says.
     """
     return read_runs(table, runs, seeds).data
 

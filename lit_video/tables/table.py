@@ -20,8 +20,8 @@ def column(rows: Iterable[Mapping[str, Any]], key: str) -> list[Any]:
 
 
 def data_sets(scale: str) -> set[str]:
-    """Return the parts of a scale's name, such as ``ssv2`` of ``ssv2-released``; a part may name a paper's data set."""
-    return set(re.split(r"[+-]", scale))
+    """Return the overlays of a scale: ``ssv2`` of ``ssv2-released``, a paper's data set, but ``mini-ssv2`` as it is."""
+    return set(re.sub("-(paper|released)$", "", scale).split("+"))
 
 
 def _holds(wanted: Any, found: Any) -> bool:

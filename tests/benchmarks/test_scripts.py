@@ -7,7 +7,7 @@ from importlib import import_module
 import pytest
 import torch
 
-from benchmarks import clip_decoders, data, harness, models
+from benchmarks import clip_decoders, data, harness, models, transfer
 from benchmarks.long import exponents
 from benchmarks.sample_videos import KINDS, encode
 from lit_video.network.vit import SIZES, ViTSize
@@ -116,3 +116,13 @@ def test_rounds_are_interleaved_and_the_first_does_not_count():
     assert all(sorted(names) == ["a", "b"] for names in each)
     assert ["b", "a"] in each and ["a", "b"] in each
     assert [len(times[name]) for name in "ab"] == [3, 3]
+
+
+def test_transfer_keeps_no_result_of_another_setting_and_no_seconds_of_a_part(tmp_path):
+    facts = {"commit": "abc", "minutes": "1"}
+    (tmp_path / "kept.json").write_text(json.dumps(facts | {"results": [{"seed": 0}]}))
+    assert transfer.kept(tmp_path / "kept.json", facts) == [{"seed": 0}] and transfer.kept(tmp_path / "no", facts) == []
+    with pytest.raises(SystemExit, match=r"kept\.json: its minutes is 1, now it is 5; give another --output"):
+        transfer.kept(tmp_path / "kept.json", facts | {"minutes": "5"})
+    with pytest.raises(SystemExit, match="begun before, so its seconds would be those of a part"):
+        transfer.measure(tmp_path / "table.csv", [], tmp_path, 0, "1")

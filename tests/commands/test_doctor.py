@@ -47,3 +47,4 @@ def test_what_fails_is_said_with_what_to_do(tmp_path, monkeypatch, capsys):
     for words in ("no-such-lib", "this PyTorch finds no GPU", "no flock", "0.00 GB free"):
         advice = [after.strip() for line, after in pairwise(lines) if words in line]
         assert advice and all(line.startswith("-> ") for line in advice)
+    assert any("-> in the folder of lit_video's code: pip install -e ." in line for line in lines)

@@ -79,6 +79,7 @@ fit TABLE --recipe paper                       | --recipe paper: no file has rec
 sweep experiments/skills.yaml --mem 3G         | --mem: is for Slurm; add --launcher slurm
 table TABLE --plot skills.png                  | no run of ablation_tw was tested on groups of classes
 report nowhere                                 | nowhere: no such folder
+predict --chkpt RUN video.mp4                  | --chkpt=RUN (did you mean --ckpt?)
 test                                           | --ckpt: give a run's last.ckpt or its folder
 test --ckpt ablation_tw/tw9                    | --ckpt: ablation_tw/tw9: no such file
 test --ckpt README.md                          | run.json, which holds its settings, does not exist

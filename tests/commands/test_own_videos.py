@@ -194,8 +194,13 @@ def test_a_plan_is_for_the_folder_that_it_was_made_of(command, videos, capsys, m
     monkeypatch.setattr("lit_video.commands.own_videos.run_command", lambda words: FAILED)
     (videos.parent / "elsewhere").mkdir()
     assert main([*command, "rooms", "--minutes", "0.01"]) == 1
-    other = videos.rename(videos.parent / "elsewhere/rooms")
+    moved = (videos / "sit/rec0_0.mp4").rename(videos / "walk/moved.mp4")
     capsys.readouterr()
+    assert main([*command, "rooms"]) == 2
+    assert f"{videos}/sit/rec0_0.mp4: was sit when own/rooms/rooms" in (said := capsys.readouterr().err)
+    assert ".yaml was planned, is gone now; delete own/rooms/rooms" in said
+    moved.rename(videos / "sit/rec0_0.mp4")
+    other = videos.rename(videos.parent / "elsewhere/rooms")
     assert main([*command, str(other), "--minutes", "0.01"]) == 2
     assert f"{other}: own/rooms/rooms" in (said := capsys.readouterr().err)
     assert f"is planned already, for the videos in {videos}; give another --output" in said

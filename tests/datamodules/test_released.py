@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from lit_video import datamodules
+from lit_video.datamodules.annotated import AnnotatedVideos
 from lit_video.datamodules.long_videos import in_training
 from lit_video.errors import UserError
 from lit_video.video.clips import ClipDataset, VideoRecord
@@ -332,3 +333,9 @@ def test_extracted_frames_are_taken_before_videos_at_the_rate_of_the_release(pla
         info.write_text(f"video_id,duration,fps,resolution\n{row}\n")
         with pytest.raises(UserError, match=message) if message else nullcontext():
             assert data.records("train")[0] == VideoRecord(tmp_path / place, (3, 3), 0.0, 1.0, 59.9400599400599)
+
+
+def test_annotations_without_a_video_are_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(AnnotatedVideos, "annotated", lambda self, split: ())
+    with pytest.raises(UserError, match=rf"data\.root: the val annotations in {tmp_path} list no video; use the"):
+        AnnotatedVideos(root=str(tmp_path)).records("val")

@@ -26,8 +26,9 @@ def test_class_folders(tmp_path):
     assert found.found == "class folders"
 
 
-def test_a_table_with_other_names_of_columns(tmp_path):
-    lines = "Filename;Category;subset;who\na.mp4;walk;training;x\nb.mp4;sit;dev;y\n"
+@pytest.mark.parametrize("column", ["subset", "Usage"])
+def test_a_table_with_other_names_of_columns(column, tmp_path):
+    lines = f"Filename;Category;{column};who\na.mp4;walk;training;x\nb.mp4;sit;dev;y\n"
     (tmp_path / "labels.csv").write_text(lines)
     found = find_videos(tmp_path)
     read = [(video.path, video.label, video.split) for video in found.videos]
@@ -65,6 +66,8 @@ TIMED = "path,label,start_frame,end_frame\na.mp4,walk,1,2\nb.mp4,sit,1,2\n"
         ({"a.csv": "path,label\nx,y\n", "b.csv": "path,label\nx,y\n"}, "a.csv, b.csv could all be the table"),
         ({"labels.csv": "path,label,split\na.mp4,walk,holdout\n"}, "line 2, column split: is 'holdout', expected"),
         ({"train.csv": "a.mp4 walk\nb c.mp4 sit\n"}, "line 2: 3 fields, expected 2 (path, label); quote"),
+        ({"a.csv": "path,class,label\na.mp4,sport,run\n"}, "columns class and label: several labels per video are not"),
+        ({"a.csv": "path,label,s1,s2\na,walk,train,test\n"}, "columns s1, s2 could all name the splits; keep one"),
         # of other kinds of data: what is there is said
         ({"walk/1.jpg": "", "sit/2.jpg": ""}, "holds 2 .jpg: no video; for pictures and folders of frames see docs"),
         ({"all/walk/a.mp4": "", "all/sit/b.mp4": ""}, "holds 2 .mp4: all/sit/b.mp4 lies in no class folder"),

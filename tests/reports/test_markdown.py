@@ -58,6 +58,13 @@ def test_a_scale_that_was_run_with_another_or_by_a_recipe_was_run(experiments, t
     assert "Not run at all" not in (experiments.parent / "page.md").read_text()
 
 
+def test_runs_of_a_table_that_is_not_there_are_not_passed_over(experiments, tmp_path, capsys):
+    command, page = write(experiments, tmp_path / "runs")
+    (experiments / "two.yaml").rename(experiments / "renamed.yaml")
+    assert main(command) == 2 and not page.exists()
+    assert f"/runs: {experiments} has no two.yaml, whose runs would be left out; give" in capsys.readouterr().err
+
+
 def test_the_page_is_checked_against_the_results(experiments, tmp_path, capsys):
     command, page = write(experiments, tmp_path / "runs")
     assert main([*command, "--check"]) == 1

@@ -5,9 +5,9 @@ import shutil
 from lit_video.__main__ import main
 from lit_video.reports.html.collect import collect
 from lit_video.runs.files import run_folders
-from lit_video.runs.predictions import read_predictions
+from lit_video.runs.predictions import FILE, read_predictions
 from lit_video.runs.results import read_curves, read_result
-from tests.fake_runs import EXPERIMENTS, ROWS, change_result, write_table_runs
+from tests.fake_runs import EXPERIMENTS, ROWS, change_result, seed_dir, write_table_runs
 
 
 def test_a_table_and_a_report_of_packs_are_those_of_the_folders(fake_runs, tmp_path, capsys):
@@ -49,3 +49,16 @@ def test_runs_are_added_to_a_pack_and_replace_those_of_their_names(tmp_path, cap
     assert read_result(packs / "timesformer_schemes/fake/space/seed1")["seconds"] == 9.0, "a folder goes first"
     assert len(run_folders(packs)) == 4
     capsys.readouterr()
+
+
+def test_two_runs_of_one_name_are_not_packed_and_no_file_of_another_run_is_read(tmp_path, capsys):
+    for place in ("a", "b"):
+        write_table_runs(tmp_path / place, "timesformer_schemes", seeds=1, rows=ROWS[:1], videos=30)
+    a, b, packs = (tmp_path / name for name in ("a", "b", "packs"))
+    assert main(["pack", str(a), str(b), "-o", str(packs)]) == 2 and not packs.exists()
+    assert f"{seed_dir(a)} has the same table, scale, row and seed; give only one" in capsys.readouterr().err
+    (seed_dir(a) / FILE).unlink()
+    assert main(["pack", str(a), str(a / "timesformer_schemes"), "-o", str(packs)]) == 0
+    seed_dir(packs).mkdir(parents=True)
+    shutil.copy(seed_dir(b) / FILE, seed_dir(packs))  # of a run that is not finished
+    assert read_result(seed_dir(packs)) and read_predictions(seed_dir(packs)) is None

@@ -6,6 +6,7 @@ import pytest
 
 from lit_video.errors import UserError
 from lit_video.runs.predictions import save_logits
+from lit_video.tables.agreement import certainty
 from lit_video.tables.reading import read_table
 from lit_video.tables.rendering import render
 from lit_video.tables.summary import summary
@@ -197,6 +198,26 @@ def test_a_table_says_how_far_it_agrees_with_the_paper(table, tmp_path):
     assert "Kendall's tau +1.00. Of its 1 orderings of two rows our models of one seed support 1, contradict 0" in text
     assert "One seed compares these models, not the methods: add --seeds 0,1,2" in text
     assert f"+80.0 [+{pair['low']:.1f}, +{pair['high']:.1f}]" in text
+
+
+@pytest.mark.parametrize(
+    ("seeds", "said"),
+    [
+        (([0, 1], [0], []), "test videos, and over seeds in rows of several. Rows of one seed (b) are compared as"),
+        (([0], [3], []), "test videos. One seed compares these models, not the methods: add --seeds 0,1,2"),
+        (([0, 1], [0, 2], []), "test videos and seeds"),
+    ],
+)
+def test_what_the_intervals_cover_is_said_of_the_rows_that_it_holds_for(seeds, said):
+    rows = [{"label": label, "seeds": each} for label, each in zip("abc", seeds, strict=True)]
+    assert certainty({"rows": rows}).startswith(f"95 % intervals over {said}")
+
+
+@pytest.mark.parametrize(
+    ("scale", "same"), [("ssv2", 1), ("more+ssv2-released", 1), ("mini-ssv2", 0), ("ssv2-small+more", 0)]
+)
+def test_a_scale_is_on_the_papers_data_only_if_an_overlay_has_its_name(scale, same, table):
+    assert replace(read_table([table[0]]), data_set="ssv2", scale=scale).on_papers_data == bool(same)
 
 
 @pytest.mark.parametrize("metric", ["test/video_top5", "reversed/video_top1", "test/skill/drift"])
