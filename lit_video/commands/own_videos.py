@@ -130,7 +130,8 @@ def _check_same_plan(arguments: Namespace, file: Path) -> None:
     given, plan = str(arguments.videos.resolve()), read_yaml(file)
     if (place := plan.get("table", {}).get("source", given)) != given:
         raise UserError(f"{given}: {file} is planned already, for the videos in {place}; give another --output")
-    if table := plan.get("data", {}).get("init_args", {}).get("train"):
+    table = plan.get("data", {}).get("init_args", {}).get("train")
+    if table and file.parent.resolve() != arguments.videos.resolve():  # beside the videos, it would be read as theirs
         found = find_videos(arguments.videos)
         labels = {str(found.root.resolve() / video.path): video.label.strip() for video in found.videos}
         for row in read_annotations("--output", Path(table), ("path", "label"), files="path"):

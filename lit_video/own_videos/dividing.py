@@ -78,16 +78,12 @@ def _signs(videos: Sequence[OwnVideo]) -> Iterator[tuple[list[str], str, bool]]:
     """Yield (group names, explanation, is_certain), most certain first; the name of an unknown group is empty."""
     for column in COLUMNS:
         yield _cells(videos, column), f"by the column {column}", True
-    stems, marked, starts = list[str](), list[str](), list[str]()
-    for video in videos:
-        stem = video.path.rpartition("/")[2].rpartition(".")[0]
-        stems.append(stem)
-        marked.append("_".join(_MARKED.findall(stem)))
-        starts.append(_start(stem, video.label))
+    stems = [video.path.rpartition("/")[2].rpartition(".")[0] for video in videos]
+    marked = ["_".join(_MARKED.findall(stem)) for stem in stems]
     yield marked, "by a part of their file names such as s01", False
     guess = f"a guess by the times in their file names (less than {GAP // 60} minutes apart)"
     yield _by_time(stems), guess, True
-    yield starts, "a guess by the start of their file names", False
+    yield [*map(_start, stems, labels_of(videos))], "a guess by the start of their file names", False
 
 
 def _cells(videos: Sequence[OwnVideo], column: str) -> list[str]:

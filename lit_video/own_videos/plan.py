@@ -201,8 +201,6 @@ def _readable(videos: Sequence[OwnVideo], rows: Mapping[str, VideoInfo], root: P
 
 
 def _speed(chosen: Sequence[Choice], model: str, rows: Rows, classes: int) -> float:
-    settings, rates = nested(chosen), []
-    for row in rows.values():
-        net = built(model, settings["model"], settings["data"], classes, row)
-        rates.append(clips_per_second(net, settings["data"], "features" in settings["data"]))
-    return min(rates)
+    settings = nested(chosen)
+    nets = (built(model, settings["model"], settings["data"], classes, row) for row in rows.values())
+    return min(clips_per_second(net, settings["data"], "features" in settings["data"]) for net in nets)

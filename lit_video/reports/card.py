@@ -42,17 +42,15 @@ def model_card(run_dir: Path) -> str:
         "start": start,
         "duration": plural(round(result["seconds"] / 60), "minute"),
     }
-    for key, value in filled.items():
-        if isinstance(value, str):
-            filled[key] = as_markdown(value)
-    return str(TEXTS["card"]).format(**filled, accuracy=_accuracy(result, predictions))
+    shown = {key: as_markdown(value) if isinstance(value, str) else value for key, value in filled.items()}
+    return str(TEXTS["card"]).format(**shown, accuracy=_accuracy(result, predictions))
 
 
 def _tested(run_dir: Path) -> tuple[dict[str, Any], Predictions | None]:
     result = read_result(run_dir, anywhere=True)
     if result is None:
         raise UserError(f"{run_dir}: no finished run (no run.json); train it first")
-    return result, read_predictions(run_dir, result["test_videos"])
+    return result, read_predictions(run_dir, result)
 
 
 def headline(run_dir: Path) -> list[str]:

@@ -50,7 +50,7 @@ def _files(run_dir: Path) -> Files:
     files = {RUN: f"{json.dumps(record, indent=1)}\n".encode()}
     with suppress(FileNotFoundError):
         files[CURVES] = run_file(run_dir, CURVES)
-    predictions = read_predictions(run_dir, result.get("test_videos"))
+    predictions = read_predictions(run_dir, result)
     if predictions:
         files[FILE] = packed_predictions(predictions)
     return files

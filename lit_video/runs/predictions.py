@@ -21,6 +21,7 @@ from lit_video.utils.limits import MOST_CLASSES, UNPACKED, within
 from lit_video.utils.text import printable, to_text
 
 FILE = "predictions.npz"
+ROUNDED = 1e-4  # points; a result's accuracy is a mean in float32
 Logits = tuple[NDArray[np.floating], NDArray[np.integer], list[str]]  # logits, targets and class names of one task
 
 
@@ -117,10 +118,10 @@ def _npz(write: Callable[..., None], video: NDArray[np.integer], tasks: Mapping[
     return content.getvalue()
 
 
-def read_predictions(run_dir: Path, videos: int | None = None) -> Predictions | None:
-    """Read a run's predictions, sorted by video; refuse another number than ``videos``. ``None`` without a file."""
+def read_predictions(run_dir: Path, result: Mapping[str, Any] | None = None) -> Predictions | None:
+    """Read a run's predictions by video; refuse those of another test than ``result``. ``None`` without a file."""
     then = f"delete {RUN} beside it and repeat the command"
-    return read_whole(run_dir / FILE, lambda: _predictions(run_file(run_dir, FILE), videos), then)
+    return read_whole(run_dir / FILE, lambda: _predictions(run_file(run_dir, FILE), result or {}), then)
 
 
 def read_mistakes(run_dir: Path) -> tuple[list[dict[str, str]], bytes] | None:
@@ -148,21 +149,23 @@ def _arrays(content: bytes) -> dict[str, NDArray[Any]]:
         return dict(stored)
 
 
-def _predictions(content: bytes, videos: int | None) -> Predictions:
+def _predictions(content: bytes, result: Mapping[str, Any]) -> Predictions:
     by_task: dict[str, dict[str, NDArray[Any]]] = {}
     for key, array in _arrays(content).items():
         name, _, task = key.partition("/")
         by_task.setdefault(task, {})[name] = array
-    video, tasks = by_task[""].pop("video"), {}
-    if videos not in (None, len(video)):
-        raise ValueError(f"holds {len(video)} videos, but {RUN} says {videos}")
+    video = by_task[""].pop("video")
+    if result.get("test_videos", len(video)) != len(video):
+        raise ValueError(f"holds {len(video)} videos, but {RUN} says {result['test_videos']}")
     order = np.argsort(video, kind="stable")  # processes finish in any order
-    for task, arrays in by_task.items():
-        if arrays:
-            tasks[task] = _task(arrays, order)
+    tasks = {task: _task(arrays, order) for task, arrays in by_task.items() if arrays}
     if not tasks:
         raise ValueError("no predictions in it")
-    return Predictions(video[order], tasks)
+    found = Predictions(video[order], tasks)
+    top1, said = 100 * float(found.hits().mean()), result.get("metrics", {}).get("test/video_top1")
+    if said is not None and abs(top1 - said) > ROUNDED:
+        raise ValueError(f"its top-1 is {top1:.2f}, but {RUN} says {said:.2f}")
+    return found
 
 
 def _task(arrays: Mapping[str, NDArray[Any]], order: NDArray[np.intp]) -> TaskPredictions:

@@ -130,10 +130,8 @@ def find_checkpoint(text: str) -> Path:
 
 def settings_of(checkpoint: Path) -> Path:
     """Return the path of a checkpoint's ``run.json``, which may not exist."""
-    records = [checkpoint.parent / RUN]
-    for parent in checkpoint.parents:  # a file name with {val/loss} makes a subfolder
-        if parent.name == BEST:
-            records.append(parent.parent / RUN)
+    above = [folder.parent for folder in checkpoint.parents if folder.name == BEST]  # {val/loss} in a name: a subfolder
+    records = [folder / RUN for folder in (checkpoint.parent, *above)]
     return next(filter(Path.is_file, records), records[0])
 
 

@@ -25,8 +25,7 @@ def row_predictions(table: Table, results: Mapping[str, Results]) -> dict[str, l
     first: Predictions | None = None
     for row in table.rows:
         of_seeds = results[row.name]
-        folders, videos = column(of_seeds, "folder"), column(of_seeds, "test_videos")
-        kept = list(filter(None, map(read_predictions, folders, videos)))
+        kept = list(filter(None, map(read_predictions, column(of_seeds, "folder"), of_seeds)))
         if kept and len(kept) == len(of_seeds):
             first = first or kept[0]
             if all(_same_test(one, first) for one in kept):

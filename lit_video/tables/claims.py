@@ -8,7 +8,7 @@ from typing import Any, Literal
 from lit_video.errors import UserError
 from lit_video.tables.reading import read_table
 from lit_video.tables.statistics import Interval, difference_of, holm
-from lit_video.tables.summary import TableRuns, papers_own
+from lit_video.tables.summary import TableRuns
 from lit_video.tables.table import Table, data_sets
 from lit_video.utils.yaml_files import read_yaml
 
@@ -38,8 +38,7 @@ class Claim:
 
     def about(self, scale: str) -> bool:
         """Return False if the scale's data set is another one that the paper reports numbers on."""
-        others = {key.split()[0].lower() for row in self.table.rows for key in filter(papers_own, row.paper)}
-        return others.isdisjoint(data_sets(scale))
+        return self.table.other_data.isdisjoint(data_sets(scale))
 
     def decides(self, scale: str) -> bool:
         """Return whether runs at a scale are on the claim's own data set."""

@@ -11,7 +11,7 @@ import yaml
 
 from lit_video.errors import UserError
 from lit_video.runs.files import NAME
-from lit_video.tables.table import METRIC, Row, Table
+from lit_video.tables.table import METRIC, Row, Table, data_sets
 from lit_video.utils.files import write_atomically
 from lit_video.utils.settings import RUN
 from lit_video.utils.yaml_files import find_config, read_yaml
@@ -72,7 +72,11 @@ def table_at(path: Path, scale: str) -> Table:
         overlays = [path.parent / "scale" / f"{part}.yaml" for part in named.split("+")]
         if all(map(Path.is_file, overlays)):
             return replace(read_table([path, *overlays], chosen), scale=scale)
-    return replace(read_table([path]), scale=scale)
+    table = replace(read_table([path]), scale=scale)
+    if table.other_data & data_sets(scale):
+        missing = f"{path}: scale {scale} has no overlay in {path.parent / 'scale'}"
+        raise UserError(f"{missing}, and the paper's numbers would be of {table.data_set}; put the overlay there")
+    return table
 
 
 Recipes = dict[str, dict[str, dict[str, Any]]]
@@ -169,15 +173,15 @@ class _Reader:
     def _paper(self, where: str, paper: Mapping[str, Any]) -> dict[str, float]:
         """Return numbers by metric; keys such as ``K400 top1`` are for data sets that ``_shown`` does not choose."""
         numbers: dict[str, float] = {}
-        data_sets = _data_sets(_mapping(self.path, where, paper))
+        sections = _data_sets(_mapping(self.path, where, paper))
         for key, value in paper.items():
             values, part = {key: value}, where
-            if key in data_sets:
+            if key in sections:
                 values, part = value, f"{where}.{key}"
             for metric, printed in values.items():
                 if not isinstance(printed, int | float):
                     raise UserError(f"{self.path}: {part}.{metric}: expected a number, got {printed!r}")
-                if key in data_sets and key != self._shown(data_sets):
+                if key in sections and key != self._shown(sections):
                     metric = f"{key.upper()} {metric.rpartition('/')[2].removeprefix('video_')}"
                 numbers[metric] = printed
         return numbers

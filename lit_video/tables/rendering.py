@@ -115,9 +115,8 @@ def measured_groups(rows: list[dict[str, Any]]) -> Groups | None:
 
 def reach_text(row: dict[str, Any]) -> str:
     """Return the temporal reach of a row's scheme in words, if its results record it."""
-    if row["reach"] is None:
-        return ""
-    return str(row["reach"]) if row["sees_order"] else f"{row['reach']} (blind)"
+    blind = "" if row["sees_order"] else " (blind)"
+    return "" if row["reach"] is None else f"{row['reach']}{blind}"
 
 
 def groups_table(groups: Groups) -> tuple[str, list[str], list[list[str]]]:

@@ -52,12 +52,9 @@ def refuse_apart(table: Table, runs: Path, row: str, now: Identity, where: str) 
 
 def _folders(table: Table, runs: Path) -> list[Path]:
     """Return the folders of a table's finished runs, in the order of its rows and of the seeds."""
-    names, found = [row.name for row in table.rows], []
-    for folder in run_folders(runs / table.name / table.scale):
-        row, seed = folder.parent.name, seed_of(folder)
-        if row in names and seed is not None:
-            found.append((names.index(row), seed, folder))
-    return [folder for _, _, folder in sorted(found)]
+    names, found = [row.name for row in table.rows], run_folders(runs / table.name / table.scale)
+    found = [folder for folder in found if folder.parent.name in names and seed_of(folder) is not None]
+    return sorted(found, key=lambda folder: (names.index(folder.parent.name), seed_of(folder)))
 
 
 def _refuse_apart(

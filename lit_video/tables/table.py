@@ -88,6 +88,11 @@ class Table:
         """True if values can be compared with the paper's, not only the order of the rows."""
         return bool(self.data_set) and self.data_set in data_sets(self.scale)
 
+    @property
+    def other_data(self) -> set[str]:
+        """Data sets of the paper's further numbers, by keys such as ``K400 top1``."""
+        return {key.split()[0].lower() for row in self.rows for key in row.paper if "/" not in key}
+
     def row(self, name_or_index: str) -> Row:
         """Return a row by name, or by its index from 0 (a Slurm array's task id)."""
         names = [row.name for row in self.rows]

@@ -163,12 +163,15 @@ def refuse_ignored(args: list[str], where: str) -> None:
     recipe: object = None
     for flag, value in zip(args, [*args[1:], ""], strict=True):
         name, given = flag.split("=")[0].replace(".init_args", ""), flag.partition("=")[2] or value
-        linked, origin = set[str](), where
+        linked, origin, seeded = set[str](), where, name == "--data.seed"
         if name.startswith("--model."):
             linked = {name.split(".")[1]} & {*LINKS}
         if name in ("--config", "-c"):
             linked, origin = _settings_in(Path(given), "model").keys() & {*LINKS}, given
-            recipe = _settings_in(Path(given), "data").get("augmentation", recipe)
+            data = _settings_in(Path(given), "data")
+            recipe, seeded = data.get("augmentation", recipe), "seed" in data
+        if seeded:
+            raise UserError(f"{origin}: data.seed: is the seed of the run; leave it out, and choose seeds by --seeds")
         if linked:
             link, advice = min(linked), "leave it out"
             if link in model_names("clip"):

@@ -51,6 +51,7 @@ def test_a_wrong_setting_in_a_later_row_stops_everything(setting, message, table
         (["--model=XVit"], "model: no such class: XVit"),
         (["--trainer.precision=bf16-mixd"], "'bf16'], got bf16-mixd"),
         (["--runs=/proc/nowhere"], "--runs: cannot write /proc/nowhere"),
+        (["--data.seed=7"], "data.seed: is the seed of the run; leave it out, and choose seeds by --seeds"),
         (["--model.windw=1"], "command line: model.windw: no such setting"),
         (["--data=VideoFolder", "--data.root=/nowhere"], "data.root: the folder /nowhere does not exist"),
     ],

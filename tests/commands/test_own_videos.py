@@ -204,7 +204,8 @@ def test_a_plan_is_for_the_folder_that_it_was_made_of(command, videos, capsys, m
     assert main([*command, str(other), "--minutes", "0.01"]) == 2
     assert f"{other}: own/rooms/rooms" in (said := capsys.readouterr().err)
     assert f"is planned already, for the videos in {videos}; give another --output" in said
-    assert main([*command, str(other), "--minutes", "0.01", "-o", "own/other"]) == 1
+    for _ in range(2):  # beside the videos the plan's own table is not read as theirs
+        assert main([*command, str(other), "--minutes", "0.01", "-o", str(other)]) == 1
 
 
 def test_a_run_is_a_start_for_other_videos(run, videos, capsys, rows_in_this_process):

@@ -21,7 +21,7 @@ def test_a_table_and_a_report_of_packs_are_those_of_the_folders(fake_runs, tmp_p
     for run in run_folders(fake_runs):
         packed = packs.joinpath(*run.parts[-4:])
         assert read_result(packed) == read_result(run) and read_curves(packed) == read_curves(run)
-        (ours,), (theirs,) = (read_predictions(one, 60).tasks.values() for one in (packed, run))
+        (ours,), (theirs,) = (read_predictions(one, read_result(one)).tasks.values() for one in (packed, run))
         assert (ours.predicted == theirs.predicted).all() and (ours.rank == theirs.rank).all()
         assert abs(ours.confidence - theirs.confidence).max() < 1e-6
     (section,), (other,) = (collect([place], EXPERIMENTS) for place in (packs, fake_runs))

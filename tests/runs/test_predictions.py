@@ -26,9 +26,9 @@ def some():
 def test_predictions_are_those_of_the_logits_in_a_runs_folder_and_packed(some, tmp_path):
     video = np.array([3, 0, 1, 2, 5, 4])  # processes end in any order
     save_logits(tmp_path, video, {"verb": VERBS, "noun": SOME})
-    back = read_predictions(tmp_path, 6)
+    back = read_predictions(tmp_path, {"test_videos": 6})
     save(tmp_path, back)
-    packed = read_predictions(tmp_path, 6)
+    packed = read_predictions(tmp_path, {"test_videos": 6})
     order, probabilities = np.argsort(video), torch.tensor(LOGITS, dtype=torch.float64).softmax(1).numpy()
     for one, within in ((back, 1e-12), (packed, 1e-6)):
         noun = one.tasks["noun"]

@@ -49,6 +49,7 @@ RESULTS = {
 PREDICTIONS = {
     "truncated": (lambda path: path.write_bytes(path.read_bytes()[:90]), "damaged"),
     "objects": (lambda path: rewrite(path, classes=np.array([[], {}], object)), "Object arrays"),
+    "another test": (lambda path: rewrite(path, logits=np.zeros((100, 2))), "top-1 is 100.00, but run.json says 40.00"),
     "other videos": (lambda path: rewrite(path, video=np.arange(9)), "holds 9 videos, but run.json says 100"),
     "other targets": (lambda path: rewrite(path, target=np.arange(9)), "not a finite number for each of 100 videos"),
     "no classes": (lambda path: rewrite(path, classes=None), "'classes'"),

@@ -7,7 +7,7 @@ import pytest
 from lit_video.errors import UserError
 from lit_video.runs.predictions import save_logits
 from lit_video.tables.agreement import certainty
-from lit_video.tables.reading import read_table
+from lit_video.tables.reading import read_table, table_at
 from lit_video.tables.rendering import render
 from lit_video.tables.summary import summary
 from tests import fake_runs
@@ -218,6 +218,17 @@ def test_what_the_intervals_cover_is_said_of_the_rows_that_it_holds_for(seeds, s
 )
 def test_a_scale_is_on_the_papers_data_only_if_an_overlay_has_its_name(scale, same, table):
     assert replace(read_table([table[0]]), data_set="ssv2", scale=scale).on_papers_data == bool(same)
+
+
+def test_a_scale_without_its_overlay_does_not_get_numbers_of_another_data_set(table, tmp_path):
+    path, rewrite = table
+    rewrite("paper: {test/video_top1: 45.2}", "paper: {k400: {test/video_top1: 45.2}, ssv2: {test/video_top1: 11.0}}")
+    with pytest.raises(UserError, match=r"scale ssv2 has no overlay in .*, and the paper's numbers would be of k400"):
+        table_at(path, "ssv2")
+    assert table_at(path, "k400").papers["first"] == table_at(path, "embedded").papers["first"] == 45.2
+    (tmp_path / "scale").mkdir()
+    (tmp_path / "scale/ssv2.yaml").write_text("trainer: {max_epochs: 3}\n")
+    assert table_at(path, "ssv2").papers["first"] == 11.0
 
 
 @pytest.mark.parametrize("metric", ["test/video_top5", "reversed/video_top1", "test/skill/drift"])

@@ -13,7 +13,7 @@ from tests.fake_runs import change_result
 def test_a_card_counts_what_was_right_and_what_was_confused(finished):
     logits = np.eye(3, dtype=np.float32)[[0, 0, 1, 1, 1, 2]]
     save_logits(finished, np.arange(6), {"": (logits, np.array([0, 0, 0, 1, 1, 1]), ["walk", "sit", "fall"])})
-    change_result(finished, test_videos=6)
+    change_result(finished, test_videos=6, metrics={"test/video_top1": 400 / 6})
     card = model_card(finished)
     assert "66.7 % of 6 test videos are right (95 % interval 30 to 90 %)" in card
     assert "- Baseline: always answering 'walk' gives 50.0 %; the model is not better for certain" in card
@@ -28,7 +28,7 @@ def test_of_several_tasks_a_video_is_right_in_all_of_them(finished):
     verb = (eye[[0, 0, 1, 1]], np.array([0, 0, 1, 1]), ["take", "put", "cut"])
     noun = (eye[[0, 0, 0, 1]], np.array([0, 1, 2, 2]), ["cup", "pan", "egg"])
     save_logits(finished, np.arange(4), {"verb": verb, "noun": noun})
-    change_result(finished, test_videos=4)
+    change_result(finished, test_videos=4, metrics={"test/video_top1": 25.0})
     card = model_card(finished)
     assert "25.0 % of 4 test videos are right in verb and noun (95 %" in card
     assert "- verb: Baseline: always answering 'take' gives 50.0 %" in card
