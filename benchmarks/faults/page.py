@@ -16,16 +16,18 @@ HEAD = """\
 
 For whoever asks what a killed process, a full disk or a damaged file does to a run.
 
-How runs behave under faults. Each fault is injected into a real run (one process, or two DDP ranks), in each phase it
-can hit, timed from that phase's first event; the same command is then rerun without the fault until done. Metrics,
-steps and final weights must equal those of an undisturbed run, bit by bit.
+Each fault hits a real run (one process, or two DDP ranks) in each phase that it can hit. The same command then runs
+again without the fault until it is done. Metrics, steps and final weights must equal an undisturbed run's exactly.
 
     make soak HOURS=1
 
-writes the lines in `benchmarks/results/soak/` and, from them, this page; it needs root for small, full and read-only
-disks. Seeds and times are in the lines. A cell lists the exit statuses of runs that passed (negative: the signal that
-ended the process, as the kernel reports it); a number in brackets refers to a failure listed below; · means not
-injected.
+writes a line per run in `benchmarks/results/soak/` and, from all lines, this page. Faults of disks need root. A cell
+lists the exit statuses of the runs that passed (negative: the signal that ended the process). A number in brackets
+refers to a failure listed below; · means not injected.
+"""
+OLDER = """\
+Today a run keeps its settings, state and result in `run.json`, and one checkpoint, `last.ckpt`; if that is damaged,
+training starts over.
 """
 
 
@@ -73,7 +75,8 @@ def page(soaks: Sequence[Sequence[Line]]) -> str:
     """The page's text, of the lines of several soaks."""
     lines = [line for soak in soaks for line in soak]
     notes: list[str] = []
-    parts = [HEAD]
+    first, last = soaks[0][0]["commit"], soaks[-1][0]["commit"]
+    parts = [HEAD, f"Measured at commits {first} to {last} (all are at the end), not on later code.\n{OLDER}"]
     for ranks, title in ((1, "One process"), (2, "Two ranks")):
         runs = [run for run in lines if "injections" in run and run["setting"]["ranks"] == ranks]
         parts += [f"## {title}\n", _matrix(runs, list(PHASES), notes)]

@@ -71,16 +71,16 @@ INTRODUCTION = """\
 
 For whoever starts from an image model of timm.
 
-Written by `python docs/scripts/image_weights_page.py` and checked by a test: each model is built on the meta device,
-without its weights, and given to the networks. `--model.image_weights timm:NAME` takes it where the settings are those
-of its line; an error names them where they are not. Every other name of timm is judged by the same rule
-([weights.md](weights.md)): a part that is not known to be the same, or to be folded exactly, is refused.
+`python docs/scripts/image_weights_page.py` writes this page, and a test checks it: each model is built on the meta
+device, without its weights, and given to the networks. `--model.image_weights timm:NAME` takes a model if the settings
+are those of its row; if not, an error names them. Every other name of timm follows the same rule
+([weights.md](weights.md)): a model with a part that is neither known to be the same nor folded exactly is refused.
 
 - "class token": X-ViT, TimeSformer and ViViT with a class token. "mean": ViViT with `--model.pool mean`.
 - LayerScale, absent biases, positions of register tokens and the pixels' mean and deviation are folded exactly.
-- Features are those of timm's `forward_features` to 1e-10 in float64 (random weights), but for GELU and its
-  approximation by tanh, which count as one.
-- Positions by RoPE (DINOv3, EVA-02, PE) are refused: they turn queries and keys inside every layer, so that each
+- Features equal those of timm's `forward_features` to 1e-10 in float64 (random weights). GELU and its approximation by
+  tanh count as equal.
+- Positions by RoPE (DINOv3, EVA-02, PE) are refused. RoPE rotates queries and keys inside every layer, so each
   attention scheme would need its own rule for time and for the channels that mixing moves between frames.
 """
 

@@ -27,10 +27,10 @@ INTRODUCTION = """\
 
 For whoever asks what a row trains with at the papers' scale, and why.
 
-Written by `python docs/scripts/settings_page.py` from [experiments/](../experiments) and [facts/](facts), a file of
-facts per paper, and checked against them by a test. For each data set: how each family is trained, beside the values in
-its paper and in its released code, with the section, table or file that gives each, and the reason of each deviation;
-then the settings of each row of a table. Views are temporal clips x spatial crops, short sides are in pixels.
+`python docs/scripts/settings_page.py` writes this page from [experiments/](../experiments) and [facts/](facts), a file
+of facts per paper, and a test checks it. For each data set, a table per family shows our settings beside the values in
+the paper and in its released code, with the section, table or file of each value and the reason for each difference.
+The settings of each table's rows follow. Views are temporal clips x spatial crops; short sides are in pixels.
 `fit --config TABLE --config SCALE --row ROW --print_config` prints all settings of a row. No row has been trained at
 these scales.
 """
@@ -61,7 +61,7 @@ def read_facts() -> dict[str, Any]:
 def recipe_part(title: str, settings: Settings, given: Any) -> Iterator[str]:
     """Heading and table of a family's recipe: what its source says, ours, and the reason of each difference."""
     if given is None:
-        yield f"**{title}**: borrowed, as the head of the scale's file says."
+        yield f"**{title}**: borrowed from another data set (see the scale's file)."
         return
     says, why = given.get("says", {}), given.get("why", {})
     yield f"**{title}**: {given['source']}"
