@@ -5,7 +5,7 @@ A run is its settings, its videos and labels, the weights that it starts from, a
 - settings that affect no number (``FREE``) or tell where the videos are (``FOLDERS``) change;
 - a step's batch is divided over other devices (``SPREAD``), or other code resumes the run; ``changes`` records both;
 - training becomes longer, unless its weights are averaged or the run is packed and so has no checkpoint;
-- its videos or labels change before it is finished.
+- its videos, labels or a user's own callbacks change before it is finished.
 
 Any other change of a setting, video, label or starting weight makes another run. ``fit --reuse`` takes the weights of
 another run with the same code and videos if only settings of the test differ (``TESTS``). Rows of a table are compared
@@ -29,9 +29,9 @@ FREE = (
 )
 # Lightning's callbacks that end with averaged weights, from which training cannot go on
 AVERAGING = {"EMAWeightAveraging", "StochasticWeightAveraging", "WeightAveraging"}
-# further callbacks that change results
-COUNTING = {"BackboneFinetuning", "EarlyStopping", "GradientAccumulationScheduler", "ModelCheckpoint", "ModelPruning"}
-CALLBACKS = "counting callbacks"  # key of AVERAGING and COUNTING callbacks in flat settings
+# Lightning's callbacks that cannot change results; any other one may
+SHOWING = {"DeviceStatsMonitor", "LearningRateMonitor", "RichModelSummary", "RichProgressBar", "TQDMProgressBar"}
+CALLBACKS, OWN = "counting callbacks", "own callbacks"  # flat keys of Lightning's other callbacks and a user's own
 # settings whose product is the batch of a step
 BATCH = ("trainer.devices", "trainer.num_nodes", "data.init_args.batch_size", "trainer.accumulate_grad_batches")
 SPREAD = (*BATCH, "trainer.strategy", "global_batch")
@@ -92,7 +92,7 @@ def differences(old: Identity, new: Identity) -> list[Difference]:
 def _kind(key: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Kind:
     if key == "commit" or key.startswith("versions."):
         return "code"
-    if key == "data":
+    if key in ("data", OWN):
         return "data"
     if key.startswith(FOLDERS):
         return "folder"
@@ -129,9 +129,9 @@ class Record:
         """Refuse ``now`` if it is another run than the folder's; ``where`` names the origin of the settings."""
         reasons: dict[Kind, str] = {"training": "", "test": ""}
         if self.finished:
-            reasons["data"] = " (other videos or labels)"
+            reasons["data"] = " (other videos, labels or callbacks)"
         callbacks = flatten(now.settings).get(CALLBACKS, [])
-        if any(_kind_of(each) in AVERAGING for each in callbacks):
+        if any(_lightning_name(each) in AVERAGING for each in callbacks):
             reasons["longer"] = " (averaged weights cannot be trained longer)"
         if packed_files(run_dir):
             reasons["longer"] = " (packed, without a checkpoint to go on from)"
@@ -163,16 +163,17 @@ def global_batch(flat: Mapping[str, Any]) -> int | None:
 
 
 def flatten(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Join nested keys by dots; callbacks that affect numbers form one setting."""
+    """Join nested keys by dots; callbacks that may affect numbers form one setting."""
     flat, given = _flat(settings), (settings.get("trainer") or {}).get("callbacks") or []
     for each in given if isinstance(given, list) else [given]:
-        if _kind_of(each) in COUNTING | AVERAGING:
-            flat.setdefault(CALLBACKS, []).append(each)
+        if (name := _lightning_name(each)) not in SHOWING:
+            flat.setdefault(CALLBACKS if name else OWN, []).append(each)
     return flat
 
 
-def _kind_of(callback: object) -> str:
-    return str(callback.get("class_path")).rpartition(".")[2] if isinstance(callback, dict) else ""
+def _lightning_name(callback: object) -> str:
+    package, _, name = str(callback.get("class_path")).rpartition(".") if isinstance(callback, dict) else ("", "", "")
+    return name if package.partition(".")[0] in ("", "lightning", "pytorch_lightning") else ""
 
 
 def plain_settings(settings: Mapping[str, Any]) -> dict[str, Plain]:

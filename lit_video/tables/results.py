@@ -8,7 +8,7 @@ from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.runs.files import packed_files, run_folders, seed_of
-from lit_video.runs.identity import CALLBACKS, Difference, Identity, Kind, differences
+from lit_video.runs.identity import CALLBACKS, OWN, Difference, Identity, Kind, differences
 from lit_video.runs.results import read_result
 from lit_video.tables.table import Table
 from lit_video.utils.settings import data_keys
@@ -83,7 +83,7 @@ def _apart(table: Table, other: Mapping[str, Any], one: Mapping[str, Any]) -> li
     found = [each for each in differences(was, now) if each.kind in COMPARED and each.key != SEED]
     if first is second:
         return found + [Difference(key, other[key], one[key], "training") for key in OF_ROW if one[key] != other[key]]
-    both = {"data", CALLBACKS} | was.flat.keys() & now.flat.keys()
+    both = {"data", CALLBACKS, OWN} | was.flat.keys() & now.flat.keys()
     other_class = was.flat.get(CLASS) != now.flat.get(CLASS)
     apart = []
     for each in found:

@@ -5,7 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from lit_video.runs.identity import Identity, differences, flatten, global_batch, lasting_settings, plain_settings
+from lit_video.errors import UserError
+from lit_video.runs.identity import (
+    Identity,
+    Record,
+    differences,
+    flatten,
+    global_batch,
+    lasting_settings,
+    plain_settings,
+)
 
 TRAINER = {"devices": 1, "num_nodes": 1, "strategy": "auto", "accumulate_grad_batches": 1, "max_epochs": 2}
 MODEL = {"window": 1, "weights": "a.pth", "activation_checkpointing": "none"}
@@ -67,13 +76,23 @@ def test_an_endless_training_is_no_longer_than_another_endless_one():
 
 def test_callbacks_that_change_numbers_are_a_setting_and_others_are_not():
     for given in (
-        [{"class_path": "lightning.WeightAveraging"}, {"class_path": "Sample"}],
+        [{"class_path": "lightning.WeightAveraging"}, {"class_path": "TQDMProgressBar"}],
         {"class_path": "EarlyStopping"},
     ):
         settings = RUN.settings | {"trainer": TRAINER | {"callbacks": given}}
         assert found(replace(RUN, settings=settings)) == {"counting callbacks": "training"}
-    settings = RUN.settings | {"trainer": TRAINER | {"callbacks": [{"class_path": "Sample"}]}}
+    settings = RUN.settings | {"trainer": TRAINER | {"callbacks": [{"class_path": "RichProgressBar"}]}}
     assert found(replace(RUN, settings=settings)) == {}
+
+
+def test_callbacks_of_ones_own_may_change_until_a_run_is_finished(tmp_path):
+    """A name of Lightning's does not make one harmless."""
+    own = [{"class_path": "my.LearningRateMonitor"}]
+    now = replace(RUN, settings=RUN.settings | {"trainer": TRAINER | {"callbacks": own}})
+    assert found(now) == {"own callbacks": "data"}
+    Record(RUN).refuse_other(tmp_path, now, "fit")
+    with pytest.raises(UserError, match=r"own callbacks was None, now it is \[.*my\.LearningRateMonitor"):
+        Record(RUN, finished=True).refuse_other(tmp_path, now, "fit")
 
 
 def test_a_run_keeps_its_name_when_it_becomes_longer_or_moves():

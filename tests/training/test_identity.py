@@ -173,6 +173,8 @@ def test_a_row_is_not_trained_otherwise_than_the_rows_that_it_is_compared_with(f
     assert not finished.parents[1].joinpath("first/seed0/last.ckpt").exists()
     assert fit(table[0], finished, [*tiny, "--model.window=2"], "first") == 2
     assert "row first: model.window is 2, row first sets 0; rows are compared" in capsys.readouterr().err
+    assert fit(table[0], finished, [*tiny, "--trainer.callbacks+=LambdaCallback"], "first") == 2
+    assert "row first: counting callbacks is [" in capsys.readouterr().err
     longer = [flag.replace("max_epochs=2", "max_epochs=3") for flag in tiny]
     assert longer != tiny
     pack_runs([finished], tmp_path / "packs")
