@@ -25,8 +25,8 @@ FIRST = {folder.parent: folder for folder in reversed(ROWS)}  # a row of each ta
 def files_of(folder):
     """The table's file and those of its scale."""
     table, scale, _ = folder.relative_to(RESULTS).parts
-    overlays = [path for path in EXPERIMENTS.glob(f"*/{scale}.yaml") if path.parent.name in ("scale", "parts")]
-    return EXPERIMENTS / f"{table}.yaml", *overlays
+    overlays = [path for part in scale.split("+") for path in EXPERIMENTS.glob(f"*/{part}.yaml")]
+    return EXPERIMENTS / f"{table}.yaml", *(path for path in overlays if path.parent.name in ("scale", "parts"))
 
 
 def test_every_run_has_its_rows_own_settings():
