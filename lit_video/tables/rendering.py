@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from lit_video.tables.agreement import certainty, interval_text, labels_of, sentences
-from lit_video.tables.summary import number, papers_own
-from lit_video.tables.table import column
+from lit_video.tables.summary import number
+from lit_video.tables.table import column, papers_own
 from lit_video.utils.text import as_markdown, markdown_lines, natural, text_table
 
 Format = Literal["text", "json", "markdown"]

@@ -112,8 +112,3 @@ def number(row: Mapping[str, Any], metric: str, which: str = "ours") -> float | 
     """Return our number of a metric in a :func:`row_summary`, or the paper's; ``None`` if there is none."""
     found: float | None = row["metrics"].get(metric, {}).get(which)
     return found
-
-
-def papers_own(key: str) -> bool:
-    """Return whether a paper's number is for another data set, so that no run measures it (``K400 top1``)."""
-    return "/" not in key

@@ -19,6 +19,11 @@ def column(rows: Iterable[Mapping[str, Any]], key: str) -> list[Any]:
     return [row[key] for row in rows]
 
 
+def papers_own(key: str) -> bool:
+    """Return whether a paper's number is for another data set, so that no run measures it (``K400 top1``)."""
+    return "/" not in key
+
+
 def data_sets(scale: str) -> set[str]:
     """Return the overlays of a scale: ``ssv2`` of ``ssv2-released``, a paper's data set, but ``mini-ssv2`` as it is."""
     return set(re.sub("-(paper|released)$", "", scale).split("+"))
@@ -91,7 +96,7 @@ class Table:
     @property
     def other_data(self) -> set[str]:
         """Data sets of the paper's further numbers, by keys such as ``K400 top1``."""
-        return {key.split()[0].lower() for row in self.rows for key in row.paper if "/" not in key}
+        return {key.split()[0].lower() for row in self.rows for key in filter(papers_own, row.paper)}
 
     def row(self, name_or_index: str) -> Row:
         """Return a row by name, or by its index from 0 (a Slurm array's task id)."""
