@@ -1,4 +1,4 @@
-"""What decodes a clip: our decoder, stock PyTorchVideo and torchcodec; and the reference for all."""
+"""Clip decoders to compare (ours, stock PyTorchVideo, torchcodec) and the reference for their pixels."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Clip:
 
 
 def cut(path: Path, sampling: str, share: float) -> Clip:
-    """A clip of a video that begins at a ``share``, 0 to 1, of the free part.
+    """Return a clip that begins at a ``share`` (0 to 1) of the video's free part.
 
-    ``sampling`` is ``stride 8`` and the like, as dense as the video's length allows, or ``whole``.
+    ``sampling`` is ``whole`` or a stride such as ``stride 8``, shortened where the video is too short for it.
     """
     table = frame_table(path)
     times = [(pts - table.pts[0]) * table.time_base for pts in table.pts] or [
@@ -53,7 +53,7 @@ def cut(path: Path, sampling: str, share: float) -> Clip:
 
 @dataclass(frozen=True)
 class ClipDecoder:
-    """A library: a clip to what it gives, that to a clip of 224 pixels, and to uint8 ``(t, height, width, 3)``."""
+    """A library's steps: decode a clip, transform it to 224 pixels, return its uint8 ``(t, height, width, 3)``."""
 
     name: str
     decode: Callable[[Clip], Frames | Tensor]
@@ -62,26 +62,26 @@ class ClipDecoder:
 
 
 def clip_decoders() -> Iterator[ClipDecoder]:
-    """Ours, stock, and what else can be imported here."""
-    view = EvaluationViews(1, SIDE)  # a library that gives uint8 frames gets our transform, the faster one
+    """Yield our decoder, stock PyTorchVideo, and torchcodec if it can be imported."""
+    view = EvaluationViews(1, SIDE)  # for every library that returns uint8 frames: the faster transform
     yield ClipDecoder("lit_video", ours, view)
     yield ClipDecoder(STOCK, _stock, _stock_transform, _stock_pixels)
     try:
         from torchcodec.decoders import VideoDecoder  # noqa: F401
 
         yield ClipDecoder("torchcodec", _torchcodec, view)
-    except (ImportError, RuntimeError, OSError) as error:  # RuntimeError: it finds no FFmpeg
+    except (ImportError, RuntimeError, OSError) as error:  # RuntimeError: no FFmpeg found
         print(f"left out: torchcodec: {str(error).partition(chr(10))[0]}")
 
 
 def ours(clip: Clip) -> Frames:
-    """Our decoder, as if the video were new: the scan counts, as it does in the others."""
+    """Decode with our decoder, including the scan of the file that every library needs for a new video."""
     forget_tables()
     return decode(clip.path, clip.numbers)
 
 
 def _stock(clip: Clip) -> Tensor:
-    """``EncodedVideo.get_clip`` and ``UniformTemporalSubsample`` of the very same frames: float ``(3, t, h, w)``."""
+    """Return the same frames by ``EncodedVideo.get_clip`` and subsampling: float ``(3, t, h, w)``."""
     from pytorchvideo.data.encoded_video import EncodedVideo
 
     video = EncodedVideo.from_path(str(clip.path), decode_audio=False, decoder="pyav")
@@ -93,7 +93,7 @@ def _stock(clip: Clip) -> Tensor:
 
 
 def _stock_transform(frames: Frames | Tensor) -> Tensor:
-    """Its tutorial's: to float, short side 256, crop; by torchvision, as PyTorchVideo's own no longer imports."""
+    """Apply the transform of PyTorchVideo's tutorial by torchvision: its own module no longer imports."""
     clip = torch.as_tensor(frames).permute(1, 0, 2, 3) / 255
     return F.center_crop(F.resize(clip, [256], antialias=True), [SIDE, SIDE])
 
@@ -110,7 +110,7 @@ def _torchcodec(clip: Clip) -> Frames:
 
 
 def truth(clip: Clip) -> Frames:
-    """The frames of a clip out of the whole video decoded in order, one thread, nothing skipped."""
+    """Return a clip's frames from the whole video, decoded in order by one thread without skipping."""
     wanted, images = set(clip.numbers), {}
     with av.open(str(clip.path)) as container:
         for i, frame in enumerate(container.decode(video=0)):
@@ -122,11 +122,11 @@ def truth(clip: Clip) -> Frames:
 
 
 def wrong(library: ClipDecoder, clips: Sequence[Clip]) -> str:
-    """Why a library's pixels are not those of the whole video; empty if they are."""
+    """Return how a library's pixels differ from those of the whole video; empty if they are equal."""
     for clip in clips:
         try:
             actual, expected = library.pixels(library.decode(clip)), truth(clip)
-        except Exception as error:  # of any library: it is reported, not hidden
+        except Exception as error:  # any library's failure is reported
             return f"{clip.path.name}: {type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}"
         if actual.shape != expected.shape:
             return f"{clip.path.name}: frames of shape {actual.shape}, expected {expected.shape}"

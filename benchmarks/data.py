@@ -1,10 +1,10 @@
-"""CPU time per clip: ours, PyTorchVideo and torchcodec; pixels compared first.
+"""Measure CPU time per clip of our decoder, PyTorchVideo and torchcodec, after comparing their pixels.
 
     python -m benchmarks.data ROOT                       # a folder of videos, made if it does not exist
     OMP_NUM_THREADS=1 python -m benchmarks.data ROOT --videos 2 --clips 6 -o data.json
 
-Clips have 8 frames. A library whose pixels are not those of the whole video decoded in order is not timed. What the
-presets of ``data prepare`` make of the videos is measured beside them: time, bytes, and loss.
+Clips have 8 frames. A library whose pixels differ from those of the whole video decoded in order is not timed. The
+presets of ``data prepare`` are measured too: time per clip, bytes, and PSNR.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from lit_video.video.decoding import decode_in_order, frame_table
 
 SAMPLINGS = ("stride 8", "stride 32", "whole")
 BATCH = 4
-EVERY = 10  # frames of which one is compared
+EVERY = 10  # PSNR compares every tenth frame
 T = TypeVar("T")
 
 
 def video_groups(root: Path, each: int) -> dict[str, list[Path]]:
-    """Videos under a folder, at most ``each``: by kind if we made them, else all together."""
+    """Return at most ``each`` videos per kind if the folder is one of ours, else ``each`` videos in one group."""
     files = sorted(path for path in root.rglob("[!.]*") if is_video(path))
     kinds = {kind.name: [path for path in files if path.parent == root / kind.name] for kind in KINDS}
     groups = kinds if any(kinds.values()) else {root.resolve().name: random.Random(0).sample(files, len(files))}
@@ -48,7 +48,7 @@ def video_groups(root: Path, each: int) -> dict[str, list[Path]]:
 
 
 def in_turn(inputs: Sequence[T], actions: dict[str, Callable[[T], object]]) -> Times:
-    """CPU seconds, of all threads, of every action on every input, which is a round."""
+    """Return the CPU seconds (all threads) of every action on every input; an input is a round."""
     left = list(inputs)
     bound = {name: (lambda action=action: action(left[0])) for name, action in actions.items()}
     times: Times = {}
@@ -58,7 +58,7 @@ def in_turn(inputs: Sequence[T], actions: dict[str, Callable[[T], object]]) -> T
 
 
 def readers(paths: list[Path], clips: int) -> Iterator[Row]:
-    """A row per sampling and library: median of a clip's seconds, and how many times as long stock takes."""
+    """Yield a row per sampling and library: median seconds of a clip, and the speed relative to stock."""
 
     def read(library: ClipDecoder, clip: Clip) -> None:
         library.transform(library.decode(clip))
@@ -80,7 +80,7 @@ def readers(paths: list[Path], clips: int) -> Iterator[Row]:
 
 
 def presets(paths: list[Path], clips: int) -> Iterator[Row]:
-    """A row per preset: seconds of a training clip on one core, view and collating included; bytes; PSNR."""
+    """Yield a row per preset: seconds of a training clip (view, collating) on one core, bytes, PSNR."""
     view, draw = TrainingView(PLAIN, SIDE), random.Random(0)
     shares = [(i, draw.random()) for i in range(len(paths)) for _ in range(clips)]
 
@@ -101,7 +101,7 @@ def presets(paths: list[Path], clips: int) -> Iterator[Row]:
 
 
 def psnr(sources: list[Path], targets: list[Path], short_side: int) -> float:
-    """Peak signal-to-noise ratio in dB of all colours against the sources, resized likewise."""
+    """Return the peak signal-to-noise ratio in dB of all colours against the resized sources."""
     errors = []
     for source, target in zip(sources, targets, strict=True):
         expected = (frame.to_ndarray(format="rgb24") for frame in resized(source, short_side))
@@ -112,7 +112,7 @@ def psnr(sources: list[Path], targets: list[Path], short_side: int) -> float:
 
 
 def tables(result: Result) -> Iterator[Table]:
-    """Libraries side by side, then the presets of ``data prepare``."""
+    """Yield the table of libraries, then that of the presets of ``data prepare``."""
     libraries, rows = list(dict.fromkeys(row["library"] for row in result["rows"])), dict[str, dict[str, Row]]()
     for row in result["rows"]:
         rows.setdefault(f"{row['videos']}, {row['sampling']}", {})[row["library"]] = row
@@ -136,7 +136,7 @@ def _ms_and_ratio(row: Row) -> str:
 
 
 def main() -> int:
-    """Measure all parts; 1 if a library failed or gave wrong pixels."""
+    """Measure all parts; return 1 if a library failed or gave wrong pixels."""
     made = parser("data", __doc__)
     made.add_argument("root", type=Path, metavar="ROOT", help="folder of videos; made if it does not exist")
     made.add_argument("--videos", type=int, default=4, help="of each kind (default 4)")

@@ -1,7 +1,7 @@
-"""A frozen backbone with and without kept features: passes over it, seconds of a processor, and seconds.
+"""Measure a frozen backbone with and without stored features: clips through it, CPU seconds and seconds.
 
 ``python benchmarks/frozen.py -o frozen.json`` makes clips of noise and trains an attentive probe on a small X-ViT.
-``--epochs-without 2`` trains fewer epochs where every epoch goes through the backbone.
+``--epochs-without 2`` trains fewer epochs without features, where every epoch passes through the backbone.
 """
 
 import argparse
@@ -29,7 +29,7 @@ QUIET = dict.fromkeys(("logger", "enable_checkpointing", "enable_progress_bar", 
 
 
 def make_videos(folder: Path, count: int) -> None:
-    """Write videos of noise, a fifth of which validate, and their table."""
+    """Write videos of noise and their table; a fifth of them validates."""
     rng, lines = np.random.default_rng(0), ["path,label,split"]
     for i in range(count):
         encode(folder / f"{i}.mp4", rng.integers(0, 255, (24, 90, 120, 3), np.uint8), 25)
@@ -38,7 +38,7 @@ def make_videos(folder: Path, count: int) -> None:
 
 
 def measure(root: Path, weights: Path, features: Path | None, epochs: int) -> dict[str, float]:
-    """Train and test a probe; returns the clips that went through the backbone, and the seconds."""
+    """Train and test a probe; return the number of clips through the backbone, and the seconds."""
     torch.manual_seed(0)
     probe = {"freeze": "backbone", "probe": "attentive", "optimization": Optimization("adamw", lr=1e-3)}
     model = XViT(2, **MODEL, weights=str(weights), **probe)  # type: ignore[arg-type]

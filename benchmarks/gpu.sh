@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# What waits for a GPU, in stages of at most 8 minutes, ordered by worth; each writes its results at once.
+# Measurements on a GPU, in stages of at most 8 minutes, the most useful first; each stores its results at once.
 #
-#   benchmarks/gpu.sh needs          the few wheels that such a machine lacks, and the commands that fetch them
-#   benchmarks/gpu.sh STAGE ...      parity, model, ...: those of ALL below
-#   benchmarks/gpu.sh all            every stage, whatever becomes of the others
-#   SMALL=1 benchmarks/gpu.sh all    a rehearsal on a CPU, in minutes
+#   benchmarks/gpu.sh needs          list the wheels to bring to a machine without a network, and how to fetch them
+#   benchmarks/gpu.sh STAGE ...      run stages of ALL below: parity, model, ...
+#   benchmarks/gpu.sh all            run every stage, also after one has failed
+#   SMALL=1 benchmarks/gpu.sh all    rehearse on a CPU, in minutes
 #
-# Python 3.11 to 3.13 with torch from 2.8, lit_video from this folder; no network, W&B or development tools. Results go
-# to $OUT, or benchmarks/results/gpu: STAGE.json or STAGE_*.json, STAGE.log, and the runs of tables in tables.tar.gz,
-# with which `tables` goes on (from .gpu, $OUT or benchmarks/results/gpu). A machine that was lent a copy of the files is
-# told their commit by LIT_VIDEO_COMMIT, whatever git knows there, and may give back no more than 8 files: call it with
-# up to two stages. LIMIT: seconds of a stage. BATCH: clips of model and compile (16). The exit status is 0 if every
-# stage did all it should.
+# Needs Python 3.11 to 3.13 and torch from 2.8; uses lit_video from this folder, no network, W&B or development tools.
+# Results go to $OUT (default benchmarks/results/gpu): STAGE.json or STAGE_*.json, STAGE.log, and the runs of tables in
+# tables.tar.gz, from which `tables` goes on (looked for in .gpu, $OUT and benchmarks/results/gpu).
+# LIT_VIDEO_COMMIT: commit of these files, where git does not know it. LIMIT: seconds of a stage. BATCH: clips of model
+# and compile (16). A lent machine may return no more than 8 files: run up to two stages per call. The exit status is 0
+# if every stage was completed.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 KEPT=benchmarks/results/gpu CARRIED=.gpu RUNS=${RUNS:-runs/gpu} SITE=${SITE:-$PWD/runs/gpu_site}
@@ -27,7 +27,7 @@ if [ "$SMALL" ]; then
     ROWS=(--row tw1 --trainer.accelerator=cpu --trainer.precision=32-true --trainer.max_epochs=1 "--data.pairs=[2,1,1]"
         --data.num_workers=0 --data.image_size=32 --data.frames=4 --data.batch_size=8 --model.image_weights=null)
 else
-    # so many clips that the GPU, not the host that starts its kernels, takes the time
+    # enough clips for the GPU, not the host that starts its kernels, to be the slower part
     SIZE=(--size B --image-size 224 --frames 8 --batch "${BATCH:-16}" --repeats 20) MODELS=()
     COMPILED=(--models "spatial-only,X-ViT,T+S") ROWS=()
     MIXED=(--dtype bf16 --batch 32) LONG=(--dtype bf16 --batch 4)
@@ -45,7 +45,7 @@ compile() { measure compile model "${SIZE[@]}" --dtype bf16 --compile "${COMPILE
 mixing() { measure mixing mixing "${MIXED[@]}"; }
 long() { measure long long "${LONG[@]}"; }
 
-tables() {  # row by row: what is finished is skipped, what was interrupted here goes on
+tables() {  # row by row; finished runs are skipped, interrupted ones go on
     earlier
     for seed in "${SEEDS[@]}"; do
         for table in "${TABLES[@]}"; do
@@ -56,14 +56,14 @@ tables() {  # row by row: what is finished is skipped, what was interrupted here
     done
 }
 
-earlier() {  # the runs of earlier calls, where this machine has none
+earlier() {  # unpack runs of earlier calls that this machine lacks
     mkdir -p "$RUNS"
     for folder in "$CARRIED" "$KEPT" "$OUT"; do
         [ ! -f "$folder/tables.tar.gz" ] || tar -xzf "$folder/tables.tar.gz" -C "$RUNS" --skip-old-files || failed=1
     done
 }
 
-pack() {  # of finished runs what is kept: no weights
+pack() {  # store finished runs without weights
     local files
     files=$(
         cd "$RUNS" && find . -name run.json -exec grep -q '"result"' {} \; -print |
@@ -77,13 +77,13 @@ pack() {  # of finished runs what is kept: no weights
     [ -z "$files" ] || { tar -czf "$OUT/.tables.part" -C "$RUNS" $files && mv "$OUT/.tables.part" "$OUT/tables.tar.gz"; }
 }
 
-measure() {  # NAME SCRIPT FLAGS...: kept after every round
+measure() {  # NAME SCRIPT FLAGS...; the result is stored after every round
     local name=$1 script=$2
     shift 2
     try $PYTHON -m benchmarks.$script --device "$DEVICE" -o "$OUT/$name.json" "$@"
 }
 
-try() {  # a command within the stage's time; the stage goes on after it
+try() {  # run a command within the stage's time; go on if it fails
     local left=$((began + LIMIT - SECONDS)) status
     echo "+ $*"
     if [ $left -lt 5 ]; then
@@ -98,7 +98,7 @@ try() {  # a command within the stage's time; the stage goes on after it
     return 0
 }
 
-run_stage() {  # its exit status: 0 if it did all it should
+run_stage() {  # exit status 0 if the stage was completed
     local stage=$1
     (
         failed=0 began=$SECONDS
@@ -131,7 +131,7 @@ cp OUT/tables.tar.gz $CARRIED/
 END
 }
 
-wheels() {  # installed where something is missing
+wheels() {  # install the wheels if a package is missing
     export PYTHONPATH=$PWD:$SITE${PYTHONPATH:+:$PYTHONPATH}
     local needed="import av, jsonargparse, docstring_parser, typeshed_client, termcolor, pytorchvideo"
     $PYTHON -W ignore -c "$needed" 2>/dev/null && return
@@ -141,7 +141,7 @@ wheels() {  # installed where something is missing
     $PYTHON -W ignore -c "$needed" || { echo "see benchmarks/gpu.sh needs" && exit 1; }
 }
 
-main() {  # read whole before it runs, as this file may change meanwhile
+main() {  # bash reads a function whole, so the file may change while it runs
     [ $# -gt 0 ] || { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" && exit 2; }
     [ "$1" != needs ] || { needs && exit; }
     [ "$1" != all ] || set -- "${ALL[@]}"

@@ -1,4 +1,4 @@
-"""One measurement: rows that take turns in rounds, kept after every round, shown as a table."""
+"""Harness of the benchmarks: rows are timed in alternating rounds, stored after each, and shown as a table."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SPEED = ("OMP_NUM_THREADS", "ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "MKL_EN
 
 @dataclass(frozen=True)
 class Table:
-    """A result to be shown."""
+    """A result's title, header, rows and notes."""
 
     title: str
     header: list[str]
@@ -49,19 +49,19 @@ class Table:
     notes: list[str]
 
     def text(self) -> str:
-        """For a terminal."""
+        """Return the table for a terminal."""
         return "\n".join([text_table(self.title, self.header, self.body), *self.notes])
 
     def markdown(self) -> str:
-        """For a page."""
+        """Return the table as Markdown."""
         notes = ["\n".join(f"- {note}" for note in self.notes)] if self.notes else []
         return "\n\n".join([f"**{self.title}**", markdown_lines(self.header, self.body), *notes])
 
 
 def provenance(command: str, device: torch.device | str, *others: str) -> dict[str, Any]:
-    """Command, commit, device and versions, as they stand in the file of a measurement.
+    """Return a measurement's command, commit, device and versions.
 
-    Variables that choose threads or the processor's instructions stand before the command; ``others`` are further
+    The command begins with the environment variables that choose threads or instructions; ``others`` are further
     packages whose versions matter.
     """
     chosen = [f"{name}={os.environ[name]}" for name in SPEED if name in os.environ]
@@ -82,9 +82,9 @@ def rounds(
 ) -> Iterator[Times]:
     """Yield the times of all actions after each round, in which each runs once.
 
-    Neighbours in time share the machine's state, so that times of one round compare. Each round has an order of its
-    own: what ran before costs or saves an action several percent on a CPU. Round 0 warms up and is not kept; ``first``
-    is 1 where all have run before.
+    Times of one round compare, because the machine's state changes slowly. The order is drawn anew for each round: the
+    preceding action changes an action's time by several percent on a CPU. Round 0 warms up and is not kept; ``first``
+    is 1 for actions that have run before.
     """
     times: Times = {name: [] for name in actions}
     order, draw = list(actions), random.Random(0)
@@ -100,17 +100,17 @@ def rounds(
 
 
 class Measurement:
-    """A result with its rows and with what each row runs.
+    """A result, its rows, and the actions of each row.
 
     Args:
         script: name of the module in ``benchmarks``.
-        arguments: from a parser of :func:`parser`; they stand in the result.
+        arguments: from a parser of :func:`parser`; stored in the result.
         others: further packages whose versions matter.
     """
 
     def __init__(self, script: str, arguments: argparse.Namespace, *others: str) -> None:
         torch.manual_seed(0)
-        # fp32 means float32: PyTorch lets a GPU round the factors of convolutions to 10 bits
+        # PyTorch's default lets a GPU round the factors of convolutions to 10 bits (TF32)
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
         self.device = choose_device(arguments.device)
         self.arguments = arguments
@@ -121,11 +121,11 @@ class Measurement:
 
     @property
     def rows(self) -> list[Row]:
-        """All rows so far."""
+        """The rows so far."""
         return self.result["rows"]
 
     def add(self, name: str, start: Callable[[Row], Actions], **facts: Any) -> None:
-        """Append a row; ``start`` completes it and returns its actions by mode, or raises why there are none."""
+        """Append a row; ``start`` completes it and returns its actions by mode, or raises why to leave it out."""
         row: Row = {"name": name} | facts
         self.rows.append(row)
         try:
@@ -134,17 +134,17 @@ class Measurement:
             row["left_out"] = f"{(error.name or '').partition('.')[0]} is not installed"
         except ValueError as error:
             row["left_out"] = str(error)
-        except Exception as error:  # of any package, or out of memory
+        except Exception as error:  # any package's failure, also out of memory
             row["left_out"] = f"failed: {(str(error).strip() or type(error).__name__).splitlines()[0]}"
         print(f"{name}: {row.get('left_out', 'ready')}", file=sys.stderr, flush=True)
         self.keep()
 
     def run(self, first: int = 1, more: Callable[[Row, Times], Row] = lambda row, times: {}) -> None:
-        """Measure in rounds: of each mode the median of the seconds, and of the rounds' ratios to ``against``'s.
+        """Measure in rounds: per mode, the median seconds and the median ratio to the row named ``against``.
 
         Args:
             first: 0 to warm up in a round that does not count.
-            more: what else a row gets, from all times.
+            more: returns further columns of a row from all times.
         """
         actions = {f"{name}, {mode}": action for name, each in self.actions.items() for mode, action in each.items()}
         for times in rounds(actions, self.arguments.repeats, self.device, first):
@@ -158,12 +158,12 @@ class Measurement:
             self.keep()
 
     def keep(self) -> None:
-        """Write the file of ``--output``."""
+        """Write the result to ``--output``."""
         if self.arguments.output:
             write_atomically(self.arguments.output, json.dumps(self.result, indent=1) + "\n")
 
     def show(self, tables: Callable[[Result], Iterable[Table]]) -> int:
-        """Print the result; returns the exit status, 1 if a row failed."""
+        """Print the result; return the exit status, 1 if a row failed."""
         self.keep()
         print("\n\n".join(table.text() for table in tables(self.result)))
         return int(any(str(row.get("left_out", "")).startswith("failed") for row in self.rows))
@@ -177,7 +177,7 @@ def _summary(mode: str, own: list[float], against: list[float]) -> Row:
 
 
 def parser(script: str, description: str, repeats: int | None = None) -> argparse.ArgumentParser:
-    """A script's arguments: where it runs, in how many rounds, and what becomes of the result."""
+    """Return a parser of the device, the number of rounds, and the file of the result."""
     made = argparse.ArgumentParser(
         prog=f"python -m benchmarks.{script}",
         description=description,
@@ -191,7 +191,7 @@ def parser(script: str, description: str, repeats: int | None = None) -> argpars
 
 
 def add_size(made: argparse.ArgumentParser, batch: int | None = 1, frames: object = 8) -> None:
-    """Arguments for the size of a ViT and its clips; ``frames`` is a number, or a text of several with commas."""
+    """Add arguments for the size of a ViT and its clips; ``frames`` is a number, or numbers with commas as text."""
     made.add_argument("--size", choices=["Ti", "S", "B", "L", "H"], default="B")
     made.add_argument("--image-size", type=int, default=224)
     made.add_argument("--frames", type=int if isinstance(frames, int) else numbers, default=frames)
@@ -200,12 +200,12 @@ def add_size(made: argparse.ArgumentParser, batch: int | None = 1, frames: objec
 
 
 def numbers(text: str) -> list[int]:
-    """Type of an argument that is whole numbers with commas, ascending."""
+    """Parse whole numbers separated by commas; return them in ascending order."""
     return sorted(map(int, text.split(",")))
 
 
 def ran(main: Callable[[], int]) -> None:
-    """Run a script, mistakes as one line."""
+    """Run a script and print a user's mistake as one line."""
     try:
         sys.exit(main())
     except UserError as error:
@@ -213,7 +213,7 @@ def ran(main: Callable[[], int]) -> None:
 
 
 def steps(network: nn.Module, shape: tuple[int, ...], dtype: str, device: torch.device) -> Actions:
-    """Inference, and a training step (forward, backward, SGD), on clips of a shape."""
+    """Return two actions on clips of a shape: inference, and a training step (forward, backward, SGD)."""
     optimizer = torch.optim.SGD(network.parameters(), lr=1e-6)
     clip = torch.randn(shape, device=device)
 
@@ -238,19 +238,19 @@ def steps(network: nn.Module, shape: tuple[int, ...], dtype: str, device: torch.
 
 
 def first_steps(row: Row, actions: Actions, device: torch.device) -> Actions:
-    """Run each action once, which takes as long as it takes to compile, and measure the memory of a training step."""
+    """Run each action once (compiling included), and measure the memory of a training step."""
     row["start_seconds"] = sum(seconds(action, device) for action in actions.values())
     row["train_memory"] = peak_memory(actions[TRAIN], device)
     return actions
 
 
 def weights(network: nn.Module) -> int:
-    """Bytes of the weights."""
+    """Return the bytes of the weights."""
     return sum(parameter.nbytes for parameter in network.parameters())
 
 
 def peak_memory(action: Callable[[], object], device: torch.device) -> int | None:
-    """Bytes that an action needs at its peak, beyond what was in use before; ``None`` where it cannot be known."""
+    """Return the bytes that an action adds at its peak; ``None`` on systems that cannot tell."""
     gc.collect()
     if device.type == "cuda":
         torch.cuda.synchronize(device)
@@ -267,7 +267,7 @@ def peak_memory(action: Callable[[], object], device: torch.device) -> int | Non
 def _restart_peak() -> bool:
     """Let the kernel forget the process's peak of resident memory (Linux)."""
     try:
-        ctypes.CDLL(None).malloc_trim(0)  # what was freed must not hide what is allocated
+        ctypes.CDLL(None).malloc_trim(0)  # freed memory that the process keeps would hide new allocations
         Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
     except (OSError, AttributeError):
         return False
@@ -280,10 +280,10 @@ def _status(key: str) -> int:
 
 
 def number(row: Row, key: str, form: str, scale: float = 1.0) -> str:
-    """A number of a row; empty where it has none."""
+    """Return a number of a row as text; empty if the row has none."""
     return "" if row.get(key) is None else format(row[key] / scale, form)
 
 
 def left_out(result: Result) -> list[str]:
-    """A line for each row that could not be measured."""
+    """Return a line for each row that could not be measured."""
     return [f"{row['name']}: left out: {row['left_out']}" for row in result["rows"] if "left_out" in row]

@@ -1,4 +1,4 @@
-"""Time and memory against the frames of a clip: X-ViT, and TimeSformer's T+S at two sizes (-L, -HR).
+"""Measure time and memory by the frames of a clip: X-ViT, and TimeSformer's T+S at two sizes (-L, -HR).
 
 python -m benchmarks.long
 python -m benchmarks.long --dtype bf16 --checkpointing block -o long.json
@@ -36,7 +36,7 @@ FITTED = ("forward_seconds", "train_seconds", "train_memory")
 
 
 def start(measurement: Measurement, network: nn.Module, row: Row) -> Actions:
-    """Run a length once; memory is what a training step takes beyond weights and gradients."""
+    """Run a length once; measure a training step's memory beyond weights and gradients."""
     given = measurement.arguments
     shape = (given.batch, 3, row["frames"], row["image_size"], row["image_size"])
     actions = first_steps(row, steps(network, shape, given.dtype, measurement.device), measurement.device)
@@ -46,7 +46,7 @@ def start(measurement: Measurement, network: nn.Module, row: Row) -> Actions:
 
 
 def exponents(rows: list[Row]) -> dict[str, dict[str, float]]:
-    """Of each model, k in ``y = c frames^k``, fitted to the logarithms; of times and memory that are there."""
+    """Fit k of ``y = c frames^k`` to the logarithms of each model's measured times and memory."""
     fitted: dict[str, dict[str, float]] = {}
     for model in dict.fromkeys(row["model"] for row in rows):
         fitted[model] = {}
@@ -58,13 +58,13 @@ def exponents(rows: list[Row]) -> dict[str, dict[str, float]]:
 
 
 def tables(result: Result) -> Iterator[Table]:
-    """The result as a table, and the exponents below."""
+    """Yield the result as a table, with the exponents below."""
     title = (
         f"ViT-{result['size']}/16, batch {result['batch']}, {result['dtype']}, checkpointing "
         f"{result['checkpointing']}, {result['device']}, medians of {result['rounds']}"
     )
     header = ["model", "frames", "side", "forward s", "train s", "memory, GB"]
-    notes = ["memory: what a training step takes beyond weights, gradients and the optimizer's state"]
+    notes = ["memory: of a training step, beyond weights, gradients and the optimizer's state"]
     for model, fitted in exponents(result["rows"]).items():
         powers = ", ".join(f"{key.replace('_', ' ')} {k:.3f}" for key, k in fitted.items())
         notes.append(f"exponents of the frames, {model}: {powers}")
@@ -77,14 +77,14 @@ def _cells(row: Row) -> list[str]:
 
 
 def main() -> int:
-    """Measure all lengths in one run; a network takes all, so that its weights are on the device once."""
+    """Measure all lengths in one run; one network takes them all, to keep its weights on the device once."""
     made = parser("long", __doc__, repeats=5)
     add_size(made, frames="8,16,32,64,96,128")
     made.add_argument("--dtype", choices=["fp32", "bf16"], default="fp32", help="bf16 by autocast")
     made.add_argument("--checkpointing", choices=["none", "attention", "block"], default="none")
     given = made.parse_args()
     measurement, side = Measurement("long", given), given.image_size
-    # at twice the side up to a quarter of the longest clip, which has as many patches
+    # with twice the side, a quarter of the longest clip's frames has as many patches
     short = [t for t in given.frames if 4 * t <= max(given.frames)] or given.frames[:1]
     for model, pixels, lengths in (("X-ViT", side, given.frames), ("T+S", side, given.frames), (HR, 2 * side, short)):
         network = schemes(SIZES[given.size], lengths[0], pixels)["T+S" if model == HR else model]().network
@@ -94,7 +94,7 @@ def main() -> int:
             measurement.add(f"{model}, {frames} frames", run, model=model, frames=frames, image_size=pixels)
     measurement.run()
     measurement.show(tables)
-    return 0  # where lengths end is what is measured
+    return 0  # a length that does not fit is a result, not a failure
 
 
 if __name__ == "__main__":

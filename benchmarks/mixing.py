@@ -1,9 +1,9 @@
-"""What space-time mixing costs over spatial attention: one layer of ViT-B/16, clips of 8 frames of 224 pixels.
+"""Measure the cost of space-time mixing over spatial attention: one layer of ViT-B/16, 8 frames of 224 pixels.
 
     python -m benchmarks.mixing
     python -m benchmarks.mixing --device cuda --dtype bf16 --batch 32
 
-Ratios of time to spatial attention are medians over rounds, and what is to be read.
+Read the ratios: time over that of spatial attention, as medians over rounds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MODES = {FORWARD: "forward", TRAIN: "forward + backward"}
 
 
 def layers() -> dict[str, Scheme]:
-    """What is timed, by name; all with the same weights."""
+    """Return the layers to time by name, all with the same weights."""
     made: dict[str, Scheme] = {"space": Space(768, 12)}
     for name, plan in (("window 1", {"window": 1}), ("window 2", {"window": 2}), ("causal", {"causal": True})):
         made[name] = Mixing(768, 12, MixingPlan(**plan))
@@ -61,7 +61,7 @@ def start(measurement: Measurement, layer: Scheme, row: Row) -> Actions:
 
 
 def tables(result: Result) -> Iterator[Table]:
-    """A row per layer."""
+    """Yield a table with a row per layer."""
     clips = f"8 x {16 * result['side']}, batch {result['batch']}, {result['dtype']}, {result['device']}"
     header = ["layer"]
     for mode in MODES.values():

@@ -1,10 +1,11 @@
-"""Forward and training step of every scheme and of other packages' models, in rounds of random order.
+"""Time the forward pass and a training step of every scheme and of other packages' models.
 
     python -m benchmarks.model
     python -m benchmarks.model --models spatial-only,X-ViT,T+S --frames 16 --dtype bf16 -o model.json
-    python -m benchmarks.model --models X-ViT,T+S --compile      # beside each of ours a compiled twin
+    python -m benchmarks.model --models X-ViT,T+S --compile      # adds a compiled twin of each of our models
 
-Ratios are throughput over that of the model under "against", medians over the rounds, and what is to be read.
+Models run in rounds of random order. Read the ratios: throughput over that of the model under "against", as medians
+over rounds.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ HEADER += ["memory", "against", "forward x", "train x", "logits diff."]
 
 
 def start(measurement: Measurement, networks: dict[str, nn.Module], build: Callable[[], Model], row: Row) -> Actions:
-    """Build a model, count it, compare its logits with those of the model that has its weights, and run it once."""
+    """Build a model, count its costs, compare its logits with those of its peer of equal weights, and run it once."""
     given, device, model = measurement.arguments, measurement.device, build()
     row |= {"frames": model.frames, "note": model.note, "against": model.against}
     row["params"], row["macs"] = count(model.network, model.frames, given.image_size)
@@ -63,24 +64,24 @@ def start(measurement: Measurement, networks: dict[str, nn.Module], build: Calla
 
 
 def largest_difference(ours: nn.Module, theirs: nn.Module, clip: Tensor) -> float | None:
-    """Largest difference of the logits of a clip; ``None`` where a peer gives another number of rows (HF's S)."""
+    """Return the largest difference of a clip's logits; ``None`` if the shapes differ (S of transformers)."""
     with torch.no_grad():
         a, b = ours.eval()(clip), theirs.eval()(clip)
     return (a - b).abs().max().item() if a.shape == b.shape else None
 
 
 def products(side: int, dtype: str, device: torch.device) -> None:
-    """Square matrix products: what the device reaches at best in this precision."""
+    """Return an action of square matrix products, the peak rate of the device in this precision."""
     a, b = (torch.randn(side, side, device=device, dtype=DTYPES[dtype]) for _ in range(2))
     return lambda: [a @ b for _ in range(PRODUCTS)]
 
 
 def rates(measurement: Measurement, side: int, row: Row, times: Times) -> Row:
-    """Clips per second of a row, and their share of the rate of matrix products."""
+    """Return a row's clips per second, and its share of the rate of matrix products."""
     rate = PRODUCTS * side**3 / median(times[f"{MATMUL}, {FORWARD}"])
     measurement.result["matmul_flops"] = 2 * rate
     found: Row = {}
-    # a backward pass multiplies twice what the forward pass does
+    # a backward pass has twice the multiplications of the forward pass
     for mode, passes in ((FORWARD, 1), (TRAIN, 3)):
         found[f"{mode}_clips_per_second"] = measurement.arguments.batch / row[f"{mode}_seconds"]
         found[f"{mode}_of_peak"] = passes * row["macs"] * found[f"{mode}_clips_per_second"] / rate
@@ -88,7 +89,7 @@ def rates(measurement: Measurement, side: int, row: Row, times: Times) -> Row:
 
 
 def tables(result: Result) -> Iterator[Table]:
-    """The result as a table, and under it what is to be known of single models."""
+    """Yield the result as a table, with notes on single models."""
     title = (
         f"ViT-{result['size']}/16, {result['image_size']} px, batch {result['batch']}, {result['dtype']}, "
         f"{result['device']}, medians of {result['rounds']}"
@@ -99,7 +100,7 @@ def tables(result: Result) -> Iterator[Table]:
 
 
 def cells(row: Row) -> list[str]:
-    """One model."""
+    """Return a model's row of the table."""
     memory = number(row, "train_memory", ".2f", GIB)
     times = [
         number(row, f"{mode}_{key}", form)
@@ -114,13 +115,13 @@ def cells(row: Row) -> list[str]:
 
 
 def main() -> int:
-    """Measure all models in one run; 1 if one fails."""
+    """Measure all models in one run; return 1 if one fails."""
     made = parser("model", __doc__, repeats=9)
     known = [*schemes(SIZES["Ti"], 8, 224), *PUBLISHED]
     made.add_argument("--models", default=",".join(known), help="names with commas (default: all)")
     add_size(made)
     made.add_argument("--dtype", choices=list(DTYPES), default="fp32", help="bf16 and fp16 by autocast")
-    made.add_argument("--compile", action="store_true", help="a compiled twin of each of ours")
+    made.add_argument("--compile", action="store_true", help="add a compiled twin of each of our models")
     given = made.parse_args()
     names = given.models.split(",")
     if unknown := [name for name in names if name not in known]:

@@ -1,4 +1,4 @@
-"""The models that are timed: every scheme at one ViT size, and other packages' models. Fetches nothing."""
+"""Models to time: every scheme at one ViT size, and other packages' models. Nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from lit_video.network.vivit import vivit
 from lit_video.network.xvit import xvit
 from lit_video.weights.hugging_face import export_hf_timesformer, export_hf_vivit
 
-EAGER = "eager attention: transformers has no other for it"
+EAGER = "eager attention, the only one that transformers has for it"
 
 
 @dataclass(frozen=True)
 class Model:
-    """A model and the clips that it takes.
+    """A model and its clips.
 
     Args:
         network: clips ``(b, 3, t, height, width)`` to logits.
         frames: frames of its clips.
-        against: name of the model that its time is compared with; empty for none.
-        note: what is to be known about it.
+        against: name of the model to compare its time with, or empty.
+        note: a remark under the table.
     """
 
     network: nn.Module
@@ -47,7 +47,7 @@ Build = Callable[[], Model]
 
 
 def schemes(size: ViTSize, frames: int, side: int) -> dict[str, Build]:
-    """Builders of our models, by name; ViViT's take tubelets of two frames, so that all have the same tokens."""
+    """Return builders of our models by name; ViViT has tubelets of two frames, for as many tokens as the others."""
     patches = ClipSize((side, side), frames=frames)
     tubelets = replace(patches, frames=2 * frames, tubelet=2)
 
@@ -78,19 +78,19 @@ def schemes(size: ViTSize, frames: int, side: int) -> dict[str, Build]:
 
 
 class _Peer(nn.Module):
-    """transformers' model as clips to logits; its own layout is ``(b, t, 3, height, width)``."""
+    """A model of transformers, from clips to logits; its own layout is ``(b, t, 3, height, width)``."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
         self.model = model
 
     def forward(self, clip: Tensor) -> Tensor:
-        """Logits."""
+        """Return the logits."""
         return self.model(rearrange(clip, "b c t h w -> b t c h w")).logits
 
 
 def hugging_face(name: str, network: VideoTransformer, size: ViTSize, frames: int, side: int) -> Model:
-    """A model of transformers with the weights of one of ours."""
+    """Return a model of transformers with the weights of ours."""
     import transformers as hf
 
     shared: dict[str, Any] = {
@@ -133,7 +133,7 @@ def _swin3d(side: int) -> nn.Module:
     return swin3d_b(num_classes=CLASSES)
 
 
-# models of other kinds, of their own size, with the frames of their published evaluation; they have no twin of ours
+# Published models of other families, in their own size, with the frames of their published evaluation.
 PUBLISHED: dict[str, tuple[int, Callable[[int], nn.Module]]] = {
     "MViT-B 16x4": (16, _mvit_b),
     "SlowFast R50": (32, lambda side: convnet("slowfast", CLASSES)),
@@ -143,11 +143,9 @@ PUBLISHED: dict[str, tuple[int, Callable[[int], nn.Module]]] = {
 
 
 def line_up(size: ViTSize, frames: int, side: int, names: list[str], compiled: bool) -> Iterator[tuple[str, Build]]:
-    """Name and builder of each model; after one of ours, transformers' with its weights and a compiled twin.
+    """Yield name and builder of each model; after one of ours, its peer in transformers and its compiled twin.
 
-    Builders are to be called in this order.
-
-    Names are of our models and of :data:`PUBLISHED`.
+    Builders must be called in this order. ``names`` are of our models and of :data:`PUBLISHED`.
     """
     ours, made = schemes(size, frames, side), dict[str, Model]()
 

@@ -1,9 +1,9 @@
-"""Parity on a device: networks loaded from released names against the logits of the released code.
+"""Compare networks, loaded from released names on a device, with the logits of the released code.
 
     python -m benchmarks.parity [--device cpu|cuda] [-o FILE]
 
-Vectors of X-ViT in tests/vectors, and transformers' models with random weights (on the same device, in float32). Prints
-the largest difference of logits in float32, and under bfloat16 autocast as a share of the largest logit.
+The cases are X-ViT's vectors in tests/vectors, and models of transformers with random weights (on the same device, in
+float32). Prints the largest difference of logits in float32, and under bfloat16 autocast relative to the largest logit.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from lit_video.network.xvit import xvit as build_xvit
 from lit_video.weights.loading import load_pretrained
 
 ROOT = Path(__file__).resolve().parent.parent
-# relative to the largest logit; on a CPU they are below 1e-5 and 2 %
+# Differences relative to the largest logit. On a CPU: below 1e-5 and 2 %.
 TOLERANCE = {"fp32_relative": 1e-4, "bf16_relative": 0.05}
 TARGETS: dict[str, list[Target]] = {"": [], "x": ["x"], "k": ["key"], "v": ["value"], "k,v": ["key", "value"]}
 
 
 def cases(device: torch.device) -> Iterator[tuple[str, nn.Module, Tensor, Tensor]]:
-    """Name, network, clips and the released code's logits."""
+    """Yield name, network, clips and the released code's logits."""
     for path in sorted((ROOT / "tests" / "vectors").glob("xvit_*.pt")):
         vector = torch.load(path, weights_only=True)
         yield path.stem, xvit(vector), vector["input"], vector["logits"]
@@ -43,12 +43,12 @@ def cases(device: torch.device) -> Iterator[tuple[str, nn.Module, Tensor, Tensor
 
 
 def xvit(vector: dict[str, Any], weights: Mapping[str, Tensor] | None = None, **changes: Any) -> nn.Module:
-    """The network of one of X-ViT's vectors with its weights, or with others, in their dtype.
+    """Return the network of one of X-ViT's vectors, in the dtype of its weights.
 
     Args:
-        vector: configuration and weights, among others.
-        weights: others.
-        **changes: of the configuration.
+        vector: a dictionary with ``config`` and ``state_dict``.
+        weights: weights in place of ``state_dict``.
+        **changes: changes of ``config``.
     """
     config, weights = vector["config"] | changes, vector["state_dict"] if weights is None else weights
     size = ViTSize(config["embed_dim"], config["depth"], config["num_heads"], config["mlp_ratio"])
@@ -81,7 +81,7 @@ def xvit(vector: dict[str, Any], weights: Mapping[str, Tensor] | None = None, **
 
 
 def hugging_face(device: torch.device) -> Iterator[tuple[str, nn.Module, Tensor, Tensor]]:
-    """Transformers' models at half the width of ViT-B, random weights."""
+    """Yield the cases of transformers' models: half the width of ViT-B, random weights."""
     import transformers as hf
 
     shared = {"hidden_size": 384, "num_hidden_layers": 4, "num_attention_heads": 6, "intermediate_size": 1536}
@@ -100,7 +100,7 @@ def hugging_face(device: torch.device) -> Iterator[tuple[str, nn.Module, Tensor,
 def live(
     name: str, network: nn.Module, model: nn.Module, clip: Tensor, device: torch.device
 ) -> Iterator[tuple[str, nn.Module, Tensor, Tensor]]:
-    """Run transformers' model on the device."""
+    """Yield the case of a model of transformers, run on the device."""
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.05)
     load_pretrained(network.eval(), model.state_dict())
@@ -110,7 +110,7 @@ def live(
 
 
 def compare(network: nn.Module, clip: Tensor, expected: Tensor, device: torch.device) -> dict[str, float]:
-    """Largest differences of the logits, in float32 and in bfloat16, relative to the largest logit."""
+    """Return the largest differences of the logits in float32 and bfloat16, relative to the largest logit."""
     network, clip = network.to(device), clip.to(device)
     with torch.no_grad():
         single = network(clip).cpu()
@@ -124,7 +124,7 @@ def compare(network: nn.Module, clip: Tensor, expected: Tensor, device: torch.de
 
 
 def main() -> int:
-    """Compare, print, and write after every case; exit status 1 if one is too far away."""
+    """Compare, print, and write after every case; return 1 if one is beyond its tolerance."""
     measurement = Measurement("parity", parser("parity", __doc__).parse_args(), "transformers")
     measurement.result["tolerance"] = TOLERANCE
     for name, network, clip, expected in cases(measurement.device):

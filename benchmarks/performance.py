@@ -1,4 +1,4 @@
-"""docs/performance.md, from the measurements in benchmarks/results/{cpu,gpu}; what is missing says "not run".
+"""Write docs/performance.md from the measurements in benchmarks/results/{cpu,gpu}; missing ones read "not run".
 
     python -m benchmarks.performance [--check] [--results DIR] [-o FILE]
 
@@ -27,24 +27,24 @@ NOT_RUN = "not run"
 INTRODUCTION = """\
 # Performance
 
-For whoever asks how fast and how large the models are.
+For anyone who asks how fast and how large the models are.
 
-Written by `python -m benchmarks.performance` from [stored measurements](../benchmarks/results), each with the command
-that made it, at its commit; no measurement is typed in. Ratios ("x") are medians over rounds in which all models take
-turns, so that they hold where times depend on the machine. "Of peak" is the share of the rate of large matrix products
-in the same rounds. Nothing here was trained: accuracies are in [results](results/xvit.md), plans for many GPUs in
+Written by `python -m benchmarks.performance` from [stored measurements](../benchmarks/results), each with its command
+and commit; no number is typed in. Ratios ("x") are medians over rounds in which all models take turns, so that they
+depend less on the machine than times do. "Of peak" is the share of the rate of large matrix products in the same
+rounds. Nothing here was trained: accuracies are in [results](results/xvit.md), plans for many GPUs in
 [scaling.md](scaling.md).
 """
 GPU = """\
 ## On a GPU
 
-`benchmarks/gpu.sh STAGE` measures a stage in at most 8 minutes, `benchmarks/gpu.sh needs` says what a machine without a
-network needs for it. Aims were set before any GPU was measured, for ViT-B/16 and clips of 8 x 224 in bfloat16.
-What is said to be of commit 5d1d8999f86a+changes ran at 4da75942 (compile: fe55455c), of which git on the lent machine
-did not know."""
+`benchmarks/gpu.sh STAGE` measures a stage in at most 8 minutes; `benchmarks/gpu.sh needs` lists what to bring to a
+machine without a network. Aims were set before any GPU was measured, for ViT-B/16 and clips of 8 x 224 in bfloat16.
+Files with commit 5d1d8999f86a+changes were measured at 4da75942 (compile: at fe55455c); git on the lent machine named
+its own base."""
 SPEED = {mode: f"{mode}_clips_per_second" for mode in (FORWARD, TRAIN)}
 Tables = Callable[[Result], Iterable[Table]]
-# heading, patterns of files in gpu/ and cpu/, what shows them
+# heading, patterns of files in gpu/ and cpu/, function that returns their tables
 SECTIONS: tuple[tuple[str, tuple[str, ...], Tables], ...] = (
     ("Models", ("model*", "compile"), model.tables),
     ("The mixing layer", ("mixing",), mixing.tables),
@@ -52,8 +52,8 @@ SECTIONS: tuple[tuple[str, tuple[str, ...], Tables], ...] = (
     ("Reading videos", ("data*",), data.tables),
 )
 
-ONE_SETTING = {"size": "B", "image_size": 224, "frames": 8}  # of all aims, as GPU says
-# figure, aim, key of a row and its form, model, and the one that it is compared with; empty for none
+ONE_SETTING = {"size": "B", "image_size": 224, "frames": 8}  # all aims are for this setting
+# figure, aim, key of a row and its form, model, model to compare with (or empty)
 AIMS = (
     ("X-ViT trains at this share of the peak", "50 %", "train_of_peak", "{:.0f} %", "X-ViT", ""),
     ("X-ViT trains at this share of spatial-only's speed", "99 %", SPEED[TRAIN], "{:.1f} %", "X-ViT", "spatial-only"),
@@ -65,7 +65,7 @@ AIMS = (
 
 
 def page(results: Path) -> str:
-    """The page's text."""
+    """Return the page's text."""
     measured = any((results / "gpu").glob("*.json"))
     parts = [
         INTRODUCTION,
@@ -82,17 +82,17 @@ def page(results: Path) -> str:
 
 
 def shown(tables: Tables, result: Result) -> str:
-    """The tables of a measurement, and how it was made."""
+    """Return the tables of a measurement, its command and its commit."""
     made = f"`{result['command']}`, commit {result['commit']}"
     return "\n\n".join([*(table.markdown() for table in tables(result)), made])
 
 
 def read(path: Path, script: str, **settings: object) -> Result | None:
-    """A stored measurement of a script; ``None`` where it was not made.
+    """Return a stored measurement of a script; ``None`` if it was not made.
 
     Raises:
-        UserError: the file is damaged, is of another script or with other settings, or was made on a CPU and lies
-            among those of a GPU.
+        UserError: the file is damaged, was made by another script, with other settings, or on a CPU although it lies
+            in ``gpu/``.
     """
     try:
         content: Result = json.loads(path.read_text(encoding="utf-8"))
@@ -112,7 +112,7 @@ def read(path: Path, script: str, **settings: object) -> Result | None:
 
 
 def aims(folder: Path) -> str:
-    """Return a table of the aims, and of what a GPU reached without and with ``--compile``."""
+    """Return a table of the aims and the figures of a GPU, without and with ``--compile``."""
     beside = read(folder / "model_bf16.json", "model") or {}
     shared = ONE_SETTING | {key: beside[key] for key in ("device", "batch") if key in beside}
     bf16, fp32, compiled = (
@@ -120,7 +120,7 @@ def aims(folder: Path) -> str:
         for name, dtype in (("model_bf16", "bf16"), ("model_fp32", "fp32"), ("compile", "bf16"))
     )
     eager = bf16 | {f"{name}, fp32": row for name, row in fp32.items()}
-    # ours are their compiled twins, transformers' are as they are
+    # our models have compiled twins, those of transformers do not
     twins = {name.removesuffix(", compiled"): row for name, row in compiled.items()}
     body = []
     for figure, aim, key, form, name, other in AIMS:
@@ -130,7 +130,7 @@ def aims(folder: Path) -> str:
 
 
 def _over(rows: dict[str, Row], key: str, form: str, name: str, other: str) -> str:
-    """Return a row's figure, over that of another one if it is named; "not run" where one is missing."""
+    """Return a row's figure, divided by that of ``other`` if named; "not run" if a row is missing."""
     if not all(key in rows.get(each, {}) for each in (name, other) if each):
         return NOT_RUN
     value = rows[name][key] / (rows[other][key] if other else 1)
@@ -138,13 +138,13 @@ def _over(rows: dict[str, Row], key: str, form: str, name: str, other: str) -> s
 
 
 def named(path: Path, **settings: object) -> dict[str, Row]:
-    """Return the rows of a measurement with these settings by name; none where it was not made."""
+    """Return the rows of a measurement by name, empty if it was not made; refuse other settings."""
     result = read(path, "model", **settings)
     return {row["name"]: row for row in result["rows"]} if result else {}
 
 
 def parity(path: Path) -> str:
-    """Logits beside those of the released code, in float32 and bfloat16, in a sentence."""
+    """Say in a sentence how far logits differ from those of the released code, in float32 and bfloat16."""
     result = read(path, "parity")
     if result is None:
         return f"Parity with the released code: {NOT_RUN}."
@@ -157,7 +157,7 @@ def parity(path: Path) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Write or check the page; returns the exit status."""
+    """Write or check the page; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--results", type=Path, default=RESULTS)

@@ -1,4 +1,4 @@
-"""Synthetic videos for benchmarks: textures that pan and drift, encoded as data sets are."""
+"""Synthetic videos for benchmarks: panning and drifting textures, encoded as the data sets are."""
 
 import sys
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Kind:
-    """One way in which the videos of a data set are encoded; sizes in pixels, ``gop`` in frames."""
+    """An encoding of a data set's videos; sizes in pixels."""
 
     name: str
     suffix: str
@@ -40,7 +40,7 @@ KINDS = (
 
 
 def make_videos(root: Path, each: int, kinds: tuple[Kind, ...] = KINDS) -> None:
-    """Write ``each`` videos of every kind as ``root/KIND/N.SUFFIX``; those that are there stay."""
+    """Write ``each`` videos of every kind as ``root/KIND/N.SUFFIX``; skip files that exist."""
     for kind in kinds:
         folder = root / kind.name
         folder.mkdir(parents=True, exist_ok=True)
@@ -67,31 +67,31 @@ def encode(path: Path, kind: Kind, seed: int) -> None:
 
 
 def render(kind: Kind, seed: int) -> Iterator[NDArray[np.uint8]]:
-    """Pictures ``(height, width, 3)``: a background and patches that sway by fractions of pixels, each on its own path.
+    """Yield pictures ``(height, width, 3)``: a background and patches, each swaying by fractions of pixels.
 
-    Fractional motion is what makes B frames cost bits, as in recordings: whole pixels are predicted for free.
+    Fractional motion makes B frames cost bits, as in recordings; motion by whole pixels is predicted for free.
     """
     rng = np.random.default_rng(seed)
     height, width = kind.height, kind.width
     layers = [_texture(rng, 2 * height, 2 * width)]
     layers += [_texture(rng, round(rng.uniform(0.4, 0.8) * height), round(0.6 * height)) for _ in range(6)]
     sways = rng.uniform(0.05, 0.5, (7, 2)), rng.uniform(0, 6.28, (7, 2))
-    places = rng.uniform(0, 0.7, (7, 2)) * (height, width)
+    corners = rng.uniform(0, 0.7, (7, 2)) * (height, width)
     for i in range(kind.frames):
         sway = 0.5 + 0.5 * np.sin(sways[0] * i / kind.fps + sways[1])
         picture = np.empty((height, width, 3), dtype=np.float32)
-        for layer, share, place in zip(layers, sway, places, strict=True):
+        for layer, share, corner in zip(layers, sway, corners, strict=True):
             size = np.array(layer.shape[:2])
             shown = np.minimum(size // 2, (height, width))
             window = _window(layer, share * (size - shown - 1), shown)
-            top, left = (0, 0) if layer is layers[0] else place.astype(int)
+            top, left = (0, 0) if layer is layers[0] else corner.astype(int)
             target = picture[top : top + shown[0], left : left + shown[1]]
             target[:] = window[: target.shape[0], : target.shape[1]]
         yield np.clip(picture, 0, 255).astype(np.uint8)
 
 
 def _window(layer: NDArray[np.float32], offset: NDArray[np.float64], shape: NDArray[np.int64]) -> NDArray[np.float32]:
-    """A part of a layer at a fractional offset, between its four neighbours."""
+    """Return a part of a layer at a fractional offset, by bilinear interpolation."""
     (top, left), (y, x) = offset.astype(int), (offset % 1).astype(np.float32)
     part = layer[top : top + shape[0] + 1, left : left + shape[1] + 1]
     rows = part[:-1] + y * (part[1:] - part[:-1])
@@ -99,7 +99,7 @@ def _window(layer: NDArray[np.float32], offset: NDArray[np.float64], shape: NDAr
 
 
 def _texture(rng: np.random.Generator, height: int, width: int) -> NDArray[np.float32]:
-    """Noise of several sizes, the coarser the stronger, as in photographs."""
+    """Return noise of several grain sizes, the coarsest strongest, as in photographs."""
     picture = np.full((height, width, 3), 128, dtype=np.float32)
     for grain, strength in ((64, 40), (16, 20), (4, 4)):
         coarse = rng.normal(0, strength, (height // grain + 2, width // grain + 2, 3))

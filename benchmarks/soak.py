@@ -1,10 +1,10 @@
-"""Runs under faults: the fault matrix, then random faults, until the time is over.
+"""Run trainings under faults: the fault matrix, then random faults, until the time is over.
 
     python -m benchmarks.soak --hours 1 --write
 
-Prints a line per run, keeps everything as lines of JSON in ``benchmarks/results/soak/`` while it goes, and, with
-``--write``, makes ``docs/faults.md`` of all that are there. Exit status 1 if a result was lost, wrong, or not to be
-had by the same command again. Ctrl-C ends it cleanly: processes, folders and mounts are gone.
+Prints a line per run and appends it as JSON to a file in ``benchmarks/results/soak/``; ``--write`` makes
+``docs/faults.md`` from all of these files. Exit status 1 if a result was lost or wrong, or if the same command could
+not complete the run. Ctrl-C removes processes, folders and mounts.
 """
 
 import argparse
@@ -46,7 +46,7 @@ TWO_RANKS: dict[str, tuple[str, ...]] = {
 
 
 def cells() -> list[Cell]:
-    """Every cell of the matrix once."""
+    """Return every cell of the matrix once."""
     one_rank = {name: fault.phases for name, fault in FAULTS.items()} | {name: row[-1] for name, row in INPUTS.items()}
     one_rank |= {name: stages for name, stages in DAMAGES.items() if name not in WITH_WANDB}
     parts = ((one_rank, Setting()), (WITH_WANDB, Setting(wandb=True)), (TWO_RANKS, Setting(ranks=2)))
@@ -55,7 +55,7 @@ def cells() -> list[Cell]:
 
 
 def random_cells(rng: random.Random) -> Iterator[Cell]:
-    """Three rows, two seeds each; up to three faults hit a run, each after up to a second and a half of a phase."""
+    """Yield random cells: a row, a seed, and up to three faults, each up to 1.5 seconds after a phase begins."""
     while True:
         ranks = rng.choice((1, 1, 1, 2))
         setting = Setting(rng.choice(("tw0", "tw1", "tw2")), rng.choice((0, 1)), ranks, wandb=rng.random() < 0.2)
@@ -66,7 +66,7 @@ def random_cells(rng: random.Random) -> Iterator[Cell]:
 
 
 def plan(only: str, seed: int) -> Iterator[Cell]:
-    """The cells of the matrix, then random ones, or those whose name has ``only``; with mounts where these may be."""
+    """Yield the matrix, then random cells; with ``only``, the matrix's cells with it in their names."""
     mounts = may_mount()
     if not mounts:
         print("mounts are not allowed here: faults of disks are left out", flush=True)
@@ -78,12 +78,12 @@ def plan(only: str, seed: int) -> Iterator[Cell]:
 
 
 def name_of(cell: Cell) -> str:
-    """Faults, phases and ranks, such as ``SIGTERM in test x1``."""
+    """Return the cell's faults, phases and ranks, such as ``SIGTERM in test x1``."""
     return f"{', '.join(f'{each.fault} in {each.phase}' for each in cell.injections)} x{cell.setting.ranks}"
 
 
 def soak(planned: Iterator[Cell], end: float, jobs: int, output: Path, folder: Path) -> None:
-    """Run cells, some at a time, until there are no more, or the time is over."""
+    """Run ``jobs`` cells at a time until all have run or the time is over."""
     references, lock = References(folder), threading.Lock()
 
     def work() -> None:
@@ -96,7 +96,7 @@ def soak(planned: Iterator[Cell], end: float, jobs: int, output: Path, folder: P
                 record = run_cell(cell, references)
             except Cancelled:
                 return
-            except Exception as error:  # of this harness: the others go on
+            except Exception as error:  # the harness failed: other cells go on
                 record = Record(asdict(cell.setting), problems=[f"harness: {type(error).__name__}: {error}"])
             line = asdict(record)
             ends = ", ".join(f"{each['status']}{'' if each['hit'] else ' (missed)'}" for each in line["injections"])
@@ -110,15 +110,17 @@ def soak(planned: Iterator[Cell], end: float, jobs: int, output: Path, folder: P
 
 
 def main() -> int:
-    """Soak; returns the exit status."""
+    """Run the soak; return the exit status."""
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser("python -m benchmarks.soak", description=__doc__, formatter_class=form)
     parser.add_argument("--hours", type=float, default=1.0)
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
-    parser.add_argument("--seed", type=int, default=0, help="of the random faults")
-    parser.add_argument("--only", default="", help="cells whose name has it, such as 'SIGTERM in test x1'")
-    parser.add_argument("-o", "--output", type=Path, help="lines of JSON (default: a new file of the results)")
-    parser.add_argument("--write", action="store_true", help="docs/faults.md")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random faults")
+    parser.add_argument("--only", default="", help="run cells with this in their names, such as 'SIGTERM in test x1'")
+    parser.add_argument(
+        "-o", "--output", type=Path, help="file of JSON lines (default: a new one in benchmarks/results/soak)"
+    )
+    parser.add_argument("--write", action="store_true", help="write docs/faults.md")
     given = parser.parse_args()
     begun = datetime.now().astimezone().isoformat(timespec="seconds")
     output = given.output or RESULTS / f"{begun[:16].replace(':', '')}.jsonl"

@@ -1,6 +1,6 @@
-"""Count what a checkout holds, and draw the layers of its package.
+"""Count lines, files and dependencies of a checkout, and draw the layers of its package.
 
-python benchmarks/structure.py [CHECKOUT]     lines, files, packages, results and dependencies of this or another one
+python benchmarks/structure.py [CHECKOUT]     counts of this checkout or of another one
 python benchmarks/structure.py --picture      the layers of the contract, as in docs/architecture.md
 """
 
@@ -15,19 +15,19 @@ from typing import Any
 
 
 def size(folder: Path, *endings: str) -> str:
-    """Lines and files, as text."""
+    """Return the number of lines and files, as text."""
     found = [path for path in folder.rglob("*") if path.suffix in endings]
     lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in found)
     return f"{lines:,} lines in {len(found):,} files"
 
 
 def settings(checkout: Path) -> dict[str, Any]:
-    """What pyproject.toml says."""
+    """Return the content of pyproject.toml."""
     return tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def counts(checkout: Path) -> dict[str, str]:
-    """All counts, by what they are of."""
+    """Return all counts by name."""
     results = [path for path in (checkout / "benchmarks/results").rglob("*") if path.is_file()]
     return {
         "package": size(checkout / "lit_video", ".py"),
@@ -40,17 +40,17 @@ def counts(checkout: Path) -> dict[str, str]:
 
 
 def drawn(checkout: Path) -> Iterator[str]:
-    """Lines of the picture: each package with the first line of its docstring, the highest layer first."""
+    """Yield the lines of the picture, highest layer first: each package and its docstring's first line."""
     contracts = settings(checkout)["tool"]["importlinter"]["contracts"]
     layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
     rule = "─" * 15
     for i, layer in enumerate(layers):
         yield f"├{rule}┤" if i else f"┌{rule}┐"
         for name in map(str.strip, layer.split("|")):
-            place = checkout / "lit_video" / name
-            file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
-            said = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
-            yield f"│ {name:13} │  {said.splitlines()[0]}"
+            path = checkout / "lit_video" / name
+            file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+            docstring = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+            yield f"│ {name:13} │  {docstring.splitlines()[0]}"
     yield f"└{rule}┘"
 
 

@@ -1,9 +1,9 @@
-"""Transfer: X-ViT trained on 17 classes of UTD-MHAD starts ``finetune`` on the other 10, of other persons.
+"""Fine-tune X-ViT, trained on 17 classes of UTD-MHAD, on the other 10 classes of other persons.
 
-``python benchmarks/transfer.py DIR -o transfer.json`` prints accuracy and seconds of a processor of a frozen backbone
-with a probe, of fine-tuning and of training from scratch, with 4, 8 and 16 clips a class; a fifth of them validates.
-DIR holds labels.csv and videos. What is done is kept: the same command goes on. Two processes share the work by seeds
-and clips, with an output each.
+``python benchmarks/transfer.py DIR -o transfer.json`` prints accuracy and CPU seconds of a frozen backbone with a
+probe, of fine-tuning, and of training from scratch, with 4, 8 and 16 clips per class; a fifth of them validates. DIR
+holds labels.csv and the videos. The same command goes on after a stop. Two processes share the work by seeds and clips,
+each with its own output.
 """
 
 import argparse
@@ -47,7 +47,7 @@ def write_rows(path: Path, rows: list[dict[str, str]], root: Path) -> Path:
 
 
 def pretrain(root: Path, rows: list[dict[str, str]], runs: Path, seed: int) -> Path:
-    """Train X-ViT on persons 1, 3, 5, 7, unless it is; returns its run. ``fit`` refuses one of other videos."""
+    """Train X-ViT on persons 1, 3, 5, 7, or find that run; return its folder. ``fit`` refuses other videos."""
     table = write_rows(runs / "base.csv", rows, root)
     command = ["fit", "--config", "experiments/utd_mhad.yaml", "--row", "xvit1", "--seeds", str(seed)]
     flags = [f"--data.root={root}", f"--data.train={table}", "--data.groups={}", "--data.test_orders=[]"]
@@ -56,7 +56,7 @@ def pretrain(root: Path, rows: list[dict[str, str]], runs: Path, seed: int) -> P
 
 
 def few_clips(rows: list[dict[str, str]], clips: int, seed: int) -> list[dict[str, str]]:
-    """Draw so many clips of each class of other persons to train on; clips of the trained persons are tested."""
+    """Draw this many training clips per class from the other persons; test on the persons of the first training."""
     rng, chosen = random.Random(f"clips {seed}"), []
     for label in sorted({row["label"] for row in rows}):
         pool = [row for row in rows if row["label"] == label and row["person"] in OTHERS]
@@ -66,7 +66,7 @@ def few_clips(rows: list[dict[str, str]], clips: int, seed: int) -> list[dict[st
 
 
 def measure(table: Path, flags: list[str], output: Path, seed: int, minutes: str) -> dict[str, object]:
-    """Run ``finetune``; returns its accuracy and the seconds of a processor; refuse one that was begun before."""
+    """Run ``finetune``; return its accuracy and CPU seconds; refuse an unfinished earlier run."""
     if output.exists():
         raise SystemExit(f"error: {output}: begun before, so its seconds would be those of a part; delete it")
     begun = time.process_time()
@@ -80,7 +80,7 @@ def measure(table: Path, flags: list[str], output: Path, seed: int, minutes: str
 
 
 def kept(path: Path, facts: dict[str, object]) -> list[dict[str, object]]:
-    """Return the results so far; refuse those of another commit, device, length or choice of classes."""
+    """Return the stored results; refuse those of another commit, device, length or choice of classes."""
     if not path.exists():
         return []
     content = json.loads(path.read_text())
@@ -101,7 +101,7 @@ def table_of(results: list[dict[str, object]]) -> str:
             spread = f" ± {stdev(top1):.1f}" if len(top1) > 1 else ""
             cells.append(f"{mean(top1):.1f}{spread} ({len(top1)}), {mean(seconds):.0f} s" if top1 else "not run")
         body.append(cells)
-    return text_table("Top-1 (seeds), seconds of a processor", ["", *(f"{n} clips a class" for n in CLIPS)], body)
+    return text_table("Top-1 (seeds), CPU seconds", ["", *(f"{n} clips per class" for n in CLIPS)], body)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Cells of the matrix: a run, faults in it, the same command again until it is done, and what is looked at then."""
+"""Cells of the matrix: inject faults into a run, complete it by the same command, and check its result."""
 
 import json
 import re
@@ -15,18 +15,18 @@ from typing import Any
 import torch
 
 from benchmarks.faults.faults import DAMAGES, FAULTS, TESTED, NotInjected, damage
-from benchmarks.faults.runs import END, PHASES, ROOT, Attempt, Place, Setting, mount, new_place
+from benchmarks.faults.runs import END, PHASES, ROOT, Attempt, Sandbox, Setting, mount, new_sandbox
 from lit_video.launching.states import lock_held
 from lit_video.runs.files import RUN, has_result
 from lit_video.utils.stop_signals import DONE, FAILED, MISTAKE, TERMINATED
 
 TRIES = 3
 WENT_ON = "going on from|finished, skipped|training starts over|damaged[;:] delete it"
-GRACE = 6.0  # seconds in which processes of a killed run must have noticed
+GRACE = 6.0  # seconds after which no process of a killed run may be alive
 SPLITS = {"training": "train", "validation": "val", "test": "test"}
 BROKEN = {policy: (f"--data.broken={policy}", "--data.broken_percent=50") for policy in ("skip", "report")}
 POISON = ("--trainer.callbacks+=benchmarks.faults.marks.Poison", "--nan=skip:4")
-# faults of what a run reads and computes: flags, exit status, where the result counts them, and phases
+# Faults of inputs and numbers: flags, exit status, the result's counter of them, and phases.
 INPUTS: dict[str, tuple[tuple[str, ...], int, str, tuple[str, ...]]] = {
     "broken video, fail": ((), MISTAKE, "", TESTED),
     "broken video, skip": (BROKEN["skip"], DONE, "test_broken", TESTED),
@@ -34,12 +34,12 @@ INPUTS: dict[str, tuple[tuple[str, ...], int, str, tuple[str, ...]]] = {
     "NaN: learning rate 1e6": (("--model.optimization.lr=1e6",), FAILED, "", TESTED[:1]),
     "NaN in two steps, --nan skip:4": (POISON, DONE, "skipped_steps", TESTED[:1]),
 }
-Outcome = dict[str, Any]  # metrics, steps and tested videos of the result, and the weights that it names
+Outcome = dict[str, Any]  # metrics, steps, tested videos and weights of a result
 
 
 @dataclass(frozen=True)
 class Injection:
-    """A fault in a phase, some seconds after its first event."""
+    """A fault in a phase, ``delay`` seconds after the phase's first event."""
 
     fault: str
     phase: str
@@ -48,7 +48,7 @@ class Injection:
 
 @dataclass(frozen=True)
 class Cell:
-    """A run, and faults that hit it, one in each start of it."""
+    """A run and its faults, one per start of the run."""
 
     setting: Setting
     injections: tuple[Injection, ...]
@@ -56,7 +56,7 @@ class Cell:
 
 @dataclass
 class Record:
-    """What happened in a cell: ``lost`` and ``wrong`` results, ``problems`` and ``tries`` of the command afterwards."""
+    """Record of a cell: ``lost`` and ``wrong`` results, ``problems`` and ``tries`` of the recovering command."""
 
     setting: dict[str, Any]
     injections: list[dict[str, Any]] = field(default_factory=list)
@@ -68,16 +68,16 @@ class Record:
     seconds: float = 0.0
 
     def add(self, injection: Injection, hit: bool, **end: Any) -> None:
-        """Add an injection, with how the run ended."""
+        """Add an injection and the end of its run."""
         self.injections.append(asdict(injection) | {"hit": hit, "status": None, "line": "", "problems": []} | end)
 
     def judge(self, attempt: Attempt, status: int | None, right: Outcome) -> bool:
-        """Whether a run that ended left a result, and the right one; else what is lost or wrong is kept."""
+        """Return whether the run left the right result; record a lost or wrong one."""
         try:
             if (ours := read_outcome(attempt.run_dir)) is None:
                 self.lost += ["exit status 0 without a result"] if status == 0 else []
                 return False
-        except Exception as error:  # whatever a damaged file raises
+        except Exception as error:  # a damaged file may raise anything
             self.lost.append(f"result or weights cannot be read: {type(error).__name__}: {error}"[:300])
             return False
         found = differences(ours, right)
@@ -86,7 +86,7 @@ class Record:
 
 
 def read_outcome(run_dir: Path) -> Outcome | None:
-    """The outcome of a run; ``None`` without a result; whatever a damaged file raises."""
+    """Return the outcome of a run, or ``None`` without a result; a damaged file may raise anything."""
     if not has_result(run_dir):
         return None
     result = json.loads((run_dir / RUN).read_text())["result"]
@@ -95,7 +95,7 @@ def read_outcome(run_dir: Path) -> Outcome | None:
 
 
 def differences(ours: Outcome, right: Outcome) -> list[str]:
-    """How an outcome differs from the right one, bit by bit."""
+    """Return how an outcome differs from the right one, compared bit by bit."""
     names = [name for name in ("metrics", "steps", "videos") if ours[name] != right[name]]
     found, weights = [f"{name} {ours[name]}, not {right[name]}" for name in names], right["weights"]
     if ours["weights"].keys() != weights.keys():
@@ -105,7 +105,7 @@ def differences(ours: Outcome, right: Outcome) -> list[str]:
 
 
 def problems_of(attempt: Attempt, status: int | None, before: bool = False) -> list[str]:
-    """What is wrong with the end of a run, and what it left; ``before`` it there was a checkpoint to go on from."""
+    """Return problems of a run's end and its leftovers; ``before``: it started with a checkpoint."""
     if status is None:
         return [f"did not end within {END:.0f} s"]
     start = time.monotonic()
@@ -115,7 +115,7 @@ def problems_of(attempt: Attempt, status: int | None, before: bool = False) -> l
     shared = [path.name for path in Path("/dev/shm").iterdir()]
     found += [f"/dev/shm/{name} left" for name in shared if set(re.findall(r"\d+", name)) & set(map(str, attempt.pids))]
     found += ["lock held"] if not alive and lock_held(attempt.run_dir) else []
-    found += [f"{path} left" for path in attempt.place.strays()] + wrong_words(status, *attempt.words)
+    found += [f"{path} left" for path in attempt.sandbox.strays()] + wrong_words(status, *attempt.words)
     went_on = re.search(WENT_ON, "".join(attempt.words))
     return found + (["started over, though there was a checkpoint"] if before and status == 0 and not went_on else [])
 
@@ -127,14 +127,14 @@ def _name(pid: int) -> str:
 
 
 def wrong_words(status: int, out: str, err: str) -> list[str]:
-    """What is wrong with what a run said at its end."""
+    """Return problems of a run's last words."""
     if status == -signal.SIGKILL:
-        return []  # of a process that could say nothing; a loader's worker may notice in the middle of sending to it
-    # what libraries cannot do at the exit of a process without memory is ignored, and printed
+        return []  # the process could print nothing; a loader's worker may have failed while sending to it
+    # Python prints "Exception ignored in" for libraries that fail at the exit of a process without memory
     traceback = (out + err).count("Traceback (most recent call last)") > err.count("Exception ignored in")
     found = ["traceback"] if traceback else []
     errors = re.findall(r"^error: .*", err, re.M)
-    causes = [line for line in errors if "another process of th" not in line]  # a rank says that of the one that failed
+    causes = [line for line in errors if "another process of th" not in line]  # one rank reports the other's failure
     errors = causes or errors[:1]
     if status in (FAILED, MISTAKE) and len(errors) != 1:
         found.append(f"exit status {status} with {len(errors)} lines of error")
@@ -144,16 +144,16 @@ def wrong_words(status: int, out: str, err: str) -> list[str]:
 
 
 def last_lines(attempt: Attempt, number: int = 90) -> str:
-    """The last lines of stderr, or else of what it printed, cut, and without the folders of this machine."""
+    """Return the last lines of stderr (if empty: of stdout), cut and without this machine's folders."""
     out, err = attempt.words
     text = err.strip() or out.strip()
-    for folder in (attempt.place.folder, ROOT, sys.base_prefix):
+    for folder in (attempt.sandbox.folder, ROOT, sys.base_prefix):
         text = text.replace(f"{folder}/", "")
     return "\n".join(line[:300] for line in text.splitlines()[-number:])
 
 
 class References:
-    """Results of runs that nothing happens to; ``data`` is what all runs get a copy of."""
+    """Outcomes of undisturbed runs; ``data`` is the folder that every run gets a copy of."""
 
     def __init__(self, folder: Path) -> None:
         self.data = folder / "data"
@@ -161,18 +161,18 @@ class References:
         self._lock = threading.Lock()
 
     def outcome(self, setting: Setting) -> Outcome:
-        """What the setting gives; run once, when it is first asked for."""
+        """Return the setting's outcome, from a run at the first call."""
         with self._lock:
             if setting not in self._outcomes:
-                with new_place(self.data) as place:
-                    self._outcomes[setting] = read_outcome(_run(setting, place, DONE).run_dir)
-                    shutil.copytree(place.data, self.data, dirs_exist_ok=True)
+                with new_sandbox(self.data) as sandbox:
+                    self._outcomes[setting] = read_outcome(_run(setting, sandbox, DONE).run_dir)
+                    shutil.copytree(sandbox.data, self.data, dirs_exist_ok=True)
             return self._outcomes[setting]
 
 
-def _run(setting: Setting, place: Place, right: int) -> Attempt:
-    """A run that ended as it should, stopped once it has a checkpoint if it should end with ``TERMINATED``."""
-    with Attempt(setting, place, slow=right == TERMINATED) as attempt:
+def _run(setting: Setting, sandbox: Sandbox, right: int) -> Attempt:
+    """Run to exit status ``right``; for ``TERMINATED``, send SIGTERM once there is a checkpoint."""
+    with Attempt(setting, sandbox, slow=right == TERMINATED) as attempt:
         if right == TERMINATED:
             attempt.wait_for(lambda run: _has_checkpoint(run.run_dir))
             attempt.process.send_signal(signal.SIGTERM)
@@ -186,21 +186,21 @@ def run_cell(cell: Cell, references: References) -> Record:
     start, record, setting = time.monotonic(), Record(asdict(cell.setting)), cell.setting
     right = references.outcome(setting)
     fresh = any(injection.phase == "preparing data" for injection in cell.injections)
-    with new_place(Path("/none") if fresh else references.data) as place:
+    with new_sandbox(Path("/none") if fresh else references.data) as sandbox:
         disks = {FAULTS[each.fault].disk for each in cell.injections if each.fault in FAULTS} - {None}
         for name, megabytes in disks:
-            mount("mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", place.folder / name)
-            place.mounts.append(place.folder / name)
+            mount("mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", sandbox.folder / name)
+            sandbox.mounts.append(sandbox.folder / name)
         for injection in cell.injections:
             if injection.fault in DAMAGES:
-                _run(setting, place, TERMINATED if injection.phase == "stopped" else DONE)
-                record.add(injection, damage(injection.fault, setting.folder(place.runs)))
+                _run(setting, sandbox, TERMINATED if injection.phase == "stopped" else DONE)
+                record.add(injection, damage(injection.fault, setting.folder(sandbox.runs)))
             elif injection.fault in INPUTS:
-                _input(setting, place, injection, record)
+                _input(setting, sandbox, injection, record)
             else:
-                _inject(setting, place, injection, record, right)
-        _recover(setting, place, record, right)
-        record.wrong += ["code of a checkpoint was run"] if (place.folder / "sprung").exists() else []
+                _inject(setting, sandbox, injection, record, right)
+        _recover(setting, sandbox, record, right)
+        record.wrong += ["code of a checkpoint was run"] if (sandbox.folder / "sprung").exists() else []
     record.seconds = round(time.monotonic() - start, 1)
     return record
 
@@ -209,10 +209,10 @@ def _has_checkpoint(run_dir: Path) -> bool:
     return (run_dir / "last.ckpt").exists()
 
 
-def _inject(setting: Setting, place: Place, injection: Injection, record: Record, right: Outcome) -> None:
+def _inject(setting: Setting, sandbox: Sandbox, injection: Injection, record: Record, right: Outcome) -> None:
     fault, problems = FAULTS[injection.fault], []
-    before = _has_checkpoint(setting.folder(place.runs))
-    with Attempt(setting, place, slow=True) as attempt:
+    before = _has_checkpoint(setting.folder(sandbox.runs))
+    with Attempt(setting, sandbox, slow=True) as attempt:
         hit = attempt.wait_for(PHASES[injection.phase])
         time.sleep(injection.delay if hit else 0)
         try:
@@ -226,18 +226,18 @@ def _inject(setting: Setting, place: Place, injection: Injection, record: Record
             problems.append(f"exit status {status}, not {' or '.join(map(str, sorted({0, *fault.statuses})))}")
         end = {"status": status, "line": last_lines(attempt, 1), "problems": problems}
         end |= {"stderr": last_lines(attempt)} if problems else {}
-    place.heal()
+    sandbox.heal()
     record.judge(attempt, status, right)
     record.add(injection, hit, **end)
 
 
-def _recover(setting: Setting, place: Place, record: Record, right: Outcome) -> None:
-    """Run the command until there is a result; a file that it asks to delete is deleted."""
-    place.clock.unlink(missing_ok=True)
+def _recover(setting: Setting, sandbox: Sandbox, record: Record, right: Outcome) -> None:
+    """Run the command until there is a result, deleting any file that it asks to delete."""
+    sandbox.clock.unlink(missing_ok=True)
     while not record.recovered and record.tries < TRIES:
-        before = _has_checkpoint(setting.folder(place.runs))
+        before = _has_checkpoint(setting.folder(sandbox.runs))
         record.tries += 1
-        with Attempt(setting, place) as attempt:
+        with Attempt(setting, sandbox) as attempt:
             status = attempt.wait()
             problems = problems_of(attempt, status, before)
             if match := re.search(r"^error: (?:.*: )?(\S+?):?(?: is)? damaged[:;] delete it", attempt.words[1], re.M):
@@ -248,22 +248,22 @@ def _recover(setting: Setting, place: Place, record: Record, right: Outcome) -> 
         record.recovered = record.judge(attempt, status, right) and status == 0
 
 
-def _input(setting: Setting, place: Place, injection: Injection, record: Record) -> None:
-    """Run with a broken video, or numbers that are not finite; a run that goes on without them says so."""
+def _input(setting: Setting, sandbox: Sandbox, injection: Injection, record: Record) -> None:
+    """Run with a broken video or non-finite numbers; a run that goes on must report them in its result."""
     flags, right, key, _ = INPUTS[injection.fault]
-    split, folder = SPLITS[injection.phase], setting.folder(place.runs)
-    video = min(place.data.rglob(f"{split}/*/*.mp4"))
+    split, folder = SPLITS[injection.phase], setting.folder(sandbox.runs)
+    video = min(sandbox.data.rglob(f"{split}/*/*.mp4"))
     whole = video.read_bytes()
     if "video" in injection.fault:
         video.write_bytes(whole[: len(whole) // 2])
-    with Attempt(replace(setting, flags=flags), place) as attempt:
+    with Attempt(replace(setting, flags=flags), sandbox) as attempt:
         status = attempt.wait()
         problems = problems_of(attempt, status) + ([] if status == right else [f"exit status {status}, not {right}"])
         record.add(injection, True, status=status, line=last_lines(attempt, 1), problems=problems)
     if right != DONE:
         video.write_bytes(whole)
         record.wrong += ["a result"] if has_result(folder) else []
-        # the same command again would fail again
+        # repeating the command would fail again
         record.recovered = right == FAILED and not problems
         return
     said = json.loads((folder / RUN).read_text())["result"][key]

@@ -1,4 +1,4 @@
-"""What can happen to a run: each fault, the phases of a run of one process that it hits, and how the run may end."""
+"""Faults of a run, the phases that they hit in runs of one process, and the exit statuses allowed."""
 
 import errno
 import os
@@ -24,26 +24,26 @@ TESTED = ("training", "validation", "test")
 
 
 class NotInjected(Exception):
-    """There was nothing to inject the fault into: no such process, or not any more."""
+    """The fault has no target: its process does not exist, or not any more."""
 
 
 @dataclass(frozen=True)
 class Fault:
     """A fault of a process or the machine."""
 
-    inject: Callable[[Attempt], list[str] | None]  # returns what went wrong there; raises NotInjected
-    statuses: tuple[int, ...]  # the run may also end with 0, and the right result
+    inject: Callable[[Attempt], list[str] | None]  # returns problems; raises NotInjected
+    statuses: tuple[int, ...]  # beside 0 with the right result
     phases: tuple[str, ...] = ()
-    disk: tuple[str, int] | None = None  # a folder that is a small disk, and its megabytes
+    disk: tuple[str, int] | None = None  # folder and megabytes of a small disk
 
     @property
     def mounts(self) -> bool:
-        """Whether it needs mounts."""
+        """Whether the fault needs mounts."""
         return self.disk is not None or self.inject is _read_only
 
 
 def may_mount() -> bool:
-    """Whether this process may mount disks."""
+    """Return whether this process may mount disks."""
     with tempfile.TemporaryDirectory() as folder, suppress(OSError):
         mount("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder)
         mount("umount", "-l", folder)
@@ -63,7 +63,7 @@ def _signal(number: signal.Signals, status: int) -> Fault:
 
 
 def _soon(ours: Callable[[Path, int], bool]) -> Callable[[Attempt], None]:
-    """Kill a process of the run as soon as there is such a one, within ten seconds."""
+    """Return a fault's action: kill the first process of the run that ``ours`` accepts, within ten seconds."""
 
     def inject(attempt: Attempt) -> None:
         start = time.monotonic()
@@ -79,7 +79,7 @@ def _soon(ours: Callable[[Path, int], bool]) -> Callable[[Attempt], None]:
 
 
 def _worker_or_rank(process: Path, first: int) -> tuple[bool, bool]:
-    """Whether the first process started it: a worker of its loaders, or the second rank."""
+    """Return whether a process is a worker of the first process's loaders, and whether it is rank 1."""
     ours = int((process / "stat").read_text().rpartition(")")[2].split()[1]) == first
     ours = ours and b"lit_video" in (process / "cmdline").read_bytes()
     is_rank = b"LOCAL_RANK=1" in (process / "environ").read_bytes()
@@ -87,10 +87,10 @@ def _worker_or_rank(process: Path, first: int) -> tuple[bool, bool]:
 
 
 def _full(folder: str, megabytes: int, *phases: str) -> Fault:
-    """A small disk, filled to its last byte."""
+    """Return the fault of a small disk, filled to its last byte."""
 
     def inject(attempt: Attempt) -> None:
-        with (attempt.place.folder / folder / "filler").open("wb", buffering=0) as file:
+        with (attempt.sandbox.folder / folder / "filler").open("wb", buffering=0) as file:
             for size in (1 << 16, 1 << 12, 1):
                 try:
                     while True:
@@ -103,25 +103,25 @@ def _full(folder: str, megabytes: int, *phases: str) -> Fault:
 
 
 def _read_only(attempt: Attempt) -> None:
-    """Make the runs read-only for all that is opened from now on."""
-    runs = attempt.place.runs
+    """Make the folder of runs read-only for files opened from now on."""
+    runs = attempt.sandbox.runs
     with tempfile.TemporaryDirectory() as aside:  # a mount that a run writes to cannot become read-only
         mount("mount", "--bind", runs, aside)
         mount("mount", "-o", "remount,bind,ro", aside)
         mount("mount", "--bind", aside, runs)
         mount("umount", aside)
-    attempt.place.mounts.append(runs)
+    attempt.sandbox.mounts.append(runs)
 
 
 def _limit_files(attempt: Attempt) -> None:
-    """Files may not grow beyond 128 KB: a checkpoint has 160, a batch in shared memory less."""
+    """Limit files to 128 KB: a checkpoint has 160, a batch in shared memory less."""
     for pid in attempt.alive():
         with suppress(ProcessLookupError):
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (1 << 17, resource.RLIM_INFINITY))
 
 
 def _limit_memory(attempt: Attempt) -> None:
-    """The first process may take no more memory than it has, and a megabyte."""
+    """Limit the first process's memory to its present size and a megabyte."""
     try:
         status = Path(f"/proc/{attempt.process.pid}/status").read_text()
         used = int(status.partition("VmData:")[2].split()[0]) << 10
@@ -131,13 +131,13 @@ def _limit_memory(attempt: Attempt) -> None:
 
 
 def _second_process(attempt: Attempt) -> list[str]:
-    """Start the same command while the run is paused; it must be refused if the run had the folder."""
+    """Start the same command while the run is paused; it must be refused if the run holds the folder's lock."""
     paused = attempt.alive()
     for pid in paused:
         _kill(pid, signal.SIGSTOP)
     try:
         held = lock_held(attempt.run_dir)
-        with Attempt(attempt.setting, attempt.place) as second:
+        with Attempt(attempt.setting, attempt.sandbox) as second:
             status, err = second.wait(), second.words[1]
     finally:
         for pid in paused:
@@ -149,13 +149,13 @@ def _second_process(attempt: Attempt) -> list[str]:
 
 def _jump(seconds: float) -> Fault:
     def inject(attempt: Attempt) -> None:
-        attempt.place.clock.write_text(str(seconds))
+        attempt.sandbox.clock.write_text(str(seconds))
 
     return Fault(inject, (DONE,), ("training", "test"))
 
 
 BUT_VALIDATION = tuple(name for name in PHASES if name != "validation")
-# where not even an exception can be made, the interpreter aborts, or the system's loader (127)
+# without memory for an exception, the interpreter or the system's loader (127) aborts
 ABORTED = (FAILED, -signal.SIGABRT, -signal.SIGSEGV, 127)
 FAULTS: dict[str, Fault] = {
     "SIGKILL": _signal(signal.SIGKILL, -signal.SIGKILL),
@@ -194,12 +194,12 @@ class _Trap:
 
 
 def trap(path: Path) -> None:
-    """A checkpoint whose reading would run code that leaves the file ``sprung`` beside the folder ``runs``."""
+    """Write a checkpoint that, if unpickled, runs code: it leaves a file ``sprung`` beside the folder ``runs``."""
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     name = next(name for name in members if name.endswith("data.pkl"))
-    place = next(parent.parent for parent in path.parents if parent.name == "runs")
-    members[name] = pickle.dumps(_Trap(str(place / "sprung")), protocol=2)
+    sandbox = next(parent.parent for parent in path.parents if parent.name == "runs")
+    members[name] = pickle.dumps(_Trap(str(sandbox / "sprung")), protocol=2)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
@@ -215,7 +215,7 @@ HARMS: dict[str, Callable[[Path], Any]] = {
 }
 FILES = {"W&B folder": ("wandb/**/*",)}
 STOPPED, FINISHED = ("stopped",), ("finished",)
-# files of a run that stopped in training, or is finished, and how they are damaged
+# Damage to files of a run that stopped in training, or is finished.
 DAMAGES: dict[str, tuple[str, ...]] = {
     **{f"last.ckpt {harm}": STOPPED for harm in ("truncated", "empty", "garbage", "malicious")},
     "last.ckpt: a byte flipped": STOPPED,
@@ -226,10 +226,10 @@ DAMAGES: dict[str, tuple[str, ...]] = {
 
 
 def damage(name: str, run_dir: Path) -> bool:
-    """Damage files of a run; whether there were any."""
+    """Damage files of a run; return whether there were any."""
     harm = next(each for each in HARMS if name.endswith(each))
-    of = name.removesuffix(harm).rstrip(": ")
-    files = [path for pattern in FILES.get(of, (of,)) for path in run_dir.glob(pattern) if path.is_file()]
+    target = name.removesuffix(harm).rstrip(": ")
+    files = [path for pattern in FILES.get(target, (target,)) for path in run_dir.glob(pattern) if path.is_file()]
     for path in files:
         HARMS[harm](path)
     return bool(files)

@@ -1,4 +1,4 @@
-"""Callbacks given to runs under faults."""
+"""Callbacks of runs under faults."""
 
 import os
 import time
@@ -10,7 +10,7 @@ from lightning.pytorch.callbacks import Callback
 
 
 class MarkValidation(Callback):
-    """Touches the file ``$FAULTS_VALIDATION``, if that is set, when a validation runs, and takes its time."""
+    """Touch the file ``$FAULTS_VALIDATION``, if set, in a validation, and slow it down."""
 
     def on_validation_batch_start(self, *_: Any) -> None:
         """Mark every batch."""
@@ -20,10 +20,10 @@ class MarkValidation(Callback):
 
 
 class Poison(Callback):
-    """Makes the gradients of two steps NaN."""
+    """Make the gradients of two steps NaN."""
 
     def on_after_backward(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Poison them, in steps 3 and 7."""
+        """Set all gradients to NaN in steps 3 and 7."""
         for parameter in pl_module.parameters() if trainer.global_step in (3, 7) else ():
             if parameter.grad is not None:
                 parameter.grad.fill_(float("nan"))

@@ -1,4 +1,4 @@
-"""``docs/faults.md``: the matrix and the summary, from the lines of soaks."""
+"""Write ``docs/faults.md``, the matrix and the summary, from the JSON lines of soaks."""
 
 import json
 from collections import Counter, defaultdict
@@ -14,7 +14,7 @@ STAGES = {"stopped": "a stopped run's files", "finished": "a finished run's file
 HEAD = """\
 # Faults
 
-For whoever asks what a killed process, a full disk or a damaged file does to a run.
+For anyone who asks what a killed process, a full disk or a damaged file does to a run.
 
 Each fault hits a real run (one process, or two DDP ranks) in each phase that it can hit. The same command then runs
 again without the fault until it is done. Metrics, steps and final weights must equal an undisturbed run's exactly.
@@ -32,7 +32,7 @@ training starts over.
 
 
 def read_lines(path: Path) -> list[Line]:
-    """The lines of a soak; a last one that was cut off is left out."""
+    """Return the lines of a soak without a last one that was cut off."""
     lines = []
     for text in path.read_text().splitlines():
         try:
@@ -43,7 +43,7 @@ def read_lines(path: Path) -> list[Line]:
 
 
 def summary(lines: Iterable[Line]) -> dict[str, int]:
-    """What a soak found, in numbers."""
+    """Return the numbers of a soak's runs and findings."""
     cells = [line for line in lines if "injections" in line]
     runs = [cell for cell in cells if not _not_made(cell)]
     return {
@@ -59,12 +59,12 @@ def summary(lines: Iterable[Line]) -> dict[str, int]:
 
 
 def _not_made(cell: Line) -> bool:
-    """Whether the harness itself failed: what it wanted to do to a run has no outcome."""
+    """Return whether the harness itself failed, so that the cell has no outcome."""
     return any(problem.startswith("harness: ") for problem in cell["problems"])
 
 
 def found(run: Line) -> list[str]:
-    """All that was not as it should be in a run."""
+    """Return all problems of a run."""
     said = [f"{each['fault']}: {problem}" for each in run["injections"] for problem in each["problems"]]
     said += [f"again: {problem}" for problem in run["problems"]]
     said += [f"LOST: {text}" for text in run["lost"]] + [f"WRONG: {text}" for text in run["wrong"]]
@@ -72,7 +72,7 @@ def found(run: Line) -> list[str]:
 
 
 def page(soaks: Sequence[Sequence[Line]]) -> str:
-    """The page's text, of the lines of several soaks."""
+    """Return the page's text from the lines of several soaks."""
     lines = [line for soak in soaks for line in soak]
     notes: list[str] = []
     first, last = soaks[0][0]["commit"], soaks[-1][0]["commit"]
@@ -88,7 +88,7 @@ def page(soaks: Sequence[Sequence[Line]]) -> str:
 
 
 def _soak(lines: Sequence[Line]) -> str:
-    """What one soak was, and what it found."""
+    """Return a soak's command, machine and findings."""
     head, seconds = lines[0], sum(run.get("seconds", 0) for run in lines)
     made, found_here = (
         ", ".join(f"{key} {value}" for key, value in each.items()) for each in (head["versions"], summary(lines))
@@ -100,7 +100,7 @@ def _soak(lines: Sequence[Line]) -> str:
 
 
 def _matrix(runs: Sequence[Line], phases: list[str], notes: list[str]) -> str:
-    """A table of faults and phases; what was not as it should be goes to the notes."""
+    """Return a table of faults and phases; append problems to ``notes``."""
     cells: dict[tuple[str, str], list[str]] = defaultdict(list)
     for run in runs:
         hits = [each for each in run["injections"] if each["hit"] and each["phase"] in phases]

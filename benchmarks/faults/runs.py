@@ -1,4 +1,4 @@
-"""A run under faults: its folder, its command, its processes, and the phases that it goes through."""
+"""Run under faults: its folder, command, processes and phases."""
 
 import os
 import re
@@ -34,24 +34,24 @@ TINY += ["--model.size.width=16", "--model.size.depth=2", "--model.size.heads=2"
 TINY += ["--checkpoint_every=0.5", "--trainer.callbacks+=benchmarks.faults.marks.MarkValidation"]
 TWO_RANKS = ["--data.batch_size=2", "--trainer.devices=2", "--trainer.strategy=ddp", "--trainer.accelerator=cpu"]
 END = 180.0  # seconds in which a run must end
-# what a run may leave in TMPDIR: W&B's and PyTorch's by fixed names, and what killed processes cannot remove
+# Files allowed in TMPDIR after a run: fixed names of W&B and PyTorch, and leftovers of killed processes.
 KEPT = re.compile("filler|torchinductor|pymp-|wandb-|tmp.*wandb")
-cancelled = threading.Event()  # set when the harness is to end
+cancelled = threading.Event()  # set by Ctrl-C
 
 
 class Cancelled(Exception):
-    """The harness is to end."""
+    """Ctrl-C ends the harness."""
 
 
 def mount(*command: object) -> None:
-    """Run ``mount`` or ``umount``, which needs root; raises OSError where it is not allowed, or fails."""
+    """Run ``mount`` or ``umount`` (needs root); raise OSError if it fails or is not allowed."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
     if done.returncode:
         raise OSError(done.stderr.strip())
 
 
-class Place:
-    """A folder for one run, with all that it may write; the file ``clock`` shifts its time."""
+class Sandbox:
+    """A folder of all files of one run; the file ``clock`` shifts the run's time."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.clock, self.validation = folder, folder / "clock", folder / "validation"
@@ -59,7 +59,7 @@ class Place:
         self.mounts: list[Path] = []
 
     def environment(self, mark: str, slow: bool) -> dict[str, str]:
-        """Variables of a run: ``mark`` finds its processes; a ``slow`` disk and validation let faults hit them."""
+        """Return a run's variables: ``mark`` identifies its processes, ``slow`` prolongs writing and validation."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "WANDB_"))}
         fonts = os.environ.get("MPLCONFIGDIR") or Path("~/.cache/matplotlib").expanduser()
         ours = {"LIT_VIDEO_DATA": self.data, "TMPDIR": self.tmp, "HOME": self.home, "FAULTS_CLOCK": self.clock}
@@ -73,7 +73,7 @@ class Place:
         return kept | {name: str(value) for name, value in ours.items()}
 
     def strays(self) -> list[str]:
-        """Files that the run left outside its folder and its data."""
+        """Return the files that the run left outside its folder and its data."""
         found = [path for path in self.home.rglob("*") if path.is_file()]
         found += [path for path in self.tmp.iterdir() if not KEPT.match(path.name)]
         return [str(path.relative_to(self.folder)) for path in found]
@@ -88,25 +88,25 @@ class Place:
 
 
 @contextmanager
-def new_place(data: Path) -> Iterator[Place]:
-    """A place that is removed at the end, mounts and all; with a copy of data, if there are any."""
-    place = Place(Path(mkdtemp(prefix="lit_video_soak-")))
-    for folder in (place.runs, place.tmp, place.home):
+def new_sandbox(data: Path) -> Iterator[Sandbox]:
+    """Yield a sandbox with a copy of ``data``, if it exists; remove its folder and mounts at the end."""
+    sandbox = Sandbox(Path(mkdtemp(prefix="lit_video_soak-")))
+    for folder in (sandbox.runs, sandbox.tmp, sandbox.home):
         folder.mkdir()
     try:
         if data.exists():
-            shutil.copytree(data, place.data)
-        yield place
+            shutil.copytree(data, sandbox.data)
+        yield sandbox
     finally:
-        for folder in reversed(place.mounts):
+        for folder in reversed(sandbox.mounts):
             with suppress(OSError):
                 mount("umount", "-l", folder)
-        shutil.rmtree(place.folder, ignore_errors=True)
+        shutil.rmtree(sandbox.folder, ignore_errors=True)
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What is run: a row of X-ViT's Table 1, made tiny, by one or two processes, with W&B offline or without it."""
+    """A tiny version of a row of X-ViT's Table 1, with one or two processes, with W&B (offline) or without."""
 
     row: str = "tw1"
     seed: int = 0
@@ -115,29 +115,29 @@ class Setting:
     flags: tuple[str, ...] = ()
 
     def command(self, runs: Path) -> list[str]:
-        """The command line."""
+        """Return the command line."""
         ours = ["--config", "experiments/ablation_tw.yaml", "--row", self.row, "--seeds", str(self.seed), *TINY]
         ours += TWO_RANKS if self.ranks == 2 else ["--data.batch_size=4"]
         ours += [] if self.wandb else ["--trainer.logger=false"]
         return [sys.executable, "-m", "lit_video", "fit", *ours, *self.flags, "--runs", str(runs)]
 
     def folder(self, runs: Path) -> Path:
-        """The run's folder."""
+        """Return the run's folder."""
         return runs / "ablation_tw/embedded" / self.row / f"seed{self.seed}"
 
 
 class Attempt:
     """A started run; use it in a ``with``, which leaves no process behind."""
 
-    def __init__(self, setting: Setting, place: Place, slow: bool = False) -> None:
-        self.setting, self.place, self.run_dir = setting, place, setting.folder(place.runs)
+    def __init__(self, setting: Setting, sandbox: Sandbox, slow: bool = False) -> None:
+        self.setting, self.sandbox, self.run_dir = setting, sandbox, setting.folder(sandbox.runs)
         self.mark, self.pids = uuid.uuid4().hex, set[int]()
-        self._files = [place.folder / f"{name}{self.mark}" for name in ("out", "err")]
-        place.validation.unlink(missing_ok=True)
+        self._files = [sandbox.folder / f"{name}{self.mark}" for name in ("out", "err")]
+        sandbox.validation.unlink(missing_ok=True)
         with self._files[0].open("wb") as out, self._files[1].open("wb") as err:
             streams = dict(stdin=subprocess.DEVNULL, stdout=out, stderr=err)
-            options = dict(cwd=ROOT, env=place.environment(self.mark, slow), start_new_session=True)
-            self.process = subprocess.Popen(setting.command(place.runs), **streams, **options)
+            options = dict(cwd=ROOT, env=sandbox.environment(self.mark, slow), start_new_session=True)
+            self.process = subprocess.Popen(setting.command(sandbox.runs), **streams, **options)
 
     def __enter__(self) -> "Attempt":
         return self
@@ -153,12 +153,12 @@ class Attempt:
 
     @property
     def words(self) -> tuple[str, str]:
-        """What it wrote to stdout and to stderr so far."""
+        """The text of stdout and of stderr so far."""
         out, err = (path.read_text(errors="replace") for path in self._files)
         return out, err
 
     def alive(self) -> list[int]:
-        """Its processes, wherever they hang in the tree; zombies are none."""
+        """Return the process ids of the run, wherever in the process tree, without zombies."""
         found = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit() and self._ours(path)]
         self.pids.update(found)
         return found
@@ -170,7 +170,7 @@ class Attempt:
         return False
 
     def wait_for(self, event: Callable[["Attempt"], bool], every: float = 0.004) -> bool:
-        """Wait for an event; ``False`` if the run ends, or too much time passes, before it."""
+        """Wait for an event; return ``False`` if the run ends or ``END`` seconds pass before it."""
         start = time.monotonic()
         while self.process.poll() is None and time.monotonic() - start < END:
             if cancelled.is_set():
@@ -181,7 +181,7 @@ class Attempt:
         return False
 
     def wait(self) -> int | None:
-        """Exit status, negative for a signal; ``None`` if it does not end in time, with its stacks on stderr."""
+        """Return the exit status, negative for a signal; ``None`` (stacks on stderr) if it does not end in time."""
         self.wait_for(lambda _: False, every=0.05)
         if (status := self.process.poll()) is None:
             self._kill(signal.SIGABRT)  # with faulthandler
@@ -213,14 +213,14 @@ def _writes(name: str, what: bytes = b"") -> Callable[[Attempt], bool]:
     return writes
 
 
-# in the order of a run, each by its own first event
+# Phases in the order of a run, each recognised by its first event.
 PHASES: dict[str, Callable[[Attempt], bool]] = {
     "imports": _imports,
     "starting": _state("starting"),
-    "preparing data": lambda run: _state("preparing data")(run) and any(run.place.data.rglob("*.mp4")),
+    "preparing data": lambda run: _state("preparing data")(run) and any(run.sandbox.data.rglob("*.mp4")),
     "training": _state("training"),
     "checkpoint write": _writes("last.ckpt"),
-    "validation": lambda attempt: attempt.place.validation.exists(),
+    "validation": lambda attempt: attempt.sandbox.validation.exists(),
     "test": _state("testing"),
     "writing": _state("writing"),
     "result write": _writes("run.json", b'"result"'),

@@ -69,7 +69,7 @@ NAMES = [
 INTRODUCTION = """\
 # Image models of timm
 
-For whoever starts from an image model of timm.
+For anyone who starts from an image model of timm.
 
 `python docs/scripts/image_weights_page.py` writes this page, and a test checks it: each model is built on the meta
 device, without its weights, and given to the networks. `--model.image_weights timm:NAME` takes a model if the settings

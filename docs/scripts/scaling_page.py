@@ -29,7 +29,7 @@ FULL = 0.9  # share of a GPU's memory that is planned with
 PAGE = """\
 # Past one machine
 
-For whoever plans a training on many GPUs.
+For anyone who plans a training on many GPUs.
 
 Time, memory and processor cores of training on 1 to 128 GPUs: X-ViT-B, TimeSformer-L and ViViT-L with the papers'
 batches on Kinetics-400.

@@ -25,7 +25,7 @@ SCALES = ("ssv2", "k400", "k600", "epic100", "diving48", "howto100m", "moments")
 INTRODUCTION = """\
 # Settings at the papers' scale
 
-For whoever asks what a row trains with at the papers' scale, and why.
+For anyone who asks what a row trains with at the papers' scale, and why.
 
 `python docs/scripts/settings_page.py` writes this page from [experiments/](../experiments) and [facts/](facts), a file
 of facts per paper, and a test checks it. For each data set, a table per family shows our settings beside the values in

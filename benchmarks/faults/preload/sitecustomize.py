@@ -1,7 +1,7 @@
-"""Loaded by every Python process of a run under faults: a slow disk and a clock that jumps.
+"""Slow disk and jumping clock, loaded by every Python process of a run under faults.
 
-``FAULTS_SLOW``: seconds that the disk takes for a checkpoint or a result, so that a fault can hit the writing.
-``FAULTS_CLOCK``: a file; while it is there, ``time.time`` is off by the seconds that it holds.
+``FAULTS_SLOW``: seconds to write a checkpoint or a result, so that a fault can hit the writing.
+``FAULTS_CLOCK``: a file; while it exists, ``time.time`` is off by the number of seconds in it.
 """
 
 import os
@@ -27,8 +27,8 @@ def _shifted_time() -> float:
         return _time()
 
 
-# a limit on the first process's memory is not for its workers: without memory their threads never start, and Python's
-# Thread.start waits for them for ever
+# Workers do not inherit the limit on the first process's memory: without memory their threads never start, and Python's
+# Thread.start waits for them for ever.
 _free = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
 os.register_at_fork(after_in_child=lambda: resource.setrlimit(resource.RLIMIT_DATA, _free))
 os.fsync, time.time = _slow_fsync, _shifted_time
