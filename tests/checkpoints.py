@@ -1,4 +1,4 @@
-"""Checkpoints that are made in Python, without the command line."""
+"""Checkpoints made in Python, without the command line."""
 
 import torch
 from lightning import Trainer
@@ -12,7 +12,7 @@ QUIET = dict(logger=False, enable_progress_bar=False, enable_model_summary=False
 
 
 def trained(model, data, path, **limits):
-    """Train a model on the CPU, for one step unless told otherwise; gives its checkpoint."""
+    """Train a model on the CPU, for one step by default, and return the path of its checkpoint."""
     trainer = Trainer(**limits or {"max_steps": 1}, accelerator="cpu", **QUIET)
     trainer.fit(model, data)
     trainer.save_checkpoint(path)
@@ -20,7 +20,7 @@ def trained(model, data, path, **limits):
 
 
 def untrained(model, path, class_names=None, **data):
-    """Write the checkpoint of a model of random weights, none of them zero; ``data`` are settings of its clips."""
+    """Write the checkpoint of a model with every weight random; ``data`` are settings of its clips."""
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.normal_(0, 0.3)

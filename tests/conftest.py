@@ -15,10 +15,10 @@ from tests.fake_runs import EXPERIMENTS, ROWS, write_table_runs
 ROOT = Path(__file__).parent.parent
 SMALL_TABLE = ROOT / "tests/small"  # a table whose rows train in seconds
 prepare()
-torch.set_num_threads(1)  # a core each: pytest-xdist's workers, and the processes that tests start
-os.environ |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}  # whatever network there is
-os.environ["MPLCONFIGDIR"] = matplotlib.get_cachedir()  # tests change HOME, where the list of fonts would be made again
-# variables of the shell that change commands: inside an allocation Lightning would take the tests for a Slurm job
+torch.set_num_threads(1)  # one core for each of pytest-xdist's workers and the processes that tests start
+os.environ |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+os.environ["MPLCONFIGDIR"] = matplotlib.get_cachedir()  # tests change HOME: keep the list of fonts
+# shell variables that change commands: inside an allocation, Lightning would take the tests for a Slurm job
 for name in [name for name in os.environ if FOREIGN.fullmatch(name) or name.startswith(("LIT_VIDEO_", "WANDB_"))]:
     if name != "WANDB_SILENT":
         del os.environ[name]
@@ -37,7 +37,7 @@ TINY = [
     "--trainer.log_every_n_steps=2",
     "--trainer.check_val_every_n_epoch=1",
 ]
-FOUR_SKILLS = "--data.skills=[drift,zoom,rotation,meeting]"  # those that four frames show, for the papers' tables
+FOUR_SKILLS = "--data.skills=[drift,zoom,rotation,meeting]"  # visible in four frames; for the papers' tables
 
 
 @pytest.fixture(scope="session")
@@ -47,13 +47,13 @@ def data_root(tmp_path_factory):
 
 
 def quick_or_slow(names, quick):
-    """Parameters of a test that takes a second or more each: some here, the others in the slow tests."""
+    """Mark all parameters except the quick ones as slow; each takes a second or more."""
     return [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in names]
 
 
 @pytest.fixture(scope="session", autouse=True)
 def home(data_root):
-    """Run in the repository's root, with the tests' own data, and without the user's caches and W&B key."""
+    """Repository root as working directory, with the tests' own data, without the user's caches and W&B key."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
         patch.setenv("LIT_VIDEO_DATA", str(data_root))
@@ -68,13 +68,13 @@ def draw_nothing(patch):
 
 @pytest.fixture(autouse=True)
 def no_pictures(request, monkeypatch):
-    """Draw pictures of runs in the tests marked ``pictures`` alone."""
+    """Runs without pictures, except in tests marked ``pictures``."""
     if "pictures" not in request.keywords:
         draw_nothing(monkeypatch)
 
 
 def few_stills(count, side):
-    """Hardly any training of image models, in this process."""
+    """Return stills for two training steps of an image model."""
     return Stills(100, side, steps=2, batch_size=8)
 
 
@@ -86,7 +86,7 @@ def tiny(monkeypatch):
 
 
 def write_table(path):
-    """An experiment of two rows."""
+    """Write an experiment of two rows."""
     text = f"""\
 trainer: {SMALL_TABLE}/trainer.yaml
 data: {SMALL_TABLE}/data.yaml
@@ -105,7 +105,7 @@ table:
 
 @pytest.fixture
 def table(tmp_path):
-    """An experiment of two rows, which tests may change: path, and a function that rewrites it."""
+    """Experiment of two rows: its path, and a function that rewrites it."""
     path = write_table(tmp_path / "two.yaml")
 
     def rewrite(old, new):
@@ -124,13 +124,13 @@ def root(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def run(root, tmp_path_factory):
-    """The folder of a run of the command line, trained once for all tests, tested on two clips by three crops."""
+    """Folder of a run of the command line, trained once for all tests, tested on two clips by three crops."""
     runs = tmp_path_factory.mktemp("runs")
     flags = [
         f"--data.root={root}",
         "--data.pairs=[2,1,1]",
         "--data.frames=4",
-        "--data.image_size=[16,8]",  # of square videos a part, so that crops differ
+        "--data.image_size=[16,8]",  # a part of square videos, so that crops differ
         "--data.batch_size=4",
         "--data.num_workers=0",
         "--data.test_clips=2",
@@ -160,7 +160,7 @@ def videos(root, run):
 
 @pytest.fixture(scope="session")
 def letters(tmp_path_factory):
-    """A folder like AVLetters': two letters, two repetitions, a table of them; tests only read it."""
+    """Folder like AVLetters': two letters, two repetitions, four speakers, and a table; tests only read it."""
     names = [f"{letter}{repetition}_{who}" for letter in "AB" for repetition in (1, 2) for who in range(4)]
     rows = [(f"{name}.mp4", name[0], name[3], name[1]) for name in names]
     return listed_videos(tmp_path_factory.mktemp("letters"), "path,label,speaker,repetition", rows)
@@ -168,7 +168,7 @@ def letters(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def persons(tmp_path_factory):
-    """A folder like UTD-MHAD's depth videos: the order pairs and one action more by all persons, once each."""
+    """Folder like UTD-MHAD's depth videos: four order pairs and one more action, once by each of eight persons."""
     labels = ["swipe_left", "swipe_right", "draw_circle_cw", "draw_circle_ccw", "sit2stand", "stand2sit"]
     labels += ["throw", "catch", "wave"]
     rows = [(f"{label}_{who}.mp4", label, f"s0{who}", "1", "12") for label in labels for who in range(1, 9)]
@@ -176,7 +176,7 @@ def persons(tmp_path_factory):
 
 
 def listed_videos(folder, header, rows, shape=(16, 60, 80)):
-    """Write noise for every row of a table, whose first column is the path, and the table as ``labels.csv``."""
+    """Write a video of noise for every row of a table, at the path in its first column, and ``labels.csv``."""
     from lit_video.datamodules.drawing import encode
 
     rng = np.random.default_rng(0)
@@ -189,13 +189,13 @@ def listed_videos(folder, header, rows, shape=(16, 60, 80)):
 
 @pytest.fixture
 def fake_runs(tmp_path):
-    """Three of five rows of a table, two seeds each."""
+    """Runs of three of the five rows of a table, two seeds each."""
     return write_table_runs(tmp_path / "runs", "timesformer_schemes", seeds=2, rows=ROWS, videos=60).parents[1]
 
 
 @pytest.fixture
 def write_report(tmp_path, capsys):
-    """Make a report of some folders: the page, or the message why not."""
+    """Function that makes a report of some folders and returns the page, or the error message."""
 
     def make(*places, experiments=EXPERIMENTS):
         page = tmp_path / "report.html"

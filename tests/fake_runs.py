@@ -1,4 +1,4 @@
-"""Folders of runs for tests of the report: numbers from a generator, for the tables of experiments/."""
+"""Fake run folders for tests of the report: random numbers for the tables of experiments/."""
 
 import json
 from dataclasses import replace
@@ -11,11 +11,11 @@ from lit_video.runs.results import write_curves
 from lit_video.tables.reading import read_table
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments"
-ROWS = ["space", "joint", "divided"]  # of timesformer_schemes, the rows that most tests have runs of
+ROWS = ["space", "joint", "divided"]  # rows of timesformer_schemes with runs in most tests
 
 
 def write_table_runs(runs, name, scale="fake", seeds=3, classes=8, videos=240, rows=None):
-    """Runs of every row of a table; returns the folder of the scale."""
+    """Write runs of every row of a table, or of ``rows``; return the folder of the scale."""
     table = replace(read_table([EXPERIMENTS / f"{name}.yaml"]), scale=scale)
     rng = np.random.default_rng(0)
     target = rng.integers(0, classes, videos)
@@ -26,7 +26,7 @@ def write_table_runs(runs, name, scale="fake", seeds=3, classes=8, videos=240, r
 
 
 def write_run(folder, rng, target, classes, skill):
-    """One run: logits that favour the right class the more, the greater the skill."""
+    """Write one run; the greater the skill, the more its logits favour the right class."""
     folder.mkdir(parents=True)
     logits = rng.normal(size=(len(target), classes)).astype(np.float32)
     logits[np.arange(len(target)), target] += skill
@@ -58,12 +58,12 @@ def write_run(folder, rng, target, classes, skill):
 
 
 def save(folder, predictions):
-    """``predictions.npz`` without logits, as packs have it."""
+    """Write ``predictions.npz`` without logits, as in packs."""
     (folder / FILE).write_bytes(packed_predictions(predictions))
 
 
 def write_result(folder, **changes):
-    """``run.json`` of a finished run, with changes; a change to ``None`` leaves the key out."""
+    """Write ``run.json`` of a finished run, with changes; a change to ``None`` leaves the key out."""
     result = {
         "scheme": "XViT",
         "params": 1_500_000,
@@ -90,5 +90,5 @@ def change_result(folder, **changes):
 
 
 def seed_dir(runs, row="space", seed=0):
-    """Folder of a run of timesformer_schemes."""
+    """Return the folder of a run of timesformer_schemes."""
     return runs / "timesformer_schemes" / "fake" / row / f"seed{seed}"

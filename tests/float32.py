@@ -1,14 +1,14 @@
-"""How near two computations in float32 must be on any machine; tests in float64 show that they are equal."""
+"""Tolerance of float32 results on any machine; tests in float64 show equality."""
 
 import torch
 
 
 def assert_close_in_float32(actual, expected, network):
-    """Check that values differ by no more than rounding, in any order in which a machine adds.
+    """Check that values differ by rounding only, in any order in which a machine adds.
 
     Instruction sets and numbers of threads add in different orders. Rounding errors of a sum of ``n`` products have
     either sign, so they grow as the root of ``n``: a layer adds about ``eps * sqrt(n)`` of the size of its values, and
-    those of all layers add up at worst. Layers are the network's weights; the longest sum is that of its widest one.
+    at worst the errors of all layers add up. Layers are the network's weights; the longest sum is in the widest one.
     """
     sums = [parameter[0].numel() for parameter in network.parameters() if parameter.ndim > 1]
     share = torch.finfo(torch.float32).eps * max(sums) ** 0.5 * len(sums)

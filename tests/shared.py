@@ -1,4 +1,4 @@
-"""Recordings and vectors beside a checkout of the authors': tests that want them are marked ``shared``."""
+"""Recordings and vectors outside the repository, for tests that are marked ``shared``."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
 def shared(name):
-    """Path of a shared file or folder; a test that lacks it is skipped."""
+    """Return the path of a shared file or folder; skip the test if it is missing."""
     if not (SHARED / name).exists():
         pytest.skip(f"no {name} in {SHARED}, which is not part of the repository")
     return SHARED / name

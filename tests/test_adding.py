@@ -1,4 +1,4 @@
-"""The example of docs/adding.md, taken as it is printed, makes a scheme."""
+"""Test that the example of docs/adding.md makes a scheme exactly as printed."""
 
 import re
 import sys
@@ -19,7 +19,7 @@ BLOCKS = dict(re.findall(r"```python\n# (\S+)\n(.*?)```", PAGE, re.DOTALL))
 
 def test_the_example_of_a_scheme_equals_its_index_sets_written_as_loops(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "modules", dict(sys.modules))
-    monkeypatch.setitem(scheme_cases.CASES, "even_frames", None)  # taken away again
+    monkeypatch.setitem(scheme_cases.CASES, "even_frames", None)  # removed after the test
     (tmp_path / "my_scheme.py").write_text(BLOCKS["my_scheme.py"])
     name = import_scheme(str(tmp_path / "my_scheme.py"))
     exec(BLOCKS["tests/attention/scheme_cases.py"], dict(vars(scheme_cases)))

@@ -1,4 +1,4 @@
-"""lit_video.predict and attention_maps: the commands' numbers, as plain values, for a notebook."""
+"""Test that lit_video.predict and attention_maps return the commands' numbers as plain values."""
 
 import ast
 import csv
@@ -18,7 +18,7 @@ from lit_video.runs.results import WAYS
 from tests.checkpoints import trained
 from tests.embedded import four_skills
 
-CLIPS = dict(image_size=(16, 8))  # of square videos a part
+CLIPS = dict(image_size=(16, 8))  # a part of square videos
 HERE = lit_video.Evaluation(workers=0, device="cpu")
 
 
@@ -66,7 +66,7 @@ def test_predict_gives_what_the_command_writes(ckpt, videos, tmp_path, capsys):
 
 
 def test_a_loaded_model_predicts_and_transforms_as_the_function_does(ckpt, videos):
-    """A run by its folder, as ``finetune`` prints it."""
+    """Load a run by its folder, which ``finetune`` prints."""
     model = lit_video.load(ckpt.parent)
     assert isinstance(lit_video.from_pretrained(ckpt.parent), type(model.model))
     with pytest.raises(

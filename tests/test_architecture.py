@@ -1,4 +1,4 @@
-"""docs/architecture.md is right: its picture is the contract's, it names files that exist."""
+"""Test docs/architecture.md: its picture is that of the import contract, and named files exist."""
 
 import re
 import subprocess
@@ -17,7 +17,7 @@ def test_the_picture_is_that_of_the_contract():
 
 
 def test_files_that_code_and_pages_name_exist():
-    """But for the one that the example of docs/adding.md adds."""
+    """Search code and pages; NAME and X stand for any name."""
     named = re.compile(r"\b(?:lit_video|tests|experiments|benchmarks)/[\w/]+\.(?:py|yaml|html|json)\b")
     pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("notebooks/*.ipynb"), ROOT / "Makefile"]
     pages += [path for folder in ("lit_video", "benchmarks", "experiments") for path in (ROOT / folder).rglob("*.py")]

@@ -1,4 +1,4 @@
-"""The main job as users run it: minutes, so run by make test-slow."""
+"""Test the demo as users run it; it takes minutes (make test-slow)."""
 
 import subprocess
 import sys
@@ -16,6 +16,6 @@ def test_the_demo_shows_what_a_window_is_worth(tiny, tmp_path, monkeypatch):
     rows = ("tw0", "tw1", "tw2", "tw2_boundary")
     results = [read_result(tmp_path / f"ablation_tw/embedded/{r}/seed0") for r in rows]
     top1 = {row: result["metrics"]["test/video_top1"] for row, result in zip(rows, results, strict=True)}
-    assert 25 <= top1["tw0"] <= 37.5, "order-blind: what is seen, and one of two directions"
+    assert 25 <= top1["tw0"] <= 37.5, "blind to order: at most one direction of each skill is right"
     assert top1["tw1"] >= top1["tw0"] + 25
     assert len({result["params"] for result in results}) == len({result["gmacs"] for result in results}) == 1

@@ -1,4 +1,4 @@
-"""What a command loads before it has work to do. Which package imports which is import-linter's (pyproject.toml)."""
+"""Test imports: light commands load nothing heavy, no circles; pyproject.toml has the contract of packages."""
 
 import ast
 import re
@@ -31,7 +31,7 @@ assert len(names) > 25, names
 for name in names:
     import_module(name)
     assert not loaded(), (name, loaded())
-    # its workspaces and reports are made with W&B's own classes
+    # workspaces and reports are made with W&B's own classes
     assert "lit_video.reports.wandb" in sys.modules or not loaded("wandb"), name
 """
 COMMANDS = """
@@ -52,7 +52,7 @@ for line in sys.argv[1].splitlines():
 
 
 def test_light_commands_load_nothing_heavy(fake_runs, tiny, tmp_path):
-    """Every module of commands, runs, tables and reports, and commands without a model, in one process."""
+    """Import every module of commands, runs, tables and reports, and run commands without a model, in one process."""
     lines = f"""\
 0 --help
 0 --version

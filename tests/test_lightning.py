@@ -1,4 +1,4 @@
-"""Every family under a plain Trainer, with Lightning's callbacks and loggers."""
+"""Test every family under a plain Trainer, with Lightning's callbacks and loggers."""
 
 import csv
 from pathlib import Path
@@ -50,7 +50,7 @@ def examples():
 
 
 def loader(kind="tuples", batch_size=4):
-    """Clips of the user's own, without numbers of videos and views."""
+    """Return a user's own loader, with one of several kinds of batches."""
     pairs = examples()
     made = {
         "tuples": pairs,
@@ -65,7 +65,7 @@ def loader(kind="tuples", batch_size=4):
 
 @pytest.fixture(scope="module")
 def videos(data_root):
-    """The package's data, of 16 videos."""
+    """Function that returns the package's data of 16 training videos."""
 
     def make(**settings):
         return four_skills(data_root / "lightning", **settings)
@@ -215,7 +215,7 @@ def test_each_of_several_loaders_has_its_metrics():
         assert found == pytest.approx(expected)
     tested = run.test(model, loaders)[0]
     assert [tested[f"test/videos/dataloader_idx_{i}"] for i in range(3)] == [8, 3, 4]
-    assert run.validate(model, loaders[1], verbose=False) == [pytest.approx(alone[1])], "one after several"
+    assert run.validate(model, loaders[1], verbose=False) == [pytest.approx(alone[1])], "one loader after several"
     assert [sum(map(len, one)) for one in run.predict(model, loaders)] == [8, 3, 4]
     run.fit(model, loader(), loaders)
     assert expected.keys() <= run.callback_metrics.keys()
@@ -295,7 +295,7 @@ def test_a_prediction_of_a_video_that_cannot_be_read_is_no_number():
 
 
 class Foreign(LightningModule):
-    """Another program's model: keeps its batches."""
+    """Another program's model, which keeps its batches."""
 
     def __init__(self):
         super().__init__()

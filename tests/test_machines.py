@@ -1,10 +1,10 @@
-"""Commands on machines unlike the developer's: an ASCII locale, a home that cannot be written."""
+"""Test commands on unusual machines: an ASCII locale, a home folder that cannot be written."""
 
 import os
 import subprocess
 import sys
 
-ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}  # else Python takes UTF-8 where it finds C
+ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}  # by default Python uses UTF-8 in this locale
 
 
 def python(*args, **environment):

@@ -1,4 +1,4 @@
-"""The notebooks run from top to bottom, show something, and are kept without outputs."""
+"""Test that the notebooks run from top to bottom, show pictures, and are kept without outputs."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from nbclient.exceptions import CellExecutionError
 from tests.conftest import ROOT
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-PICTURES = {  # that each one shows at least
+PICTURES = {  # the smallest number of pictures
     "1_attention_schemes": 4,
     "2_video_to_prediction": 2,
     "3_reading_a_table": 6,

@@ -1,4 +1,4 @@
-"""README.md and docs/: every command parses, the quick ones run, links lead somewhere, written pages are up to date."""
+"""Test README.md and docs/: commands parse, quick ones run, links lead somewhere, generated pages are up to date."""
 
 import re
 import shlex
@@ -24,14 +24,14 @@ OTHER_SETTINGS = ("--global_batch=32", "--model=my_video.Focal", "--model=my_vid
 
 
 def commands(text):
-    """The commands of a page, in its blocks and sentences, without ``lit_video`` and comments."""
+    """Return the commands of a page, in its blocks and sentences, without ``lit_video`` and comments."""
     spans = [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", BLOCK.sub("", text))]
     lines = [line for block in BLOCK.findall(text) for line in block.splitlines()] + spans
-    lines = [re.sub(r"\$[a-z]+", "0", line) for line in lines]  # of a script
+    lines = [re.sub(r"\$[a-z]+", "0", line) for line in lines]  # variables of a script
     return {call[1].partition(" #")[0].strip() for line in lines if (call := CALL.search(line))}
 
 
-MEASURED = "docs/performance.md"  # its commands are of the commits beside them
+MEASURED = "docs/performance.md"  # has commands of earlier commits
 COMMANDS = sorted(set().union(*(commands(text) for page, text in TEXTS.items() if page != MEASURED)))
 
 
@@ -43,11 +43,11 @@ def test_a_command_parses(command, monkeypatch):
             SHARED[name], "type", lambda text: find_config("ablation_tw" if text[:2].isupper() else text)
         )
     plain = command.replace("...", "").replace(" SEED", " 0")
-    words = shlex.split(re.sub(r"\|[\w|]+", "", plain))  # of A|B|C the first
+    words = shlex.split(re.sub(r"\|[\w|]+", "", plain))  # the first of A|B|C
     try:
         assert all(SETTING.match(setting) or setting in OTHER_SETTINGS for setting in parse(words).settings)
     except UserError as error:
-        missing = re.search(r"^[\w./|-]+: no such (file|folder)", str(error))  # names of a page, such as VIDEO
+        missing = re.search(r"^[\w./|-]+: no such (file|folder)", str(error))  # placeholders such as VIDEO
         assert missing or ("..." in command and "arguments are required" in str(error))
 
 
@@ -60,7 +60,7 @@ def test_a_quick_command_runs(command, tmp_path, monkeypatch):
     (tmp_path / "docs").mkdir()
     monkeypatch.chdir(tmp_path)
     assert main(shlex.split(command)) == 0
-    if written := re.search(r"--plot (docs/\S+)", command):  # by words: lines differ with the machine's fonts
+    if written := re.search(r"--plot (docs/\S+)", command):  # compare words: lines depend on fonts
         drawn, shown = (re.findall(r">([^<>]+)<", (folder / written[1]).read_text()) for folder in (tmp_path, ROOT))
         assert len(drawn) > 40 and drawn == shown
 

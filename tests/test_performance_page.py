@@ -1,4 +1,4 @@
-"""docs/performance.md is made of the stored measurements; those that are damaged or misplaced are refused."""
+"""Test that docs/performance.md is made of the stored measurements, and that wrong or damaged ones are refused."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""docs/in_python.md and docs/recipes.md: every block of Python and every command runs."""
+"""Test that every Python block and command of docs/in_python.md and docs/recipes.md runs."""
 
 import json
 import re
@@ -29,7 +29,7 @@ COMMANDS = re.findall(r"^ *lit_video (.+)$", RECIPES, re.MULTILINE)
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """An empty current folder, from which modules are imported, with the data sets' folder in it."""
+    """Empty working and home folder, from which modules are imported."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -51,7 +51,7 @@ def test_the_blocks_in_python_run(here, checkpoint, videos, monkeypatch, capsys)
     (here / "my_scheme.py").write_text(PYTHON.findall(ADDING)[0])
     fetched = find("hub:timesformer-k400").place
     fetched.parent.mkdir(parents=True)
-    small = TimeSformer(num_classes=400, size=ViTSize(16, 1, 2))  # in the names of this package, without a network
+    small = TimeSformer(num_classes=400, size=ViTSize(16, 1, 2))  # small stand-in for the release
     torch.save(small.network.state_dict(), fetched)
     blocks, names = PYTHON.findall(IN_PYTHON), {"__name__": "page", "small": ViTSize(16, 1, 2)}
     assert len(blocks) >= 8
@@ -81,7 +81,7 @@ def test_a_file_is_streamed_frame_by_frame(here, capsys):
 def test_the_focal_loss_of_class_numbers_is_that_of_their_probabilities():
     names = {"__name__": "page"}
     exec(PYTHON.findall(RECIPES)[0], names)
-    logits, target = torch.randn(4, 4), torch.tensor([1, 0, 3, 3])  # as many clips as classes
+    logits, target = torch.randn(4, 4), torch.tensor([1, 0, 3, 3])  # the batch size is the number of classes
     share = logits.softmax(1)[range(4), target]
     for given in (target, torch.eye(4)[target]):
         assert names["Focal"].loss(None, logits, given) == pytest.approx((-((1 - share) ** 2) * share.log()).mean())

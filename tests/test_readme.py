@@ -1,4 +1,4 @@
-"""README.md: its blocks as printed, in order, in a shell, in a fresh copy with the environment that it leaves."""
+"""Test the blocks of README.md as printed, in order, in a shell, in a fresh copy of the repository."""
 
 import os
 import re
@@ -19,7 +19,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 LINES = [
     line for block in re.findall(r"^```sh\n(.*?)^```", README, re.DOTALL | re.MULTILINE) for line in block.splitlines()
 ]
-NETWORK = ("weights fetch", "--weights hub:")  # nothing can be downloaded here
+NETWORK = ("weights fetch", "--weights hub:")  # commands that download
 LONG = {
     "fit": "--row tw0 --seeds 0 --trainer.max_epochs=1 --model.image_weights=null --data.pairs=[4,1,2]",
     "finetune": "--minutes 0.1",
@@ -37,7 +37,7 @@ def test_the_demos_table_is_that_of_the_packed_runs(capsys, monkeypatch):
 
 @pytest.mark.slow
 def test_every_command_runs_as_printed(tmp_path):
-    """Trainings get a flag more, for they take minutes."""
+    """Run all commands, with more flags for trainings, which take minutes."""
     copy = tmp_path / "lit_video"
     shutil.copytree(
         ROOT, copy, ignore=shutil.ignore_patterns(".git", ".venv", "runs", "own", "build", "site", ".*_cache")

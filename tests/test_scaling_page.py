@@ -1,4 +1,4 @@
-"""docs/scaling.md is what docs/scripts/scaling_page.py makes of the stored counts and measurements."""
+"""Test that docs/scaling.md is the output of docs/scripts/scaling_page.py for stored counts and measurements."""
 
 import subprocess
 import sys

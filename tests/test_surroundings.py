@@ -1,4 +1,4 @@
-"""A program that imports the package keeps its surroundings: environment, handlers, filters, backend, children."""
+"""Test that a program that imports the package keeps its environment, handlers, filters, backend and children."""
 
 import ast
 import atexit
@@ -22,11 +22,11 @@ import pytest
 import lit_video
 
 FILES = sorted(Path(lit_video.__file__).parent.rglob("*.py"))
-BY_LOADERS = {"random numbers", "start method"}  # what PyTorch's DataLoader changes
+BY_LOADERS = {"random numbers", "start method"}  # PyTorch's DataLoader changes them
 
 
 def surroundings():
-    """What a library has no business to change, by name."""
+    """Return all process-wide state that a library must not change, by name."""
     import av.logging
     import matplotlib
     import numpy as np
@@ -82,7 +82,7 @@ def import_others():
 
 
 def import_and_call(checkpoint, folder):
-    """Print what the imports of all modules change, and what calls do."""
+    """Print what imports of all modules change, and what calls change."""
     import_others()
     before = surroundings()
     names = [module.name for module in pkgutil.walk_packages(lit_video.__path__, "lit_video.")]
@@ -140,7 +140,7 @@ print(*(worker.pid for worker in loader._iterator._workers))
 
 @pytest.mark.slow
 def test_the_end_of_a_program_ends_the_loaders_workers_and_no_other_child(tmp_path):
-    """Workers ignore the SIGTERM by which multiprocessing ends them: it would wait for one that is busy."""
+    """Workers ignore SIGTERM, by which multiprocessing ends them, so it would wait for a busy one."""
     command = [sys.executable, "-c", PROGRAM, tmp_path / "file"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,4 +1,4 @@
-"""The wheel in an environment of its own, outside of the repository, with run-time dependencies only.
+"""Test the wheel in an environment of its own, outside of the repository, with run-time dependencies only.
 
 ``make wheel-test PYTHON=python3.13``: needs the package index and 6 GB; ``WHEEL_PYTHON`` is the interpreter.
 """
@@ -26,7 +26,7 @@ COMMANDS = {
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """The environment's interpreter, and a folder to work in."""
+    """Interpreter of the environment, a folder to work in, and the wheel."""
     folder = tmp_path_factory.mktemp("wheel")
     python = os.environ.get("WHEEL_PYTHON") or sys.executable
     subprocess.run([python, "-m", "venv", folder / "env"], check=True)

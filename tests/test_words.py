@@ -1,4 +1,4 @@
-"""Comments and docstrings begin as CONTRIBUTING.md says: no line starts with a pronoun or a dangling preposition."""
+"""Test that comments and docstrings begin as CONTRIBUTING.md says, with no pronoun and no dangling preposition."""
 
 import ast
 import io
@@ -7,7 +7,9 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
-PACKAGE = Path(__file__).parents[1] / "lit_video"
+from tests.conftest import ROOT
+
+FOLDERS = ("benchmarks", "docs/scripts", "lit_video", "tests")
 FIRST = re.compile(r"(of|as|which|whose|that|what|none|else|it|they|these|those|the same|all of|this one)\b", re.I)
 
 
@@ -26,8 +28,9 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
 
 def test_no_line_of_prose_begins_with_a_pronoun_or_a_loose_end():
     found = [
-        f"{path.relative_to(PACKAGE)}:{line}: {words}"
-        for path in sorted(PACKAGE.rglob("*.py"))
+        f"{path.relative_to(ROOT)}:{line}: {words}"
+        for folder in FOLDERS
+        for path in sorted((ROOT / folder).rglob("*.py"))
         for line, words in prose(path)
         if FIRST.match(words)
     ]

@@ -22,7 +22,7 @@ ALIKE = {
     "TimeSformer-L": "T+S",
     "ViViT-L": "ViViT-1",
 }  # the measured model of size B with its layers
-VIDEOS = 240_000  # of an epoch of Kinetics-400, one clip each
+VIDEOS = 240_000  # in an epoch of Kinetics-400, one clip each
 WORD = 4  # bytes of a float32: weights, gradients and momentum
 FULL = 0.9  # share of a GPU's memory that is planned with
 

@@ -1,8 +1,8 @@
-"""All attention schemes as the tests see them; a new scheme is one line of ``CASES``.
+"""Attention schemes as index sets; a new scheme is one entry of ``CASES``.
 
-What a step of a scheme attends is written as index sets over places of the grid, in the words of its paper. A token may
-have several sets: its branch is the mean over them (a class token that every group gets a copy of); a token without one
-takes no part in the step.
+For each step of a scheme, the index sets say which tokens a token attends to, in the words of its paper. With several
+sets, a token's branch is the mean over them (a class token that is copied into every group); a token without one is
+left out of the step.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ WIDTH, HEADS, LATENTS = 12, 4, 3
 
 
 class Token(NamedTuple):
-    """Place of a token; a class token has no row and column, that of a clip and a latent no frame either."""
+    """Position of a token: a frame's class token has a frame only, a clip's class token and a latent have nothing."""
 
     t: int | None = None
     h: int | None = None
@@ -50,25 +50,25 @@ Sets = Callable[[Token, list[Token], Grid], list[list[int]]]
 
 
 class Step(NamedTuple):
-    """One attention with its residual: the names of its weights, and what each token attends in it."""
+    """One attention with its residual: the names of its modules, and the tokens that each token attends to."""
 
     attn: str
     sets: Sets
     fc: str | None = None
-    second_half: Sets | None = None  # of the heads, where they attend something else
+    second_half: Sets | None = None  # index sets of the second half of the heads, if different
 
 
 class Case(NamedTuple):
-    """A scheme, its tokens, and its steps in order."""
+    """A scheme, the layout of its tokens, and its steps in order."""
 
     factory: Callable[[int, int], Scheme]
     layout: str
     steps: tuple[Step, ...]
     even: bool = False
-    at_once: bool = False  # all steps attend the layer's input
+    at_once: bool = False  # all steps read the layer's input
 
     def layer(self, seed=0, heads=HEADS, width=WIDTH):
-        """In float64, every parameter random."""
+        """Build the layer in float64, every parameter random."""
         return randomised(self.factory(width, heads), seed)
 
     def tokens(self, grid, clips=2, width=WIDTH):
@@ -76,7 +76,7 @@ class Case(NamedTuple):
         return torch.randn(clips, len(self.places(grid)), width, dtype=torch.float64)
 
     def places(self, grid):
-        """Places of a clip's tokens, in the order of the tokens."""
+        """List the positions of a clip's tokens, in order."""
         frames = [[Token(t, h, w) for h, w in product(range(grid.h), range(grid.w))] for t in range(grid.t)]
         if self.layout == "frame":
             return [place for t, frame in enumerate(frames) for place in (Token(t), *frame)]
@@ -88,12 +88,12 @@ class Case(NamedTuple):
 
     @property
     def grid(self):
-        """Small, and with another token for every token along every axis."""
+        """Small grid in which every token has a neighbour along every axis."""
         return Grid(4, 2, 4) if self.even else Grid(3, 2, 3)
 
 
 class Reading(Scheme):
-    """The bottleneck as a scheme: the first tokens are the latents; the others are read, and stay."""
+    """The bottleneck as a scheme: the first tokens, the latents, read the others, which stay unchanged."""
 
     def __init__(self, width, heads):
         super().__init__()
@@ -136,7 +136,7 @@ def same_quadrant(i, j, grid):
 
 
 def nearest_half(i, j, grid):
-    """Of the rows and of the columns, as many as half of them, around the token or at the picture's edge."""
+    """Say whether ``j`` is in a window around ``i`` of half the rows and columns, moved inside the grid."""
 
     def near(a, b, size):
         start = min(max(a - size // 4, 0), size - size // 2)
@@ -158,12 +158,12 @@ def frames_before(window):
 
 
 def alike(sees):
-    """Every token attends the tokens it sees; a class token is a token like any other."""
+    """Let every token attend to the tokens that it sees, class tokens included."""
     return lambda i, places, grid: [[n for n, j in enumerate(places) if sees(i, j, grid)]]
 
 
 def patches_only(sees):
-    """Class tokens neither attend nor are attended."""
+    """Leave class tokens out, as queries and as keys."""
 
     def sets(i, places, grid):
         return [[n for n, j in enumerate(places) if j.is_patch and sees(i, j, grid)]] if i.is_patch else []
@@ -172,7 +172,7 @@ def patches_only(sees):
 
 
 def patches_with_cls(sees):
-    """As patches only, but that each attends the class token too."""
+    """Let every patch attend to the class token too, which itself is left out."""
     patches = patches_only(sees)
 
     def sets(i, places, grid):
@@ -183,7 +183,7 @@ def patches_with_cls(sees):
 
 
 def class_copies(sees):
-    """Each group of patches that see each other has the class token too, which averages over the groups."""
+    """Give each group of patches a copy of the class token, which averages over the groups."""
     patches = patches_only(sees)
 
     def sets(i, places, grid):
@@ -243,7 +243,7 @@ CASES = {
 
 
 def with_steps():
-    """Names of the cases that are steps of attention."""
+    """Return the names of the cases that have steps."""
     return [name for name, case in CASES.items() if case.steps]
 
 
@@ -252,7 +252,7 @@ def close(a, b, tolerance=1e-12):
 
 
 def seen(case, layers, grid):
-    """For each output token, the set of input tokens with a gradient."""
+    """Return, for each output token, the set of input tokens with a gradient."""
     x = case.tokens(grid, clips=1).requires_grad_()
     y = x
     for layer in layers:

@@ -1,4 +1,4 @@
-"""Every scheme's attention must be such that a GPU has a fast kernel for it."""
+"""Test that a fast GPU kernel can run every scheme's attention."""
 
 import pytest
 import torch
@@ -14,11 +14,11 @@ SCHEMES = CASES | {
     "mixing_full": Case(lambda width, heads: Mixing(width, heads, MixingPlan(scope="full")), "frame", ()),
     "mixing_summary": Case(lambda width, heads: Mixing(width, heads, MixingPlan(summary=True)), "frame", ()),
 }
-MASKED = {"sliding_global"}  # the neighbourhood of every patch is another
+MASKED = {"sliding_global"}  # every patch has a neighbourhood of its own
 
 
 class Calls(TorchFunctionMode):
-    """Arguments of every attention."""
+    """Recorder of the inputs of every attention, and of masks."""
 
     def __init__(self):
         super().__init__()
@@ -43,7 +43,7 @@ def run(name, device):
 
 @pytest.mark.parametrize("name", SCHEMES)
 def test_flash_attention_could_take_every_call(name):
-    """What it asks for: no mask, adjacent channels, 16-byte steps, heads of 8 to 128 channels, no broadcasting."""
+    """Check its conditions: no mask, adjacent channels, strides of 16 bytes, 8 to 128 channels a head, no broadcast."""
     with Calls() as calls:
         run(name, "cpu")
     assert calls.inputs and calls.masked == (name in MASKED)
@@ -60,7 +60,7 @@ def test_flash_attention_could_take_every_call(name):
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 @pytest.mark.parametrize("name", SCHEMES)
 def test_a_fast_kernel_takes_every_call(name):
-    """Flash or cuDNN attention, forward and backward; the masked one a kernel that does not write out the weights."""
+    """Allow flash and cuDNN attention only; with a mask, memory-efficient attention too."""
     kernels = [SDPBackend.FLASH_ATTENTION, SDPBackend.CUDNN_ATTENTION]
     with sdpa_kernel([*kernels, SDPBackend.EFFICIENT_ATTENTION] if name in MASKED else kernels):
         run(name, "cuda")

@@ -1,4 +1,4 @@
-"""Schemes of the literature equal loops over their papers' equations."""
+"""Test that schemes of the literature equal loops over their papers' equations."""
 
 import math
 from itertools import product
@@ -26,7 +26,7 @@ def tokens(n, seed=1):
 
 
 def attend(q, keys, values, extra=None):
-    """A query ``(d,)`` over lists of keys and values, head by head; ``extra (a, j)`` is added to the scores."""
+    """Attend from a query ``(d,)`` to keys and values, head by head; ``extra (a, j)`` is added to the scores."""
     out = []
     for head in range(HEADS):
         part = slice(head * C, (head + 1) * C)
@@ -82,7 +82,7 @@ def test_token_learner():
 
 
 def window_of(place, grid, window, shifted):
-    """The window's number along each axis: shifted windows begin half a side later, and end with the clip."""
+    """Return the window's number along each axis; shifted windows begin half a side later, cut by the clip's edges."""
     number = []
     for at, size, side in zip(place, grid, window, strict=True):
         shift = side // 2 if shifted and side < size else 0

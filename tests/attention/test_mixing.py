@@ -1,6 +1,6 @@
-"""Mixing must be the paper's equations 9 and 10, written out here as loops over frames, tokens, heads and channels.
+"""Test that mixing equals the paper's equations 9 and 10, written as loops over frames, tokens, heads and channels.
 
-In training and in inference alike: channels move in place, which autograd must be able to follow.
+Channels are moved in place: values and gradients must equal those of a plain gather.
 """
 
 import math
@@ -67,7 +67,7 @@ def tokens(grid):
 
 
 def offset_of(channel, channels, plan):
-    """Frame distance that the paper gives to a channel out of a range of channels."""
+    """Return the frame offset that the paper gives to a channel out of ``channels``."""
     distances = [plan.window] if plan.boundary else list(range(1, plan.window + 1))
     signs = [-1] if plan.causal else [1, -1]
     offsets = [sign * distance for distance in distances for sign in signs] if plan.window else []
@@ -76,7 +76,7 @@ def offset_of(channel, channels, plan):
 
 
 def mixed_by_loops(y, heads, plan):
-    """Frames ``(t, m, d)`` with each channel taken from the frame that the plan names."""
+    """Return frames ``(t, m, d)`` with each channel taken from the frame that the plan names."""
     frames, per_frame, width = y.shape
     channels = width if plan.scope == "full" else width // heads
     segment = plan.segment or frames
@@ -89,7 +89,7 @@ def mixed_by_loops(y, heads, plan):
 
 
 def summaries_by_loops(x, z, weights, plan, grid):
-    """Key and value of every summary token, by frame."""
+    """Return the key and value of every summary token, by frame."""
     side, found = math.isqrt(plan.summary_tokens), {"key": [], "value": []}
     for t in range(grid.t):
         means = []
@@ -109,7 +109,7 @@ def summaries_by_loops(x, z, weights, plan, grid):
 
 
 def clip_by_loops(layer, x, grid, heads, plan):
-    """One clip ``(t, m, d)`` through the layer."""
+    """Compute the layer for one clip ``(t, m, d)``."""
     weights = {name: parameter.detach().numpy() for name, parameter in layer.attn.named_parameters()}
     frames, per_frame, width = x.shape
     c = width // heads
@@ -162,7 +162,7 @@ def test_segments_equal_the_loops(t, segment, window, mixed, summary):
 
 
 def gathered(layer, y, t, name):
-    """A part ``(b, t * m, d)`` with every channel gathered from its frame, the plain way, which autograd follows."""
+    """Gather every channel of a part ``(b, t * m, d)`` from its frame, out of place."""
     plan, groups = layer.plan, layer.groups
     if name not in plan.mixed:
         return y
@@ -220,20 +220,20 @@ def test_gradients_of_any_layout_and_of_one_part_alone():
 
 
 def view_of_product(x, weight, bias):
-    """The linear layer of PyTorch 2.11, whose output is a view."""
+    """Compute the linear layer as PyTorch 2.11 does: its output is a view."""
     return torch.addmm(bias, x.flatten(0, -2), weight.t()).view(*x.shape[:-1], len(weight))
 
 
 @pytest.fixture(params=["own", "view"])
 def linear_layers(request, monkeypatch):
-    """What linear layers return."""
+    """Linear layers that return a tensor of their own, or a view."""
     if request.param == "view":
         monkeypatch.setattr(torch.nn.functional, "linear", view_of_product)
 
 
 def kept(layer, x, *grid):
-    """Bytes that autograd keeps of a pass beside ``x`` and the parameters."""
-    tensors = {}  # held, so that no address comes twice
+    """Return the bytes that autograd keeps for a pass, without ``x`` and the parameters."""
+    tensors = {}  # kept alive, so that no address is reused
 
     def note(tensor):
         tensors[tensor.untyped_storage().data_ptr()] = tensor
@@ -257,7 +257,7 @@ def test_keeps_no_more_memory_than_spatial_attention(name):
 @pytest.mark.parametrize("name", ["paper", "causal_window_2", "everything"])
 @pytest.mark.usefixtures("linear_layers")
 def test_the_layer_is_the_same_however_it_is_run(name, monkeypatch):
-    """Trained, checkpointed, without gradients, and where nothing may be overwritten: under a transform, as a dual."""
+    """Run it plainly, with activation checkpointing, without gradients, under vmap, and without in-place moves."""
     grid, layer = Grid(4, 2, 2), mixing(PLANS[name])
     x = tokens(grid).requires_grad_()
 

@@ -1,4 +1,4 @@
-"""Added steps start at zero, and every gradient is the right one."""
+"""Test that added steps start at zero and that gradients are right."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Each scheme must be what its paper says: index sets in words, loops over tokens and heads, softmax written out."""
+"""Test that each scheme equals its paper's index sets, as loops over tokens and heads with the softmax written out."""
 
 import math
 
@@ -20,7 +20,7 @@ def linear(x, weights, name):
 
 
 def projected(x, weights):
-    """Query, key and value ``(n, d)`` of all tokens."""
+    """Return query, key and value ``(n, d)`` of all tokens."""
     if "qkv.weight" in weights:
         return np.split(linear(norm(x, weights, "norm"), weights, "qkv"), 3, axis=1)
     return linear(norm(x, weights, "norm"), weights, "q"), *np.split(
@@ -29,13 +29,13 @@ def projected(x, weights):
 
 
 def attention(query, keys, values):
-    """One head of one token: the mean of the values under the softmax of the scores."""
+    """Attend with one head of one token: average the values by the softmax of the scores."""
     scores = [math.exp(sum(query * key) / math.sqrt(len(query))) for key in keys]
     return sum(score * value for score, value in zip(scores, values, strict=True)) / sum(scores)
 
 
 def step_by_loops(layer, step, x, places, grid, heads, read=None):
-    """One step of one clip ``(n, d)``, residual included; it reads the clip itself, or another's tokens."""
+    """Apply one step to one clip ``(n, d)``, residual included; attention reads ``read`` instead, if given."""
     attn = layer.get_submodule(step.attn)
     weights = {name: parameter.detach().numpy() for name, parameter in attn.named_parameters()}
     q, k, v = projected(x if read is None else read, weights)

@@ -1,4 +1,4 @@
-"""Two linear layers in a row are one: in training of many tokens (W W_o) y is computed, not W (W_o y)."""
+"""Test that (W W_o) y, computed in training on many tokens, equals W (W_o y)."""
 
 import pytest
 import torch

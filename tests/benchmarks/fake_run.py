@@ -1,6 +1,6 @@
-"""A run that takes a second and imports nothing: ``fake_run.py RUN_DIR RIGHT HABIT``.
+"""Fake run of a second that does not import lit_video: ``fake_run.py RUN_DIR RIGHT HABIT``.
 
-RIGHT is a folder with the right ``run.json`` and ``last.ckpt``; HABIT is what it does wrong, or ``none``.
+RIGHT is a folder with the right ``run.json`` and ``last.ckpt``; HABIT is the run's fault, or ``none``.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""That the harness sees what it looks for: runs that lose a result, give a wrong one, or leave something behind."""
+"""Test that the fault harness finds runs that lose a result, give a wrong one, or leave a process behind."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ LINE, DIED = "error: --runs: cannot write", "error: tw1 seed 0: another process 
 
 @pytest.fixture
 def right(tmp_path):
-    """A folder with a result and its weights."""
+    """Folder with a result and its weights."""
     result = {"metrics": {"test/video_top1": 50.0}, "steps": 4, "test_videos": 8, "weights": {"file": "last.ckpt"}}
     (tmp_path / "run.json").write_text(json.dumps({"result": result}))
     torch.save({"state_dict": {"w": torch.arange(2000.0)}, RUN_KEY: {}}, tmp_path / "last.ckpt")
@@ -29,7 +29,7 @@ def right(tmp_path):
 
 @dataclass(frozen=True)
 class FakeSetting(Setting):
-    """A fake run with a habit."""
+    """Setting that starts a fake run with a habit."""
 
     right: str = ""
     habit: str = "none"
@@ -73,7 +73,7 @@ def test_what_a_run_does_wrong_after_a_signal_is_found(habit, expected, right, m
         (2, ["cannot write"], ["exit status 2 with 0 lines of error"]),
         (1, [LINE, LINE], ["exit status 1 with 2 lines of error"]),
         (1, [LINE, DIED], []),
-        (-9, ["Traceback (most recent call last):"], []),  # of a worker whose process was killed
+        (-9, ["Traceback (most recent call last):"], []),  # SIGKILL: a loader's worker may fail later
     ],
 )
 def test_words_of_an_end_are_checked(status, err, found):

@@ -1,4 +1,4 @@
-"""benchmarks/gpu.sh: its stages on a CPU, what is kept of them, what it says it needs."""
+"""Test benchmarks/gpu.sh on a CPU: its stages, the files that they keep, and the reported failures."""
 
 import json
 import os
@@ -67,7 +67,7 @@ exit 0
 
 @pytest.mark.slow
 def test_the_rehearsal_on_a_cpu(tmp_path):
-    """Needs PyTorchVideo's CNNs for ``model``."""
+    """Run all stages; ``model`` needs PyTorchVideo's CNNs."""
     done = stages("all", OUT=tmp_path / "out", RUNS=tmp_path / "runs", LIMIT=1500, timeout=2400)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     results = {path.stem: json.loads(path.read_text()) for path in (tmp_path / "out").glob("*.json")}

@@ -1,4 +1,4 @@
-"""The scripts that measure: each runs, keeps its rows and shows them; what is compared is equal. Never how fast."""
+"""Test the benchmark scripts: each runs, keeps its rows and shows them, and compared outputs are equal; no timings."""
 
 import json
 from dataclasses import replace
@@ -18,7 +18,7 @@ SMALL = ["--size", "Ti", "--image-size", "32", "--device", "cpu"]
 
 @pytest.fixture
 def measured(monkeypatch, tmp_path):
-    """Run a script with small models and read what it keeps."""
+    """Function that runs a script with small models and returns its results."""
     monkeypatch.setitem(SIZES, "Ti", ViTSize(24, 2, 3))
 
     def run(script, *flags, status=0):

@@ -1,4 +1,4 @@
-"""Rows of experiments/ trained for an epoch, and what a command says."""
+"""Fixtures of the commands' tests: rows of experiments/ trained for an epoch."""
 
 from subprocess import Popen
 
@@ -10,7 +10,7 @@ from tests.conftest import FOUR_SKILLS
 
 
 def one_line(capsys):
-    """What stands on the error stream, which is one line."""
+    """Return the error output, which must be one line."""
     lines = capsys.readouterr().err.strip().splitlines()
     assert len(lines) == 1, lines
     return lines[0]
@@ -18,19 +18,19 @@ def one_line(capsys):
 
 @pytest.fixture
 def rows_in_this_process(monkeypatch):
-    """Rows that run beside each other start no Python: for each there is a process that has ended with its status."""
+    """Queue whose rows run in this process; a shell stands for each row's process and exits with its status."""
     monkeypatch.setattr(queue, "launch", lambda command, *_: Popen(["sh", "-c", f"exit {main(command[3:])}"]))
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Where :func:`fitted` keeps its runs."""
+    """Folder of the runs of :func:`fitted`."""
     return tmp_path_factory.mktemp("trained")
 
 
 @pytest.fixture
 def fitted(runs, tiny):
-    """Trains a row of ``experiments/`` for an epoch, once for all tests of a file; gives the run's folder."""
+    """Function that trains a row of ``experiments/`` for an epoch, once per test file, and returns the run's folder."""
 
     def train(table, row, *flags):
         run = runs / table / "embedded" / row / "seed0"

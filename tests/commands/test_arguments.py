@@ -1,4 +1,4 @@
-"""The rows that ``fit`` is asked for, and their settings as ``--print_config`` prints them."""
+"""Test which rows ``fit`` selects, and the settings that ``--print_config`` prints."""
 
 import pytest
 import yaml

@@ -1,4 +1,4 @@
-"""The command attention: a picture of what the model attends to, mistakes in a line each."""
+"""Test the command attention: the drawn rollout, and mistakes in one line each."""
 
 import numpy as np
 import pytest
@@ -14,12 +14,12 @@ from tests.checkpoints import trained, untrained
 from tests.commands.conftest import one_line
 from tests.embedded import four_skills
 
-CLIP = (32, 16)  # of square videos a part
+CLIP = (32, 16)  # height and width: a part of each square video
 
 
 @pytest.fixture(scope="module")
 def tubelets(root, tmp_path_factory):
-    """A checkpoint of a model of tubelets."""
+    """Checkpoint of a model with tubelets of two frames."""
     model = ViViT(8, 4, CLIP, ViTSize(16, 2, 2), 8, tubelet=2)
     return trained(model, four_skills(root, image_size=CLIP), tmp_path_factory.mktemp("tubelets") / "last.ckpt")
 
@@ -48,7 +48,7 @@ def test_what_is_drawn_is_the_rollout_of_the_centre_view(tubelets, videos, tmp_p
     assert np.array_equal(seen.frames, decode(videos[0], numbers)[:, :, 8:24])
     table = frame_table(videos[0])
     assert seen.seconds == [float(i * table.seconds / table.count) for i in numbers]
-    expected = result.patches.numpy() / result.patches.mean().item()  # over the patches: 1 is reached
+    expected = result.patches.numpy() / result.patches.mean().item()  # relative to the mean patch
     np.testing.assert_allclose(seen.maps, expected[[0, 0, 1, 1]], rtol=1e-5)
     assert (seen.numbers, seen.tubelets) == ([0, 1, 2, 3], [0, 0, 1, 1])
     share, best = result.logits.softmax(1).max(1)

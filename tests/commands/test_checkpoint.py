@@ -1,4 +1,4 @@
-"""A checkpoint is named by its file or its run's folder."""
+"""Test that a checkpoint is found by its file or by its run's folder."""
 
 import re
 import shutil

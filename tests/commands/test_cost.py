@@ -1,4 +1,4 @@
-"""The cost columns of the papers are met to the last printed digit, or the difference is explained."""
+"""Test that the papers' printed costs are met to the last digit, or that the difference is explained."""
 
 import json
 
@@ -14,7 +14,7 @@ from tests.conftest import EXPERIMENTS, FOUR_SKILLS
 from tests.tables.experiments import PAPERS, request_of, resolved
 
 MODELS = published()
-# settled by the papers: TimeSformer's Tables 1, 2 and 5, ViViT's Table 2
+# figures that are met exactly: TimeSformer's Tables 1, 2 and 5, ViViT's Table 2
 EXACT = {
     "space, S": ("85.9M", None),
     "joint space-time, ST": ("85.9M", None),
@@ -47,7 +47,7 @@ SCALES = ("ssv2", "k400", "k600", "epic100", "diving48", "howto100m", "moments")
 
 
 def printed_costs():
-    """Tables and scales of the papers where a row has a printed cost."""
+    """Yield the papers' tables and scales in which a row has a printed cost."""
     pairs = [(path, EXPERIMENTS / f"scale/{scale}.yaml") for path in PAPERS for scale in SCALES]
     tables = [(files, read_table(files)) for files in pairs]
     for files, table in tables:
@@ -65,7 +65,7 @@ def test_a_row_costs_what_its_paper_prints_or_says_why(table, scale, capsys):
         assert row["note"] or max(apart, default=0) < 0.03, row
     for row in request_of(table, scale).rows:
         data = resolved(row.name, table, scale).datamodule
-        of_a_view = "1x1"  # ViViT's Table 2
+        of_a_view = "1x1"  # printed without views, as in ViViT's Table 2
         assert row.published.get("views", of_a_view) in (of_a_view, f"{data.test_clips}x{data.test_crops}"), row.name
 
 
@@ -81,7 +81,7 @@ def test_joint_attention_costs_what_its_formula_gives(frames, side):
 def test_the_exact_window_costs_three_times_the_attention_products_inside_the_clip():
     frames, n, d = 6, 1 + 16, 192
     mixing, exact = (XViT(9, frames=frames, image_size=64, size="Ti", exact=exact).network for exact in (False, True))
-    pairs = 3 * frames - 2  # the ends have one neighbour
+    pairs = 3 * frames - 2  # the first and the last frame have one neighbour
     extra = 12 * 2 * n * n * d * (pairs - frames)
     assert count(exact, frames, 64)[1] - count(mixing, frames, 64)[1] == extra
 

@@ -1,4 +1,4 @@
-"""``data check`` and ``prepare``: what they report and write, and how they go on."""
+"""Test ``data check`` and ``data prepare``: what they report and write, and that they resume."""
 
 import csv
 import json
@@ -30,7 +30,7 @@ MANIFEST = "manifest.sqlite"
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Two intact videos in each of two classes and three splits."""
+    """Folder with two intact videos in each of two classes and three splits."""
     root = tmp_path_factory.mktemp("made")
     for split in ("train", "val", "test"):
         for name in "ab":
@@ -43,7 +43,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def root(made, tmp_path):
-    """A copy of the videos."""
+    """Copy of the videos."""
     return shutil.copytree(made, tmp_path / "root")
 
 
@@ -178,13 +178,13 @@ def test_prepared_videos_are_small_upright_silent_and_have_the_same_frames_at_th
         starts = [after.pts.index(key) for key in after.keyframes]
         assert max(np.diff([*starts, after.count])) <= 5
         small, large = corners(pictures[0].astype(int)), corners(decode(old, [0])[0])
-        assert np.allclose(small, large, atol=25) and np.argmin(small) == np.argmin(large), "turned as by the decoder"
-        if before.height == size[0]:  # not scaled: the pixels are those of the source, but for the encoder
+        assert np.allclose(small, large, atol=25) and np.argmin(small) == np.argmin(large), "rotated like the source"
+        if before.height == size[0]:  # not scaled: only the encoder changes pixels
             assert np.abs(pictures.astype(int) - decode(old, range(before.count))).mean() < 6
 
 
 def corners(picture):
-    """Mean of each corner: the first frame's square is black and in one of them."""
+    """Return the mean of each corner; the first frame has a black square in one of them."""
     rows, columns = ((slice(n // 5), slice(-n // 5, None)) for n in picture.shape[:2])
     return [picture[r, c].mean() for r in rows for c in columns]
 

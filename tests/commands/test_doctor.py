@@ -1,4 +1,4 @@
-"""The doctor: what its line says of each problem, what to do, and the exit status."""
+"""Test the doctor: a line for each problem, with advice, and the exit status."""
 
 import shutil
 import subprocess

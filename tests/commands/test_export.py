@@ -1,4 +1,4 @@
-"""A trained model opens in transformers' pipeline, with the probabilities of the model itself; or it is refused."""
+"""Test that an export opens in transformers' pipeline with the model's own probabilities, or is refused."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ SMALL = dict(num_classes=4, size=ViTSize(16, 2, 2), patch=8)
 
 
 class Mirrored(Joint):
-    """A scheme of one's own whose parameters have the names of another's."""
+    """User's scheme whose parameters have the names of joint attention."""
 
     def forward(self, x, grid):
         return super().forward(x, grid).flip(1)

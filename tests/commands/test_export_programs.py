@@ -1,4 +1,4 @@
-"""A trained model as a program, of every family: it computes the same for batches of any size, without this package."""
+"""Test that exported programs of every family compute the same for any batch size, without this package."""
 
 import json
 import subprocess
@@ -44,7 +44,7 @@ def clip_of(count):
 
 
 def exported(kind, checkpoint, tmp_path, capsys):
-    """What is written, a clip, and its logits."""
+    """Export a checkpoint; return the folder, a clip, and its logits."""
     clip = clip_of(5)
     with torch.no_grad():
         expected = load(checkpoint).model.network(clip)

@@ -1,4 +1,4 @@
-"""The lines of an export's README, run on a video, give what ``predict`` gives of its centre view."""
+"""Test that the code in an export's README gives the prediction of ``predict`` for a video's centre view."""
 
 import re
 
@@ -31,7 +31,7 @@ def run_readme(folder, monkeypatch):
 
 
 def exported(to, tmp_path, **data):
-    """The checkpoint, and the folder of its export, with a video."""
+    """Return a checkpoint and the folder of its export."""
     model = FORMS[to](**SMALL, **{key: data[key] for key in SHAPE})
     ckpt = untrained(model, tmp_path / "last.ckpt", ["run", "jump", "sit"], **data)
     assert main(["export", "--to", to, "--ckpt", str(ckpt), "-o", str(tmp_path / "out")]) == 0

@@ -1,4 +1,4 @@
-"""Every command says what it does, with examples that it takes."""
+"""Test that every command's help describes it, with valid examples."""
 
 import pytest
 

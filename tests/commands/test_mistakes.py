@@ -1,4 +1,4 @@
-"""Every mistake of a user: one line that names file and key, exit status 2, nothing written, nothing trained."""
+"""Test that a user's mistake is one line with file and key and exit status 2, and nothing is written or trained."""
 
 import shlex
 import subprocess
@@ -37,7 +37,7 @@ def test_a_wrong_setting_in_a_later_row_stops_everything(setting, message, table
     path, rewrite = table
     rewrite("{model.window: 1}", setting)
     flags = [flag for flag in tiny if setting.split(":")[0].strip("{") not in flag]  # flags win over rows
-    one = [] if "windw" in setting else ["--row", "second"]  # the first row is right, and takes its time
+    one = [] if "windw" in setting else ["--row", "second"]  # skips the first row, which is valid and takes time
     assert fit("--config", path, "--runs", tmp_path / "runs", *one, *flags) == 2
     line = one_line(capsys)
     assert message in line
@@ -117,7 +117,7 @@ def test_a_mistake_of_a_new_user_is_one_line(line, message, tmp_path, monkeypatc
 
 def test_no_mistake_waits_for_torch(tmp_path):
     for entry in ROOT.iterdir():
-        if entry.name not in ("runs", "own"):  # beside finished runs some of the lines are no mistakes
+        if entry.name not in ("runs", "own"):  # with finished runs, some of the lines are no mistakes
             (tmp_path / entry.name).symlink_to(entry)
     lines = [line.replace("TABLE", "--config experiments/ablation_tw.yaml") for line, _ in TRIED]
     command = [sys.executable, "-c", WITHOUT_TORCH]
@@ -139,7 +139,7 @@ def test_a_row_that_cannot_run_is_reported_and_the_others_go_on(own_processes, t
     if not own_processes:
         request.getfixturevalue("rows_in_this_process")
     path, rewrite = table
-    rewrite("    second:", "    third: {set: {trainer.strategy: none}}\n    second:")  # which only the run finds out
+    rewrite("    second:", "    third: {set: {trainer.strategy: none}}\n    second:")  # found by the run itself
     blocked = tmp_path / "runs/two/default/first/seed0"
     blocked.mkdir(parents=True)
     with FileLock(blocked / "lock"):
@@ -167,7 +167,7 @@ def test_a_broken_video_is_reported_by_its_path(table, tiny, tmp_path, capsys):
     assert "1.mp4: Invalid data found when processing input; fix the video" in line
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="asks for a GPU that must not be there")
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
 def test_what_only_the_run_can_find_out_is_reported_too(table, tiny, tmp_path, capsys):
     flags = [*tiny, "--trainer.accelerator=gpu", "--row=first", "--trainer.logger=false"]
     assert fit("--config", table[0], "--runs", tmp_path / "runs", *flags) == 2

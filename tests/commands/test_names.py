@@ -1,4 +1,4 @@
-"""Names of files and classes that are no UTF-8, as old archives have: every writer keeps them, nothing is lost."""
+"""Test that every writer keeps names of files and classes that are not UTF-8, as in old archives."""
 
 import csv
 import os
@@ -22,36 +22,34 @@ NAME, FOLDER = os.fsdecode(b"fl\xfcgel.mp4"), os.fsdecode(b"geh\xe4t")
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    """A checkpoint, and a video of a name that is no UTF-8."""
-    place = tmp_path_factory.mktemp("names")
-    untrained(XViT(2, 2, 16, ViTSize(16, 1, 2), patch=8), place / "last.ckpt", ["a", FOLDER], frames=2, image_size=16)
-    write(place / NAME, frames=12)
-    return place
+def made(tmp_path_factory):
+    """Folder with a checkpoint and a video whose name is not UTF-8."""
+    made = tmp_path_factory.mktemp("names")
+    untrained(XViT(2, 2, 16, ViTSize(16, 1, 2), patch=8), made / "last.ckpt", ["a", FOLDER], frames=2, image_size=16)
+    write(made / NAME, frames=12)
+    return made
 
 
 @pytest.fixture
-def predict(place):
-    return lambda *args: main(
-        ["predict", "--workers=0", "--ckpt", *map(str, (place / "last.ckpt", place / NAME, *args))]
-    )
+def predict(made):
+    return lambda *args: main(["predict", "--workers=0", "--ckpt", *map(str, (made / "last.ckpt", made / NAME, *args))])
 
 
-def test_predictions_keep_the_name_in_a_csv(place, predict, tmp_path):
+def test_predictions_keep_the_name_in_a_csv(made, predict, tmp_path):
     out = tmp_path / "out.csv"
     assert predict("-o", out) == 0
     with out.open(encoding="utf-8", errors="surrogateescape") as file:
         rows = [*csv.DictReader(file)]
-    assert {row["path"] for row in rows} == {str(place / NAME)}
+    assert {row["path"] for row in rows} == {str(made / NAME)}
     assert {row["name"] for row in rows} == {"a", FOLDER}
     assert b"fl\xfcgel.mp4" in out.read_bytes()
 
 
-def test_pictures_and_features_are_written(place, predict, tmp_path):
+def test_pictures_and_features_are_written(made, predict, tmp_path):
     assert predict("--features", tmp_path / "features.npz") == 0
     with np.load(tmp_path / "features.npz") as features:
-        assert features["paths"].tolist() == [str(place / NAME)]
-    command = ["attention", str(place / NAME), "--ckpt", str(place / "last.ckpt"), "-o", str(tmp_path / "map.png")]
+        assert features["paths"].tolist() == [str(made / NAME)]
+    command = ["attention", str(made / NAME), "--ckpt", str(made / "last.ckpt"), "-o", str(tmp_path / "map.png")]
     assert main(command) == 0
     figure = Figure()
     figure.subplots().set(title=FOLDER, xticks=[0], xticklabels=[short(FOLDER)])
@@ -71,10 +69,10 @@ def test_a_terminal_of_any_encoding_gets_the_name(monkeypatch, tmp_path, encodin
     assert (tmp_path / "screen").read_bytes() == shown + b".mp4\n"
 
 
-def test_own_videos_are_found_by_folders_and_by_the_list_of_them(place, tmp_path):
+def test_own_videos_are_found_by_folders_and_by_the_list_of_them(made, tmp_path):
     for folder in ("a", FOLDER):
         (tmp_path / "videos" / folder).mkdir(parents=True)
-        shutil.copy(place / NAME, tmp_path / "videos" / folder / NAME)
+        shutil.copy(made / NAME, tmp_path / "videos" / folder / NAME)
     found = find_videos(tmp_path / "videos")
     assert [video.path for video in found.videos] == [f"a/{NAME}", f"{FOLDER}/{NAME}"]
     rows = [("path", "label"), *((video.path, video.label) for video in found.videos)]

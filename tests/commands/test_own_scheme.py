@@ -1,4 +1,4 @@
-"""A scheme in a file of one's own is profiled, trained and compared by its name, and is part of a run's identity."""
+"""Test a scheme in a user's file: profiled, trained and compared by its name, and part of a run's identity."""
 
 import json
 import sys
@@ -30,7 +30,7 @@ class {name}(Scheme):
 
 @pytest.fixture
 def own_file(tmp_path, monkeypatch):
-    """A file with one scheme; what it imports is forgotten after the test."""
+    """File with one scheme; imported modules are forgotten after the test."""
     monkeypatch.setattr(sys, "modules", dict(sys.modules))
     path = tmp_path / f"own_{tmp_path.name.replace('-', '_')}.py"
     path.write_text(CODE.format(name="Halved", scale=0.5))
@@ -89,7 +89,7 @@ def test_profile_of_a_faulty_scheme_names_the_fault_and_measures_nothing(own_fil
 def test_profile_trains_the_scheme_beside_the_rows_that_have_run(own_file, tmp_path, monkeypatch, capsys):
     experiments = tmp_path / "experiments"
     experiments.mkdir()
-    for name in ("skills.yaml", "parts", "scale"):  # no pack, whose rows have other videos than these
+    for name in ("skills.yaml", "parts", "scale"):  # without packs: their rows have other videos
         (experiments / name).symlink_to(profile.EXPERIMENTS / name)
     monkeypatch.setattr(profile, "EXPERIMENTS", experiments)
     out = tmp_path / "out"
@@ -111,7 +111,7 @@ def test_own_schemes_are_compared_beside_built_in_ones(own_file):
 
 
 def test_a_run_is_refused_when_the_scheme_has_changed(own_file, table, tiny, tmp_path, capsys):
-    """The file's code is part of the identity; testing a run runs no code that it names."""
+    """Refuse to go on with changed code; testing a run imports no code that it names."""
     words = ["fit", "--config", str(table[0]), "--row", "first", "--runs", str(tmp_path / "runs"), *tiny]
     words += ["--model=TimeSformer", f"--model.attention={own_file}"]
     assert main(words) == 0

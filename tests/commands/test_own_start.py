@@ -1,4 +1,4 @@
-"""Weights that training starts from without a flag: of a stand-in of the hub, all the way, and without a network."""
+"""Test the default starting weights of finetune and compare, from a stand-in for the hub and without a network."""
 
 import json
 import threading
@@ -27,7 +27,7 @@ SETTINGS |= {"model.variant": 1, "model.pool": "fc_norm", "data.frames": 4, "dat
 
 
 class Hub(BaseHTTPRequestHandler):
-    """Answers as Hugging Face's hub, for one repository."""
+    """Stand-in for Hugging Face's hub, with one repository."""
 
     def do_GET(self):
         name = self.path.partition("?")[0].rpartition("/")[2]
@@ -55,7 +55,7 @@ class Hub(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def hub(tmp_path, monkeypatch):
-    """A VideoMAE with random weights, in its published container, on a hub of this machine."""
+    """Local hub with a VideoMAE of random weights in its published form."""
     config = VideoMAEConfig(
         num_frames=4, image_size=16, patch_size=8, tubelet_size=2, hidden_size=16, num_hidden_layers=2,
         num_attention_heads=2, intermediate_size=64, num_labels=7, use_mean_pooling=True, layer_norm_eps=1e-6,
@@ -71,7 +71,7 @@ def hub(tmp_path, monkeypatch):
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
     monkeypatch.delenv("HF_HUB_OFFLINE")
-    monkeypatch.setattr("lit_video.weights.hub.WAIT", 60)  # a loaded machine
+    monkeypatch.setattr("lit_video.weights.hub.WAIT", 60)  # enough on a loaded machine
     release = Release(VIDEOS, SETTINGS, None, REPOSITORY, {})
     monkeypatch.setattr("lit_video.weights.hub.releases", lambda: {VIDEOS: release})
     server.folder = tmp_path / "published"
@@ -96,7 +96,7 @@ def test_published_weights_go_the_whole_way(hub, videos, capsys, rows_in_this_pr
     assert {"config.json", "model.safetensors"} <= {*hub.asked}
     assert not {"pytorch_model.bin", "README.md"} & {*hub.asked}
     assert "frozen: backbone, 120 views go through it once" in said
-    # a clip of each of six rows for its cost, and the four views of each video once, for all folds
+    # one clip for the cost of each of six rows; four views of each of 30 videos, once for all folds
     assert sorted(passes) == [1] * 6 + [4] * 30
     run, video = "own/rooms/runs/rooms/own/all/seed0", str(videos / "sit/rec1_1.mp4")
     state = torch.load(f"{run}/last.ckpt", weights_only=True)["state_dict"]
@@ -116,12 +116,12 @@ def test_published_weights_go_the_whole_way(hub, videos, capsys, rows_in_this_pr
     assert not hub.asked
 
 
-IMAGE = "timm:test_vit.r160_in1k"  # timm's own for tests: 64 channels, 6 layers, 2 heads
+IMAGE = "timm:test_vit.r160_in1k"  # timm's model for tests: 64 channels, 6 layers, 2 heads
 
 
 @pytest.fixture
 def image(hub, monkeypatch):
-    """An image model of timm with random weights on the stand-in of the hub, the default of ``compare``."""
+    """Random weights of a timm model that is on the local hub and is the default of ``compare``."""
     torch.manual_seed(0)
     model = timm.create_model(IMAGE.partition(":")[2])
     save_file(model.state_dict(), hub.folder / "image.safetensors")
@@ -132,9 +132,9 @@ def image(hub, monkeypatch):
 
 @pytest.mark.slow
 def test_schemes_start_from_one_image_model(hub, image, videos, capsys, rows_in_this_process, monkeypatch):  # noqa: F811
-    monkeypatch.setattr("lit_video.own_videos.plan.FEWEST", 0)  # whatever this machine's speed
+    monkeypatch.setattr("lit_video.own_videos.plan.FEWEST", 0)  # on a machine of any speed
     command = ["compare", "rooms", "--schemes", "xvit,divided,vivit2", "--seeds", "0", "--minutes", "0.01"]
-    # a rate that leaves the start as it is
+    # a learning rate that leaves the starting weights as they are
     command += ["--trainer.logger=false", "--trainer.max_epochs=1", "--model.optimization.lr=1e-12"]
     assert main(command) == 0
     said = capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""From a folder of videos to a trained model, and to schemes side by side."""
+"""Test the way from a folder of videos to a trained model, and to a comparison of schemes."""
 
 import csv
 import json
@@ -38,7 +38,7 @@ SMALL = [
 
 @pytest.fixture(scope="module")
 def rooms(tmp_path_factory):
-    """Three classes of ten videos, five to a recording."""
+    """Folder with three classes of ten videos, from five recordings."""
     folder, rng = tmp_path_factory.mktemp("rooms"), np.random.default_rng(0)
     for label in ("walk", "sit", "fall"):
         (folder / label).mkdir()
@@ -50,7 +50,7 @@ def rooms(tmp_path_factory):
 
 @pytest.fixture
 def videos(rooms, tmp_path, monkeypatch):
-    """A copy of the videos, in the working directory."""
+    """Copy of the videos in the working directory."""
     monkeypatch.chdir(tmp_path)
     return shutil.copytree(rooms, tmp_path / "rooms")
 
@@ -83,7 +83,7 @@ def test_a_folder_becomes_a_tested_model(videos, capsys, rows_in_this_process):
     assert "Learning curves" in page and "validation top-1" not in page
     card = (videos.parent / "own/rooms/README.md").read_text()
     assert "% of 30 test videos are right" in card and "was not tested itself" in card and "| walk | 10 |" in card
-    # an ordinary experiment, with the reasons in it
+    # the file is an ordinary experiment, with reasons in its comments
     path = videos.parent / "own/rooms/rooms.yaml"
     assert "# Made by lit_video finetune rooms --minutes 0.01" in path.read_text()
     assert "#   data.augmentation" in path.read_text()
@@ -91,7 +91,7 @@ def test_a_folder_becomes_a_tested_model(videos, capsys, rows_in_this_process):
     assert content["data"]["init_args"]["root"] == str(videos)
     assert main(["fit", "--config", str(path), "--runs", "own/rooms/runs", *SMALL]) == 0
     assert "6 of 6 runs are finished, skipped" in capsys.readouterr().out
-    # goes on, and predicts
+    # a second call goes on; the model predicts
     assert main(["finetune", "rooms", *SMALL]) == 0
     assert "Going on with own/rooms/rooms.yaml" in capsys.readouterr().out
     capsys.readouterr()
@@ -104,13 +104,13 @@ def test_a_folder_becomes_a_tested_model(videos, capsys, rows_in_this_process):
     assert "--minutes 3.0: own/rooms/rooms.yaml is planned already, with 0.01; delete it" in capsys.readouterr().err
     assert main(["finetune", "rooms", "--scheme", "joint"]) == 2
     assert "--scheme joint: own/rooms/rooms.yaml is planned already, with another; " in capsys.readouterr().err
-    assert main(command) == 0  # the same command again goes on
+    assert main(command) == 0  # the first command goes on too
     assert "finished, skipped" in capsys.readouterr().out
     assert read_result(run)["test_videos"] == 30
 
 
 def _check_folds(run):
-    """The model of all videos has the folds' accuracy, and their temperature in its checkpoint and its predictions."""
+    """Check that the final model has the folds' accuracy, and their temperature in its checkpoint."""
     result = read_result(run)
     folds = [run.parents[1] / name / "seed0" for name in result["folds"]]
     read = [read_logits(fold) for fold in folds]
@@ -172,7 +172,7 @@ def test_a_folder_of_any_name_is_planned(name, file, videos, monkeypatch):
     assert CheckCLI([f"--config={plan}", "--data.train_values=[fold1]"]).datamodule.data_root() == folder
     how = plan.read_text().splitlines()[1].partition("Run by  lit_video ")[2]
     assert len(parse_request(shlex.split(how)[1:]).runs) == 6
-    assert main(["finetune", "--minutes", "0.01", "-o", "own/my clips", "--", name]) == FAILED, "goes on"
+    assert main(["finetune", "--minutes", "0.01", "-o", "own/my clips", "--", name]) == FAILED, "resumed"
 
 
 def test_paths_may_begin_with_a_dash(videos):
@@ -190,7 +190,7 @@ def test_a_setting_that_fails_leaves_no_plan_behind(videos, capsys):
 
 @pytest.mark.parametrize("command", [["finetune"], ["compare", "--schemes", "divided"]], ids=["finetune", "compare"])
 def test_a_plan_is_for_the_folder_that_it_was_made_of(command, videos, capsys, monkeypatch):
-    """Folders of one name have one default output: the numbers of the first are not those of the second."""
+    """Refuse another folder of the same name, because both have one default output."""
     monkeypatch.setattr("lit_video.commands.own_videos.run_command", lambda words: FAILED)
     (videos.parent / "elsewhere").mkdir()
     assert main([*command, "rooms", "--minutes", "0.01"]) == 1
@@ -204,7 +204,7 @@ def test_a_plan_is_for_the_folder_that_it_was_made_of(command, videos, capsys, m
     assert main([*command, str(other), "--minutes", "0.01"]) == 2
     assert f"{other}: own/rooms/rooms" in (said := capsys.readouterr().err)
     assert f"is planned already, for the videos in {videos}; give another --output" in said
-    for _ in range(2):  # beside the videos the plan's own table is not read as theirs
+    for _ in range(2):  # the plan's own table, written beside the videos, is not read as theirs
         assert main([*command, str(other), "--minutes", "0.01", "-o", str(other)]) == 1
 
 

@@ -1,4 +1,4 @@
-"""Weights of a run of ours in another model, or for other videos: refused with the flags that mend it, or mended."""
+"""Test a run's weights in a model with other settings or classes: refused with the flags to change, or adapted."""
 
 import pytest
 
@@ -10,7 +10,7 @@ TEST = ["test", "--config", "experiments/ablation_tw.yaml", "--model.image_weigh
 
 @pytest.fixture(params=["last.ckpt", pytest.param("model.safetensors", marks=pytest.mark.slow)])
 def weights(request, fitted, tiny, capfd):
-    """A trained window of 1, its flags, and its checkpoint or what was exported of it."""
+    """Flags of a trained model of window 1, with its checkpoint or export as weights."""
     folder = fitted("ablation_tw", "tw1")
     assert main(["export", "--to", "safetensors", "--ckpt", str(folder / "last.ckpt"), "-o", str(folder)]) == 0
     capfd.readouterr()

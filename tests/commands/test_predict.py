@@ -1,4 +1,4 @@
-"""A checkpoint alone predicts videos as the test does, and mistakes are reported in a line each."""
+"""Test that a checkpoint alone predicts videos as its test does, and that mistakes are one line each."""
 
 import csv
 import shutil
@@ -31,7 +31,7 @@ def predict(*args):
 
 
 def written(path, *args, status=0):
-    """What ``-o`` writes: names and probabilities of every video by task, and the paths of those that are broken."""
+    """Run predict with ``-o``; return names and probabilities by video and task, and the paths of broken videos."""
     assert predict(*args, "-o", path) == status
     videos, broken = {}, []
     with path.open(newline="") as file:
@@ -50,7 +50,7 @@ def probabilities(video, names, task="class"):
     return torch.tensor([shares[name] for name in names])
 
 
-# what is predicted
+# predictions
 
 
 @pytest.mark.parametrize("views", [(2, 3), (1, 1)])
@@ -137,7 +137,7 @@ def test_features_are_written_with_the_logits_they_lead_to(checkpoint, videos, t
     assert best == [video["class"][0][0] for video in found.values()]
 
 
-# which videos
+# choice of videos
 
 
 def test_files_and_folders_are_found_once_each(checkpoint, videos, tmp_path):
@@ -231,7 +231,7 @@ def test_order_plays_the_clips_of_a_test_in_another_order(run, root, capsys, mon
     for flags in ([], ["--data.order", "reversed"], ["--data.order=static"]):
         assert main([*map(str, args), *flags]) == 0
     forward, backward, still = ([n for o, n in seen if o == order] for order in ("forward", "reversed", "static"))
-    assert len(forward) == len(backward) == len(still) >= 16  # numbers may be asked for before they are decoded
+    assert len(forward) == len(backward) == len(still) >= 16  # numbers may be requested before decoding
     assert backward == [numbers[::-1] for numbers in forward]
     assert still == [[numbers[2]] * 4 for numbers in forward]
     assert forward != backward

@@ -30,9 +30,9 @@ def two_tables(tmp_path):
 
 @pytest.fixture
 def slurm(tmp_path, monkeypatch):
-    """Slurm's programs: ``sbatch`` keeps scripts and options, ``squeue`` says that job 12 waits."""
+    """Fake Slurm commands: ``sbatch`` keeps scripts and options, ``squeue`` reports job 12 as pending."""
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
-    monkeypatch.setattr("lit_video.launching.states.SILENT", 3600.0)  # a slow machine loses no run
+    monkeypatch.setattr("lit_video.launching.states.SILENT", 3600.0)  # on a slow machine no run counts as lost
     (tmp_path / "bin").mkdir()
     for name, code in [
         ("sbatch", f'echo "$@" >> {tmp_path}/options; cat >> {tmp_path}/script; echo 12'),
@@ -58,7 +58,7 @@ def test_an_array_has_what_is_left_of_a_table(two_tables, tiny, slurm, capsys):
     options = set((slurm / "options").read_text().split())
     assert {"--array=0-2%3", "--requeue", "--signal=USR1@90", "--open-mode=append", "--constraint=a100"} < options
     assert {"--nodes=2", "--ntasks-per-node=4", "--gpus-per-node=4", "--time=12:00:00"} < options
-    # what a task of the array runs, as bash expands it
+    # commands of the array's tasks, expanded by bash
     script = (slurm / "script").read_text()
     done = set()
     for task in range(3):
@@ -98,7 +98,7 @@ def test_rows_run_here_and_what_has_no_result_is_a_failure(two_tables, tiny, tmp
     runs = tmp_path / "runs"
 
     def launch(command, environment, log):
-        """The first row, run by this process, or a process that fails."""
+        """Run the first row in this process; return a process that exits with its status, or with 1."""
         status = main(command[3:]) if "first" in command else 1
         return subprocess.Popen(["sh", "-c", f"exit {status}"])
 

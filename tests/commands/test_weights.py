@@ -1,4 +1,4 @@
-"""``--model.weights``: released checkpoints from the command line."""
+"""Test ``--model.weights`` with released checkpoints, from the command line."""
 
 import json
 import re
@@ -18,7 +18,7 @@ TABLE = ["--config", "experiments/timesformer_schemes.yaml", "--row", "divided"]
 
 @pytest.fixture
 def released(fitted):
-    """A trained row's folder, and its weights under Hugging Face's names."""
+    """Folder of a trained row, and its weights under Hugging Face's names."""
     run = fitted("timesformer_schemes", "divided", "--data.image_size=32")
     if not (run / "hf").exists():
         assert main(["export", "--to", "hf-timesformer", "--ckpt", str(run / "last.ckpt"), "-o", str(run / "hf")]) == 0

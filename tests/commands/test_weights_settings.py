@@ -1,4 +1,4 @@
-"""Weights of X-ViT's release in a model with other settings: refused with the flags that mend it, or mended."""
+"""Test X-ViT's released weights in a model with other settings or pixels: refused with the flags to change."""
 
 import pytest
 import torch
@@ -22,7 +22,7 @@ RELEASED = dict(scope="full", frames=4, image_size=32, size=SIZE, patch=8)
 
 
 def named_as_released(network):
-    """Parameters of an X-ViT under the release's names."""
+    """Return the parameters of an X-ViT under the release's names."""
     back = {name: key for key, name in (XVIT | CONSENSUS).items() if key != "base_model.head"}
     weights = {new_name(key, back): value for key, value in network.state_dict().items()}
     weights["base_model.temp_embed"] = weights["base_model.temp_embed"][:, :, None]
@@ -30,7 +30,7 @@ def named_as_released(network):
 
 
 def release(classes, **changes):
-    """Weights of an X-ViT of ours under the release's names."""
+    """Return random weights of an X-ViT under the release's names."""
     torch.manual_seed(0)
     network = XViT(num_classes=classes, **RELEASED | changes).network
     for parameter in network.parameters():
@@ -88,7 +88,7 @@ def test_other_sources_say_all_by_their_names():
 
 
 def stored(source, classes=None, **preprocessor):
-    """Names that show a source, with a classifier."""
+    """Return weights with the names of a source, and a classifier if ``classes`` is given."""
     names = {
         "timesformer": ("model.blocks.0.temporal_norm1.weight", "model.head.bias"),
         "xvit": ("base_model.norm.weight", "base_model.new_fc.bias"),

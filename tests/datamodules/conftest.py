@@ -1,4 +1,4 @@
-"""Small real videos in the places where the released data sets have them."""
+"""Fixtures of the data modules' tests: small real videos, and batches of them."""
 
 import shutil
 from copy import copy
@@ -17,13 +17,13 @@ from tests.video.made import write
 
 @pytest.fixture(autouse=True)
 def print_again():
-    """What was printed in one test is printed in the next one too."""
+    """Reset of ``print_once``, so that every test sees its messages."""
     print_once.__wrapped__.cache_clear()
 
 
 @pytest.fixture(scope="session")
 def video(tmp_path_factory):
-    """Function that puts a video of 20 frames, 2 s, at a path."""
+    """Function that writes a video of 20 frames and 2 s to a path."""
     folder = tmp_path_factory.mktemp("originals")
 
     def put(path):
@@ -41,7 +41,7 @@ def video(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def small():
-    """Settings of a data set that decodes in no time."""
+    """Settings of a data set that decodes fast."""
     return dict(frames=4, image_size=16, batch_size=2, num_workers=0, sampling=Dense(seconds=0.5), test_crops=1)
 
 
@@ -51,7 +51,7 @@ def copy_file(source, target, _):
 
 
 def read_when_prepared(data, patch):
-    """A copy of a data set by ``data prepare``, its encoder left out, is read by the same class, to the same labels."""
+    """Check that a copy by ``data prepare``, its encoder left out, is read by the same class with the same labels."""
     root = data.data_root()
     dst = root.with_name(f"{root.name} prepared")
     patch.setattr(preparation, "encode", copy_file)
@@ -68,7 +68,7 @@ def read_when_prepared(data, patch):
 
 @pytest.fixture
 def load(monkeypatch):
-    """Function that gives one batch of the training loader and one of the test loader, checked for sense."""
+    """Function that checks and returns one batch of the training loader and one of the test loader."""
 
     def batches(data):
         read_when_prepared(data, monkeypatch)
@@ -84,5 +84,5 @@ def load(monkeypatch):
 
 
 def whole(path):
-    """All frames of a video."""
+    """Decode all frames of a video."""
     return decode(path, range(frame_table(path).count))

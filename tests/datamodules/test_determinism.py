@@ -1,4 +1,4 @@
-"""A sample is a function of (seed, epoch, index), for any workers, ranks and restarts."""
+"""Test that a sample is a function of (seed, epoch, index), for any number of workers and after a restart."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -34,7 +34,7 @@ def shapes(root, **changes):
 
 
 def epochs(data, numbers=(0, 1)):
-    """The training batches of some epochs as the model gets them, from one loader, as Lightning iterates it."""
+    """Return the training batches of some epochs as the model gets them, from one loader as in Lightning."""
     loader = data.train_dataloader()
     batches = []
     for number in numbers:
@@ -77,7 +77,7 @@ def folder_of_shapes(root, name, **changes):
 def test_no_recipe_and_no_sampling_depends_on_workers_or_restarts(root, name):
     expected = epochs(folder_of_shapes(root, name))
     assert not same(expected[0], expected[1])
-    torch.manual_seed(1234)  # which no draw depends on, and no epoch on those before it
+    torch.manual_seed(1234)  # no draw depends on this seed, and no epoch on earlier ones
     assert same(epochs(folder_of_shapes(root, name), (1,))[0], expected[1])
     batches = epochs(folder_of_shapes(root, name, num_workers=2))
     assert same(batches[0], expected[0])
@@ -119,7 +119,7 @@ def test_test_loader_covers_every_view_of_every_video_once_and_draws_nothing(roo
     first = evaluated(loader)
     loader.sampler.set_epoch(5)
     assert same(evaluated(loader), first)
-    # for any seed and workers: the two parameters of this test compare with the same reference
+    # seed and workers change nothing: both parameters of this test are compared with one reference
     assert same(first, evaluated(shapes(root, test_clips=3, test_crops=2).test_dataloader()))
     views = [pair for batch in first for pair in zip(batch["video"].tolist(), batch["view"].tolist(), strict=True)]
     assert sorted(views) == [(video, view) for video in range(4 * 2 * PAIRS[2]) for view in range(6)]
@@ -132,7 +132,7 @@ def test_validation_takes_the_centre_clip_and_crop_of_every_video(root):
     batches = evaluated(data.val_dataloader())
     assert torch.cat([batch["video"] for batch in batches]).tolist() == list(range(4 * 2 * PAIRS[1]))
     assert {int(view) for batch in batches for view in batch["view"]} == {0}
-    # of three clips with three crops the middle ones
+    # the middle clip of three, the middle crop of three
     views = ClipDataset(data.records("val"), data.sampling, 4, EvaluationViews(3, 16), 0, clips=3)[(0, 1)]["clip"]
     centre = (views[1].transpose(0, 1).float() / 255 - 0.5) / 0.5
     assert torch.allclose(batches[0]["clip"][0], centre, atol=1e-5)

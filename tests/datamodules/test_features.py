@@ -1,4 +1,4 @@
-"""Features of a frozen backbone in place of clips: computed once, the same numbers, shared by folds, and resumed."""
+"""Test features of a frozen backbone: computed once, equal to clips', shared by folds, and resumed."""
 
 import numpy as np
 import pytest
@@ -20,12 +20,12 @@ CLIPS = dict(frames=4, image_size=16)
 MODEL = CLIPS | dict(size=ViTSize(16, 2, 2), patch=8)
 PLAIN = Augmentation(crop="whole", flip=0.5, policy="none", erasing=0.0, smoothing=0.1)
 CROPPED = Augmentation(flip=0.5, policy="none", erasing=0.0, smoothing=0.1)
-VIDEOS = 16  # of which 8 train
+VIDEOS = 16  # 8 of them train
 
 
 @pytest.fixture
 def data(letters, tmp_path):
-    """Videos of two letters, of which the given repetition trains and the other validates and tests."""
+    """Function that returns videos of two letters: one repetition trains, the other validates and tests."""
 
     def make(train=1, **changes):
         split = dict(train="labels.csv", split_column="repetition", train_values=[train], val_values=[3 - train])

@@ -1,4 +1,4 @@
-"""Folders of videos: every file is used or named; short videos are looped."""
+"""Test folders of videos: every file is used or reported, and short videos are looped."""
 
 import shutil
 
@@ -19,7 +19,7 @@ from tests.video.made import X264_CLOSED, write
 
 @pytest.fixture
 def root(tmp_path):
-    """Two classes with one video each in three splits."""
+    """Folder with two classes of one video each in three splits."""
     write(tmp_path / "one.mp4", x264=X264_CLOSED, frames=12)
     for split in ("train", "val", "test"):
         for name in ("run", "walk"):
@@ -113,9 +113,9 @@ def test_a_short_video_starts_again(tmp_path, sampling, frames, clips, kind):
     )
     assert all(0 <= i < count for i in long)
     assert repeated[-1] == count - 1 and repeated == sorted(repeated)
-    assert long != sorted(long), "starts again"
+    assert long != sorted(long), "the video starts again"
     inside = repeated.index(count - 1)
-    # exactly between two frames the one nearer to the middle is on show, and the middle is another one
+    # ties are rounded towards the middle of the video, and a loop has another middle
     assert all(abs(a - b) <= 1 for a, b in zip(long[:inside], repeated[:inside], strict=True)), "the first round"
 
 

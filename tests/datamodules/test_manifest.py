@@ -1,4 +1,4 @@
-"""Rows of a manifest and records of a split come back as they were; another file is refused in a line."""
+"""Test that rows of a manifest and records of a split come back unchanged, and that other files are refused."""
 
 import os
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""Released data sets as their authors lay them out: what is read, what is missing, and what is wrong in which row."""
+"""Test released data sets in their authors' layout: records, missing videos, and wrong rows."""
 
 import json
 from contextlib import nullcontext
@@ -17,7 +17,7 @@ from lit_video.video.sampling import Dense
 
 @dataclass
 class Release:
-    """The files of a small release: annotations, videos, and what is to be read of them."""
+    """Files of a small release: annotations, videos, and the labels expected of them."""
 
     kind: str
     files: dict[str, Any]
@@ -25,7 +25,7 @@ class Release:
     val: dict[str, Any]
     names: Any
     settings: dict[str, Any] = field(default_factory=dict)
-    others: tuple[str, ...] = ()  # videos that are no one's
+    others: tuple[str, ...] = ()  # videos that are not in train or val
 
     def open(self, root, video, small, **changes):
         for name, content in self.files.items():
@@ -153,7 +153,7 @@ SOMETHING = Release(
 TASKS = {"52907": 6, "109057": 6, "7": 3}  # videos by task
 HOWTO_HEAD = "video_id,category_1,category_2,rank,task_id"
 HOWTO_ROWS = [f"{task}v{i:02d},Cars & Vehicles,Motorcycles,{i},{task}" for task, n in TASKS.items() for i in range(n)]
-# a video of two tasks is of the one that ranks it first
+# a video of two tasks belongs to the one that ranks it higher
 HOWTO_ROWS += ["52907v03,A,B,99,109057", "109057v05,A,B,0,52907"]
 HOWTO_VIDEOS = {f"52907v{i:02d}": 0 for i in range(6)} | {f"109057v{i:02d}": int(i < 5) for i in range(6)}
 HOWTO = Release(
@@ -256,7 +256,7 @@ EPIC_CSV, KINETICS_CSV = "annotations/EPIC_100_train.csv", "annotations/train.cs
 SPLIT_5 = "testTrainMulti_7030_splits/deed_05_test_split1.txt"
 UCF, HMDB, KINETICS = RELEASES["ucf 1"], hmdb(1), RELEASES["kinetics400"]
 WRONG = [
-    # release, file, text in it and what stands there instead, or all of it; message
+    # release, file, text to replace (None: the whole file), its replacement, message
     (KINETICS, KINETICS_CSV, None, kinetics(600).files[KINETICS_CSV], "train.csv has 600 classes, expected 400"),
     (KINETICS, "annotations/val.csv", ",val,", ",train,", "val.csv, line 2, column split: is train, expected val"),
     (UCF, "ucfTrainTestlist/testlist01.txt", "001/v_test_g01_c01", "000/v_test_g01_c00", "column path: .* at line 1"),
@@ -316,12 +316,12 @@ def test_segments_with_verb_and_noun_are_read_and_cut(tmp_path, video, small, lo
     assert train["label"].shape == (2, 2)
     assert test["label"].tolist() == [[96, 7], [8, 0]]
     dataset = ClipDataset(data.records("train"), Dense(seconds=1), 4, data.view(1), seed=0, clips=1)
-    # seconds 0 to 1 and 0.5 to 1.5 of ten frames a second
+    # seconds 0 to 1 and 0.5 to 1.5 at ten frames per second
     assert [dataset.numbers(record, 0) for record in dataset.records] == [[1, 3, 6, 8], [6, 8, 11, 13]]
 
 
-@pytest.mark.parametrize("place", ["rgb_frames/P01/P01_01", "P01/rgb_frames/P01_01"])
-def test_extracted_frames_are_taken_before_videos_at_the_rate_of_the_release(place, tmp_path, video, small):
+@pytest.mark.parametrize("folder", ["rgb_frames/P01/P01_01", "P01/rgb_frames/P01_01"])
+def test_extracted_frames_are_taken_before_videos_at_the_rate_of_the_release(folder, tmp_path, video, small):
     info = tmp_path / "annotations" / "EPIC_100_video_info.csv"
     for row, message in (
         ("P01_01,1652.152817,0,1920x1080", "column video_id: P01_01 has no frame rate in EPIC_100_video_info.csv"),
@@ -329,10 +329,10 @@ def test_extracted_frames_are_taken_before_videos_at_the_rate_of_the_release(pla
         ("P01_01,1652.152817,59.9400599400599,1920x1080", ""),
     ):
         data = EPIC.open(tmp_path, video, small)
-        (tmp_path / place).mkdir(parents=True, exist_ok=True)
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
         info.write_text(f"video_id,duration,fps,resolution\n{row}\n")
         with pytest.raises(UserError, match=message) if message else nullcontext():
-            assert data.records("train")[0] == VideoRecord(tmp_path / place, (3, 3), 0.0, 1.0, 59.9400599400599)
+            assert data.records("train")[0] == VideoRecord(tmp_path / folder, (3, 3), 0.0, 1.0, 59.9400599400599)
 
 
 def test_annotations_without_a_video_are_named(tmp_path, monkeypatch):

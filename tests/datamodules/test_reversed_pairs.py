@@ -1,4 +1,4 @@
-"""Every link of the argument that the embedded videos' classes differ in time only (see TemporalSkills)."""
+"""Test every step of the argument that classes of TemporalSkills differ in time only."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -47,7 +47,7 @@ def data(request, data_sets):
 
 
 def paired(records):
-    """(backward, forward) record numbers of every pair: same kind, same file name."""
+    """Return (backward, forward) record numbers of every pair: same skill, same file name."""
     number = {(r.label, r.path.name): i for i, r in enumerate(records)}
     return [(i, number[(label + 1, name)]) for (label, name), i in number.items() if label % 2 == 0]
 
@@ -133,7 +133,7 @@ def network(classes, window, positions="space", ta_layers=0):
         ta_layers=ta_layers,
         positions=positions,
     )
-    # far from the zeros and small values that training starts with
+    # weights far from the zeros and small values at the start of training
     for name, parameter in model.named_parameters():
         if "head" in name and parameter.ndim == 2:
             torch.nn.init.normal_(parameter)
@@ -144,7 +144,7 @@ def network(classes, window, positions="space", ta_layers=0):
 
 @pytest.fixture
 def clips_of_pairs(data):
-    """All three crops of all test videos, left and right members apart, as clips of float64."""
+    """Three crops of all test videos as clips of float64, the two members of each pair apart."""
     records, dataset = evaluation(data, data.sampling, 8, 1)
     sides = [torch.cat([dataset[(0, pair[side])]["clip"] for pair in paired(records)]) for side in (0, 1)]
     return [(clip.transpose(1, 2).double() / 255 - 0.5) / 0.5 for clip in sides]
@@ -168,7 +168,7 @@ def test_spatial_attention_with_temporal_averaging_or_attention_gives_a_pair_one
     left, right = both(network(data.num_classes, 0, positions, ta_layers), clips_of_pairs)
     assert left.std(0).min() > 0.01, "logits that do not depend on the clip would prove nothing"
     torch.testing.assert_close(left, right, rtol=0, atol=1e-12 * float(left.abs().max()))
-    # so of each pair and crop at most one is right
+    # so in each pair and crop at most one is right
     labels = [torch.cat(labels_of_pairs[side::2]) for side in (0, 1)]
     correct = (left.argmax(1) == labels[0]).int() + (left.argmax(1) == labels[1]).int()
     assert correct.max() <= 1
@@ -194,7 +194,7 @@ def few(root):
 
 
 def test_an_interrupted_generation_is_completed_and_stray_half_files_do_not_become_records(tmp_path, monkeypatch):
-    """An interruption in the middle of a file: no half file under a final name, and none is ever read."""
+    """Interrupt in the middle of a file: no half file has a final name, and none is ever read."""
     calls = []
 
     def interrupted(path, *args, **kwargs):

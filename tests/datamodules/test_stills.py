@@ -1,4 +1,4 @@
-"""Stills show what their labels say."""
+"""Test that stills show what their labels say."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""What TemporalSkills draws; that its classes differ in time only is in test_reversed_pairs.py."""
+"""Test the drawings of TemporalSkills; test_reversed_pairs.py tests that classes differ in time only."""
 
 import numpy as np
 import pytest
@@ -22,11 +22,11 @@ def films(name, frames=8):
 
 
 def shown(film):
-    """Numbers of the frames that show something, with what they show."""
+    """Return the numbers of the frames that show something, with their first figure."""
     return [(t, figures[0]) for t, figures in enumerate(film) if figures]
 
 
-# what each skill shows, forwards
+# motion of each skill, forwards
 
 
 def gaps(film):
@@ -72,7 +72,7 @@ def test_events_are_bright_then_dark_in_one_place_at_their_distance(apart, frame
         assert (bright.bright, dark.bright) == (True, False)
         assert (bright.x, bright.y, bright.radius) == (dark.x, dark.y, dark.radius)
         firsts.add(first)
-    assert len(firsts) > 1  # when it happens says nothing
+    assert len(firsts) > 1  # the time of the events tells nothing
 
 
 # the data set
@@ -89,13 +89,13 @@ def test_classes_are_skills_times_directions_and_known_before_any_video_is_writt
 @pytest.mark.parametrize(
     ("changes", "ceiling"),
     [
-        # one direction of each skill, and one order at one distance: of N orders half of an Nth
+        # right: one direction of each skill; but N skills of order look alike, and only one direction of one is right
         ({"skills": ("order1",)}, 50),
         ({"skills": ("order1", "order3")}, 25),
         ({"length": 16, "frames_per_step": 2}, 37.5),
-        # of the steps 0 to 7 these show 1, 3, 4 and 6: at each distance both events, or one, at other places
+        # clips show steps 1, 3, 4 and 6 of 0 to 7; the distance decides how often they show both events
         ({"length": 16, "frames_per_step": 2, "frames": 4}, 43.27),
-        # only one step apart can both be in a clip of two (8 of 15 times); else 3 or 5
+        # clips of two frames show both events only at distance 1, and in 8 of 15 cases
         ({"length": 16, "frames": 2, "sampling": Dense(seconds=0.25), "test_clips": 8}, 50 * (5 + 8 / 15 + 1) / 8),
     ],
     ids=str,
@@ -142,11 +142,11 @@ def test_what_the_pictures_depend_on_is_in_the_folders_name(tmp_path):
     changes = [{}, {"length": 16}, step, {"side": 48}, {"difficulty": 0.5}, {"skills": ("zoom",)}, {"pairs": (1, 1, 1)}]
     assert len({skills(tmp_path, **change).root for change in changes}) == len(changes)
     assert skills(tmp_path, frames=16).root == skills(tmp_path, length=16).root
-    assert skills(tmp_path, image_size=32).root == skills(tmp_path).root, "of clips, not of videos"
+    assert skills(tmp_path, image_size=32).root == skills(tmp_path).root, "a setting of the clips, not of the videos"
 
 
 def test_what_a_seed_draws_is_what_this_version_has_always_drawn():
-    """Where this fails, VERSION has to rise: users' folders hold the old pictures under the same name."""
+    """Raise VERSION if this fails: users' folders hold the old pictures under the same name."""
     assert temporal_skills.VERSION == 2
     seed = digest(2, "train", "drift", 0)
     drawn = [(name, 8) for name in temporal_skills.SKILLS] + [(name, 16) for name in ("count", "speed", "occlusion")]

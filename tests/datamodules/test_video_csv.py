@@ -1,4 +1,4 @@
-"""Tables of videos, as anyone writes them."""
+"""Test tables of videos in all usual forms."""
 
 from contextlib import nullcontext
 

@@ -1,4 +1,4 @@
-"""Videos of plain colours, and a model that has learned them in a second: what it says of a video is known."""
+"""Videos of plain colours, and a model that has learned them in a second, so that its predictions are known."""
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ GOOD = Optimization(optimizer="adamw", lr=3e-3)
 
 
 def write(path, *parts):
-    """A video of colours one after the other, each for some seconds; never two frames alike."""
+    """Write a video of colours one after the other, each for some seconds; no two frames are equal."""
     path.parent.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(0)
     levels = [COLOURS[name] for name, seconds in parts for _ in range(round(seconds * RATE))]
@@ -27,7 +27,7 @@ def write(path, *parts):
 
 
 def trained(folder, sampling=None):
-    """The checkpoint of a model that tells the colours apart; its data are the class folders beside it."""
+    """Train a model that tells the colours apart, on class folders beside its checkpoint, which is returned."""
     for split in ("train", "val", "test"):
         for name in COLOURS:
             for i in range(2):

@@ -1,4 +1,4 @@
-"""What a checkpoint names is searched among the existing classes, never imported."""
+"""Test that classes that a checkpoint names are searched among the known ones, never imported."""
 
 import sys
 
@@ -17,7 +17,7 @@ DENSE = "lit_video.video.sampling.Dense"
 
 @pytest.fixture
 def changed(checkpoint, tmp_path):
-    """Write a run's checkpoint after a change of its content."""
+    """Function that writes a run's checkpoint with changed content."""
 
     def write(change):
         content = torch.load(checkpoint, weights_only=True)
@@ -44,7 +44,7 @@ def setting(**stored):
 
 
 def shared_memory(content):
-    """A large model whose weights are one number each, by a stride of 0."""
+    """Name a large size, and store a weight of 10**12 values that share one number by a stride of 0."""
     content["hyper_parameters"].update(size={"width": 4800, "depth": 4, "heads": 3})
     content["state_dict"]["network.norm.weight"] = torch.zeros(1).expand(10**12)
 

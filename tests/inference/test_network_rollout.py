@@ -1,4 +1,4 @@
-"""Rollout of whole networks: every family, and the frames that a map belongs to."""
+"""Test the rollout of networks of every family, and the frames that a map belongs to."""
 
 import pytest
 import torch
@@ -16,7 +16,7 @@ def network(name):
 
 
 def by_gradients(built, clip):
-    """Patches ``(t, h, w)`` that the logits change with."""
+    """Return a mask ``(t, h, w)`` of the patches that the logits depend on."""
     kept = {}
 
     def embedded(module, inputs, output):

@@ -1,4 +1,4 @@
-"""Predictions that would be wrong without a word: a path that holds another video, weights that are no numbers."""
+"""Test predictions that could be wrong silently: another video at the same path, weights that are not finite."""
 
 import copy
 import shutil
@@ -22,12 +22,12 @@ def colours(tmp_path_factory):
 
 
 def test_another_video_at_the_same_path_is_not_taken_for_the_first(colours, tmp_path):
-    """As a service has it, which writes each upload to the same file."""
+    """Overwrite a file, like a service that writes each upload to one path."""
     path, fresh = tmp_path / "upload.mp4", tmp_path / "fresh.mp4"
     write(path, ("red", 2))
     predict(colours, path, evaluation=HERE)
     write(path, ("red", 2), ("blue", 4))
-    shutil.copyfile(path, fresh)  # a second encoding may differ: libx264's depends on the load of the machine
+    shutil.copyfile(path, fresh)  # not encoded twice: libx264's output depends on the machine's load
     one, other = (predict(colours, each, evaluation=HERE).logits.tolist() for each in (path, fresh))
     assert one == other
 

@@ -1,4 +1,4 @@
-"""What transformers' preprocessors make of a video is what the model's own test sees of it."""
+"""Test that transformers' preprocessors turn a video into the clip of the model's own test."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ transformers = pytest.importorskip("transformers", reason="transformers is not i
 @pytest.mark.parametrize("vivit", [False, True])
 @pytest.mark.parametrize(("views", "kind"), [("even", EvaluationViews), ("whole", WholeViews)])
 def test_frames_that_are_no_squares_become_the_clip_of_the_test(vivit, views, kind):
-    # even colours but for the left end, which a crop of the centre does not show
+    # one grey with a brighter left end, which a centre crop does not show
     frames = np.full((2, 32, 64, 3), 100, np.uint8)
     frames[:, :, :8] = 200
     settings = _preprocessor({"image_size": 16, "mean": MEAN, "std": 0.5, "views": views}, vivit)

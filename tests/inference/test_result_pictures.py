@@ -1,4 +1,4 @@
-"""Pictures of a test and of a table show the numbers that they are given."""
+"""Test that pictures of a test and of a table show the numbers that they are given."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ def svg(figure):
 
 
 def opacity(figure):
-    """Of every cell."""
+    """Return the opacity of every cell."""
     (image,) = figure.axes[0].images
     return image.get_array()[..., 3]
 
@@ -25,7 +25,7 @@ def test_a_confusion_matrix_holds_the_counts_and_the_shares_of_each_class():
     places = {tuple(text.get_position()): text.get_text() for text in figure.axes[0].texts}
     assert places == {(0, 0): "5", (1, 0): "1", (0, 2): "2", (2, 2): "2"}
     drawn = svg(figure)
-    assert drawn.count(">y$_1$ &lt;&amp;&gt;</text>") == 2, "as it is, not as a formula"
+    assert drawn.count(">y$_1$ &lt;&amp;&gt;</text>") == 2, "shown literally, not as a formula"
     assert drawn == svg(confusion_figure(COUNTS, ["x", "y$_1$ <&>", "z"], "title"))
 
 

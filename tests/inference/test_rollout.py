@@ -1,4 +1,4 @@
-"""Attention rollout against loops over index sets and channels, and against gradients."""
+"""Test attention rollout against loops over index sets and channels, and against gradients."""
 
 import math
 from itertools import product
@@ -15,14 +15,14 @@ from tests.attention.test_mixing import PLANS, WIDTH, offset_of
 from tests.attention.test_scheme_oracles import linear, norm, projected, step_by_loops
 
 HEADS = 2
-# those that the loops below are written for: of values that are mixed, of the input as it comes
+# plans that the loops below cover: values are mixed, queries and the input are not
 MIXINGS = {name: plan for name, plan in PLANS.items() if "value" in plan.mixed and not {"x", "query"} & {*plan.mixed}}
 MIXINGS = {name: plan for name, plan in MIXINGS.items() if not plan.summary_before_norm}
 MIXINGS |= {"segments": MixingPlan(segment=2, ratio=1.0), "no_channel": MixingPlan(ratio=0.0)}
 
 
 def rows(layers, x, grid):
-    """Rollout of a stack of schemes, ``(n, n)``: what of each output token comes from each input token."""
+    """Return the rollout of a stack of schemes, ``(n, n)``: the share of each input token in each output token."""
     stack = Stack(layers)
     with torch.no_grad(), Recording() as recording:
         stack(x, grid)
@@ -50,13 +50,13 @@ def softmax(query, keys):
 
 
 def weighted(matrix, attends):
-    """0.5 (I + A) where tokens attend and A has a whole row; what is there sums to one in any case."""
+    """Return I + A with rows scaled to a sum of one, where A is zero for tokens that do not attend."""
     matrix = np.where(attends[:, None], matrix, 0) + np.eye(len(matrix))
     return matrix / matrix.sum(1, keepdims=True)
 
 
 def by_loops(case, layers, x, grid, heads):
-    """The product over the steps, from the index sets; ``x (n, d)``."""
+    """Return the product over the steps, from the index sets; ``x (n, d)``."""
     places, shares = case.places(grid), np.eye(len(x))
     for layer in layers:
         given, together = x, []
@@ -95,11 +95,11 @@ def test_equals_the_product_over_index_sets_written_as_loops(name, layers):
     assert (shares - torch.eye(len(shares))).abs().max() > 0.1
 
 
-# mixing: what a head reads of a frame is a share of its channels
+# mixing: a head reads a share of its channels from each frame
 
 
 def mixing_by_loops(layer, x, grid):
-    """``x (t * m, d)``: one layer, patches led by the frame's class token."""
+    """Return the rollout of one layer for ``x (t * m, d)``; each frame's class token comes before its patches."""
     plan, weights = layer.plan, {name: p.detach().numpy() for name, p in layer.attn.named_parameters()}
     q, k, _ = projected(x, weights)
     t, m, c = grid.t, 1 + grid.h * grid.w, WIDTH // HEADS

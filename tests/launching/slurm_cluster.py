@@ -1,4 +1,4 @@
-"""A Slurm of two nodes on the loopback device, for tests; all of it ends with the block, by process number."""
+"""Slurm of two nodes on the loopback device, for tests; its processes end with the ``with`` block."""
 
 import os
 import shutil
@@ -45,7 +45,7 @@ PartitionName=all Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
 
 
 def why_not():
-    """Why there can be no Slurm here; empty if there can be one."""
+    """Return why Slurm cannot run here; empty if it can."""
     path = f"{os.environ['PATH']}:{SBIN}"
     missing = [name for name in PROGRAMS if not shutil.which(name, path=path)]
     if missing:
@@ -54,7 +54,7 @@ def why_not():
 
 
 def free_ports(number):
-    """Ports of the loopback device that nobody listens on."""
+    """Return ports of the loopback device that no process listens on."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
     ports = [each.getsockname()[1] for each in sockets]
     for each in sockets:
@@ -64,7 +64,7 @@ def free_ports(number):
 
 @contextmanager
 def cluster(folder):
-    """Start Slurm in a folder; gives the variables of the environment that its commands need."""
+    """Start Slurm in a folder; yield the environment variables that its commands need."""
     path = f"{os.environ['PATH']}:{SBIN}"
     host = socket.gethostname().split(".")[0]
     conf = folder / "slurm.conf"
@@ -123,7 +123,7 @@ def wait_for(condition, daemons, folder):
 
 
 def started_by(conf):
-    """Jobs, their processes and the daemons of jobs: whatever was started with this cluster's configuration."""
+    """Return the process numbers of all that was started with this cluster's configuration."""
     mark = f"SLURM_CONF={conf}".encode()
     pids = []
     for entry in Path("/proc").glob("[0-9]*"):

@@ -1,4 +1,4 @@
-"""The queue of this machine, with shell scripts for runs."""
+"""Test the queue of this machine, with shell scripts as runs."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ from lit_video.runs.results import Status, read_status, write_status
 
 @pytest.fixture
 def script(tmp_path):
-    """Make a run that is a shell script, in whose folder it works."""
+    """Function that makes a run of a shell script, which works in the run's folder."""
 
     def make(name, code):
         folder = tmp_path / name
@@ -26,7 +26,7 @@ def script(tmp_path):
 
 
 def work(*runs, slots=(HERE,), watch=lambda: None):
-    """The queue when it is done, and its lines."""
+    """Run a queue to its end; return it and its lines."""
     lines = []
     queue = Queue(slots, lines.append)
     queue.work(runs, watch)
@@ -93,7 +93,7 @@ def test_a_run_that_another_process_locks_while_it_imports_is_left_alone(script)
     lock = FileLock(run.folder / "lock")
     queue, lines = work(run, watch=lambda: lock.acquire(timeout=0))
     assert queue.missing == [run] and "left alone" in lines[-1]
-    assert read_status(run.folder) is None, "it is the other's"
+    assert read_status(run.folder) is None, "the other process writes the status"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])

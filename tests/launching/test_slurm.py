@@ -1,4 +1,4 @@
-"""Rows on a real Slurm of two nodes, preempted and compared with rows that were not: make test-slurm."""
+"""Test rows on a real Slurm of two nodes: preempted ones end like uninterrupted ones (make test-slurm)."""
 
 import re
 import subprocess
@@ -21,12 +21,12 @@ pytestmark = [pytest.mark.slurm, pytest.mark.skipif(bool(why_not()), reason=why_
 FLAGS = [flag for flag in TINY if "epoch" not in flag] + ["--trainer.max_epochs=60", "--data.pairs=[4,1,2]"]
 FLAGS += ["--trainer.check_val_every_n_epoch=20", "--trainer.accelerator=cpu", "--trainer.logger=false"]
 STEPS = 60 * 32 // 4
-LIMIT = 400  # seconds that anything may take
+LIMIT = 400  # seconds for each wait
 
 
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory):
-    """Two idle nodes; the environment is that of a user of theirs."""
+    """Two idle nodes, and the environment of their user."""
     with pytest.MonkeyPatch.context() as patch, cluster(tmp_path_factory.mktemp("slurm")) as environment:
         for name, value in (environment | {"MASTER_ADDR": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo"}).items():
             patch.setenv(name, value)
@@ -35,13 +35,13 @@ def slurm(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def two_rows(tmp_path_factory):
-    """A table of the rows ``first`` and ``second``."""
+    """Table of the rows ``first`` and ``second``."""
     return write_table(tmp_path_factory.mktemp("table") / "two.yaml")
 
 
 @pytest.fixture(scope="module")
 def whole(slurm, two_rows, tmp_path_factory):
-    """Both rows as an array, not interrupted: the ``runs``."""
+    """Folder of the runs of both rows as an array, not interrupted."""
     runs = tmp_path_factory.mktemp("whole")
     job = submit(two_rows, runs)
     wait_for(lambda: finished(job), job)
@@ -50,7 +50,7 @@ def whole(slurm, two_rows, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole_of_two(slurm, two_rows, tmp_path_factory):
-    """A row of two tasks on two nodes, by srun itself, not interrupted: the ``runs``."""
+    """Folder of the run of a row by srun, with two tasks on two nodes, not interrupted."""
     runs = tmp_path_factory.mktemp("whole_of_two")
     fit = [sys.executable, "-m", "lit_video", "fit", "--config", two_rows, "--row=first", "--runs", runs, *FLAGS]
     call("srun", "--nodes=2", "--ntasks=2", "--ntasks-per-node=1", *fit, "--trainer.num_nodes=2")
@@ -68,14 +68,14 @@ def sweep(table, runs, *args):
 
 
 def submit(table, runs, *args):
-    """Submit rows by ``sweep``; the number of the job."""
+    """Submit rows by ``sweep``; return the number of the job."""
     with redirect_stdout(StringIO()) as printed:
         assert sweep(table, runs, "--launcher=slurm", "--cpus=1", *args) == 0
     return re.search(r"runs submitted as job (\d+)", printed.getvalue())[1]
 
 
 def states(job):
-    """Slurm's word for each task of a job."""
+    """Return Slurm's state of each task of a job."""
     return re.findall(r"JobState=(\w+)", call("scontrol", "show", "job", "--oneliner", job))
 
 
@@ -101,7 +101,7 @@ def in_training(run_dir):
 
 
 def start_again(job):
-    """Skip the minutes for which Slurm keeps a requeued job."""
+    """Skip the minutes for which Slurm delays a requeued job, and wait until it has finished."""
     wait_for(lambda: states(job) == ["PENDING"], job)
     call("scontrol", "update", f"jobid={job}", "StartTime=now")
     wait_for(lambda: finished(job), job)
@@ -117,7 +117,7 @@ def test_usr1_puts_a_row_back_into_the_queue_and_changes_no_result(whole, two_ro
     assert 5 < read_status(run_dir).step < STEPS
     assert sweep(two_rows, tmp_path, "--row=first", "--status") == 0
     assert re.search(rf"first .* preempted .*job {job}_0 waits", capsys.readouterr().out)
-    assert sweep(two_rows, tmp_path, "--row=first") == 1, "the job has it"
+    assert sweep(two_rows, tmp_path, "--row=first") == 1, "the job owns the row"
     assert f"left alone (job {job}_0 waits" in capsys.readouterr().out
     start_again(job)
     check_equal(run_dir, folder(whole))

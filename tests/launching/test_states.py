@@ -36,11 +36,11 @@ def test_who_holds_the_lock_runs(tmp_path):
     with FileLock(tmp_path / "lock"):
         assert observe(tmp_path, {}).state == "running"
         status(tmp_path, "failed")
-        assert observe(tmp_path, {}).detail == "starting", "the status is of the attempt before"
+        assert observe(tmp_path, {}).detail == "starting", "the status of an earlier attempt does not count"
         status(tmp_path, "testing", host="node7")
         assert observe(tmp_path, {}).detail == "testing on node7"
     assert observe(tmp_path, {}).state == "running", "another machine's lock may not be seen here"
-    assert FileLock(tmp_path / "lock", timeout=0).acquire(), "looking leaves no lock"
+    assert FileLock(tmp_path / "lock", timeout=0).acquire(), "observe leaves no lock"
 
 
 LONG_AGO = time.time() - SILENT - 1
@@ -49,7 +49,7 @@ LONG_AGO = time.time() - SILENT - 1
 @pytest.mark.parametrize(
     ("changes", "jobs", "state", "detail"),
     [
-        ({"state": "training"}, {}, "lost", "is gone"),  # on this machine the lock is known, and free
+        ({"state": "training"}, {}, "lost", "is gone"),  # on this machine, and its lock is free
         ({"state": "training", "host": "node7", "time": LONG_AGO}, {}, "lost", "on node7 is gone"),
         ({"state": "training", "host": "node7", "time": LONG_AGO}, RUNS, "running", "training on node7 job 7_0"),
         ({"state": "training", "host": "node7", "time": LONG_AGO}, WAITS, "queued", "job 7_0 waits (Resources)"),
@@ -66,7 +66,7 @@ def test_what_the_status_and_slurm_say(changes, jobs, state, detail, tmp_path):
     write_status(tmp_path, Status(**changes, job="7_0"))
     observed = observe(tmp_path, jobs)
     assert observed.state == state and detail in observed.detail
-    assert observed.active == (bool(jobs) or state == "running"), "what runs or waits is not started again"
+    assert observed.active == (bool(jobs) or state == "running"), "running and waiting runs are not started again"
 
 
 def fake_squeue(folder, script, monkeypatch):

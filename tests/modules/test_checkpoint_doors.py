@@ -1,4 +1,4 @@
-"""A checkpoint in a model of other settings: each door refuses it in one line, or the model computes the same."""
+"""Test every way to load a checkpoint into another model: refused in one line, or the model computes the same."""
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ from tests.checkpoints import QUIET, trained
 SIZE, TASKS = ViTSize(16, 2, 2), {"verb": 2, "noun": 2}
 BASE = dict(num_classes=4, frames=4, image_size=32, patch=8, size=SIZE)
 STILL = dict(ta_layers=0, positions="space")
-# family, its settings, and what another model of it has instead
+# family, settings, changes of the other model
 REFUSED = {
     "window": (XViT, {}, dict(window=2)),
     "boundary": (XViT, dict(window=2), dict(boundary=True)),
@@ -52,7 +52,7 @@ REFUSED = {
     "order of the tasks": (XViT, dict(num_classes=TASKS), dict(num_classes=dict(reversed(TASKS.items())))),
     "tasks": (XViT, dict(num_classes=TASKS), dict(num_classes=4)),
 }
-# weights start another model of these; a checkpoint goes on in the model that it is of
+# starting weights may be of a model with such changes, a resumed checkpoint may not
 OTHER_SHAPE = {
     "frames": (XViT, {}, dict(frames=8)),
     "frames, ViViT-2": (ViViT, dict(variant=2), dict(frames=8)),
@@ -106,7 +106,7 @@ DOORS = {name: by_trainer(name) for name in ("fit", "validate", "test", "predict
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory):
-    """A checkpoint of Lightning's own Trainer, without a data module, and its model; each is trained once."""
+    """Function that trains a model once, without a data module, and returns its checkpoint and the model."""
     made = {}
 
     def make(kind, settings):
@@ -131,7 +131,7 @@ def opened(door, case, checkpoint):
 def test_another_model_is_refused_in_one_line(case, door, checkpoint):
     if door == "weights" and case in OTHER_SHAPE:
         return
-    with pytest.raises((UserError, TypeError) if "family" in case else UserError) as refusal:  # Lightning's constructor
+    with pytest.raises((UserError, TypeError) if "family" in case else UserError) as refusal:  # TypeError: of Lightning
         opened(door, (REFUSED | OTHER_SHAPE)[case], checkpoint)
     assert "\n" not in str(refusal.value) and len(str(refusal.value)) < 400
 

@@ -1,4 +1,4 @@
-"""The papers' CNN baselines: PyTorchVideo's models on any clip, with logits, under PyTorchVideo's names."""
+"""Test the papers' CNN baselines: PyTorchVideo's models and names, with logits for any clip."""
 
 import pytest
 import pytorchvideo.models.hub as hub
@@ -21,7 +21,7 @@ def small(architecture, **options):
 
 
 def awake(network):
-    """Residual branches start at zero, where they neither show in the logits nor pass gradients on: set them free."""
+    """Make the batch norms random: from zero, residual branches neither show in logits nor pass gradients on."""
     for module in network.modules():
         if isinstance(module, nn.BatchNorm3d):
             nn.init.uniform_(module.weight, 0.5, 1.0)
@@ -48,7 +48,7 @@ def test_every_parameter_learns_and_any_clip_gets_logits(architecture):
 @pytest.mark.parametrize("architecture", ["slowfast", "x3d"])  # all others are plain convolutions
 def test_compiles_without_graph_breaks_and_exports(architecture):
     blocks, clip = small(architecture).eval().blocks, torch.randn(1, 3, 8, 32, 32)
-    # stem and pool with the pathways, stem and first stage: what is not tried are repetitions, which take long
+    # SlowFast: stem and pool with the pathways; X3D: stem and first stage; the other stages only repeat, and take long
     pathways = architecture == "slowfast"
     network = TwoPathways(nn.ModuleList([blocks[0], blocks[-2]]), 4) if pathways else nn.Sequential(*blocks[:2])
     expected = network(clip)
@@ -63,7 +63,7 @@ def test_compiles_without_graph_breaks_and_exports(architecture):
     torch.testing.assert_close(torch.export.export(network, (clip,)).module()(clip), expected)
 
 
-# builder, our settings, our settings and the builder's for fewer channels, the model's own clip
+# builder, our settings, our and the builder's settings for fewer channels, clip of the full model
 NARROW = {"width": 8}, {"stem_dim_out": 8}
 PATHWAYS = {"width": 16}, {"stem_dim_outs": (16, 2)}
 X3D = {"width": 4}, {"stem_dim_in": 4}
@@ -85,11 +85,11 @@ HUB = {
     "X3D-M": (hub.x3d_m, {"architecture": "x3d"}, *X3D, (16, 224)),
     "X3D-L": (hub.x3d_l, {"architecture": "x3d", "x3d_depth": 5.0}, *X3D, (16, 312)),
 }
-SOFTMAX = ("R(2+1)D", "X3D")  # after the logits of PyTorchVideo's own
+SOFTMAX = ("R(2+1)D", "X3D")  # models of PyTorchVideo that end in a softmax
 
 
 def pair(model):
-    """PyTorchVideo's own narrow network, and ours with its weights."""
+    """Return PyTorchVideo's own network, narrow, and ours with its weights."""
     build, settings, narrow, theirs_narrow, _ = HUB[model]
     torch.manual_seed(0)
     theirs = awake(build(model_num_class=5, **theirs_narrow)).eval()
@@ -99,7 +99,7 @@ def pair(model):
 
 
 def outputs(model, theirs, ours, clip):
-    """What both make of a clip: logits, or probabilities where those are all that theirs gives."""
+    """Return both networks' outputs for a clip: logits, or probabilities where theirs ends in a softmax."""
     frames = clip.shape[2]
     indices = torch.linspace(0, frames - 1, frames // 4).long()  # PackPathway of PyTorchVideo's tutorial
     with torch.no_grad():
@@ -110,10 +110,7 @@ def outputs(model, theirs, ours, clip):
 
 @pytest.mark.parametrize("model", HUB)
 def test_logits_are_those_of_pytorchvideos_own(model):
-    """Of a model's own clip; and exactly on small pictures, because float64 is slow.
-
-    Theirs pools over a picture of fixed size, which is set to the small one.
-    """
+    """Compare on a model's own clip, and in float64 on small pictures, to which their fixed pooling is set."""
     theirs, ours = pair(model)
     frames, side = HUB[model][-1]
     assert_close_in_float32(*outputs(model, theirs, ours, torch.randn(1, 3, frames, side, side)), ours)

@@ -1,4 +1,4 @@
-"""Names that users of timm look for, names of schemes, and clips of another layout."""
+"""Test names that users of timm look for, names of schemes, and clips of another layout."""
 
 import pytest
 import torch
@@ -24,7 +24,7 @@ def test_features_and_a_new_classifier():
         ((2, 4, 3, 16, 16), r"is \(2, 4, 3, 16, 16\), expected \(batch, 3 colours, 4, height, width\); clip.transpose"),
         ((2, 3, 8, 16, 16), r"is \(2, 3, 8, 16, 16\), expected \(batch, 3 colours, 4, height, width\)"),
         ((3, 4, 16, 16), "expected .batch"),
-        ((3, 16, 16), "expected .batch"),  # as wide as a token
+        ((3, 16, 16), "expected .batch"),  # the width is that of a token
     ],
 )
 @pytest.mark.parametrize("family", [Perceiver, TimeSformer, ViViT, XViT])
@@ -46,7 +46,7 @@ def test_a_learning_rate_is_one_of_optimization(family):
         (XViT, {"causal": True, "positions": "space", "exact": True}, "X-ViT exact causal"),
         (TimeSformer, {"attention": "local_global"}, "TimeSformer local-global"),
         (ViViT, {"variant": 2, "temporal": "mean"}, "ViViT-2 mean"),
-        (ViViT, {"variant": 3, "temporal": "mean"}, "ViViT-3"),  # which has no temporal encoder to leave out
+        (ViViT, {"variant": 3, "temporal": "mean"}, "ViViT-3"),  # has no temporal encoder to leave out
         (Perceiver, {}, "Perceiver"),
     ],
 )

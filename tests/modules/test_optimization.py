@@ -1,4 +1,4 @@
-"""The learning rate follows the release's schedule; every parameter is in one optimizer group, the right one."""
+"""Test that the learning rate follows the release's schedule, and that every parameter is in the right group."""
 
 import json
 import math
@@ -32,12 +32,12 @@ def test_rates_are_those_of_the_release():
         )
         for epoch, expected in recipe["lr"]:
             assert base * rate(ours, epoch / epochs) == pytest.approx(expected, abs=1e-12)
-            if name.startswith("SSv2"):  # whose course is the default
+            if name.startswith("SSv2"):  # the default schedule
                 assert rate(Optimization(), epoch / epochs) == pytest.approx(expected / base)
 
 
 def decayed_by_type(model):
-    """The weights of linear and convolutional layers."""
+    """Return the ids of the weights of linear and convolutional layers."""
     return {id(module.weight) for module in model.modules() if isinstance(module, nn.Linear | nn.Conv2d)}
 
 
@@ -83,7 +83,7 @@ def test_muon_takes_the_weights_and_leaves_the_rest_to_adamw():
 
 
 def rates(model, **recipe):
-    """The rate of every parameter by name."""
+    """Return the learning rate of every parameter by name."""
     groups = make_optimizer(Optimization(lr=1.0, **recipe), model.network).param_groups
     of = {id(parameter): group["lr"] for group in groups for parameter in group["params"]}
     return {name: of[id(parameter)] for name, parameter in model.network.named_parameters()}

@@ -1,4 +1,4 @@
-"""Several labels per video: loss, targets and mean average precision."""
+"""Test several labels per video: loss, targets and mean average precision."""
 
 import pytest
 import torch
@@ -34,14 +34,14 @@ def model():
 
 def measured(logits, labels, video):
     metric = VideoPrecision(CLASSES)
-    for view in range(2):  # whose mean is the logits
+    for view in range(2):  # the views' mean is the logits
         metric.update(logits + (1 if view else -1), labels, video, torch.full_like(video, view))
     return metric.compute()
 
 
 def test_precision_is_that_of_scikit_learn_over_the_classes_that_have_videos(logits):
     result = measured(logits, LABELS, torch.arange(4))
-    each = [average_precision_score(LABELS[:, c], logits[:, c]) for c in range(3)]  # the last one has no video
+    each = [average_precision_score(LABELS[:, c], logits[:, c]) for c in range(3)]  # the last class has no video
     assert result["mean_average_precision"] == pytest.approx(100 * sum(each) / 3, abs=1e-4)
     best = logits.argmax(1)
     assert result["top1"] == 100 * LABELS.gather(1, best[:, None]).float().mean()

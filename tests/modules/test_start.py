@@ -1,4 +1,4 @@
-"""Weights to start from are read when a training starts, and only then; before that a model computes nothing."""
+"""Test that starting weights are read when training starts, and that a model computes nothing before."""
 
 import copy
 
@@ -34,8 +34,8 @@ def test_image_weights_are_loaded_before_the_first_clip_or_it_is_refused(image, 
     for parameter in model.parameters():
         parameter.data += 0.1
     model.setup("fit")
-    assert not torch.equal(model(clip), logits), "trained further"
-    # a checkpoint needs the file no more
+    assert not torch.equal(model(clip), logits), "trained weights are kept"
+    # a model with the weights of a checkpoint does not need the file
     trained = XViT(**HOW, image_weights=str(tmp_path / "gone.pth")).eval()
     trained.load_state_dict(model.state_dict())
     trained.setup("fit")
@@ -69,7 +69,7 @@ def loader():
 
 @pytest.fixture(params=["weights", "image_weights"])
 def start(request, tmp_path):
-    """The setting that names a file of weights, with the file, and what its first patches are."""
+    """Setting that names a file of weights, the file, and its patch embedding."""
     path, size = tmp_path / "start.pth", dict(img_size=16, patch_size=8, embed_dim=16, depth=1, num_heads=2)
     image = timm.models.VisionTransformer(**size, num_classes=0)
     given = XViT(**SMALL).network if request.param == "weights" else image

@@ -1,4 +1,4 @@
-"""Two heads are columns of one linear layer; an action is right when verb and noun are."""
+"""Test two heads, which are columns of one linear layer: accuracies of tasks and actions, losses, and a run."""
 
 import itertools
 import math
@@ -29,7 +29,7 @@ FAMILIES = [XViT, TimeSformer, ViViT, Perceiver]
 
 
 def views(classes, seed, videos=40, count=3):
-    """Logits ``(rows, sum)``, targets ``(rows, tasks)``, video and view numbers; some rows come twice."""
+    """Return logits ``(rows, sum)``, targets ``(rows, tasks)``, video and view numbers; some rows are repeated."""
     generator = torch.Generator().manual_seed(seed)
     target = torch.stack([torch.randint(n, (videos,), generator=generator) for n in classes.values()], dim=1)
     logits = torch.randn(videos, count, sum(classes.values()), generator=generator)
@@ -41,13 +41,13 @@ def views(classes, seed, videos=40, count=3):
 
 
 def log_softmax(logits):
-    """In Python."""
+    """Compute the log-softmax in plain Python."""
     total = math.log(sum(math.exp(z) for z in logits))
     return [z - total for z in logits]
 
 
 def by_hand(classes, data, top):
-    """Percent of videos whose labels are among the best of all combinations, by a loop over each."""
+    """Return the percentage of videos whose labels are among the ``top`` combinations, by loops over all of them."""
     videos = {}
     for logits, target, video, view in zip(*(column.tolist() for column in data), strict=True):
         videos.setdefault(video, (tuple(target), {}))[1][view] = logits
@@ -65,7 +65,7 @@ def by_hand(classes, data, top):
 
 
 def only(classes, data, task):
-    """The data of one of the tasks."""
+    """Return the data of one task."""
     i = list(classes).index(task)
     logits, target, video, view = data
     return per_task(logits, classes)[i], target[:, i : i + 1], video, view
@@ -140,7 +140,7 @@ def test_the_loss_and_its_gradients_are_those_of_two_heads_on_the_same_features(
     expected.backward()
     # smoothed labels are single precision
     torch.testing.assert_close(loss, expected, atol=1e-6, rtol=1e-6)
-    model.task_loss = "mean"  # as in ViViT's release
+    model.task_loss = "mean"  # ViViT's release
     torch.testing.assert_close(model.loss(logits, target), loss / 2)
     torch.testing.assert_close(head.weight.grad, torch.cat((verb.weight.grad, noun.weight.grad)), atol=1e-6, rtol=1e-5)
 
@@ -164,7 +164,7 @@ def test_every_task_is_smoothed_over_its_own_classes_and_mixed_by_one_weight():
 
 
 class TwoLabels(VideoDataModule):
-    """The embedded videos with two labels each: direction as the verb, skill as the noun."""
+    """Embedded videos with two labels each: direction as the verb, skill as the noun."""
 
     def __init__(self, pairs: tuple[int, int, int] = (2, 1, 1), **kwargs):
         super().__init__(**kwargs)

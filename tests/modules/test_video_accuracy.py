@@ -1,4 +1,4 @@
-"""Video accuracy counts every view of every video once, in any order, batches and number of processes."""
+"""Test that video accuracy counts every view of every video once, in any order and in batches of any size."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ VIDEOS, VIEWS, CLASSES = 17, 3, 12
 
 
 def views(seed=0, videos=VIDEOS, count=VIEWS, classes=CLASSES):
-    """One row per view; video numbers have gaps, and views disagree about the class."""
+    """Return one row per view; video numbers have gaps, and views disagree about the class."""
     generator = torch.Generator().manual_seed(seed)
     video = (torch.arange(videos) * 3 + 5).repeat_interleave(count)
     target = torch.randint(classes, (videos,), generator=generator).repeat_interleave(count)
@@ -33,7 +33,7 @@ def measured(data, batch=7):
 
 
 def by_hand(data, top):
-    """Percent of videos whose target is among the top classes of their views' mean logits."""
+    """Return the percentage of videos whose target is among the top classes of their views' mean logits."""
     logits, target, video, view = data
     return by_hand_of_tasks({"class": logits.shape[1]}, (logits, target[:, None], video, view), top)
 
@@ -112,7 +112,7 @@ def test_low_precision_logits_are_averaged_in_single_precision():
 
 
 def padded_share(rank, processes):
-    """What a distributed sampler gives to a process: every n-th view, the first ones again to fill up."""
+    """Return a process's views from a distributed sampler: every n-th, with the first ones repeated to fill up."""
     data = views()
     count = len(data[0])
     index = [*range(count), *range(-count % processes)]

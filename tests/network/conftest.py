@@ -1,4 +1,4 @@
-"""What tests of positions share."""
+"""Interpolation for tests of positions."""
 
 import math
 
@@ -6,7 +6,7 @@ import torch
 
 
 def cubic(source, target):
-    """Matrix ``(target, source)`` of Keys' kernel with a = -0.75, cells beyond the edge repeating the edge."""
+    """Return the matrix ``(target, source)`` of Keys' kernel with a = -0.75, which repeats the cells at the edge."""
     a, matrix = -0.75, torch.zeros(target, source, dtype=torch.float64)
     for i in range(target):
         centre = (i + 0.5) * source / target - 0.5

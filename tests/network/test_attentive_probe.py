@@ -1,4 +1,4 @@
-"""The attentive probe by its equation, and on frozen networks."""
+"""Test the attentive probe against its equation, and on frozen networks."""
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ CLIPS = dict(frames=4, image_size=32, size=SIZE, patch=8)
 
 
 def test_logits_are_those_of_the_equation():
-    """Its attention by loops: the bottleneck of tests/attention/scheme_cases.py."""
+    """Compare with the equation; loops over its attention are in tests/attention, as the bottleneck."""
     probe, tokens = randomised(AttentiveProbe(12, 5, 3)), torch.randn(2, 7, 12, dtype=torch.float64)
     u = probe.read(torch.cat([probe.query_token] * 2), tokens)
     expected = probe.head(u + probe.mlp(u))[:, 0]
@@ -32,7 +32,7 @@ def test_logits_are_those_of_the_equation():
     ],
 )
 def test_of_a_frozen_network_the_probe_alone_learns(model):
-    """It reads all tokens, so a change of any patch of any frame reaches it."""
+    """Check by gradients that the probe reads every patch of every frame."""
     probed = model(probe="attentive", freeze="backbone")
     clip = torch.randn(2, 3, 4, 32, 32, requires_grad=True)
     logits = probed(clip)

@@ -1,4 +1,4 @@
-"""Tubelets are a convolution; frames are sampled by exact arithmetic; positions of another grid follow their rule."""
+"""Test sampled frames against exact arithmetic, and positions of other grids against their rules."""
 
 from fractions import Fraction
 
@@ -41,7 +41,7 @@ def test_a_clip_that_does_not_divide_is_named(options, shape, message):
 
 
 def linear(source, target):
-    """Matrix ``(target, source)`` of linear interpolation between cells' centres, constant beyond the ends."""
+    """Return the matrix ``(target, source)`` of linear interpolation between centres, constant beyond the ends."""
     matrix = torch.zeros(target, source, dtype=torch.float64)
     for i in range(target):
         place = min(max((i + 0.5) * source / target - 0.5, 0), source - 1)
@@ -52,7 +52,7 @@ def linear(source, target):
 
 
 def nearest(source, target):
-    """The same of the cell that the left edge falls in, in integers."""
+    """Return the matrix that selects the cell in which the left edge falls, by integers."""
     matrix = torch.zeros(target, source, dtype=torch.float64)
     for i in range(target):
         matrix[i, i * source // target] = 1
@@ -86,7 +86,7 @@ RULES = {
 @pytest.mark.parametrize("target", [SOURCE, Grid(3, 8, 3), Grid(7, 4, 1), Grid(1, 2, 6), Grid(8, 5, 4)])
 @pytest.mark.parametrize("name", EMBEDDINGS)
 def test_every_embedding_adds_the_positions_of_the_clip_s_own_grid(name, target, rule):
-    """Of clips of zeros: the bias, the class token and the positions are all there is."""
+    """Embed clips of zeros, which leave only the bias, the class token and the positions."""
     kind, positions, cls = EMBEDDINGS[name]
     tubelet = 2 if kind is JointEmbedding else 1
     resizing, space, time = RULES[rule]

@@ -1,4 +1,4 @@
-"""Every network learns with all its parameters, on any grid, checkpointed, compiled and exported."""
+"""Test that every network trains all its parameters, on any grid, checkpointed, compiled and exported."""
 
 import copy
 
@@ -44,7 +44,7 @@ NETWORKS = {
 
 
 def build(name, frames=4, image_size=(8, 8), **changes):
-    """Randomised, because what starts at zero hides what lies before it."""
+    """Build a network with random weights: parameters at zero would hide all before them."""
     torch.manual_seed(0)
     builder, options = NETWORKS[name]
     options = dict(size=SIZE, classes=CLASSES) | copy.deepcopy(options) | changes
@@ -61,7 +61,7 @@ def clip_of(frames=4, height=8, width=8, count=2, dtype=torch.float32):
 
 
 def gradients(network, seed=0):
-    """Loss and gradients of a training step."""
+    """Return loss and gradients of a training step."""
     torch.manual_seed(seed)
     network.zero_grad()
     clip = clip_of(dtype=next(network.parameters()).dtype)
@@ -70,7 +70,7 @@ def gradients(network, seed=0):
     return {"loss": loss.detach(), **{key: parameter.grad.clone() for key, parameter in network.named_parameters()}}
 
 
-# frames, height, width; grids of even numbers, which every scheme can serve, and of others
+# frames, height, width: even grids, which every scheme accepts, and others
 EVEN = [(2, 8, 8), (4, 8, 24), (8, 16, 8)]
 ODD = [(2, 4, 4), (6, 12, 8), (10, 4, 20)]
 
@@ -85,11 +85,11 @@ def test_any_clip_is_classified_and_teaches_every_parameter(name):
         assert logits.shape == (3, CLASSES)
         torch.testing.assert_close(logits, alone, atol=1e-11, rtol=1e-11)
         assert (logits[0] - logits[1]).abs().max() > 1e-3
-    assert network(clips[:0]).shape == (0, CLASSES), "of an empty batch"
+    assert network(clips[:0]).shape == (0, CLASSES), "an empty batch"
     logits = network(clips)
     (logits * torch.randn_like(logits)).sum().backward()
     untaught = [key for key, p in network.named_parameters() if p.grad is None or p.grad.norm() < 1e-9]
-    # the class token reads patches in space alone: what time adds to them last, nobody reads
+    # the class token reads patches in space only: nothing reads the last layer's attention in time
     last = [key for key, _ in network.named_parameters() if key.startswith("blocks.1.scheme.time_")]
     assert untaught == (last if name in ("timesformer_space_before_time", "timesformer_parallel") else [])
 
@@ -141,7 +141,7 @@ def test_networks_compile_into_one_graph(name):
         torch.testing.assert_close(compiled, value, atol=1e-12, rtol=1e-12)
 
 
-# a loop over the frames; frames chosen by their number
+# exported for one length only: a loop over the frames, and frames chosen by number
 OF_ONE_LENGTH = {"xvit_exact", "vivit_1_sampled"}
 
 
@@ -157,7 +157,7 @@ def test_networks_can_be_exported_for_batches_and_lengths_of_any_size(name):
 
 
 class Noted(nn.Module):
-    """In the place of stochastic depth: notes the shapes of the branches, and drops all of them."""
+    """Stand-in for stochastic depth that notes the shapes of the branches and drops all of them."""
 
     def __init__(self):
         super().__init__()
@@ -169,11 +169,11 @@ class Noted(nn.Module):
 
 
 def test_stochastic_depth_of_divided_attention_drops_places_and_frames():
-    """As TimeSformer's release: rows are places in time and frames in space; what follows the branch in time stays."""
+    """Drop patches in time and frames in space, like TimeSformer's release; the linear layer after time stays."""
     network = build("timesformer_divided", drop_path=0.5)
     block, drop = network.blocks[-1], Noted()
     assert block.scheme.time_attn.drop is block.drop_path
-    assert network.blocks[0].drop_path.drop_prob == 0  # nothing is to be dropped there
+    assert network.blocks[0].drop_path.drop_prob == 0  # the first layer drops nothing
     assert isinstance(network.blocks[0].scheme.time_attn.drop, torch.nn.Identity)
     assert block.scheme.drop_branches(drop)
     tokens, grid = network.embed(clip_of())

@@ -1,4 +1,4 @@
-"""A stream must give, after every frame, what the network gives for the whole video up to it; with flat memory."""
+"""Test that a stream gives, after every frame, the network's logits for the video up to it, in constant memory."""
 
 import pytest
 import torch
@@ -32,7 +32,7 @@ OPTIONS = {
 
 
 def build(dtype=torch.float64, family=XViT, **options):
-    """None of its parameters is zero; weights of a size that makes logits of a few units that differ by frame."""
+    """Build a model with random weights that give different logits for every frame."""
     torch.manual_seed(0)
     shape = dict(num_classes=5, frames=FRAMES, image_size=SIDE, size=ViTSize(24, 3, 2), patch=8)
     causal = dict(causal=True, positions="space") if family is XViT else {}
@@ -47,7 +47,7 @@ def video(dtype=torch.float64, count=2, length=LENGTH, side=SIDE):
 
 
 def whole(model, clip):
-    """Logits after every frame, from the network on all frames up to it and the last frame tokens: ``(b, t, c)``."""
+    """Return logits ``(b, t, c)`` after every frame, from all frames up to it and the last frame tokens."""
     frames, network = model.hparams["frames"], model.network
     with torch.no_grad():
         tokens = [network.features(clip[:, :, : end + 1])[:, -frames:] for end in range(clip.shape[2])]
@@ -55,12 +55,12 @@ def whole(model, clip):
 
 
 def fed(stream, clip, *pieces):
-    """The logits of a clip that comes in pieces of these numbers of frames."""
+    """Return the logits of a clip that is fed in pieces of these numbers of frames."""
     return torch.cat([stream(piece) for piece in clip.split(pieces or 1, dim=2)], dim=1)
 
 
 def kept_bytes(stream):
-    """Size of the state between calls."""
+    """Return the size of the state between calls."""
     kept = [*stream._tokens]
     for scheme, _ in stream._blocks:
         past = getattr(scheme, "past", [])
@@ -80,7 +80,7 @@ def test_every_frame_has_the_logits_of_the_whole_video_up_to_it(name, dtype):
     logits = fed(lit_video.stream(model), clip)
     assert logits.shape == (2, LENGTH, 5)
     close(logits, whole(model, clip))
-    assert (logits[:, 1:] - logits[:, :-1]).abs().amax((0, 2)).min() > 1e-3  # every frame changes them
+    assert (logits[:, 1:] - logits[:, :-1]).abs().amax((0, 2)).min() > 1e-3  # every frame changes the logits
 
 
 @pytest.mark.parametrize("pieces", [(11,), (3, 8), (1, 5, 1, 4), (7, 1, 1, 1, 1)], ids=str)
@@ -112,7 +112,7 @@ def test_reset_begins_new_videos_of_any_number_and_size():
     close(fed(stream, larger), whole(model, larger))
 
 
-# what a frame costs
+# cost of a frame
 
 
 @pytest.mark.parametrize("name", ["window_1", "window_2", "boundary", "exact_window_2", "ta_2", "averaging"])
@@ -134,7 +134,7 @@ def test_what_is_kept_and_computed_does_not_grow_with_the_video(name):
     assert work[-1] < 2 * (of_one_frame + counter.get_total_flops())  # the exact window attends more than one frame
 
 
-# what cannot be
+# refusals
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_frames_that_do_not_fit_are_refused_and_the_stream_goes_on():
 
 
 def test_a_call_that_breaks_off_inside_the_network_ends_the_stream(monkeypatch):
-    """As for want of memory: the layers before have the frame, and given again it would be two frames to them."""
+    """Break off for lack of memory: earlier layers have read the frame, and would read it twice."""
     model, clip = build(), video()
     stream = lit_video.stream(model)
     stream(clip[:, :, :3])

@@ -1,4 +1,4 @@
-"""Nothing of a forward pass, a loss or a batch is made on the CPU or waits for a GPU, seen without one."""
+"""Test on fake GPU tensors that networks, losses and batches stay on their device and never wait for a copy."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ class BlockingCopy(Exception):
 
 
 class RefuseBlockingCopies(TorchDispatchMode):
-    """Also those that are made of a Python list: ``x[[0, 1]]``, ``torch.tensor([0, 1], device=x.device)``."""
+    """Mode that refuses blocking copies, also those of Python lists, as in ``x[[0, 1]]``."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         result = func(*args, **(kwargs or {}))
@@ -48,7 +48,7 @@ def move(raw, fake, device="cuda"):
 
 
 def on_a_gpu(network, dtype, *sizes):
-    """Return the outputs of a network on a GPU that is not there, of ones, and the mode of such tensors."""
+    """Return the outputs of a network for ones on a fake GPU, and the mode of such tensors."""
     network = network.to(dtype)
     with FakeTensorMode(allow_non_fake_inputs=True) as fake:
         network.to_empty(device="cuda")
@@ -104,7 +104,7 @@ class Data(VideoDataModule):
 @pytest.mark.parametrize("channels", ["rgb", "bgr"])
 @pytest.mark.parametrize("name", RECIPES)
 def test_batches_of_every_recipe_stay_on_their_device(name, channels):
-    recipe, fake = replace(RECIPES[name], short_side=None), FakeTensorMode()  # of clips of any size
+    recipe, fake = replace(RECIPES[name], short_side=None), FakeTensorMode()  # accepts clips of any size
     data = Data(4, 16, augmentation=recipe, channels=channels)
     for epoch in range(3):
         raw = raw_batch(frames=4, side=16, classes=CLASSES, epoch=epoch) | {"broken": ["", "broken", "", ""]}

@@ -1,4 +1,4 @@
-"""Every option of X-ViT does what its name says."""
+"""Test that every option of X-ViT does what its name says."""
 
 import pytest
 import torch
@@ -18,7 +18,7 @@ def tiny(**options):
     torch.manual_seed(0)
     model = XViT(**dict(num_classes=5, frames=4, image_size=16, size=TINY, patch=8) | options).double().eval()
     for name, parameter in model.named_parameters():
-        # what starts at zero (temporal positions, biases) would hide what it does
+        # parameters at zero (temporal positions, biases) would hide their effect
         torch.nn.init.normal_(parameter, mean=float(name.endswith("norm.weight")), std=0.4)
     return model
 

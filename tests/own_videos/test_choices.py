@@ -1,4 +1,4 @@
-"""Settings that suit videos and machine, each with its reason."""
+"""Test the settings that are chosen for videos and machine, each with its reason."""
 
 from dataclasses import replace
 
@@ -110,7 +110,7 @@ def test_epochs_follow_from_speed_and_time():
 
 @pytest.mark.parametrize(("minutes", "epochs"), [(0.01, 10), (1.0, 42), (10.0, 100)])
 def test_the_reason_for_the_epochs_adds_up_and_nothing_chooses_without_validation(minutes, epochs):
-    """Seconds of training times clips per second, by the clips of an epoch; and the bound that was met, if any."""
+    """Divide clips in the given time by clips per epoch; the reason names a bound that was met."""
     chosen = length(100, 100, minutes, False, 6)
     reason = chosen[0].reason
     assert chosen[0].value == epochs and "callbacks" not in nested(chosen)["trainer"]

@@ -1,4 +1,4 @@
-"""What belongs together stays together, and every class is trained, validated and tested on."""
+"""Test that recordings are not divided, and that every class is trained, validated and tested on."""
 
 from collections import Counter, defaultdict
 from dataclasses import replace
@@ -142,7 +142,7 @@ def test_given_splits_are_kept(given, expected):
 
 @pytest.mark.parametrize("number", [40, 200])
 def test_training_videos_alone_are_divided_as_if_no_split_were_given(number):
-    """Or the test would be on the videos that choose the checkpoint."""
+    """Divide them, or the test videos would choose the checkpoint."""
     videos = [OwnVideo(f"{i}.mp4", "ab"[i % 2], "train") for i in range(number)]
     divided, how = divide(videos, None)
     free = [replace(video, split=None) for video in videos]

@@ -1,4 +1,4 @@
-"""Videos are found in the ways that people keep them, and what is wrong is said in a line."""
+"""Test that videos are found in all usual layouts, and that mistakes are reported in one line."""
 
 import os
 
@@ -38,7 +38,7 @@ def test_a_table_with_other_names_of_columns(column, tmp_path):
 
 
 def test_a_table_outside_of_a_folder_and_absolute_paths(tmp_path):
-    """Paths count from the table's folder, or from what all have in common."""
+    """Resolve paths from the table's folder; the root is their common folder."""
     touch(tmp_path, "videos/a.mp4", "videos/more/b.mp4")
     table = tmp_path / "tables" / "all.csv"
     table.parent.mkdir()
@@ -68,10 +68,10 @@ TIMED = "path,label,start_frame,end_frame\na.mp4,walk,1,2\nb.mp4,sit,1,2\n"
         ({"train.csv": "a.mp4 walk\nb c.mp4 sit\n"}, "line 2: 3 fields, expected 2 (path, label); quote"),
         ({"a.csv": "path,class,label\na.mp4,sport,run\n"}, "columns class and label: several labels per video are not"),
         ({"a.csv": "path,label,s1,s2\na,walk,train,test\n"}, "columns s1, s2 could all name the splits; keep one"),
-        # of other kinds of data: what is there is said
+        # other kinds of data: the message says what was found
         ({"walk/1.jpg": "", "sit/2.jpg": ""}, "holds 2 .jpg: no video; for pictures and folders of frames see docs"),
         ({"all/walk/a.mp4": "", "all/sit/b.mp4": ""}, "holds 2 .mp4: all/sit/b.mp4 lies in no class folder"),
-        # of other tasks
+        # other tasks
         ({"labels.csv": "path,label\na.mp4,walk|sit\nb.mp4,sit\n"}, "line 2, column label: is 'walk|sit'; several"),
         (
             {"labels.csv": "path,label\na.mp4,walk\na.mp4,sit\n"},

@@ -1,4 +1,4 @@
-"""The command on the page is the whole one: overlays, settings and seeds."""
+"""Test that the command on the page is complete: overlays, settings and seeds."""
 
 import shlex
 
@@ -30,6 +30,6 @@ def test_a_tables_command_has_all_that_its_results_had(recorded, flags):
 
 
 def test_settings_of_some_rows_are_shown_too():
-    """Whoever changed one row by a flag sees it on the page."""
+    """Show a flag that only one run was given."""
     results = [{"seed": 0, "command": OURS}, {"seed": 0, "command": f"{OURS} --trainer.max_epochs=1"}, {"seed": 0}]
     assert table_command(TABLE, results) == f"{OURS} --trainer.max_epochs=1 --seeds 0"

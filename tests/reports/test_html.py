@@ -17,7 +17,7 @@ from tests.fake_runs import EXPERIMENTS, ROWS, change_result, save, seed_dir, wr
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Runs as those of ``fake_runs``, and their page; tests only read both."""
+    """Runs like those of ``fake_runs``, and their page; tests only read both."""
     folder = tmp_path_factory.mktemp("made")
     runs = write_table_runs(folder / "runs", "timesformer_schemes", seeds=2, rows=ROWS, videos=60).parents[1]
     assert main(["report", str(runs), "-o", str(folder / "page.html"), "--experiments", str(EXPERIMENTS)]) == 0
@@ -63,7 +63,7 @@ def test_committed_results_make_a_page(names, write_report):
 
 
 def pictures(page):
-    """Every picture of a page, by its description for screen readers."""
+    """Return every picture of a page by its description for screen readers."""
     return dict(re.findall(r'<div class="picture" role="img" aria-label="(.*?)">(.*?)</div>', page, re.DOTALL))
 
 

@@ -1,4 +1,4 @@
-"""The page in a real browser: what its script does."""
+"""Test the page's script in a real browser."""
 
 import shutil
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def driver(tmp_path):
-    """A page in a browser; it must log nothing."""
+    """Browser that shows a page, and must log nothing."""
     write_table_runs(tmp_path / "runs", "timesformer_schemes", rows=["space", "joint", "divided", "local_global"])
     path = tmp_path / "report.html"
     assert main(["report", str(tmp_path / "runs"), "-o", str(path), "--experiments", str(EXPERIMENTS)]) == 0

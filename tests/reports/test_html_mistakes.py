@@ -13,7 +13,7 @@ def test_a_result_outside_of_a_table_is_one_line_and_the_old_page_stays(fake_run
 
 
 def test_what_the_page_needs_beyond_the_package_is_named(fake_runs, write_report, monkeypatch):
-    monkeypatch.setitem(sys.modules, "jinja2", None)  # as if it were not installed
+    monkeypatch.setitem(sys.modules, "jinja2", None)  # not installed
     monkeypatch.delitem(sys.modules, "lit_video.reports.html.page", raising=False)
     assert write_report(fake_runs) == "error: report: jinja2 is not installed; pip install 'lit_video[report]'"
 

@@ -1,4 +1,4 @@
-"""REPRODUCE.md and docs/results hold the results, nothing else, and are up to date."""
+"""Test that REPRODUCE.md and docs/results hold the results, nothing else, and are up to date."""
 
 import json
 
@@ -13,7 +13,7 @@ from tests.tables.test_tables import keep, write_result
 
 @pytest.fixture
 def experiments(table, tmp_path):
-    """A folder of experiments: the two rows, another table without results, a scale."""
+    """Folder of experiments: the two rows, another table without results, and a scale."""
     path, _ = table
     folder = tmp_path / "experiments"
     (folder / "scale").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Results are grouped by paper: verdicts of its claims, its tables in its order, follow-ups folded under theirs."""
+"""Test results by paper: verdicts on its claims, its tables in its order, follow-ups folded under theirs."""
 
 import re
 from html import unescape

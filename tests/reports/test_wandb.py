@@ -1,4 +1,4 @@
-"""The workspace and the report that W&B is sent, by a stand-in for its server on this machine; mistakes in one line."""
+"""Test the workspace and the report sent to W&B, with a local stand-in for its server; mistakes in one line."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from tests.training.wandb_server import keys_of, wandb_server
 
 @pytest.fixture(autouse=True)
 def in_the_repository(monkeypatch, tmp_path):
-    """Without a key, and where the experiments are."""
+    """Repository as the working directory, and no W&B key."""
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("WANDB_API_KEY", raising=False)
@@ -25,7 +25,7 @@ def in_the_repository(monkeypatch, tmp_path):
 
 @pytest.fixture
 def save(monkeypatch, capfd):
-    """Save a dashboard at a server that may refuse: the exit status, what it was sent, what was printed."""
+    """Function that saves a dashboard at a server that may refuse: exit status, sent views, printed text."""
 
     def run(*flags, refusal=None):
         with wandb_server() as server:
@@ -36,11 +36,11 @@ def save(monkeypatch, capfd):
             return status, server.views, capfd.readouterr()
 
     yield run
-    wandb.teardown()  # it keeps the environment of its first use, which a run in this process would be given
+    wandb.teardown()  # wandb would keep this environment for later runs in this process
 
 
 def strings(node, key):
-    """Every value under a key, anywhere in a JSON document."""
+    """Yield every value under a key, anywhere in a JSON document."""
     if isinstance(node, dict):
         yield from (value for name, value in node.items() if name == key)
         node = list(node.values())

@@ -1,4 +1,4 @@
-"""Two runs are the same, or what differs between them is named, with what it means."""
+"""Test that all differences between two runs are named, with their kind."""
 
 from copy import deepcopy
 from dataclasses import replace
@@ -25,7 +25,7 @@ RUN = Identity(SETTINGS, "aa", {"model.init_args.weights": "11"}, "0123", {"torc
 
 
 def changed(**settings):
-    """The run with other settings, named by their last names."""
+    """Return the run with other settings, named by the last part of their keys."""
     new = deepcopy(RUN.settings)
     for name, value in settings.items():
         groups = (new["model"]["init_args"], new["data"]["init_args"], new["trainer"], new)
@@ -60,7 +60,7 @@ def found(now, before=RUN):
         (replace(RUN, commit="4567"), {"commit": "code"}),
         (replace(RUN, versions={"torch": "2.16"}), {"torch": "code", "av": "code"}),
         (replace(RUN, weights={"model.init_args.weights": "22"}), {"weights": "training"}),
-        (changed(weights="copy of a.pth"), {}),  # of the same values
+        (changed(weights="copy of a.pth"), {}),  # a file with the same digest
         (replace(changed(weights="b.pth"), weights={}), {"weights": "training"}),
         (replace(RUN, weights={}), {}),  # the file is gone
     ],
@@ -86,7 +86,7 @@ def test_callbacks_that_change_numbers_are_a_setting_and_others_are_not():
 
 
 def test_callbacks_of_ones_own_may_change_until_a_run_is_finished(tmp_path):
-    """A name of Lightning's does not make one harmless."""
+    """Compare a user's callback even if its class has a name of Lightning's."""
     own = [{"class_path": "my.LearningRateMonitor"}]
     now = replace(RUN, settings=RUN.settings | {"trainer": TRAINER | {"callbacks": own}})
     assert found(now) == {"own callbacks": "data"}

@@ -1,4 +1,4 @@
-"""Packed runs are read as the folders that they were packed from."""
+"""Test that packed runs are read like the folders that they were packed from."""
 
 import shutil
 
@@ -43,10 +43,10 @@ def test_runs_are_added_to_a_pack_and_replace_those_of_their_names(tmp_path, cap
     assert read_result(packs / "timesformer_schemes/fake/space/seed1")["seconds"] == 8.0
     change_result(first / "seed1", seconds=7.0)
     assert main(["pack", str(tmp_path / "fake"), "-o", str(packs)]) == 0
-    assert (packs / "timesformer_schemes.tar.xz").read_bytes() == content, "the same runs, the same pack"
+    assert (packs / "timesformer_schemes.tar.xz").read_bytes() == content, "equal runs make equal packs"
     shutil.copytree(first, packs / "timesformer_schemes/fake/space")
     change_result(packs / "timesformer_schemes/fake/space/seed1", seconds=9.0)
-    assert read_result(packs / "timesformer_schemes/fake/space/seed1")["seconds"] == 9.0, "a folder goes first"
+    assert read_result(packs / "timesformer_schemes/fake/space/seed1")["seconds"] == 9.0, "a folder takes precedence"
     assert len(run_folders(packs)) == 4
     capsys.readouterr()
 
@@ -60,5 +60,5 @@ def test_two_runs_of_one_name_are_not_packed_and_no_file_of_another_run_is_read(
     (seed_dir(a) / FILE).unlink()
     assert main(["pack", str(a), str(a / "timesformer_schemes"), "-o", str(packs)]) == 0
     seed_dir(packs).mkdir(parents=True)
-    shutil.copy(seed_dir(b) / FILE, seed_dir(packs))  # of a run that is not finished
+    shutil.copy(seed_dir(b) / FILE, seed_dir(packs))  # no run.json: this run is not finished
     assert read_result(seed_dir(packs)) and read_predictions(seed_dir(packs)) is None

@@ -1,4 +1,4 @@
-"""What a test keeps in a run's folder, compared with torchmetrics and with the run's own metrics."""
+"""Test the predictions in a run's folder against torchmetrics and the run's own metrics."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The contract of a scheme: every built-in one keeps it, and planted faults are found, in words."""
+"""Test the contract of a scheme: every built-in one keeps it, and planted faults are found and described."""
 
 from functools import lru_cache
 
@@ -29,7 +29,7 @@ check_contract = lru_cache(check)
 
 
 class Plain(Scheme):
-    """Attention of every frame; the planted faults derive from it."""
+    """Attention within each frame; the planted faults derive from it."""
 
     class_tokens = "frame"
 
@@ -131,7 +131,7 @@ def test_a_leak_names_its_frames():
     assert "in layer 1 frame 0 depends on frame 1" in fault
 
 
-# pairs of patches in one layer (of 8 frames of 16), reach and order
+# pairs of patches in one layer (8 frames of 16 patches), reach and order
 SIGHT = {
     Space: (8 * 16**2, "0 frames", "not seen"),
     Divided: (8**2 * 16**2, "7 frames", "not seen"),

@@ -1,4 +1,4 @@
-"""How far a scheme reaches in time, against what its definition says."""
+"""Test how far schemes reach in time, against their definitions."""
 
 import pytest
 import torch
@@ -20,12 +20,12 @@ def of(family, frames=8, **options):
     ("options", "expected"),
     [
         (dict(window=0), Reach(0, False)),
-        (dict(window=0, positions="space-time"), Reach(0, True)),  # each frame counts by itself, but knows its place
+        (dict(window=0, positions="space-time"), Reach(0, True)),  # frames are not compared, but have positions in time
         (dict(window=1), Reach(4, True)),  # two layers, each a frame to either side
         (dict(window=1, layers=[1]), Reach(2, True)),
         (dict(window=2, frames=12), Reach(8, True)),  # the windows' whole reach
         (dict(window=2, boundary=True, size=ViTSize(16, 1, 2)), Reach(4, True)),
-        (dict(window=1, exact=True), Reach(4, False, near=True)),  # attends to sets of frames, which know no direction
+        (dict(window=1, exact=True), Reach(4, False, near=True)),  # attends to sets of frames, without direction
         (dict(window=1, causal=True), Reach(2, True)),  # a token sees two frames back, and none ahead
         (dict(window=2, causal=True, boundary=True, size=ViTSize(16, 1, 2)), Reach(2, True)),
         (dict(window=1, causal=True, exact=True), Reach(2, True)),  # a frame that sees another came later
@@ -45,7 +45,7 @@ def test_xvit_reaches_as_far_as_its_windows_add_up(options, expected):
         *((TimeSformer, dict(attention=name, positions="space"), Reach(7, False)) for name in COMPARING),
         *((ViViT, dict(variant=variant, tubelet=2), Reach(7, True)) for variant in (1, 2, 3, 4)),
         (ViViT, dict(variant=2, temporal="mean", tubelet=2), Reach(1, True)),  # the frames of a tubelet
-        (ViViT, dict(sampled_frames=4, tubelet=1), Reach(6 - 2, True)),  # it sees frames 2, 3, 5 and 6
+        (ViViT, dict(sampled_frames=4, tubelet=1), Reach(6 - 2, True)),  # only frames 2, 3, 5 and 6 are used
     ],
 )
 def test_timesformer_and_vivit_compare_all_frames_that_they_see(family, options, expected):

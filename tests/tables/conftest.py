@@ -1,4 +1,4 @@
-"""Two finished rows of a table, without training, for tests that damage them."""
+"""Fixtures of two finished rows of a table, without training, for tests that damage them."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from tests.tables.test_tables import keep, write_result
 
 @pytest.fixture
 def runs(table, tmp_path):
-    """Two rows of two seeds, with predictions."""
+    """Runs of two rows and two seeds, with predictions."""
     for row, top1 in (("first", 40.0), ("second", 60.0)):
         for seed in (0, 1):
             folder = tmp_path / f"runs/two/default/{row}/seed{seed}"
@@ -20,7 +20,7 @@ def runs(table, tmp_path):
 
 @pytest.fixture
 def show(table, runs, capsys):
-    """The table printed: exit status, output, lines on stderr."""
+    """Function that prints the table and returns exit status, output and lines of stderr."""
 
     def run(*flags):
         capsys.readouterr()

@@ -1,4 +1,4 @@
-"""The files of experiments: the papers' tables, and our own; their rows, each resolved once for all tests."""
+"""Tables of experiments/, the papers' and our own, with each row resolved once for all tests."""
 
 from functools import cache
 from typing import NamedTuple
@@ -15,7 +15,7 @@ PAPERS = sorted(set(EXPERIMENTS.glob("*.yaml")) - set(OWN))
 
 
 class Resolved(NamedTuple):
-    """All settings of a row, and what was built of them without memory; tests only read it."""
+    """All settings of a row, and the objects built from them without memory; tests only read it."""
 
     settings: dict
     model: object
@@ -25,21 +25,21 @@ class Resolved(NamedTuple):
 
 @cache
 def request_of(*files, flags=(), recipe=None):
-    """A request of ``fit`` for all rows of a table; files are paths, the table's first."""
+    """Return a request of ``fit`` for all rows of a table; ``files`` are paths, the table's first."""
     named = [f"--config={file}" for file in files] + ([f"--recipe={recipe}"] if recipe else [])
     return parse_request([*named, *flags])
 
 
 @cache
 def resolved(row, *files, flags=(), recipe=None):
-    """A row by its name."""
+    """Resolve a row by its name."""
     request = request_of(*files, flags=flags, recipe=recipe)
     built = build_row(Run(request, request.table.row(row), 0))
     return Resolved(built.resolved(), built.model, built.datamodule, built.config.trainer)
 
 
 def differing(settings, config):
-    """Keys of a row's settings that a resolved configuration does not have as they are."""
+    """Return the keys of a row's settings that a resolved configuration does not keep."""
     found = []
     for key, value in settings.items():
         expected = dict(value) if isinstance(value, dict) else value
@@ -51,7 +51,7 @@ def differing(settings, config):
 
 
 def equal(setting, resolved):
-    """Whether a setting holds in a resolved configuration: nested ones by their values, classes by their names."""
+    """Say whether a setting holds in a resolved configuration: nested ones by value, classes by name."""
     if isinstance(setting, dict) and isinstance(resolved, dict):
         return all(key in resolved and equal(value, resolved[key]) for key, value in setting.items())
     if isinstance(resolved, dict):
@@ -64,7 +64,7 @@ def equal(setting, resolved):
 
 
 def at(config, key):
-    """What a flat key such as ``data.sampling.stride`` names in a resolved configuration."""
+    """Return the value of a flat key such as ``data.sampling.stride`` in a resolved configuration."""
     for part in key.split("."):
         config = config["init_args"][part] if "init_args" in config else config[part]
     return config

@@ -1,4 +1,4 @@
-"""Claims are the papers': their numbers say so; verdicts follow the intervals."""
+"""Test that claims agree with the papers' numbers, and that verdicts follow the intervals."""
 
 import re
 from dataclasses import replace
@@ -31,7 +31,7 @@ table:
 
 
 def runs(blind=(), **rows):
-    """Runs of rows with such accuracies, or hits."""
+    """Return runs of rows with these accuracies or hits."""
     made = {name: hits(value) if isinstance(value, float) else value for name, value in rows.items()}
     results = {name: [{"row": name, "sees_order": False, "blind_ceiling": 50.0}] for name in blind}
     return TableRuns(None, results, {}, made)
@@ -43,13 +43,13 @@ def judged_at(claims, by_scale):
 
 
 def hits(*accuracies, videos=1000, seeds=3):
-    """Rows that are right on so many of the first videos."""
+    """Return hits of runs that are right on the first videos, up to these accuracies."""
     return [np.arange(videos) < videos * accuracy for accuracy in accuracies for _ in range(seeds)]
 
 
 @pytest.fixture
 def claims(tmp_path):
-    """Read one claim about the table above."""
+    """Function that reads one claim about the table above."""
     (tmp_path / "t.yaml").write_text(TABLE)
     (tmp_path / "claims").mkdir()
 
@@ -68,7 +68,7 @@ def test_numbers_are_those_of_the_data_set_that_is_named():
 
 
 def claim_that(words):
-    """The one claim whose sentence has these words."""
+    """Return the one claim whose sentence has these words."""
     (claim,) = [claim for claim in CLAIMS if words in claim.text]
     return claim
 
@@ -169,7 +169,7 @@ def test_the_tables_own_scale_decides_and_follow_ups_are_counted_apart(claims):
     assert second.endswith("| contradicted |")
     part = judged_at([claim], {"other": runs(a=0.7), "own": better})
     assert tally(part) == f"{OPENING}: supported 1."
-    assert [one.follow_ups for one in part] == [[]], "not all of its rows were run there"
+    assert [one.follow_ups for one in part] == [[]], "not all rows of the claim were run there"
     assert tally(judged_at([claim], {"other": runs(a=0.7)})) == f"{OPENING}: not run 1."
 
 
@@ -184,7 +184,7 @@ DIFFER = "; own and real differ: no explanation yet"
     [
         (BETTER, {"own": YES, "real": YES, "other": YES}, "; alike at own, real, other"),
         (BETTER, {"own": NO, "real": NO, "other": NO}, "; alike at own, real, other"),
-        (BETTER, {"own": YES, "own_longer": YES, "real": YES}, ""),  # of two data sets
+        (BETTER, {"own": YES, "own_longer": YES, "real": YES}, ""),  # two data sets only
         (BETTER, {"own": YES, "real": EQUAL, "other": YES}, ""),  # real is undecided
         (BETTER, {"own": YES, "real": NO}, DIFFER),
         (BETTER, {"own": YES, "real": ONE_SEED}, ""),
@@ -210,7 +210,7 @@ def test_a_claim_may_be_untestable_at_some_scales_alone(claims):
 
 
 def test_a_claim_is_judged_by_runs_on_its_own_data_set_or_else_on_ours():
-    """What a paper says of Kinetics is no claim about SSv2, nor the other way round; Kinetics itself can test it."""
+    """Judge a claim about Kinetics by Kinetics or by our own videos, not by SSv2."""
     claim = claim_that("On Kinetics-400 attention in space")
     rows = runs(space=0.7, divided=0.7, joint=0.7)
 
@@ -221,4 +221,4 @@ def test_a_claim_is_judged_by_runs_on_its_own_data_set_or_else_on_ours():
 
     assert of(claim, "embedded", "k400", "ssv2") == ["supported", "not testable here"], "Kinetics decides"
     assert of(claim_that("attention in time is worth a lot"), "embedded", "k400", "ssv2") == ["undecided", "undecided"]
-    assert of(claim, "ssv2") == ["not testable here"], "as long as nothing else was run"
+    assert of(claim, "ssv2") == ["not testable here"], "only SSv2 was run"

@@ -1,4 +1,4 @@
-"""Results in the repository are of the experiments as they are now."""
+"""Test that results in the repository are those of the experiments as they are now."""
 
 import re
 
@@ -16,14 +16,14 @@ RUNS = run_folders(RESULTS)
 ROWS = sorted({run.parent for run in RUNS})
 # the beginning of a path outside the repository
 OF_A_MACHINE = re.compile(r"""(^|[\s"'=])(\.\./|~/|/[a-z]+/)""", re.MULTILINE)
-REAL = ("avletters", "room_actions", "utd_mhad")  # data sets of videos, by which tables and scales are called
+REAL = ("avletters", "room_actions", "utd_mhad")  # data sets after which tables and scales are named
 
 
 FIRST = {folder.parent: folder for folder in reversed(ROWS)}  # a row of each table and scale
 
 
 def files_of(folder):
-    """The table's file and those of its scale."""
+    """Return the files of a table and its scale."""
     table, scale, _ = folder.relative_to(RESULTS).parts
     overlays = [path for part in scale.split("+") for path in EXPERIMENTS.glob(f"*/{part}.yaml")]
     return EXPERIMENTS / f"{table}.yaml", *(path for path in overlays if path.parent.name in ("scale", "parts"))
@@ -61,7 +61,7 @@ def test_results_were_made_with_the_settings_of_their_experiment(folder):
 
 
 def possible_ceilings(data, settings):
-    """What models without order can reach on these videos, and what one that knows which frames are near can."""
+    """Return the ceiling of models blind to order, and the one of exact models, which know nearness."""
     if not isinstance(data, TemporalSkills):
         return []
     exact = settings["model"]["init_args"].get("exact")
@@ -77,7 +77,7 @@ def test_no_blind_row_is_above_its_ceiling():
 
 
 def test_no_result_names_a_folder_of_a_machine():
-    """They are DIR, as in recorded commands, also in a run's settings."""
+    """Search commands and settings, in which DIR stands for every folder outside the repository."""
     texts = {path: path.read_text(encoding="utf-8") for path in RESULTS.rglob("*.json")}
     texts |= {run: run_file(run, "run.json").decode() for run in RUNS}
     assert not [path for path, text in texts.items() if OF_A_MACHINE.search(text)]

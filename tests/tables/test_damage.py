@@ -1,4 +1,4 @@
-"""A damaged file of a run is named in one line, and no table is made of the rest: a wrong number cannot be missed."""
+"""Test that a damaged file of a run is reported in one line, and that no table is made of the rest."""
 
 import json
 import shutil
@@ -13,7 +13,7 @@ from tests.fake_runs import change_result
 
 
 def key(name, text):
-    """Put JSON text in the place of a value of the result."""
+    """Return a change that replaces a value of the result by JSON text."""
 
     def change(path):
         whole = json.loads(path.read_text())
@@ -70,7 +70,7 @@ def test_a_damaged_file_is_said_in_a_line(runs, show, file, name):
     assert status == 2 and not out
     assert line.startswith(f"error: {path} is damaged (") and message in line and "): delete " in line
     assert line.endswith(" and repeat the command") and len(line) < 400
-    assert show("--seeds", "1")[0] == 0, "seeds that are not asked for are not read"
+    assert show("--seeds", "1")[0] == 0, "only selected seeds are read"
 
 
 @pytest.mark.parametrize("content", ["epoch,step\n1,many\n", "epoch,step\n1,2,3\n"])

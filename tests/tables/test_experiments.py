@@ -1,4 +1,4 @@
-"""Experiments are data, and stay right: rows on videos of others run, and see order as papers say."""
+"""Test that experiments on other people's videos run, and that rows see order as their papers say."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def test_videos_that_are_absent_are_named_with_their_source(table, source, tmp_p
 
 
 def test_rows_called_spatial_only_know_no_time_or_say_that_they_do(letters, persons):
-    """Averages over frames are blind without positions in time alone."""
+    """Check that exactly the rows with positions in time say so in their labels."""
     folders = {"avletters": letters, "utd_mhad": persons}
     roots = {table: [f"--data.root={folder}"] for table, folder in folders.items()} | {"xvit_throughput": []}
     for table, flags in roots.items():

@@ -1,4 +1,4 @@
-"""Names that become folders of runs stay inside ``--runs``."""
+"""Test that names of run folders stay inside ``--runs``."""
 
 import pytest
 

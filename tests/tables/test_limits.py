@@ -1,4 +1,4 @@
-"""A file of somebody else's asks for no more than a real one: packs, predictions, checkpoints, names."""
+"""Test limits on files from elsewhere, which may ask for no more than real ones, and on printed names."""
 
 import io
 import lzma

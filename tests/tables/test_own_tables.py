@@ -1,4 +1,4 @@
-"""Our own table of what causality costs."""
+"""Test our own table of the cost of causality."""
 
 import pytest
 

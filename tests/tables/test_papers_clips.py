@@ -1,4 +1,4 @@
-"""One clip of each recipe of the papers goes through decoding, sampling and crops, beside a statement of the rule.
+"""Test a clip of each of the papers' recipes, through decoding, sampling and crops, against its rule.
 
 The rules are written anew here, from papers and loaders: frame numbers for videos of 10 s at three rates and one of
 2 s, boxes of training and test in frames of 256 x 340 pixels.
@@ -91,7 +91,7 @@ class SharedBorders(Segments):
 
 
 class Covering(Segments):
-    """HowTo100M: clips of 8.5 s cover the video, of 10 s two, each as often as the other."""
+    """HowTo100M: clips of 8.5 s cover the video; two clips cover 10 s, each tested half of the times."""
 
     def clip(self, start, count, fps):
         clip, video = 8.533, count / float(fps)
@@ -160,7 +160,7 @@ def data_of(table, row=None, scale=None, recipe=None):
 
 
 def decoded(data, path, view, clips, item):
-    """Frame numbers that a clip is decoded from; of a video's first and last clip the pixels are made too."""
+    """Return the frame numbers of a clip; a video's first and last clip are decoded too."""
     numbers = []
 
     def recorded(file, wanted):
@@ -185,7 +185,7 @@ def test_frames_are_those_of_the_authors_rule(case, name, videos):
     assert (data.frames, data.test_clips) == (rule.frames, len(starts))
     for clip, start in enumerate(starts):
         numbers = decoded(data, path, data.view(data.test_crops), len(starts), (0, clip))
-        # between two frames ours is that nearer to the middle of the video; float32 there
+        # ties: ours takes the frame nearer to the middle of the video; the authors' loaders use float32
         apart = np.abs(numbers - rule.clip(start, count, fps))
         assert np.minimum(apart, count - apart).max() <= 1, clip
         exact = type(rule) in (Facebook, SharedBorders)

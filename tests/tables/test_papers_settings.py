@@ -1,4 +1,4 @@
-"""Settings of the papers' tables that sources give and that were once others, by the number of an audit's finding."""
+"""Test settings of the papers' tables that an audit corrected, by the number of its finding."""
 
 import pytest
 
@@ -14,7 +14,7 @@ VIVIT = {"data.short_side": 256, "data.short": "loop", "model.optimization.whole
 VIEWS = {"data.test_clips": 4, "data.test_crops": 1}
 IN21K = "timm:vit_base_patch16_224.orig_in21k"
 
-# findings, table, row, scale, recipe (None: the first): settings; those of an augmentation by its name too
+# findings, table, row, scale, recipe (None: the first), settings
 SETTINGS = [
     *(("T1", f"timesformer_{one}", "hr", one, None, HR) for one in ("k400", "k600", "ssv2", "diving48")),
     *(("T1", "timesformer_pretraining", f"hr_{one}", "ssv2", None, HR) for one in ("1k", "21k")),
@@ -74,7 +74,7 @@ def test_a_row_has_the_setting_that_its_source_gives(case):
 
 
 def setting(built, key):
-    """A setting as it was resolved; a class by its name, and one of an augmentation with a name from what was built."""
+    """Return a resolved setting: a class by its name, one of a named augmentation from the data module."""
     if key.startswith("data.augmentation."):
         return getattr(built.datamodule.augmentation, key.rpartition(".")[2])
     found = built.settings["global_batch"] if key == "global_batch" else at(built.settings, key)

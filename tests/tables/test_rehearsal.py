@@ -1,7 +1,7 @@
-"""Every row of the papers' tables at the papers' scales: a training step and a test clip of the real network.
+"""Test every row of the papers' tables at the papers' scales: a training step and a test clip of the real network.
 
-Networks are on the meta device, at their real size and with the real shapes of their weights; clips are cut from made
-videos as long as the data set's, with the row's own sampling and augmentation.
+Networks are on the meta device, with the real shapes of their weights. Clips are cut from generated videos of the data
+set's length, with the row's own sampling and augmentation.
 """
 
 import pytest
@@ -26,7 +26,7 @@ SMALLER = ["--data.batch_size=2", "--data.num_workers=0", "--data.test_clips=1",
 
 
 def on_papers_data():
-    """Tables and the scales whose data set their numbers are of."""
+    """Yield the tables and scales whose data set is one of the paper's."""
     for path in PAPERS:
         for scale in VIDEOS:
             if read_table([path, EXPERIMENTS / f"scale/{scale}.yaml"]).on_papers_data:
@@ -35,7 +35,7 @@ def on_papers_data():
 
 @pytest.fixture(scope="session")
 def videos(tmp_path_factory):
-    """A video of each data set's length and rate."""
+    """Folder with a video of each data set's length and rate."""
     folder = tmp_path_factory.mktemp("rehearsal")
     for name, (frames, rate) in VIDEOS.items():
         write(folder / f"{name}.mp4", "libx264", options={"g": "30"}, frames=frames, fps=rate, height=48, width=64)
@@ -43,7 +43,7 @@ def videos(tmp_path_factory):
 
 
 def clips_of(data, video):
-    """A batch of training clips and one of test views of a row's data set, its videos replaced; ``(b, 3, t, h, w)``."""
+    """Yield a batch of training clips and one of test clips of a row's data set, with one video for all."""
     label = tuple(range(len(data.num_classes))) if isinstance(data.num_classes, dict) else 1
     data.records = lambda split: [VideoRecord(video, label)] * 8
     for loader in (data.train_dataloader(), data.test_dataloader()):
@@ -53,13 +53,13 @@ def clips_of(data, video):
 
 
 def rehearse(built, video, start=None):
-    """A step of training, from another row's network if there is one, and a test clip."""
+    """Train a step, from another row's network if there is one, and test a clip."""
     model = built.model
     given = model.weights
     if start:
         load_pretrained(model.network, start.model.network.state_dict(), fresh_head=True)
-    if given and given.startswith(PREFIX):  # of the authors' network, which has another classifier
-        data = built.datamodule  # to whose clips positions of the other family are resized
+    if given and given.startswith(PREFIX):  # the authors' network has another classifier
+        data = built.datamodule  # released positions are resized to its clips
         clip = {"data.frames": data.frames, "data.image_size": data.image_size, "data.root": str(video.parent)}
         released = CheckCLI(setting_flags(find(given).settings | clip)).model.network
         weights = named_as_released(released) if isinstance(model, XViT) else released.state_dict()
@@ -80,7 +80,7 @@ def rehearse(built, video, start=None):
 
 
 def start_of(run):
-    """The row that a run starts from, with the network that it was trained with."""
+    """Return the resolved row that a run starts from, if there is one."""
     if not run.start:
         return None
     table, scale, row = run.start.parts[-4:-1]

@@ -1,4 +1,4 @@
-"""Every table at every scale: rows build and keep their settings, recipes are used whole."""
+"""Test every table at every scale: rows build and keep their settings, recipes are used whole."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from lit_video.training.cli import refuse_ignored
 from lit_video.utils.yaml_files import read_yaml
 from tests.tables.experiments import EXPERIMENTS, PAPERS, differing, equal, request_of, resolved
 
-OWN = ("avletters*.yaml", "embedded_*.yaml", "profile.yaml", "utd_mhad*.yaml")  # these are tested on their own
+OWN = ("avletters*.yaml", "embedded_*.yaml", "profile.yaml", "utd_mhad*.yaml")  # tested elsewhere
 OTHER = {path for pattern in OWN for path in (EXPERIMENTS / "scale").glob(pattern)}
 SCALES = sorted(set((EXPERIMENTS / "scale").glob("*.yaml")) - OTHER)
 RECIPES = {scale: read_yaml(scale).get("recipes", {}) for scale in SCALES}
@@ -26,7 +26,7 @@ DATA = {
 
 
 def check(table, scale, row=None, **more):
-    """Build rows of a table at a scale; all their settings must be in what they resolve to."""
+    """Build rows of a table at a scale, and check that they keep all their settings."""
     for chosen in [one for one in request_of(table, scale, **more).rows if row in (None, one.name)]:
         built = resolved(chosen.name, table, scale, **more)
         assert not differing(chosen.settings, built.settings), chosen.name
@@ -34,13 +34,13 @@ def check(table, scale, row=None, **more):
         assert type(built.datamodule).__name__ == name
         assert built.datamodule.num_classes == classes
         built.model.check_image_weights()
-        if "model.optimization" in chosen.settings:  # nothing is left of the embedded part's
+        if "model.optimization" in chosen.settings:  # no value is left of the embedded scale
             given = chosen.settings["model.optimization"]
             for key in ("optimizer", "lr", "weight_decay", "warmup", "warmup_start"):
                 assert key in given, f"{chosen.name}: {key} would be the embedded scale's"
 
 
-# a table of every data set and family here, every row at every scale in the slow tests
+# a table of every data set and family; test_rehearsal.py builds every row
 FEW = [("ablation_tw", "ssv2"), ("ablation_tw", "gpu"), ("timesformer_cnns", "gpu"), ("vivit_models", "k400")]
 FEW += [("xvit_k400", "k400"), ("xvit_k600", "k600"), ("xvit_epic", "epic100"), ("timesformer_diving48", "diving48")]
 FEW += [("timesformer_long_video", "howto100m")]
@@ -95,7 +95,7 @@ def test_recipes_that_are_not_the_default_build_too(scale, family, name):
 @pytest.mark.parametrize("table", ["xvit_k400", "xvit_k600", "xvit_ssv2"])
 def test_timesformer_knows_time_beside_xvit_too(table, letters, persons):
     """X-ViT's settings of the embedded scale have no positions in time, without which divided attention is blind."""
-    real = {} if table == "xvit_k600" else {"avletters": letters, "utd_mhad": persons}  # which have no CNNs
+    real = {} if table == "xvit_k600" else {"avletters": letters, "utd_mhad": persons}  # scales without CNNs
     for name, folder in {"gpu": None, **real}.items():
         files = (EXPERIMENTS / f"{table}.yaml", EXPERIMENTS / f"scale/{name}.yaml")
         flags = (f"--data.root={folder}",) if folder else ()

@@ -1,4 +1,4 @@
-"""Intervals that cover as often as they claim, and agreement counted by hand."""
+"""Test that intervals cover as often as they claim, and that agreement equals counts by hand."""
 
 import numpy as np
 import pytest
@@ -13,12 +13,12 @@ def drawn(rng, rate, videos):
 
 
 def miss_rate(rng, seeds, spread, trials=400, videos=384):
-    """Share of intervals that miss the true difference of two rows whose seeds spread by so many points."""
+    """Return the share of intervals that miss the true difference of two rows; ``spread`` of seeds is in points."""
     easy = rng.standard_normal(200_000)
     chances = [np.clip(mean + 0.2 * easy, 0.01, 0.99) for mean in (0.7, 0.65)]
     truth, missed = 100 * (chances[0].mean() - chances[1].mean()), 0
     for _ in range(trials):
-        tested = rng.integers(0, len(easy), videos)  # what one row finds easy, the other does too
+        tested = rng.integers(0, len(easy), videos)  # both rows find the same videos easy
         rows = [
             [rng.random(videos) < chance[tested] + spread / 100 * rng.standard_normal() for _ in range(seeds)]
             for chance in chances
@@ -39,7 +39,7 @@ def test_the_interval_of_one_seed_covers_the_difference_of_its_models():
 
 
 def test_the_interval_is_welchs_where_videos_are_alike():
-    """Seeds of whole rows right or wrong: SciPy's interval of the seeds' means is all there is."""
+    """Use so many videos that only seeds matter, and compare with SciPy's interval of their means."""
     a, b = [0.1, 0.2, 0.4], [0.5, 0.3, 0.35, 0.6]
     videos = 200_000
     rows = [[np.arange(videos) % 1000 < 1000 * mean for mean in means] for means in (a, b)]
@@ -95,6 +95,6 @@ def test_agreement_counts_what_the_data_support_contradict_and_cannot_decide():
         ("good", "poor"): "supported",
         ("good", "alike"): "supported",
         ("alike", "poor"): "supported",
-        **{(name, "silent"): "undecided" for name in ("best", "good", "poor", "alike")},  # it kept no predictions
+        **{(name, "silent"): "undecided" for name in ("best", "good", "poor", "alike")},  # no predictions
     }
     assert [result[verdict] for verdict in ("supported", "contradicted", "undecided")] == [4, 1, 5]

@@ -16,7 +16,7 @@ from tests.fake_runs import change_result
 
 
 def write_result(folder, seed, top1, top5=90.0):
-    """A result of this accuracy in a run's folder."""
+    """Write a result of this accuracy into a run's folder."""
     folder.mkdir(parents=True)
     table, scale, row, _ = folder.parts[-4:]
     names = {"table": table, "row": row, "scale": scale, "seed": seed, "identity": {"commit": "abc"}}
@@ -93,7 +93,7 @@ recipes:
 
 @pytest.fixture
 def scaled(table, tmp_path):
-    """The two rows with a family and settings for a scale, and that scale's file."""
+    """Table of the two rows with a family and settings for a scale, and that scale's file."""
     path, rewrite = table
     shared = "{model.dropout: 0.0, model.window: 7}"
     rewrite("  set: {model.ta_layers: 0}", f"  family: xvit\n  set: {shared}\n  at: {{big: {{model.patch: 32}}}}")
@@ -129,7 +129,7 @@ def test_another_recipe_is_another_scale(scaled):
     rewrite("{label: 2nd,", "{label: 2nd, family: timesformer,")
     assert read_table([path, overlay]).row("second").settings["model.drop_path"] == 0.1
     assert read_table([path, overlay], "released").row("first").settings["trainer.max_epochs"] == 30
-    assert read_table([path, overlay], "released").row("second").settings["model.drop_path"] == 0.1, "it has one only"
+    assert read_table([path, overlay], "released").row("second").settings["model.drop_path"] == 0.1, "only one recipe"
     with pytest.raises(UserError, match=r"--recipe own: .*big.yaml: recipes.xvit has none; it has paper, released"):
         read_table([path, overlay], "own")
     rewrite("family: timesformer", "family: vivit")
@@ -175,7 +175,7 @@ def test_rows_that_only_the_paper_has_are_shown_and_never_run(table, tmp_path, c
 
 
 def keep(folder, hits):
-    """Predictions of two classes, right where ``hits`` says so."""
+    """Write predictions of two classes that are right where ``hits`` is true."""
     logits = np.stack([np.array(hits, np.float32), np.full(len(hits), 0.5, np.float32)], 1)
     save_logits(folder, np.arange(len(hits)), {"": (logits, np.zeros(len(hits), np.int64), ["a", "b"])})
     change_result(folder, test_videos=len(hits))
@@ -239,7 +239,7 @@ def test_predictions_are_not_compared_for_a_metric_that_counts_something_else(me
         folder = tmp_path / f"two/default/{row}/seed0"
         write_result(folder, 0, 50.0)
         change_result(folder, metrics={metric: 50.0})
-        keep(folder, np.arange(100) < share)  # of the top-1 accuracy of videos as they are
+        keep(folder, np.arange(100) < share)  # hits of top-1 on unchanged videos
     data = summary(read_table([path]), tmp_path)
     assert [row["metrics"][metric]["ours"] for row in data["rows"]] == [50.0, 50.0]
     assert data["pairs"] == []
@@ -261,7 +261,7 @@ def test_rows_tested_on_other_videos_or_labels_are_not_compared(videos, target, 
 
 @pytest.mark.parametrize("key", ["data", "params", "views", "test_videos", "global_batch", "steps"])
 def test_a_seed_that_was_trained_or_tested_otherwise_is_no_seed_of_its_row(table, tmp_path, key):
-    """As by ``fit --seeds 1 --trainer.max_epochs 1`` after ``fit --seeds 0``; rows may differ, but in their data."""
+    """Refuse ``fit --seeds 1 --trainer.max_epochs 1`` after ``fit --seeds 0``; rows may differ, except in data."""
     of_second = 7 if key == "data" else 8
     for row, seed, value in (("first", 0, 7), ("second", 0, of_second), ("second", 1, 9)):
         write_result(folder := tmp_path / f"two/default/{row}/seed{seed}", seed, 50.0)
@@ -294,7 +294,7 @@ def test_a_seed_with_another_rate_is_no_seed_of_its_row_and_one_of_other_code_is
 )
 @pytest.mark.parametrize("same_class", [True, False])
 def test_rows_that_differ_in_what_the_table_does_not_vary_are_refused(table, tmp_path, key, values, same_class):
-    """As by ``fit --row second --trainer.max_steps 1024``; classes of models have defaults of their own."""
+    """Refuse ``fit --row second --trainer.max_steps 1024``; another class of model may have other defaults."""
     path, rewrite = table
     if not same_class:
         rewrite("{model.window: 1}", "{model: ViViT}")
@@ -317,12 +317,12 @@ def test_rows_that_differ_in_what_the_table_does_not_vary_are_refused(table, tmp
     ):
         summary(read, tmp_path)
     rewrite("{model.window: 0}", f"{{model.window: 0, {key.replace('.init_args', '')}: {values[0]}}}")
-    assert len(summary(read_table([path]), tmp_path)["rows"]) == 2, "the table varies it"
+    assert len(summary(read_table([path]), tmp_path)["rows"]) == 2, "rows of the table set it"
 
 
 @pytest.mark.parametrize("flag", ["model.window", "model"])
 def test_a_run_without_its_rows_own_settings_is_no_run_of_the_row(table, tmp_path, flag):
-    """As by ``fit --row second --model.window 3``."""
+    """Refuse ``fit --row second --model.window 3``."""
     path, rewrite = table
     rewrite("{model.window: 1}", "{model: XViT, model.window: 1}")
     right = {"class_path": "lit_video.modules.XViT", "init_args": {"window": 1, "ratio": 0.25}}  # a ratio for all rows

@@ -1,4 +1,4 @@
-"""A folder of videos of which three are broken, and the list that a run writes of them."""
+"""Folder of videos with three broken ones, and the list that a run writes of them."""
 
 import csv
 
@@ -8,11 +8,11 @@ BROKEN = {("train", 3), ("test", 0), ("test", 5)}
 
 
 def broken_copy(data_root, folder):
-    """16, 8 and 8 videos; one of train and two of test are broken."""
+    """Put 16, 8 and 8 videos into a folder; one of train and two of test are broken."""
     data = four_skills(data_root)
     data.prepare_data()
     for split in ("train", "val", "test"):
-        for i, record in enumerate(sorted(data.records(split), key=lambda record: record.path)):  # as VideoFolder
+        for i, record in enumerate(sorted(data.records(split), key=lambda record: record.path)):  # VideoFolder's order
             target = folder / record.path.relative_to(data.root)
             target.parent.mkdir(parents=True, exist_ok=True)
             if (split, i) in BROKEN:
@@ -23,6 +23,6 @@ def broken_copy(data_root, folder):
 
 
 def listed(run_dir):
-    """The rows of a run's ``broken.csv``."""
+    """Return the rows of a run's ``broken.csv``."""
     with (run_dir / "broken.csv").open() as file:
         return list(csv.DictReader(file))

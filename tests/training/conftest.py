@@ -1,4 +1,4 @@
-"""A finished run, trained once."""
+"""Fixtures of a finished run, which is trained once."""
 
 import shutil
 
@@ -10,7 +10,7 @@ from tests.conftest import TINY, write_table
 
 @pytest.fixture(scope="session")
 def finished_once(tmp_path_factory):
-    """The ``runs`` of a row with window 1, recorded for W&B."""
+    """Folder of the runs of a row with window 1, recorded for W&B."""
     folder = tmp_path_factory.mktemp("finished")
     command = ["fit", "--config", str(write_table(folder / "two.yaml")), "--row", "second"]
     assert main([*command, "--runs", str(folder / "runs"), *TINY]) == 0
@@ -19,6 +19,6 @@ def finished_once(tmp_path_factory):
 
 @pytest.fixture
 def finished(finished_once, tiny, tmp_path):
-    """The folder of a finished run, which tests may change."""
+    """Folder of a finished run, which tests may change."""
     shutil.copytree(finished_once, tmp_path / "runs", symlinks=True)
     return tmp_path / "runs/two/default/second/seed0"

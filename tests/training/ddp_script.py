@@ -1,9 +1,9 @@
-"""What two processes do in one launch: test a fixed model, synchronise a metric, train, run rows with broken videos.
+"""Launch of two processes: test a fixed model, synchronise a metric, train, run rows with broken videos.
 
     python -m tests.training.ddp_script VIDEOS OUT [flags of a row over broken videos]
 
 OUT gets ``metrics.json``, a file for the metric of each process, ``trained.pt``, and the ``status`` of the first row.
-Trainings go on from the checkpoints that ``OUT/one`` has, and leave theirs in ``OUT/two``.
+Trainings resume from checkpoints in ``OUT/one``, and save theirs in ``OUT/two``.
 """
 
 import json
@@ -25,7 +25,7 @@ from tests.training.trained import RECIPES, train
 
 
 def metrics_of(videos, processes):
-    """Metrics of a fixed model on a folder of videos, and on a user's loader of seven clips with a class each."""
+    """Return metrics of a fixed model on a folder of videos, and on a user's loader of seven clips and classes."""
     torch.manual_seed(0)
     clips = [(torch.randn(3, 4, 16, 16), number) for number in range(7)]
     data = VideoFolder(videos, frames=4, image_size=16, batch_size=3, num_workers=0, test_clips=2)
@@ -45,7 +45,7 @@ def metrics_of(videos, processes):
 
 
 def synchronised(rank):
-    """A metric updated with this process's share of the views, then synchronised."""
+    """Update a metric with this process's share of the views, then synchronise it."""
     metric, share = VideoAccuracy(), padded_share(rank, 2)
     for start in range(0, len(share[0]), 4):
         metric.update(*rows(share, slice(start, start + 4)))
@@ -55,7 +55,7 @@ def synchronised(rank):
 
 
 def trained(out, flags):
-    """What two processes train, from the start and from one process's checkpoints."""
+    """Train in two processes, from the start and from one process's checkpoint."""
     runs = {}
     for name, recipe in RECIPES.items():
         (out / "two" / name).mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Callbacks that hurt a run at a step, given by ``--trainer.callbacks``."""
+"""Callbacks that disturb a run at a step, for ``--trainer.callbacks``."""
 
 import multiprocessing
 import os
@@ -8,7 +8,7 @@ from lightning import Callback
 
 
 class SignalAtStep(Callback):
-    """Sends this process a signal after a step of training, in a validation, or in the test."""
+    """Callback that sends this process a signal after a step of training, in a validation, or in the test."""
 
     def __init__(self, name: str, step: int = 3, phase: str = "train") -> None:
         self.number = signal.Signals[name]
@@ -27,7 +27,7 @@ class SignalAtStep(Callback):
 
 
 class KillWorker(Callback):
-    """Kills the processes that decode, after a step."""
+    """Callback that kills the loader's workers after a step."""
 
     def on_train_batch_end(self, trainer, *args):
         for process in multiprocessing.active_children():

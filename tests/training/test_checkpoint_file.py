@@ -1,4 +1,4 @@
-"""A checkpoint's file is whole or not there, and the one before is kept until then."""
+"""Test that a checkpoint's file is complete or absent, and that the one before is kept until then."""
 
 import errno
 import os
@@ -19,7 +19,7 @@ def stored_step(path):
 
 
 class KillOnWrite:
-    """Ends the process, as by ``kill -9``, when it is written."""
+    """Object that kills its process, like ``kill -9``, when it is written."""
 
     def __reduce__(self):
         os.kill(os.getpid(), signal.SIGKILL)

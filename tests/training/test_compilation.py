@@ -1,4 +1,4 @@
-"""``--compile``: the same training, names and draws; where it cannot be, a line; rounding is chosen."""
+"""Test ``--compile``: equal training, names and draws, and an error line where it fails. Test float32's rounding."""
 
 import pytest
 import torch
@@ -19,7 +19,7 @@ from tests.training.trained import train
 
 @pytest.fixture
 def graphs(monkeypatch):
-    """Compilation without code generation, which takes seconds; the graphs that it was asked for."""
+    """Options of every requested compilation; no code is generated, which would take seconds."""
     asked, trace = [], lookup_backend("eager")
 
     def compile_fx(graph, inputs, **options):
@@ -38,7 +38,7 @@ def row(table, tiny):
 
 @pytest.mark.slow
 def test_a_compiled_training_is_the_same_training(row, tmp_path, graphs, capsys):
-    """Weights, names and all that goes on from them; and not what a run is known by."""
+    """Compare weights and names, and go on without ``--compile``, which is not part of a run's identity."""
     expected = train([*row, "--runs", str(tmp_path / "a")]).weights
     command = ["fit", *row, "--runs", str(tmp_path / "b"), "--compile=full"]
     assert main(command) == 0
@@ -50,7 +50,7 @@ def test_a_compiled_training_is_the_same_training(row, tmp_path, graphs, capsys)
     torch.testing.assert_close(stored, expected, atol=1e-4, rtol=1e-4)
     assert main(command[:-1]) == 0
     assert "finished, skipped" in capsys.readouterr().out
-    assert main([*command[:-1], "--trainer.max_epochs=3"]) == 0, "goes on"
+    assert main([*command[:-1], "--trainer.max_epochs=3"]) == 0, "resumed"
     assert has_result(run)
 
 

@@ -1,4 +1,4 @@
-"""Two processes give what one gives. Starting them takes long, so that a launch serves several tests."""
+"""Test that two processes give what one gives. Starting them takes long, so tests share a launch."""
 
 import json
 import socket
@@ -42,7 +42,7 @@ def row(data_root, tmp_path_factory):
 @pytest.mark.slow
 def test_a_row_trains_in_two_processes_that_add_up_their_broken_videos(row, tmp_path):
     # Lightning starts the second process with this one's command line: the row must expand there too.
-    # Each tests four videos, one of them broken: 1 of 8 for each, 2 of 8 together
+    # Each process tests four videos, one of them broken: 1 of 8 for each, 2 of 8 together
     policy = ["--data.broken=skip", "--data.broken_percent=30"]
     done = launch("lit_video", *row, *AUGMENTED, *policy, "--runs", tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -56,7 +56,7 @@ def test_a_row_trains_in_two_processes_that_add_up_their_broken_videos(row, tmp_
 
 @pytest.fixture(scope="module")
 def seven_videos(data_root, tmp_path_factory):
-    """A folder with a test split that no number of processes above one divides."""
+    """Folder with seven test videos, which two processes cannot divide evenly."""
     data = four_skills(data_root)
     data.prepare_data()
     folder = tmp_path_factory.mktemp("seven")
@@ -70,7 +70,7 @@ def seven_videos(data_root, tmp_path_factory):
 
 @dataclass
 class Launched:
-    """The files of two processes, and what they printed."""
+    """Files of two processes, and their printed text."""
 
     folder: Path
     done: subprocess.CompletedProcess
@@ -81,7 +81,7 @@ ONE = ["--trainer.devices=1", "--trainer.strategy=auto", "--data.broken=report"]
 
 @pytest.fixture(scope="module")
 def one(row, tmp_path_factory):
-    """Trains in one process, six clips to a step, with the given batch size; of 16 videos four are left out."""
+    """Function that trains in one process with six clips to a step; four of 16 videos are left out in each epoch."""
 
     def train_one(recipe, batch_size, **more):
         flags = [*row[1:], *ONE, f"--data.batch_size={batch_size}", "--global_batch=6", *RECIPES[recipe]]
@@ -118,14 +118,14 @@ def test_a_metric_of_two_processes_with_a_padded_last_batch_is_that_of_one(launc
 
 @pytest.fixture(scope="module")
 def trained(launched):
-    """What two processes trained, by recipe and by the checkpoint that they went on from."""
+    """Trainings of two processes, by recipe and by the checkpoint that they resumed from."""
     assert (launched.folder / "trained.pt").exists(), launched.done.stderr[-2000:]
     runs = torch.load(launched.folder / "trained.pt", weights_only=True)
     return {name: Trained(*run) for name, run in runs.items()}
 
 
 def assert_same(run, expected, last=None):
-    """The same weights and logged losses, of all steps or of the last ones, up to the order of sums in float32."""
+    """Check weights and logged losses, of all steps or of the last ones, up to the order of sums in float32."""
     assert run.steps == expected.steps == 4
     torch.testing.assert_close(run.weights, expected.weights, rtol=1e-4, atol=1e-5)
     assert run.losses == pytest.approx(expected.losses[-last if last else 0 :], rel=1e-5)

@@ -1,4 +1,4 @@
-"""--global_batch finds the accumulation, and refuses in a line what does not divide; a step is whole, always."""
+"""Test that --global_batch sets the accumulation and refuses what does not divide, and that every step is whole."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""A folder goes on as the run that it holds, and a training is taken over only by the same one."""
+"""Test that a folder resumes only the run that it holds, and that a training is reused only by an equal run."""
 
 import shutil
 
@@ -27,7 +27,7 @@ def clean_checkout(monkeypatch):
 
 @pytest.fixture
 def source(finished):
-    """A finished run of a clean checkout."""
+    """Finished run of a clean checkout."""
     change_result(finished, identity={"commit": COMMIT})
     return finished
 
@@ -64,7 +64,7 @@ def test_a_row_that_is_tested_otherwise_takes_the_weights(source, other, tiny, c
     assert (taken["table"], taken["row"], taken["steps"]) == ("other", "again", result["steps"])
     assert fit(other, source, [*tiny, *views, "--reuse"]) == 0
     assert "again seed 0: finished, skipped" in capsys.readouterr().out
-    # the same numbers as of a run that trains by itself
+    # metrics equal those of a run that trains by itself
     alone = source.parents[3].with_name("alone")
     assert main(["fit", "--config", str(other), "--runs", str(alone), *tiny, *views, "--row", "again"]) == 0
     assert read_result(alone / "other/default/again/seed0")["metrics"] == taken["metrics"]
@@ -98,7 +98,7 @@ def test_a_run_of_other_code_or_data_or_that_was_changed_or_is_damaged_is_not_ta
 def test_a_run_that_goes_on_at_another_commit_says_so_and_is_not_reused(
     source, table, other, tiny, monkeypatch, capsys
 ):
-    """As two tables that share a row, the first of them stopped, the checkout moved on, and begun again."""
+    """Stop a run, resume it at another commit, and offer it to another table with an equal row."""
     assert fit(table[0], source, [*tiny, STOP], "first") == 75
     monkeypatch.setattr("lit_video.training.identity.commit", lambda: OTHER)
     capsys.readouterr()
@@ -132,7 +132,7 @@ def test_equal_weights_in_another_file_are_the_same_and_changed_ones_are_not(tmp
 
 
 def test_a_folder_of_other_weights_is_another_run(source, table, tiny, capsys):
-    """As another file under the name that the settings have."""
+    """Refuse other weights in the file that the settings name; accept equal weights in another file."""
     first, second = (source.parents[3].with_name(name) for name in ("first.ckpt", "second.ckpt"))
     first.write_bytes((source / "last.ckpt").read_bytes())
     shutil.rmtree(source)  # a row without these weights
@@ -157,7 +157,7 @@ def test_a_packed_run_is_finished_and_cannot_become_longer(finished, tmp_path):
     assert record.going_on(record.identity).finished
     record.identity.settings["trainer"]["max_epochs"] = 100
     read_record(finished).refuse_other(finished, record.identity, "here")
-    assert not read_record(finished).going_on(record.identity).finished, "one in a folder can"
+    assert not read_record(finished).going_on(record.identity).finished, "a run in a folder can become longer"
     with pytest.raises(UserError, match=r"max_epochs was 2, now it is 100 \(packed, without a checkpoint to go on"):
         read_record(packed).refuse_other(packed, record.identity, "here")
 
@@ -191,6 +191,6 @@ def test_of_a_damaged_result_the_checkpoints_record_counts(harm, finished, table
     assert fit(table[0], finished, [*tiny, "--model.ratio=0.25"], "second") == 2
     assert "is another run: model.init_args.ratio was 0.5, now it is 0.25" in capsys.readouterr().err
     assert fit(table[0], finished, tiny, "second") == 0
-    assert "step 8/8" not in capsys.readouterr().out.split("going on from")[1], "it is tested alone"
+    assert "step 8/8" not in capsys.readouterr().out.split("going on from")[1], "only tested, not trained"
     result = read_result(finished)
     assert (result["metrics"], result["steps"]) == (expected["metrics"], expected["steps"])

@@ -1,4 +1,4 @@
-"""Lightning's own callbacks in a run: averaged weights, an early end, the best checkpoint: settings of the run."""
+"""Test Lightning's own callbacks in a run: averaged weights, the best checkpoint, and refused searches."""
 
 import re
 
@@ -16,7 +16,7 @@ SEEN = []
 
 
 class Watch(Callback):
-    """Notes the weights after every step."""
+    """Callback that notes the weights after every step."""
 
     def on_train_batch_end(self, trainer, pl_module, *args):
         SEEN.append(pl_module.network.norm.weight.detach().clone())
@@ -63,7 +63,7 @@ def test_a_search_in_a_run_is_refused(name, flags, tmp_path, capfd):
 
 
 class Schedule(Callback):
-    """A validation whose metric is known: better in the second epoch than in the others."""
+    """Callback that logs a known metric in validation, best in the second epoch."""
 
     def on_validation_epoch_end(self, trainer, pl_module):
         pl_module.log("val/known", float(trainer.current_epoch == 1))
@@ -97,7 +97,7 @@ def test_the_checkpoint_of_the_best_validation_is_tested_in_a_run_that_went_on(f
 
 
 class Tested(Callback):
-    """Notes the weights that are tested."""
+    """Callback that notes the tested weights."""
 
     def on_test_start(self, trainer, pl_module):
         SEEN.append(pl_module.network.norm.weight.detach().clone())

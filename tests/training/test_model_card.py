@@ -1,4 +1,4 @@
-"""The model card says what a run measured."""
+"""Test that the model card says what a run measured."""
 
 import numpy as np
 import yaml
@@ -23,7 +23,7 @@ def test_a_card_counts_what_was_right_and_what_was_confused(finished):
 
 
 def test_of_several_tasks_a_video_is_right_in_all_of_them(finished):
-    """Right in the first task alone is not right."""
+    """Count a video as right only if all of its tasks are."""
     eye = np.eye(3, dtype=np.float32)
     verb = (eye[[0, 0, 1, 1]], np.array([0, 0, 1, 1]), ["take", "put", "cut"])
     noun = (eye[[0, 0, 0, 1]], np.array([0, 1, 2, 2]), ["cup", "pan", "egg"])

@@ -1,4 +1,4 @@
-"""Lines and state of a training: how far it is, how fast, how long it takes, how much of it waits for data."""
+"""Test lines and state of a training: progress, speed, time left, and the share of time that waits for data."""
 
 from types import SimpleNamespace
 
@@ -22,7 +22,7 @@ def test_lines_and_state_have_speed_time_left_and_the_share_that_waits_for_data(
     for seconds, waited, step in ((0.5, 0.4, 1), (15.0, 3.3, 10), (30.5, 6.4, 20)):
         clock[0], trainer.train_dataloader.waited, trainer.global_step = seconds, waited, step
         progress.on_train_batch_end(trainer, module, None, batch, step)
-        assert read_status(tmp_path).step == (0 if step == 1 else step), "of this second"
+        assert read_status(tmp_path).step == (0 if step == 1 else step), "written once a second"
     assert logged == [("train/data_wait", share) for share in (0, 20, 20)]
     assert capsys.readouterr().out == (
         "row seed 0: step 20 of 100, 0.5 loss, 21 clips/s, 2 min left, 20 % of the time waits for videos\n"
@@ -35,4 +35,4 @@ def test_lines_and_state_have_speed_time_left_and_the_share_that_waits_for_data(
     progress.on_train_batch_end(trainer, module, None, batch, 21)
     clock[0], trainer.train_dataloader.waited = 1002.0, 7.4
     progress.on_train_batch_end(trainer, module, None, batch, 22)
-    assert [share for _, share in logged[3:]] == [0, 50], "a validation is no wait"
+    assert [share for _, share in logged[3:]] == [0, 50], "validation does not count as waiting"

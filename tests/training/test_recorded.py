@@ -1,4 +1,4 @@
-"""A run's record can come from anybody: nothing that it names is imported, opened or written to."""
+"""Test that nothing that a run's record names is imported, opened or written to, because it may come from anybody."""
 
 import json
 import os
@@ -26,13 +26,13 @@ FILES = {
 
 @pytest.fixture
 def record(tmp_path, monkeypatch):
-    """Write the record of a run with a change of its settings, beside a module that must not run."""
+    """Function that writes a run's record with changed settings, beside a module that must not run."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "evil", raising=False)
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
-    os.mkfifo(tmp_path / "pipe")  # whoever opens it waits for ever
+    os.mkfifo(tmp_path / "pipe")  # opening it would block for ever
 
     def write(group="data", whole=None, model="TimeSformer", **arguments):
         settings = {

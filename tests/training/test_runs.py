@@ -1,4 +1,4 @@
-"""A row from YAML to its result, in this process; resumption is exact."""
+"""Test a row from YAML to its result, in this process, and exact resumption."""
 
 import pytest
 import torch
@@ -23,13 +23,13 @@ def test_a_run_ends_with_a_whole_result(finished):
 
 
 def test_seconds_are_those_of_the_training(finished):
-    """The test loads a checkpoint, and with it what the timer had counted."""
+    """Count no second twice, although the test loads a checkpoint with the timer's state."""
     stored = torch.load(finished / "last.ckpt", weights_only=True)["callbacks"]["Timer"]["time_elapsed"]["train"]
     assert stored <= read_result(finished)["seconds"] < 2 * stored
 
 
 def test_the_curve_has_the_accuracy_of_training(finished):
-    """Of 16 clips in each epoch."""
+    """Check that accuracies are shares of the 16 clips of an epoch."""
     shares = [point["train/clip_top1"] * 16 / 100 for point in read_curves(finished)]
     assert len(shares) == 2
     assert shares == [pytest.approx(round(share), abs=1e-3) for share in shares]
@@ -41,7 +41,7 @@ RELEASED = ["--data.augmentation.policy=timm-v0", "--data.augmentation.crop=mult
 RELEASED += ["--data.augmentation.cutmix=1.0", "--data.sampling=Segments", "--model.optimization.optimizer=muon"]
 
 
-INSIDE = (1, 6)  # of epochs of four steps
+INSIDE = (1, 6)  # steps inside epochs of four
 
 
 @pytest.mark.parametrize(

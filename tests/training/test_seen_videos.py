@@ -1,4 +1,4 @@
-"""Test videos that a run was trained on are named in the line of every accuracy; mistakes are named by file."""
+"""Test that every printed accuracy counts test videos that were trained on, and that mistakes are named by file."""
 
 import csv
 import json
@@ -17,7 +17,7 @@ from tests.conftest import SMALL_TABLE, TINY, draw_nothing, listed_videos
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """The folder of a run tested on four videos, of which two are copies of training videos."""
+    """Folder with a run that was tested on four videos, two of them copies of training videos."""
     folder = tmp_path_factory.mktemp("copied")
     names = [f"{split}/{label}/{i}.mp4" for split in ("train", "val", "test") for label in "ab" for i in range(2)]
     root = listed_videos(folder / "videos", "path", [(name,) for name in names], (4, 16, 16))

@@ -1,4 +1,4 @@
-"""A row starts from the finished run of another table's row, with the same seed."""
+"""Test that a row starts from the finished run of another table's row, with the same seed."""
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ from lit_video.tables.table import OF_RUN
 
 @pytest.fixture
 def follower(table, tmp_path):
-    """A table whose row starts from the row `second` of the other."""
+    """Table whose row starts from the row ``second`` of the other table."""
     content = yaml.safe_load(table[0].read_text())
     content["table"]["rows"] = {"third": {"set": {"model.window": 1, "model.weights": f"{OF_RUN}two/default/second"}}}
     path = table[0].with_name("after.yaml")

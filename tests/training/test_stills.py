@@ -1,4 +1,4 @@
-"""Image models made of stills, and where training starts from them."""
+"""Test image models that are trained on stills, and trainings that start from them."""
 
 import pytest
 import torch
@@ -17,7 +17,7 @@ SIZE = ViTSize(16, 2, 2)
 
 @pytest.fixture
 def short(monkeypatch):
-    """Image models after three steps."""
+    """Image models that are trained for three steps only."""
     monkeypatch.setattr(stills, "Stills", lambda count, side: Stills(count, side, steps=3, batch_size=8))
 
 

@@ -1,4 +1,4 @@
-"""A run that is stopped says so, exits with its own status, and ends, begun again, as if it had not been stopped."""
+"""Test that a stopped run says so, exits with its own status, and, resumed, ends like an uninterrupted one."""
 
 import shutil
 from pathlib import Path
@@ -23,7 +23,7 @@ def fault(kind, **settings):
 
 @pytest.fixture
 def fit(table, tiny, tmp_path):
-    """Run the second row: exit status and folder of the run."""
+    """Function that runs the second row and returns its exit status and folder."""
 
     def run(*flags):
         command = ["fit", "--config", str(table[0]), "--row", "second", "--runs", str(tmp_path / "new")]
@@ -33,7 +33,7 @@ def fit(table, tiny, tmp_path):
 
 
 def check_equal(run_dir, expected):
-    """The same metrics and weights as an uninterrupted run's."""
+    """Check that metrics and weights equal those of an uninterrupted run."""
     result, other = (read_result(folder) for folder in (run_dir, expected))
     assert (result["metrics"], result["steps"]) == (other["metrics"], other["steps"])
     weights, others = (
@@ -91,7 +91,7 @@ def test_training_may_become_longer(fit, table, tiny, tmp_path):
 
 @pytest.fixture
 def begun(finished, tmp_path):
-    """A finished run of 2 epochs in the folder that ``fit`` goes on in."""
+    """Finished run of 2 epochs in the folder that ``fit`` resumes."""
     return Path(shutil.copytree(finished, tmp_path / "new/two/default/second/seed0", symlinks=True))
 
 
@@ -108,7 +108,7 @@ def test_a_loss_that_is_not_finite_is_no_result(fit, capfd):
 
 
 def test_weights_that_are_not_finite_are_no_result(fit, capfd):
-    # the last step's loss is finite, what it makes of the weights is not
+    # the last step's loss is finite, but the weights after it are not
     wild = ["--model.optimization.lr=1e38", "--model.optimization.optimizer=sgd", "--data.batch_size=16"]
     status, run_dir = fit(*wild, "--trainer.max_epochs=1", "--trainer.check_val_every_n_epoch=2")
     assert status == 1
@@ -127,7 +127,7 @@ def test_a_killed_worker_is_one_line(fit, finished, capfd):
 
 
 class Malicious:
-    """Makes a file when it is unpickled."""
+    """Object that makes a file when it is unpickled."""
 
     def __init__(self, target):
         self.target = target

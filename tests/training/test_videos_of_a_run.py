@@ -1,4 +1,4 @@
-"""A run says which of its videos were broken, and takes no number of other videos or labels for one of its own."""
+"""Test that a run lists its broken videos, and never takes results of other videos or labels for its own."""
 
 import shutil
 
@@ -18,7 +18,7 @@ def videos(data_root, tmp_path):
 
 @pytest.fixture
 def fit(table, tiny, videos, tmp_path):
-    """A run over these videos: its exit status and its folder."""
+    """Function that runs a row over these videos and returns its exit status and folder."""
     own = [flag for flag in tiny if "pairs" not in flag]
     data = ["--data=VideoFolder", f"--data.root={videos}", "--data.broken=report", "--trainer.logger=false"]
     command = ["fit", "--config", str(table[0]), "--row=first", "--runs", str(tmp_path / "runs"), *data, *own]

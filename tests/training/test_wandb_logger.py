@@ -1,4 +1,4 @@
-"""What a run records for W&B, read back; what becomes of record and run when W&B's server or process fails."""
+"""Test what a run records for W&B, and that the run survives when W&B fails."""
 
 import csv
 import json
@@ -18,20 +18,20 @@ from tests.training.wandb_server import keys_of
 
 
 def records(path):
-    """What a part of a run wrote, as ``wandb leet inspect --json`` prints it, without a second Python."""
+    """Return the records of a part of a run, like ``wandb leet inspect --json``, without a second Python."""
     inspect = [get_core_path(), "leet", "inspect", "--no-observability", "--json", "--run-file", path, path.parents[1]]
     lines = subprocess.run(list(map(str, inspect)), capture_output=True, text=True, check=True).stdout.splitlines()
     return [json.loads(line) for line in lines]
 
 
 def parts(folder):
-    """The rows of history of every offline part of a run, in order."""
+    """Return the history rows of every offline part of a run, in order."""
     paths = sorted(folder.glob("wandb/offline-run-*/*.wandb"))
     return [[one["history"]["item"] for one in records(path) if one["type"] == "history"] for path in paths]
 
 
 def read_record(run_dir):
-    """Run, config, summary and artifacts of a record of one part."""
+    """Return run, config, summary and artifacts of a record of one part."""
     (path,) = run_dir.glob("wandb/offline-run-*/*.wandb")
     run, config, summary, artifacts = {}, {}, {}, []
     for line in records(path):
@@ -49,7 +49,7 @@ def read_record(run_dir):
 
 @pytest.fixture
 def fit(table, tiny, tmp_path):
-    """Run a row, logged as often as nobody says: its folder."""
+    """Function that runs a row at the default logging interval and returns its folder."""
 
     def run(*flags, row="first", runs=tmp_path / "runs"):
         flags = [*(flag for flag in tiny if "log_every" not in flag), *flags]
@@ -93,7 +93,7 @@ def check_facts(run, config, summary, run_dir):
 
 
 def check_media(run_dir):
-    """The pictures and the classes of the run's folder, as they are."""
+    """Check that pictures and classes are those of the run's folder."""
     (media,) = run_dir.glob("wandb/offline-run-*/files/media")
     (copy,) = media.glob("images/figures/confusion_*.png")
     assert copy.read_bytes() == (run_dir / "confusion.png").read_bytes()
@@ -112,7 +112,7 @@ def test_a_resumed_run_goes_on_after_the_rows_of_its_first_part(finished, table,
 
 
 def test_a_run_without_wandb_keeps_its_result(fit, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "wandb", None)  # any import of it fails
+    monkeypatch.setitem(sys.modules, "wandb", None)  # importing wandb fails
     assert has_result(fit("--trainer.max_epochs=1"))
     _, line = [line for line in capsys.readouterr().out.splitlines() if "W&B" in line]
     assert "import of wandb halted" in line and "nothing is recorded there" in line
@@ -123,14 +123,14 @@ def test_a_run_whose_wandb_dies_keeps_its_result(fit, monkeypatch, capsys):
         raise ConnectionResetError("Connection lost")
 
     monkeypatch.setattr(wandb.Run, "log", die)
-    monkeypatch.setattr(wandb, "run", None)  # where the dead one would stay
+    monkeypatch.setattr(wandb, "run", None)  # the dead run would stay there
     assert has_result(fit("--trainer.max_epochs=1"))
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "nothing is recorded there after step " in line]
     assert "Connection lost" in line and "; results are in " in line
 
 
 def test_trials_of_a_sweep_have_folders_ids_and_rates_of_their_own(fit, tmp_path, monkeypatch):
-    for name, value in {"SWEEP_ID": "s", "PROJECT": "p", "DIR": str(tmp_path)}.items():  # as W&B's agent sets them
+    for name, value in {"SWEEP_ID": "s", "PROJECT": "p", "DIR": str(tmp_path)}.items():  # set by W&B's agent
         monkeypatch.setenv(f"WANDB_{name}", value)
     for trial, rate in (("trial1", 0.01), ("trial2", 0.02)):
         monkeypatch.setenv("WANDB_RUN_ID", trial)

@@ -1,4 +1,4 @@
-"""Trains a row in this process, or in each of several, and keeps what can be compared."""
+"""Training of a row in this process, or in each of several, with all that can be compared."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from lit_video.training.run_cli import RunCLI
 from lit_video.utils.stop_signals import StopSignals
 from tests.command_line import parse_request
 
-# everything that draws random numbers; and nothing that draws for a batch, where batches differ
+# plain: no draws for a batch, for runs whose batches differ; drawn: everything that draws random numbers
 RECIPES = {
     "plain": ["--model.dropout=0", "--data.augmentation.erasing=0"],
     "drawn": [
@@ -19,7 +19,7 @@ RECIPES = {
 
 
 class Trained(NamedTuple):
-    """Weights, optimizer steps, the loss logged of every step, and other metrics after the last epoch."""
+    """Weights, optimizer steps, the logged loss of every step, and other metrics after the last epoch."""
 
     weights: dict
     steps: int
@@ -28,7 +28,7 @@ class Trained(NamedTuple):
 
 
 class EveryStep(Callback):
-    """Keeps every step's logged loss, and checkpoints, of steps and inside steps, where ModelCheckpoint saves."""
+    """Callback that keeps every step's loss, and saves checkpoints after and inside steps, like ModelCheckpoint."""
 
     def __init__(self, folder):
         self.folder = folder

@@ -1,4 +1,4 @@
-"""A stand-in for W&B's server that answers the few requests of a dashboard, or refuses; it draws nothing."""
+"""Stand-in for W&B's server that answers the few requests of a dashboard, or refuses."""
 
 import json
 import threading
@@ -13,7 +13,7 @@ MODEL = {"id": "1", "name": "mine", "entityName": "us", "createdAt": "2026-01-01
 
 
 class Answer(BaseHTTPRequestHandler):
-    """``server.refusal`` is why no view of a dashboard is saved; those that were sent are in ``server.views``."""
+    """Handler that keeps the views of a dashboard in ``server.views``, or refuses them with ``server.refusal``."""
 
     def do_GET(self):
         self.send(self.server.get, {})
@@ -52,7 +52,7 @@ class Answer(BaseHTTPRequestHandler):
 
 @contextmanager
 def wandb_server(get=200):
-    """A server and, as ``url``, where it is; ``get`` is the HTTP status of its pages."""
+    """Run a server at its ``url``; ``get`` is the HTTP status of its pages."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
     server.daemon_threads, server.block_on_close = True, False
     server.get, server.refusal, server.views = get, None, []
@@ -66,7 +66,7 @@ def wandb_server(get=200):
 
 
 def keys_of(panel):
-    """Keys that a panel looks up in runs: ``config KEY``, ``summary KEY``, ``metric KEY`` (in both), ``media KEY``."""
+    """Return the keys that a panel looks up: ``config KEY``, ``summary KEY``, ``metric KEY`` (both), ``media KEY``."""
     kinds = {wr.Config: "config", wr.SummaryMetric: "summary", wr.Metric: "metric", str: "media"}
     keys = []
     for name in ("x", "y", "metrics", "columns", "groupby", "media_keys", "table_name"):

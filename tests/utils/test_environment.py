@@ -1,4 +1,4 @@
-"""Files, and what is recorded of the code, the packages, the command and a checkpoint."""
+"""Test what is recorded of the code, the packages and the command, and the files below a folder."""
 
 import subprocess
 

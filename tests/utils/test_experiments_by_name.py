@@ -1,4 +1,4 @@
-"""Experiments of the package by name, where no clone is."""
+"""Test that experiments of the package are found by name, without a clone."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Processes beside each other, their signals, and what a virtual machine says about its cores."""
+"""Test parallel processes, their signals, and the check of a virtual machine's processor."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ def worker(item):
 
 
 def test_there_are_no_more_processes_than_cores_for_this_one(monkeypatch):
-    """A job or a container may have two cores of a machine of a hundred."""
+    """Use only the cores of this process: a job or a container may have two of a hundred."""
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0})
     assert len({*in_parallel(worker, range(6), "work")}) == 1
@@ -85,7 +85,7 @@ with handled_by(stops.handle):
 def test_a_terminal_that_closes_stops_a_run_as_sigterm_does(before, waits, seconds, status, left, tmp_path):
     ours, theirs = os.openpty()
     code = IN_A_TERMINAL.format(before=before, waits=waits, seconds=seconds)
-    errors = subprocess.DEVNULL if before == "SIG_IGN" else theirs  # as nohup redirects it
+    errors = subprocess.DEVNULL if before == "SIG_IGN" else theirs  # redirected like by nohup
     command = [sys.executable, "-c", code, str(tmp_path / "left")]
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=errors, start_new_session=True)
     os.close(theirs)

@@ -1,4 +1,4 @@
-"""Every argument of a model, a data set and the command line is in the list of what settings change, once."""
+"""Test that every argument of a model, a data set and the command line is listed once with what it changes."""
 
 import inspect
 from collections import Counter
@@ -14,7 +14,7 @@ from lit_video.utils.settings import DATA, MODEL, RUN, data_keys, model_keys
 
 
 def arguments(package, base):
-    """Arguments of all classes of a package that extend a base, and of what they extend."""
+    """Return the arguments of all classes of a package that extend a base, and of the classes that they extend."""
     kinds = [kind for kind in vars(package).values() if isinstance(kind, type) and issubclass(kind, base)]
     assert len(kinds) > 4
     ours = {above for kind in kinds for above in kind.__mro__ if above.__module__.startswith("lit_video.")}

@@ -1,4 +1,4 @@
-"""Text for people."""
+"""Test the natural order of names."""
 
 import pytest
 

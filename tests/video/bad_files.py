@@ -1,4 +1,4 @@
-"""Videos that are broken, or seem to be: how each is made, and what has to come of it."""
+"""Videos that are broken or seem to be: how each is made, and the expected outcome."""
 
 import os
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ def audio(path):
 
 
 def cut(path, share=0.6, **how):
-    """What a download leaves that was broken off."""
+    """Write the beginning of a video, like a download that broke off."""
     write(path, **how)
     content = path.read_bytes()
     path.write_bytes(content[: int(len(content) * share)])
 
 
 def end_at_index(path, later):
-    """An AVI that ends so many bytes behind its last frame."""
+    """Write an AVI that ends ``later`` bytes behind its last frame."""
     write(path, codec="mpeg4", options={"g": "12"})
     content = path.read_bytes()
     path.write_bytes(content[: content.index(b"idx1") + later])
@@ -55,7 +55,7 @@ def list_of_files(path):
 
 @dataclass
 class BadFile:
-    """How a file is made, and its number of frames (it is decoded), or the reason that has to be given.
+    """How a file is made, and its number of frames if it can be decoded, or else the reason that must be reported.
 
     ``decode`` is whether only decoding finds the fault, not the table of frames.
     """
@@ -66,7 +66,7 @@ class BadFile:
     decode: bool = False
 
 
-# bytes of the pictures that are damaged, in place
+# damages of a video's bytes, in place
 def flipped(content, rng, at):
     for _ in range(3):
         content[at + rng.randrange(20)] ^= 1 << rng.randrange(8)
@@ -82,7 +82,7 @@ def missing(content, rng, at):
 
 DAMAGES = dict(flipped=flipped, zeroed=zeroed, missing=missing)
 _X264 = "keyint=12:min-keyint=12:scenecut=0:bframes=2:b-adapt=0"
-KINDS = {  # damaged videos: a codec in a container
+KINDS = {  # videos to be damaged: a codec in a container
     "av1.mp4": dict(codec="libsvtav1", options={"preset": "10", "g": "12"}),
     "h264.ts": dict(x264=_X264),
     "h264_open.mkv": dict(x264=_X264 + ":open-gop=1"),
@@ -127,7 +127,7 @@ BAD_FILES = {
 
 
 def build(folder, names=BAD_FILES):
-    """Path of every bad file by name; without the one that root can read."""
+    """Make all bad files, for root without the one that root can read; return their paths by name."""
     paths = {}
     for name in names:
         if name == "no_permission.mp4" and os.geteuid() == 0:

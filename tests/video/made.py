@@ -1,4 +1,4 @@
-"""Videos that tests encode, copy and decode from start to end."""
+"""Videos that tests encode, remux and decode from start to end."""
 
 import os
 import random
@@ -21,8 +21,8 @@ GAPS = [i + 50 * (i > 20) + 400 * (i > 40) for i in range(60)]
 
 
 def scroll(frames, height=HEIGHT, width=WIDTH):
-    """A noise picture that scrolls under a blinking square: no two frames alike, and frames worth referring to."""
-    block = max(height // 128, 1)  # pixels of a large picture cost seconds where each is another
+    """Yield noise that scrolls under a blinking square: no two frames are equal, and frames are worth referring to."""
+    block = max(height // 128, 1)  # random pixels of a large picture would take seconds
     noise = np.random.default_rng(0).integers(0, 255, (-(-height // block), -(-width // block), 3), dtype=np.uint8)
     noise = noise.repeat(block, 0).repeat(block, 1)[:height, :width]
     for i in range(frames):
@@ -33,11 +33,11 @@ def scroll(frames, height=HEIGHT, width=WIDTH):
 
 @contextmanager
 def own_priority():
-    """Leave the process's priority as it is: SVT-AV1 makes it a real-time one for root, which starves all others."""
+    """Keep the process's priority: SVT-AV1 makes it a real-time one for root, which starves all others."""
     policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
     yield
     for thread in os.listdir("/proc/self/task"):
-        with suppress(ProcessLookupError):  # it has ended
+        with suppress(ProcessLookupError):  # the thread has ended
             os.sched_setscheduler(int(thread), policy, parameters)
 
 
@@ -58,7 +58,7 @@ def write(
     form=None,
     pictures=None,
 ):
-    """Encode ``pictures``, else :func:`scroll`; ``pts`` are in units of ``time_base``."""
+    """Encode ``pictures``, by default of :func:`scroll`; ``pts`` are in units of ``time_base``."""
     try:
         av.codec.Codec(codec, "w")
     except av.codec.codec.UnknownCodecError:
@@ -81,7 +81,7 @@ def write(
 
 
 def remux(source, target, keep=lambda i: True, shift=lambda i, packet: 0, options=None):
-    """Copy the packets that ``keep`` accepts by number, times shifted by so many units, without decoding."""
+    """Copy the packets that ``keep`` accepts by number, with shifted times, without decoding."""
     with av.open(str(source)) as old, av.open(str(target), "w", options=options or {}) as new:
         stream = old.streams.video[0]
         copy = new.add_stream_from_template(stream, opaque=True)
@@ -93,7 +93,7 @@ def remux(source, target, keep=lambda i: True, shift=lambda i, packet: 0, option
 
 
 def sequentially(path, wanted=None):
-    """The whole file decoded in order: pictures by number (all, or the wanted ones) and all presentation times."""
+    """Decode the whole file in order; return pictures by number (all, or the wanted ones) and all times."""
     pictures, times = {}, []
     with av.open(str(path)) as container:
         for i, frame in enumerate(container.decode(container.streams.best("video"))):

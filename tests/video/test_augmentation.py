@@ -1,4 +1,4 @@
-"""What a loader's worker does with the frames of a clip."""
+"""Test what a loader's worker does with the frames of a clip."""
 
 import random
 
@@ -24,20 +24,20 @@ SIZES = {"wide": (180, 240), "tall": (240, 180), "square": (200, 200)}
 
 
 def ruler(height, width, frames=1):
-    """Frames whose red channel is the row and whose green channel the column: a crop shows where it was cut."""
+    """Make frames whose red channel is the row and whose green channel the column: a crop shows where it was cut."""
     rows, columns = np.mgrid[0:height, 0:width]
     picture = np.stack([rows, columns, np.full_like(rows, 77)], axis=-1).astype(np.uint8)
     return np.repeat(picture[None], frames, axis=0)
 
 
 def photo(height, width, frames=1, seed=0):
-    """Smooth colours, other ones in every frame."""
+    """Make frames of smooth colours, which differ from frame to frame."""
     coarse = torch.from_numpy(np.random.default_rng(seed).integers(0, 256, (frames, 3, 5, 5), dtype=np.uint8))
     return F.resize(coarse, [height, width]).permute(0, 2, 3, 1).numpy()
 
 
 def place(clip):
-    """Edges of the crop that a resized ruler shows: top, bottom, left, right, in source pixels."""
+    """Return the edges of the crop that a resized ruler shows: top, bottom, left, right, in source pixels."""
     side = clip.shape[-1]
     edges = []
     for line in (clip[0, 0, 0].float().mean(1), clip[0, 0, 1].float().mean(0)):
@@ -58,7 +58,7 @@ def test_flip_has_its_probability_and_turns_all_frames(probability, low, high):
         falling = columns[..., 0] > columns[..., -1]
         assert falling.all() or not falling.any()
         flips += int(falling.all())
-    # of 1000 with probability 0.3: standard deviation 14.5
+    # 1000 draws with probability 0.3 have a standard deviation of 14.5
     assert low <= flips <= high
 
 
@@ -125,7 +125,7 @@ def test_colours_change_alike_in_all_frames_and_grey_clips_have_none():
         clips = [change_colours(video) for _ in range(300)]
     assert all(torch.equal(clip, clip[:1].expand_as(clip)) for clip in clips)
     brightness = np.array([clip.float().mean().item() for clip in clips]) - video.float().mean().item()
-    assert -40 < brightness.min() < -20 and 20 < brightness.max() < 40  # 32 at most, and what is cut off
+    assert -40 < brightness.min() < -20 and 20 < brightness.max() < 40  # 32 at most, and clipping
     grey = TrainingView(Augmentation((32, 32), grey=1.0, **PLAIN), 32)(photo(32, 40))
     assert torch.equal(grey[0, :, 0], grey[0, :, 2])
 

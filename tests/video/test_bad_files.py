@@ -1,4 +1,4 @@
-"""Every broken video ends as defined: decoded right, or reported by path and reason; no other video takes its place."""
+"""Test that every broken video is decoded right or reported by path and reason, and never replaced by another."""
 
 import av
 import numpy as np
@@ -51,7 +51,7 @@ def test_every_file_is_decoded_right_or_refused_by_path_and_reason(bad_files, na
 
 
 class Videos(VideoDataModule):
-    """The same videos in every split; the class of a video is its number."""
+    """Data module with equal splits; the class of a video is its number."""
 
     def __init__(self, paths, classes=64, **kwargs):
         given = dict(frames=2, image_size=16, batch_size=4, num_workers=0, test_crops=2, test_clips=2)
@@ -80,7 +80,7 @@ def test_loaders_pass_over_broken_videos_and_put_none_in_their_place(bad_files, 
         bad_files, 2 if split == "test" else 1
     )
     for name, reasons in seen.items():
-        if not BAD_FILES[name].decode:  # of the clips of that one some can be read
+        if not BAD_FILES[name].decode:  # some clips of that one can be read
             assert all(r.startswith(f"{bad_files[name]}: ") and BAD_FILES[name].reason in r for r in reasons) != (
                 name in INTACT
             )

@@ -1,4 +1,4 @@
-"""What happens to a batch on its device."""
+"""Test what happens to a batch on its device."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def raw_batch(items=4, views=1, frames=3, side=8, classes=5, epoch=0):
 
 
 def drawn(count, size, epoch=0, seed=0, **augmentation):
-    """The draws for a batch of so many clips; nothing happens that is not asked for."""
+    """Draw for a batch of ``count`` clips, by default without erasing and smoothing."""
     keys = torch.tensor([[epoch, i] for i in range(count)])
     return draw(keys, size, Augmentation(**(dict(erasing=0.0, smoothing=0.0) | augmentation)), seed)
 
@@ -75,7 +75,7 @@ def test_erased_boxes_have_the_papers_distribution():
     # sides are whole pixels: a box of 0.02 may be 26 x 8
     assert 0.018 < area.min() < 0.03 and 0.32 < area.max() < 0.345
     assert 0.28 < aspect.min() < 0.34 and 1 / 0.34 < aspect.max() < 1 / 0.28
-    # nearly uniform, but for the large and long boxes that do not fit; as many tall as wide ones
+    # nearly uniform, except for large and long boxes that do not fit; tall and wide boxes are equally frequent
     assert area.mean() == pytest.approx((0.02 + 1 / 3) / 2, abs=0.015)
     assert np.log(aspect).mean() == pytest.approx(0, abs=0.12)
     assert np.log(aspect).std() == pytest.approx(2 * np.log(1 / 0.3) / 12**0.5, abs=0.06)
@@ -95,7 +95,7 @@ def test_all_clips_are_erased_at_once_as_one_by_one():
 
 
 def test_the_draws_are_those_that_stored_results_were_made_with():
-    """Numbers of the code at commit 9a71a83, which drew while it erased and mixed."""
+    """Compare with the code at commit 9a71a83, which drew while it erased and mixed."""
     some = dict(erasing=0.5, mixup=0.4, cutmix=1.0)
     one, other = (drawn(3, (64, 48), epoch, **some) for epoch in (0, 2))
     assert one.boxes.tolist() == [[0, 0, 0, 0], [1, 6, 12, 26], [15, 9, 25, 23]]

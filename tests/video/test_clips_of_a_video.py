@@ -1,4 +1,4 @@
-"""The clips of a test video are decoded at once, and are what each is alone."""
+"""Test that the clips of a test video are decoded at once, and equal each clip alone."""
 
 import pytest
 import torch
@@ -22,7 +22,7 @@ def videos(tmp_path_factory):
 
 
 class Counted:
-    """A decoder that keeps which frames of which videos it was asked for; some it cannot read."""
+    """Decoder that keeps the videos and frames of all requests; some frames are damaged."""
 
     def __init__(self, damaged=()):
         self.asked, self.damaged = [], damaged

@@ -1,4 +1,4 @@
-"""One verdict on a video: what the check calls damaged no loader returns, what it calls sound every loader reads."""
+"""Test that check and loaders agree: no loader returns what the check calls damaged, all read what it calls sound."""
 
 import random
 from contextlib import suppress
@@ -36,7 +36,7 @@ STREAMS = {
 
 @pytest.fixture(scope="module")
 def streams(tmp_path_factory):
-    """Path of an intact mp4 by the name of its stream; each is made once."""
+    """Function that returns the path of an intact mp4 by the name of its stream; each is made once."""
     folder = tmp_path_factory.mktemp("verdict")
 
     def path_of(name):
@@ -49,9 +49,9 @@ def streams(tmp_path_factory):
 
 
 def returned(path, whole, at_once=False):
-    """Numbers in the whole video of the frames that the loader returns, and the refusals.
+    """Return the numbers in the whole video of the frames that the loader returns, and the refusals.
 
-    Each frame is asked for alone; or first those together that the table does not call damaged, ``at_once``.
+    Each frame is decoded alone, or with ``at_once`` first all together that the table does not call damaged.
     """
     pictures, table, numbers, refusals, read = sequentially(whole)[0], frame_table(path), [], {}, {}
     if at_once:
@@ -83,9 +83,9 @@ def test_lost_packets_spoil_their_group_of_pictures(streams, tmp_path, name, los
         assert error.startswith(f"{path}: {where([i])} ")
     if len(lost) == 1 and not refusals:
         pytest.skip("no other frame refers to that one")
-    # nothing behind the loss; H.264's decoder tells it, so frames before it in its group are whole
+    # no frame behind the loss; H.264's decoder reports it, so frames before it in its group are intact
     assert numbers[:30] == [*range(30)] and not {*range(52, 71)} & {*numbers}
-    for every in (False, True) if len(lost) > 1 else (True,):  # a pause of one frame is not decoded to be sure
+    for every in (False, True) if len(lost) > 1 else (True,):  # one lost frame is found by decoding only
         info = probe(path, "x", every_frame=every)
         assert info.status == "damaged"
         assert {*unpack(info.table).damaged} >= {*refusals}
@@ -163,7 +163,7 @@ def test_sampling_spans_the_frames_where_time_jumps(streams, tmp_path, jump):
 
 @pytest.fixture
 def damaged_set(streams, tmp_path):
-    """A folder with a broken and a damaged video among four in each class of ``train``."""
+    """Folder with a damaged and a broken video in ``train``; each class of each split has four videos."""
     for split in ("train", "val", "test"):
         for label in "ab":
             (tmp_path / split / label).mkdir(parents=True)
@@ -175,7 +175,7 @@ def damaged_set(streams, tmp_path):
 
 
 def listed(folder, paths, **options):
-    """A data set of these videos, below a folder with a manifest."""
+    """Return a data set of these videos, below a folder with a manifest."""
     data = Videos(paths, manifest=str(folder / "manifest.sqlite"), **options)
     data.root = folder
     return data
@@ -209,11 +209,11 @@ def test_damage_that_only_the_decoder_sees_spoils_the_group_and_what_is_decoded_
     assert probe(path, "x", every_frame=False).status == "ok"
     assert len(decode(path, range(7))) == 7
     assert len(decode(path, range(15, 30))) == 15
-    for i in (7, 8, 9, 14):  # the first two are shown before it
+    for i in (7, 8, 9, 14):  # the first two are shown before frame 9
         with pytest.raises(DecodeError, match=rf"frame {i} \({i / 25:.2f} s\) damaged, says the decoder|Invalid data"):
             decode(path, [i])
     shown = decode_in_order(path, range(30))
-    assert len([next(shown) for _ in range(6)]) == 6  # the picture before is held until the one behind is decoded
+    assert len([next(shown) for _ in range(6)]) == 6  # a picture is held until the next one is decoded
     with pytest.raises(DecodeError, match=r"frame 6 .* damaged, says the decoder"):
         next(shown)
     info = probe(path, "x", every_frame=True)
@@ -230,7 +230,7 @@ def test_prepare_makes_no_sound_video_of_a_damaged_one(streams, tmp_path, capsys
 
 
 def served(path, whole):
-    """Whether frames that a loader returns one by one are those of the intact video, by number, and those refused."""
+    """Decode frames one by one; say of each returned one whether it equals the intact video's, and list the refused."""
     found, refused = {}, set()
     with suppress(DecodeError):
         table, intact = frame_table(path), frame_table(whole)
@@ -247,7 +247,7 @@ def served(path, whole):
 
 
 def consumers(whole, folder, kind, seed):
-    """Damage a copy of a video: whether anything notices; wrong frames of a loader alone, and with a manifest."""
+    """Damage a copy of a video; say if it was noticed, and list a loader's wrong frames without and with a manifest."""
     content, path = bytearray(whole.read_bytes()), folder / f"damaged{whole.suffix}"
     rng = random.Random(f"{whole.name} {kind} {seed}")
     DAMAGES[kind](content, rng, rng.randrange(len(content) // 5, len(content) * 85 // 100))
@@ -259,7 +259,7 @@ def consumers(whole, folder, kind, seed):
     return bool(refused) or info.status != "ok", wrong, wrong - set(unpack(info.table).damaged if info.table else wrong)
 
 
-# seeds at which this encoder's files were served in part, by the frames beside those that the decoder called damaged
+# seeds at which frames beside those that the decoder calls damaged were once served
 SERVED = ["av1.mp4 flipped 2", "h264_open.mkv flipped 0", "hevc.mp4 zeroed 0", "mpeg1.mpg zeroed 1"]
 SERVED += ["mpeg4.mkv flipped 1", "vp8.webm missing 0", "h264.ts flipped 1"]
 

@@ -1,4 +1,4 @@
-"""decode() must give the pixels of sequential decoding, for every codec, container and index set."""
+"""Test that decode() gives the pixels of sequential decoding, for every codec, container and index set."""
 
 import random
 from fractions import Fraction
@@ -18,7 +18,7 @@ from tests.video.made import (
     write,
 )
 
-# file name: how it is made. What makes each one hard is in its name.
+# how each file is made; its name says what is hard about it
 MADE = {
     "b_frames_gop_12.mp4": dict(x264=X264_CLOSED),
     "b_pyramid.mp4": dict(x264=X264_PYRAMID),
@@ -40,7 +40,7 @@ MADE = {
     "late_start.mp4": dict(x264=X264_CLOSED, pts=[i + 200 for i in range(60)]),
     "late_start.ts": dict(x264=X264_CLOSED, pts=[i + 200 for i in range(60)]),
     "cut_by_edit_list.mp4": dict(
-        # as "ffmpeg -ss ... -c copy" cuts: frames before time 0 are in the file but not shown
+        # cut like by "ffmpeg -ss ... -c copy": frames before time 0 are in the file but not shown
         x264=X264_CLOSED,
         pts=[i - 7 for i in range(60)],
         container={"avoid_negative_ts": "disabled"},
@@ -82,7 +82,7 @@ MADE = {
 
 
 def index_sets(count, draws, seed=0):
-    """Ends, everything backwards (of short videos), and random sets: scattered, dense, unsorted, with repeats."""
+    """Yield ends, everything backwards (short videos), and random sets: scattered, dense, unsorted, with repeats."""
     rng = random.Random(seed)
     yield [0]
     yield [count - 1]
@@ -113,7 +113,7 @@ def assert_bit_equal_to_sequential(path, draws):
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory):
-    """Path of a made video by its name; each is made once."""
+    """Function that returns the path of a made video by its name; each is made once."""
     folder = tmp_path_factory.mktemp("decoding")
 
     def path_of(name):

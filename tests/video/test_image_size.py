@@ -1,4 +1,4 @@
-"""Clips that are no squares: crops of every kind keep the proportions of what they show."""
+"""Test clips that are not square: crops of every kind keep proportions."""
 
 import random
 
@@ -29,7 +29,7 @@ def test_a_size_is_a_side_or_height_and_width():
 def test_boxes_have_the_clip_s_shape_and_lie_in_the_frame(height, width, shape):
     down, right = largest(height, width, shape)
     assert down / right == pytest.approx(shape[0] / shape[1])
-    assert down == height or right == width, "none larger is inside"
+    assert down == height or right == width, "no larger one is inside"
     random.seed(0)
     boxes = [random_box(height, width, (share, share), shape) for share in (0.7, 0.9, 1.0)] + even_boxes(
         height, width, 3, shape

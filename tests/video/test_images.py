@@ -1,4 +1,4 @@
-"""Folders of images as videos."""
+"""Test folders of images as videos."""
 
 import re
 from fractions import Fraction
@@ -14,7 +14,7 @@ from lit_video.video.sampling import Dense
 
 @pytest.fixture
 def images(tmp_path):
-    """Twelve images 1.png ... 12.png, each of its own grey."""
+    """Folder of twelve images 1.png ... 12.png, each of its own grey."""
     for i in range(1, 13):
         Image.new("RGB", (20, 10), (10 * i, 10 * i, 10 * i)).save(tmp_path / f"{i}.png")
     return tmp_path

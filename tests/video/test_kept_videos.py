@@ -1,4 +1,4 @@
-"""Decoding once gives what decoding every time gives, in bounded memory."""
+"""Test that videos kept in memory give what decoding every time gives, in bounded memory."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The order of training and evaluation: shared by ranks, resumed, and the same per step on any devices."""
+"""Test the order of training and evaluation: shared by ranks, resumed, and equal per step on any devices."""
 
 import gc
 import multiprocessing
@@ -39,7 +39,7 @@ def test_evaluation_keeps_the_order_and_gives_ranks_equal_shares_of_an_uneven_nu
 
 
 def batches(items, batch, ranks, accumulate, epoch=0, resume=(0, 0)):
-    """An epoch's batches in the order of a step: the first of every rank, then the second of every rank, ..."""
+    """Return an epoch's batches in the order of a step: the first of every rank, then the second of every rank, ..."""
     shares = [order(items, 0, batch, (ranks, rank), accumulate, epoch, resume) for rank in range(ranks)]
     sampler = TrainingSampler(items, 0, batch, (ranks, 0), accumulate)
     assert {len(share) for share in shares} == {len(sampler)} or resume[1]
@@ -76,7 +76,7 @@ def test_a_step_that_was_interrupted_starts_over():
 def test_workers_end_by_themselves_when_the_garbage_collector_finds_their_loader():
     others = multiprocessing.active_children()
     loader = TimedLoader(range(8), num_workers=1, persistent_workers=True, worker_init_fn=lambda number: ignore_stops())
-    loader.itself = loader  # as a trainer's and its model's references go round
+    loader.itself = loader  # a cycle, like that of a trainer and its model
     assert next(iter(loader)) == 0
     (worker,) = set(multiprocessing.active_children()) - set(others)
     del loader

@@ -1,4 +1,4 @@
-"""Videos whose times, numbers or beginnings mislead: none is called broken that is sound, or sound that is not."""
+"""Test videos whose times, numbers or beginnings mislead: sound ones are read, and no wrong frame is returned."""
 
 from fractions import Fraction
 from pathlib import Path
@@ -59,7 +59,7 @@ def test_frames_whose_times_are_those_of_decoding_come_as_decoded(made, tmp_path
 
 def test_frames_that_an_avi_leaves_out_are_in_its_time_and_break_no_promise(made, tmp_path):
     whole, path = made(codec="mpeg4", options={"g": "12"}), tmp_path / "copy.avi"
-    remux(whole, path)  # its times are finer than its frames
+    remux(whole, path)  # the AVI's times are finer than its frames
     with av.open(str(path)) as container:
         assert container.streams.video[0].frames > 2 * FRAMES
     assert verdicts(path) == ["ok", "ok"]

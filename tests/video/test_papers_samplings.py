@@ -1,4 +1,4 @@
-"""Frames x rate, whole long videos; the base's promises for every sampling."""
+"""Test frames x rate, whole long videos, and the promises of every sampling."""
 
 import random
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The papers' recipes by name, and the policies and mixing that they are made of."""
+"""Test the papers' recipes by name, and their policies and mixing."""
 
 import numpy as np
 import pytest
@@ -77,7 +77,7 @@ def test_the_released_policy_is_timms_own_on_every_frame():
 
 
 def test_vivits_statistics_are_those_of_the_clip():
-    # two frames of one grey each: contrast, equalised alone, would leave either as it is
+    # two frames of one grey each: contrast, equalised in each alone, would change nothing
     frames = np.stack([np.full((8, 8, 3), value, np.uint8) for value in (90, 110)])
     op = vivit_rand(20)
     with seeded("statistics"):
@@ -107,7 +107,7 @@ def test_vivits_cutout_is_a_black_square_around_a_uniform_centre(magnitude, side
 
 
 def cut(alpha, epoch):
-    """One draw: where the first clip shows its neighbour, and the labels."""
+    """Draw once; return the mixed clips and labels."""
     clip, keys = torch.arange(4.0)[:, None, None, None, None].expand(4, 3, 2, 40, 60), [[epoch, i] for i in range(4)]
     draws = draw(torch.tensor(keys), (40, 60), Augmentation(cutmix=alpha), seed=0)
     return mix(clip, smooth(torch.arange(4), 4, 0.0), draws.mixture)

@@ -1,4 +1,4 @@
-"""Frame numbers and crops are those of X-ViT's release, index by index."""
+"""Test that frame numbers and crops are those of X-ViT's release, index by index."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Which frames make a clip."""
+"""Test which frames make a clip."""
 
 import random
 from contextlib import suppress
@@ -15,7 +15,7 @@ from lit_video.video.seeding import digest, seeded
 
 
 def constant_rate(count, fps=25):
-    """As an encoder writes it: times in 1 / (1000 fps) s."""
+    """Return a table like an encoder's, with times in 1 / (1000 fps) s."""
     pts = tuple(1000 * i for i in range(count))
     return FrameTable(pts, Fraction(1, 1000 * fps), pts[:1], count, Fraction(count, fps), 36, 48)
 
@@ -25,7 +25,7 @@ def untimed(count, fps=25):
 
 
 def variable_rate(rng, count):
-    """Every frame lasts another time, so no two lie alike in the video."""
+    """Return a table in which every frame lasts for a random time."""
     lengths = [rng.randint(1, 90) for _ in range(count)]
     pts = [rng.randint(-1000, 1000)]
     for length in lengths[:-1]:
@@ -45,14 +45,14 @@ def test_even_clips_reach_both_ends_at_equal_steps_and_a_single_one_is_the_centr
         assert len({b[0] - a[0] for a, b in pairwise(cut)}) == 1
     start, end = clip_span(length, seconds, 0, 1)
     assert (end - start, start) == (length, seconds - end)
-    assert clip_span(Fraction(2), Fraction(1, 2), 1, 3) == (0, 2), "of a short video"
+    assert clip_span(Fraction(2), Fraction(1, 2), 1, 3) == (0, 2), "a short video"
 
 
 # frames of a span
 
 
 def shown_at(table, moment):
-    """The frame on show, the slow way."""
+    """Return the frame on show, the slow way."""
     ends = [(pts - table.pts[0]) * table.time_base for pts in table.pts[1:]]
     return sum(end <= moment for end in ends)
 
@@ -74,7 +74,7 @@ def test_the_frame_on_show_at_the_middle_of_each_bin_is_chosen(seed):
 @pytest.mark.parametrize("frames", [1, 2, 3, 4, 5, 6, 8, 10, 12, 16])
 @pytest.mark.parametrize("fps", [12, 15, 20, 25, 30])
 def test_even_clips_of_a_video_played_backwards_show_the_frames_backwards(frames, fps):
-    """Also where moments fall exactly between two frames, as round numbers make them do."""
+    """Compare at ties too, where moments fall exactly between two frames."""
     for count in range(fps, 2 * fps + 1):
         table = constant_rate(count, fps)
         if frames % 2 and not count % 2:

@@ -1,4 +1,4 @@
-"""Segments of long videos, and clips whose frames are played in another order."""
+"""Test segments of long videos, and clips whose frames are played in another order."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ SAMPLINGS += [ReleasedSegments(), ReleasedDense(2)]
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    """Six seconds whose every frame is brighter than the one before."""
+    """Video of six seconds whose every frame is brighter than the one before."""
     path = tmp_path_factory.mktemp("segments") / "video.mp4"
     levels = (20 + 3 * np.arange(COUNT)).astype(np.uint8)
     encode(path, np.broadcast_to(levels[:, None, None, None], (COUNT, 32, 48, 3)).copy(), FPS, "")
@@ -38,7 +38,7 @@ def dataset(path, sampling=None, start=None, end=None, frames=4, clips=2, **opti
 
 
 def shown(sample):
-    """Numbers of the frames of a clip, from their brightness."""
+    """Return the frame numbers of a clip, from their brightness."""
     return ((sample["clip"][0].float().mean((1, 2, 3)) - 20) / 3).round().int().tolist()
 
 
@@ -58,7 +58,7 @@ def test_frames_of_a_segment_lie_in_it(path, sampling, start, end, first, last, 
 
 @pytest.mark.parametrize("number", range(1, COUNT))
 def test_a_segment_begins_with_the_frame_that_is_shown_then_and_ends_before_the_one_shown_at_its_end(path, number):
-    """Most tenths of a second are a little more or less than themselves as floats."""
+    """Use tenths of a second, most of which are not exact as floats."""
     table = VideoRecord(path, 0).table()
     first, _ = segment(path, table, number / FPS, None)
     start, part = segment(path, table, None, number / FPS)

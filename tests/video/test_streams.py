@@ -1,4 +1,4 @@
-"""Which stream of a file is decoded, from where, and which way up its pictures are: as FFmpeg has it."""
+"""Test which stream of a file is decoded, from where, and which way up its pictures are, compared with FFmpeg."""
 
 from io import BytesIO
 
@@ -32,18 +32,18 @@ SHOWN = {
     (2, 0, 0, -0.5): "blue white / red green",  # stretched, which FFmpeg does not show
     (0, 0, 0, 0): "red green / blue white",  # no picture would be left
 }
-EXIF = [1, 2, 4, 3, 5, 6, 8, 7]  # its numbers for the first eight of these
+EXIF = [1, 2, 4, 3, 5, 6, 8, 7]  # EXIF's numbers for the first eight matrices
 COLOURS = dict(red=(255, 0, 0), green=(0, 255, 0), blue=(0, 0, 255), white=(255, 255, 255))
 
 
 def corners(shown, height, width):
-    """A picture whose quarters have these colours."""
+    """Make a picture whose quarters have these colours."""
     quarters = [[COLOURS[name] for name in line.split()] for line in shown.split(" / ")]
     return np.array(quarters, np.uint8).repeat(height // 2, 0).repeat(width // 2, 1)
 
 
 def turned(path, matrix):
-    """Two frames of four colours, 32x16, in a codec without losses."""
+    """Write two frames of four colours, 32x16, in a lossless codec, with a display matrix."""
     with av.open(str(path), "w") as output:
         stream = output.add_stream("png", rate=5)
         stream.width, stream.height, stream.pix_fmt = 32, 16, "rgb24"
@@ -110,7 +110,7 @@ UNKNOWN = dict(codec="mpeg4", options={"b": "10M"}, frames=12)
 
 
 def joined(path, streams):
-    """One file of streams, each with its disposition, and a path of each alone."""
+    """Join streams with their dispositions into one file; return the paths of each alone."""
     packets, paths = [], []
     with av.open(str(path), "w") as new:
         for i, (how, disposition) in enumerate(streams):

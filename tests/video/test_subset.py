@@ -1,4 +1,4 @@
-"""A share of the training videos: of every class, nested, pairs kept; the rest of a run as before."""
+"""Test a share of the training videos: of every class, nested, pairs kept; the test keeps its videos."""
 
 from collections import Counter
 from pathlib import Path

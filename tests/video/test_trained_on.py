@@ -1,4 +1,4 @@
-"""Which videos a model was trained on, by path and content."""
+"""Test which videos count as trained on, by path and content."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""What tests against other programs share."""
+"""Fixtures and models of tests against other programs."""
 
 import pytest
 import torch
@@ -7,14 +7,14 @@ from timm.models.vision_transformer import VisionTransformer
 
 @pytest.fixture
 def in_float64():
-    """Networks are built in float64."""
+    """Default dtype float64."""
     torch.set_default_dtype(torch.float64)
     yield
     torch.set_default_dtype(torch.float32)
 
 
 def randomised(model):
-    """None of its parameters zero or one, as biases and norms start, which hides those that are not loaded."""
+    """Make every parameter random: zeros and ones would hide parameters that are not loaded."""
     torch.manual_seed(0)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.2)
@@ -22,7 +22,7 @@ def randomised(model):
 
 
 def image_vit():
-    """A small ViT of timm."""
+    """Return a small ViT of timm."""
     return randomised(VisionTransformer(img_size=32, patch_size=8, embed_dim=32, depth=2, num_heads=4, num_classes=7))
 
 

@@ -1,4 +1,4 @@
-"""Writers of every kind of file that weights come in."""
+"""Writers of every kind of file of weights."""
 
 import argparse
 
@@ -8,7 +8,7 @@ from safetensors.torch import save_file
 
 
 def flax_bytes(content):
-    """As ``flax.serialization.msgpack_serialize`` writes it: extended type 1 is (shape, dtype, bytes)."""
+    """Serialise like ``flax.serialization.msgpack_serialize``: extended type 1 is (shape, dtype, bytes)."""
 
     def packed(value):
         name = str(value.dtype).removeprefix("torch.")
@@ -19,7 +19,7 @@ def flax_bytes(content):
 
 
 def nested(tensors):
-    """Names with slashes as mappings in mappings."""
+    """Turn names with slashes into mappings of mappings."""
     tree = {}
     for name, value in tensors.items():
         *parents, leaf = name.split("/")

@@ -1,4 +1,4 @@
-"""Downloads from a server on this machine: whole, interrupted, or not there."""
+"""Test downloads from a server on this machine: whole, interrupted, or not there."""
 
 import threading
 from dataclasses import replace
@@ -15,7 +15,7 @@ CONTENT = bytes(range(256)) * 20_000
 
 
 class Server(BaseHTTPRequestHandler):
-    """Sends a file, or a part of it; cuts the connection when its server says so."""
+    """Handler that sends a file, a part of it, or a new address."""
 
     def do_GET(self):
         self.server.asked += 1

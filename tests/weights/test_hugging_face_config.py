@@ -1,4 +1,4 @@
-"""What ``config.json`` says and no shape shows is held against the network: another function is never taken."""
+"""Test that settings of ``config.json`` that shapes do not show are compared with the network."""
 
 import pytest
 from transformers import TimesformerConfig, VivitConfig

@@ -1,4 +1,4 @@
-"""A network started from an image ViT must compute what the image ViT computes, frame by frame, or refuse it."""
+"""Test that a network started from an image ViT computes its features frame by frame, or refuses it."""
 
 from functools import partial
 from unittest import mock
@@ -38,7 +38,7 @@ def features(weights, picture, network=None, **options):
 
 
 def check_features(weights, model, side=32, **options):
-    """Features of the weights in a network are those of timm's model, in float64."""
+    """Check that the weights give the features of timm's model, in float64."""
     picture = torch.randn(2, 3, side, side, dtype=torch.float64)
     with torch.no_grad():
         expected = model.double().forward_features(picture)[:, 0]
@@ -95,7 +95,7 @@ def test_features_are_those_of_timm_s_own_model(name):
 
 
 def as_read(model, network):
-    """Tensors of a model as ``timm:NAME`` gives them."""
+    """Return the tensors of a model as ``timm:NAME`` gives them."""
     model.pretrained_cfg = {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
     with mock.patch.multiple(timm, create_model=lambda name, **_: model, is_model_pretrained=lambda name: True):
         return read_image_vit(f"timm:{NAME}", network).tensors
@@ -103,7 +103,7 @@ def as_read(model, network):
 
 @pytest.mark.parametrize("options", [dict(global_pool="map"), dict(global_pool="avg", fc_norm=False)])
 def test_features_of_a_model_without_a_class_token_are_a_mean(options):
-    """SigLIP's and those that average after the norm."""
+    """Test SigLIP's models and those that average after the norm."""
     model = randomised(VisionTransformer(**TIMM | options, class_token=False)).double()
     network = vivit(ViTSize(32, 2, 4, gelu="none"), 5, ClipSize((32, 32), 8, 1), pool="mean").double().eval()
     load_image_vit(network, as_read(model, network))
@@ -119,7 +119,7 @@ def test_features_of_a_model_without_a_class_token_are_a_mean(options):
 
 @pytest.mark.parametrize("attention", ["divided", "joint", "space"])
 def test_register_tokens_pass_through_a_timesformer(attention):
-    """One frame, or equal ones: attention over time adds nothing at first."""
+    """Use one frame or equal ones, to which attention over time adds nothing at first."""
     model = randomised(VisionTransformer(**TIMM, reg_tokens=3)).double()
     network = timesformer(ViTSize(32, 2, 4, registers=3), 5, ClipSize((32, 32), 8, 2), attention).double().eval()
     load_image_vit(network, model.state_dict())
@@ -152,7 +152,7 @@ def test_register_tokens_pass_through_a_timesformer(attention):
     ],
 )
 def test_a_model_of_timm_that_computes_something_else_is_refused(kind, options, message):
-    """Little of this shows in names or shapes."""
+    """Refuse differences that names and shapes hardly show."""
     with pytest.raises(ValueError, match=message):
         as_read(kind(**TIMM | options), video_vit())
 
@@ -198,7 +198,7 @@ def test_positions_of_an_image_that_is_not_square_fit_their_own_grid_only():
 
 @pytest.mark.parametrize("image_size", [(48, 48), (48, 32), (16, 64)])
 def test_another_image_size_resizes_the_positions(image_size):
-    """Where the grid of the file is known: of as many patches as here nothing else says that they are a square."""
+    """Give the file's grid, which an equal number of patches alone does not show."""
     network, weights = video_vit(image_size=image_size).double(), image_vit().double().state_dict()
     load_image_vit(network, weights, grid=Grid(1, 4, 4))
     table, (rows, columns) = weights["pos_embed"], (cubic(4, side // 8) for side in image_size)

@@ -1,4 +1,4 @@
-"""Every family starts as the image model whose weights it takes: what that means for each, and what stays fresh."""
+"""Test that every family starts as the image model whose weights it takes, and which parameters stay fresh."""
 
 import pytest
 import timm
@@ -24,7 +24,7 @@ CLIP = ClipSize((32, 32), 8, FRAMES)
 
 
 def with_tanh(image):
-    """ViViT's release has the GELU's approximation."""
+    """Use the GELU's tanh approximation, as in ViViT's release."""
     for block in image.blocks:
         block.mlp.act = torch.nn.GELU(approximate="tanh")
     return image
@@ -66,8 +66,8 @@ def test_all_of_the_backbone_is_the_image_s_and_the_rest_stays_as_it_was(name):
             assert value.sum().item() in image, key
 
 
-# clips of which a network's class tokens are the image's: of one frame, of equal frames (time adds nothing at first; in
-# the exact window every key of a frame comes as often as every other), of any frames
+# clips for which class tokens are those of the image model: one frame, equal frames (time adds nothing at first; in the
+# exact window all keys of a frame come equally often), or any frames
 SAME = {
     **dict.fromkeys(["timesformer_space", "timesformer_joint", "timesformer_divided", "vivit_1"], "one"),
     **dict.fromkeys(["timesformer_space ", "timesformer_divided ", "timesformer_parallel", "xvit_exact"], "equal"),
@@ -92,7 +92,7 @@ def test_the_class_token_is_that_of_the_image(name):
 
 @pytest.mark.parametrize("order", ["space_time", "time_space"])
 def test_factorised_attention_starts_as_the_spatial_model_on_any_frames(order):
-    """It has no class token: the image model without one, whose tokens are averaged over the clip."""
+    """Compare with the image model without its class token, whose tokens are averaged over the clip."""
     image, network = with_tanh(image_vit().double()), family(f"vivit_3_{order}")
     load_image_vit(network, image.state_dict())
     clip = torch.randn(2, 3, FRAMES, 32, 32, dtype=torch.float64)
@@ -128,7 +128,7 @@ def per_channel(values):
 @pytest.mark.parametrize("channels", ["rgb", "bgr"])
 @pytest.mark.parametrize("name", ["xvit_spatial", "timesformer_space", "tubelets"])
 def test_pixels_of_the_image_model_are_folded_into_the_patches(name, channels, mean):
-    """Clips of the data set's own mean and deviation, and order of channels, give the features of its pixels."""
+    """Check that clips in the data set's own pixels give the features of the image model's pixels."""
     image = image_vit().double()
     if name == "tubelets":
         network = vivit(ViTSize(32, 2, 4, gelu="none"), 5, ClipSize((32, 32), 8, 2, 2), 1).double().eval()

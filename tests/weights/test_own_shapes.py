@@ -1,4 +1,4 @@
-"""A checkpoint of one's own starts a model of other frames, sides and classes, as the authors' names would."""
+"""Test that a user's checkpoint starts a model of other frames, sides and classes, like the authors' names would."""
 
 import pytest
 import torch
@@ -36,7 +36,7 @@ SHAPES = [
 
 
 def laid_out(table, slots, source, target, space, time):
-    """A table over (t, h, w) for another such grid; tokens in front stay."""
+    """Resize a table over (t, h, w) to another such grid; tokens in front stay."""
     lead, cells = table[:, :slots], table[:, slots:].unflatten(1, source)[0]
     cells = F.interpolate(cells.permute(0, 3, 1, 2), target[1:], mode=space)
     cells = cells.flatten(2).permute(2, 1, 0)
@@ -46,7 +46,7 @@ def laid_out(table, slots, source, target, space, time):
 
 
 def expected(name, old, new):
-    """Tables of a network's start, by the rule of the family's authors, stated anew."""
+    """Return the tables of a network's start, by the rule of the family's authors, restated."""
     source, target, slots = tuple(old.embed.grid), tuple(new.embed.grid), old.embed.slots
     space, time = ("nearest", "nearest") if "timesformer" in name else ("bicubic", "linear")
     if name == "xvit":
@@ -118,7 +118,7 @@ def test_a_file_of_tensors_alone_is_taken_and_its_lack_of_settings_said(shape, r
 
 
 def test_fixed_positions_stay_those_of_their_formula(tmp_path):
-    """VideoMAE's are no weights: of another grid they are computed anew, as for its authors' names."""
+    """Compute VideoMAE's positions anew for another grid, because they are no weights."""
     settings = BASE | dict(pool="fc_norm")
     path = trained(ViViT(**settings), loader(BASE), tmp_path / "last.ckpt")
     new = ViViT(**settings | dict(frames=8, image_size=48), weights=str(path))

@@ -1,4 +1,4 @@
-"""Live parity with transformers' TimeSformer and ViViT, under their names, the authors' and older files', both ways."""
+"""Test parity with transformers' TimeSformer and ViViT, under their names, the authors' and older ones, both ways."""
 
 import copy
 
@@ -29,7 +29,7 @@ SHAPES = [(4, 48, 16, 64, 3, 4), (3, 16, 8, 24, 2, 3), (1, 12, 4, 16, 1, 2), (5,
 
 
 def randomised(model, dtype=torch.float64):
-    """Every parameter random, none of them zero or one, and the logits far from all equal."""
+    """Make every parameter random, none of them zero, so that logits are far from all equal."""
     generator = torch.Generator().manual_seed(0)
     for name, parameter in model.named_parameters():
         values = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
@@ -73,7 +73,7 @@ def hf_vivit(frames=4, image_size=(16, 24), tubelet=(2, 8, 8), implementation="s
 
 
 def loaded(model, weights=None, frames=None, image_size=None):
-    """Our network of a model's configuration, for clips of its own or of another grid, with its weights."""
+    """Build our network of a model's configuration, for its own or another grid, and load its weights."""
     config = model.config
     size = ViTSize(
         config.hidden_size, config.num_hidden_layers, config.num_attention_heads,
@@ -96,7 +96,7 @@ def clip_of(frames, height, width, dtype=torch.float64):
 
 
 def their_logits(model, clip):
-    """Logits of transformers; of ``space``, from the mean over frames of what the encoder returns, as the authors'."""
+    """Return transformers' logits; for ``space`` from the mean over frames after the encoder, like the authors."""
     seen = {}
     if model.config.model_type == "timesformer":
         hook = model.timesformer.encoder.register_forward_hook(lambda module, args, out: seen.update(tokens=out[0]))
@@ -152,7 +152,7 @@ OLDER_VIVIT = {
 
 
 def renamed(state_dict, pieces, prefix=""):
-    """Other names for parts of the keys, the first pieces first."""
+    """Rename parts of the keys, the first pieces first."""
     names = {}
     for key, value in state_dict.items():
         for old, new in pieces.items():
@@ -168,7 +168,7 @@ def test_timesformer_has_the_logits_of_transformers(attention, shape, dtype):
     model, clip = hf_timesformer(attention, shape, dtype), clip_of(shape[0], shape[1], shape[1], dtype)
     check(loaded(model), model, clip)
     authors = renamed(model.state_dict(), FACEBOOK, "module.model.")
-    if attention == "divided":  # as all released weights are
+    if attention == "divided":  # all released weights are divided
         check(loaded(model, authors), model, clip)
 
 
@@ -243,7 +243,7 @@ def test_a_class_token_in_time_is_not_loaded():
 
 @pytest.mark.parametrize("attention", ["space_before_time", "parallel"])
 def test_the_order_of_time_and_space_is_no_other_s(attention):
-    """Its parameters have the names and shapes of divided attention's."""
+    """Refuse them, although names and shapes are those of divided attention."""
     options = dict(size=ViTSize(16, 2, 4), classes=5, clip=ClipSize((16, 16), 8, 4))
     weights = export_hf_timesformer(timesformer(**options))
     with pytest.raises(ValueError, match=r"set --model\.attention divided"):
@@ -255,7 +255,7 @@ def test_the_order_of_time_and_space_is_no_other_s(attention):
 @pytest.mark.parametrize("bare", [False, True])
 @pytest.mark.parametrize("kind", ["divided", "joint", "vivit"])
 def test_a_backbone_without_classifier_starts_training(kind, bare):
-    """A bare one has the names that ``TimesformerModel`` and ``VivitModel`` save."""
+    """Load also bare names, which ``TimesformerModel`` and ``VivitModel`` save."""
     model = hf_vivit() if kind == "vivit" else hf_timesformer(kind, SHAPES[0])
     weights, whole = model.state_dict(), loaded(model)
     cut = {key.partition(".")[2] if bare else key: v for key, v in weights.items() if not key.startswith("classifier")}

@@ -1,4 +1,4 @@
-"""A released checkpoint in a network that a configuration has built: of its own grid, of another, refused whole."""
+"""Test released checkpoints in networks of their own grid or another, and refusals that change nothing."""
 
 from typing import get_args
 
@@ -93,7 +93,7 @@ def test_a_classifier_of_other_classes_is_left_out_or_refused(name):
     [
         ("timesformer_joint", "timesformer", r"no place for blocks\.0\.scheme\.time_attn"),
         ("timesformer_joint", "hf-timesformer space", r"lacks embed\.temp_embed"),
-        # the same names: a table of positions over space and time, and one of frames
+        # equal names: a table of positions over space and time, and one of frames
         ("vivit_1", "hf-timesformer space", "its table of positions is of one frame, the network's is of"),
         ("timesformer_space", "hf-vivit", "its table of positions is of space and time, the network's is of one frame"),
     ],
@@ -107,7 +107,7 @@ def test_a_checkpoint_of_another_kind_is_refused(kind, name, message):
 
 
 def test_names_of_an_image_model_are_timesformer_s_where_that_is_said(tmp_path):
-    """Attention in space alone: the pixels of the release are known then."""
+    """Name the source for attention in space alone, so that the release's pixels are known."""
     _, weights = released("timesformer space")
     torch.save(weights, tmp_path / "a.pyth")
     assert pixel_settings(read_weights(tmp_path / "a.pyth")) == {}

@@ -1,4 +1,4 @@
-"""No source loads weights that lack a key, have one too many or of another shape: the error names it."""
+"""Test that every source refuses weights with a missing, additional or misshapen key, and names the key."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ SHAPE = (3, 12, 4, WIDTH, 2, HEADS)
 
 
 def release_of_xvit(name):
-    """Temporal attention leaves ``new_fc`` unused."""
+    """Return a network and its weights, without ``new_fc``, which temporal attention does not use."""
     vector = torch.load(Path(__file__).parents[1] / f"vectors/xvit_mini_{name}.pt", weights_only=True)
     weights = {key: v for key, v in vector["state_dict"].items() if name == "shift_avg" or not key.startswith("new_fc")}
     return xvit(vector), weights
@@ -50,7 +50,7 @@ SOURCES = {
 
 
 def places(network, weights):
-    """What each key becomes, seen by loading every tensor filled with its own number; a query's place for its key."""
+    """Return our parameter of each key, found by loading every tensor filled with its own number."""
     numbered = {key: torch.full_like(value, i) for i, (key, value) in enumerate(weights.items(), 1)}
     keys, name_of = [None, *weights], {}  # VideoMAE's keys have no bias: zeros
     load_pretrained(network, numbered)
@@ -62,7 +62,7 @@ def places(network, weights):
 
 
 def refused(network, weights):
-    """Why they are; nothing has been changed then."""
+    """Return why weights are refused, and check that nothing has been changed."""
     before = {key: value.clone() for key, value in network.state_dict().items()}
     with pytest.raises(ValueError) as raised:
         load_pretrained(network, weights)
@@ -104,7 +104,7 @@ def test_heads_that_the_kernels_refute_are_named():
 
 
 def test_positions_of_another_grid_whose_number_does_not_say_it_are_refused():
-    """As many patches as here, or a square, of a frame; as many tubelets as here, or as large an image, of a clip."""
+    """Refuse positions of a frame, or of a clip, whose number fits no grid."""
     model = hf_timesformer("divided", SHAPE)
     key = "timesformer.embeddings.position_embeddings"
     weights = model.state_dict() | {key: torch.zeros(1, 1 + 6, WIDTH, dtype=torch.float64)}
@@ -112,7 +112,7 @@ def test_positions_of_another_grid_whose_number_does_not_say_it_are_refused():
     assert "6 stored positions are neither those of 3 x 3 patches nor a square" in refused(loaded(model), weights)
     network, weights = scenic()
     key = "Transformer/posembed_input/pos_embedding"
-    for cells in (0, 5, 7, 20):  # of 3 x 2 x 3
+    for cells in (0, 5, 7, 20):  # the grid is 3 x 2 x 3
         assert "stored positions are neither" in refused(
             network, weights | {key: weights[key][:, :1].repeat(1, 1 + cells, 1)}
         )

@@ -1,4 +1,4 @@
-"""VideoMAE of transformers and of its authors gives the same logits as ViViT's model 1."""
+"""Test that VideoMAE, of transformers or of its authors, gives equal logits as ViViT's model 1."""
 
 import re
 
@@ -35,12 +35,12 @@ def ours(classes=5, **changes):
 
 
 def on_the_hub(weights):
-    """Names of files on the hub: biases of query and value lie beside them."""
+    """Rename to the hub's files, where biases of query and value lie beside them."""
     return {re.sub(r"attention\.(q|v)(uery|alue)\.bias", r"attention.\1_bias", key): w for key, w in weights.items()}
 
 
 def authors(weights):
-    """Names and layouts of the authors' modeling_finetune.py."""
+    """Rename and rearrange to the authors' modeling_finetune.py."""
     found = {}
     for key, value in on_the_hub(weights).items():
         key = re.sub(r"^videomae\.encoder\.layer\.", "blocks.", key)

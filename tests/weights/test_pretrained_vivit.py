@@ -1,4 +1,4 @@
-"""ViViT loaded from flax names must give the release's logits, and those of a second implementation, written here."""
+"""Test ViViT loaded from flax names against the release's logits and a second implementation, written here."""
 
 from fractions import Fraction
 
@@ -52,7 +52,7 @@ def test_logits_of_the_release(name):
 
 WIDTH, HEADS, PATCH, CLASSES = 16, 4, 4, 5
 GRID = (3, 2, 3)
-# every kind of model: weights that a release of it has, and options that its shapes do not show
+# every kind of model, with the options that build it
 CASES = {
     "1_token": dict(model=1, pool="token"),
     "1_mean": dict(model=1, pool="mean"),
@@ -117,7 +117,7 @@ BOTH_AXES = (
 
 
 def flax_weights(model, pool, tubelet=2, temporal="encoder", temporal_depth=1, **_):
-    """Weights of a case; the kernel is 2-D where frames are sampled one by one."""
+    """Make the weights of a case; the kernel is 2-D where frames are sampled one by one."""
     weights, (t, h, w), cls = FlaxWeights(), GRID, pool == "token"
     weights.dense("embedding", (PATCH, PATCH, 3) if tubelet == 1 else (tubelet, PATCH, PATCH, 3), (WIDTH,))
     weights.dense("output_projection", (WIDTH,), (CLASSES,))
@@ -148,20 +148,20 @@ class Scenic:
 
     @staticmethod
     def attend(q, k, v):
-        """``(..., tokens, heads, channels)``."""
+        """Attend over ``(..., tokens, heads, channels)``."""
         weights = torch.einsum("...qac, ...kac -> ...aqk", q, k) / q.shape[-1] ** 0.5
         return torch.einsum("...aqk, ...kac -> ...qac", weights.softmax(-1), v)
 
     def attention(self, x, name):
-        """Over the last axis but one."""
+        """Attend over the last axis but one."""
         return self.dense(self.attend(*self.project(x, name)), f"{name}/out", axes=2)
 
     def along(self, axis, function, x):
-        """A function of tokens over space or over time, for ``(b, t, s, d)``."""
+        """Apply a function of tokens over space or over time to ``(b, t, s, d)``."""
         return function(x) if axis == "space" else function(x.transpose(1, 2)).transpose(1, 2)
 
     def two_axes(self, x, name):
-        """Model 4: the first half of the heads over time, the second over space."""
+        """Attend like model 4: the first half of the heads over time, the second over space."""
         q, k, v = self.project(x, name)
         half = q.shape[-2] // 2
         time = self.attend(*(y[..., :half, :].transpose(1, 2) for y in (q, k, v))).transpose(1, 2)
@@ -192,7 +192,7 @@ class Scenic:
         return self.norm(x, f"{name}/encoder_norm")
 
     def pooled(self, x, name, cls):
-        """An encoder over ``(b, n, d)``, its class token or mean."""
+        """Encode ``(b, n, d)`` and return its class token or mean."""
         if cls in self.weights:
             x = torch.cat((self.weights[cls].expand(len(x), 1, -1), x), dim=1)
         x = self.encoder(x + self.weights[f"{name}/posembed_input/pos_embedding"], name)
@@ -220,14 +220,14 @@ class Scenic:
 
 
 def clip_of(case):
-    """A clip that the case's positions are laid out for: three times the sampled frames, where frames are sampled."""
+    """Make a clip for the case's positions, with more than three times the sampled frames, where frames are sampled."""
     frames = 3 * case["sampled_frames"] + 1 if "sampled_frames" in case else GRID[0] * 2
     generator = torch.Generator().manual_seed(1)
     return torch.randn(2, frames, GRID[1] * PATCH, GRID[2] * PATCH, 3, generator=generator, dtype=torch.float64)
 
 
 def load(weights, model, tubelet=2, sampled_frames=None, temporal_depth=1, size=None, clip=None, classes=5, **options):
-    """A network of the case's or of other sizes, in the weights' dtype."""
+    """Build a network of the case's or of other sizes, in the weights' dtype, and load them."""
     case = ClipSize((GRID[1] * PATCH, GRID[2] * PATCH), PATCH, GRID[0] * tubelet, tubelet, sampled_frames)
     size = size or ViTSize(WIDTH, 2, HEADS, 2.0)
     network = vivit(size, classes, clip or case, model, temporal_depth=temporal_depth, **options)

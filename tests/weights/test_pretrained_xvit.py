@@ -1,4 +1,4 @@
-"""Networks loaded from the X-ViT release's weights must give the logits and gradients of the release's own code."""
+"""Test that the X-ViT release's weights give the logits and gradients of the release's own code."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def test_logits_of_the_release(path):
 
 
 def with_classes(vector, classes):
-    """The vector's weights with a classifier of more classes, whose further logits are zero."""
+    """Return the vector's weights with a classifier of more classes, whose further logits are zero."""
     weights = dict(vector["state_dict"])
     for key in [key for key in weights if "mlp_head.4" in key]:
         more = torch.zeros(classes - len(weights[key]), *weights[key].shape[1:])
@@ -47,7 +47,7 @@ def with_classes(vector, classes):
 
 
 def check_ratio(vector, classes, shift_div, other):
-    """The release's ratio is known and gives its logits; another one gives others."""
+    """Check that the release's ratio is known and gives its logits, and that another one does not."""
     config, count, weights = vector["config"], vector["logits"].shape[-1], with_classes(vector, classes)
     segments = config["shift_segments"] if config["shift_segments"] < vector["input"].shape[2] else None  # one group
     changes = dict(num_classes=classes, shift_segments=segments)
@@ -80,7 +80,7 @@ def test_logits_of_the_release_at_larger_sizes(name):
 @pytest.mark.parametrize("path", MINI, ids=lambda path: path.stem)
 def test_gradient_norms_of_the_release(path):
     vector = torch.load(path, weights_only=True)
-    network = xvit(vector).double()  # the release's rounding is all that is left: it computed in float32
+    network = xvit(vector).double()  # differs by the release's rounding in float32 only
     loss = F.cross_entropy(network(vector["input"].double()), vector["label"])
     loss.backward()
     assert loss.item() == pytest.approx(vector["loss"], abs=1e-5)
@@ -91,7 +91,7 @@ def test_gradient_norms_of_the_release(path):
 
 
 def our_names(vector):
-    """The release's parameter names -> ours, seen by loading every tensor filled with its own number."""
+    """Map the release's parameter names to ours, by loading every tensor filled with its own number."""
     numbered = {key: torch.full_like(value, i) for i, (key, value) in enumerate(vector["state_dict"].items())}
     keys = list(numbered)
     return {keys[int(p.flatten()[0])]: name for name, p in xvit(vector, numbered).named_parameters()}

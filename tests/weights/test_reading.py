@@ -1,4 +1,4 @@
-"""Every kind of file gives its tensors, or one clear line; nothing in it is run."""
+"""Test that every kind of file gives its tensors, or one clear line, and that nothing in it is run."""
 
 import os
 import pickle
@@ -96,7 +96,7 @@ def test_a_folder_without_weights_is_refused(tmp_path):
 
 
 class RunsCode:
-    """Makes a folder when it is unpickled."""
+    """Object that makes a folder when it is unpickled."""
 
     def __init__(self, path):
         self.path = path
@@ -155,6 +155,6 @@ def test_a_damaged_file_is_refused_in_a_line(name, content, tmp_path):
 def test_a_missing_file_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"nowhere\.pth does not exist"):
         read_weights(tmp_path / "nowhere.pth")
-    os.mkfifo(tmp_path / "pipe.pth")  # reading it would wait for its writer for ever
+    os.mkfifo(tmp_path / "pipe.pth")  # reading would wait for a writer for ever
     with pytest.raises(UserError, match=r"pipe\.pth does not exist, or is no plain file"):
         read_weights(tmp_path / "pipe.pth")

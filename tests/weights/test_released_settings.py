@@ -1,4 +1,4 @@
-"""Every published model builds with its settings, and one is tested by its name alone."""
+"""Test that every published model builds with its settings, and that one is tested by its name alone."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ from lit_video.weights.settings import refuse_other_settings, sources
 from tests.commands.test_weights_settings import release as xvit_release
 
 CLASSES = {"Kinetics400": 400, "Kinetics600": 600, "SomethingV2": 174, "HowTo100MTasks": 1059}
-# ViT-B/16 on 8 frames of 224 pixels, T+S, as published; B with FE: ViViT, Table 2
+# ViT-B/16 on 8 frames of 224 pixels, T+S, as published; vivit-b-k400: B with FE in ViViT's Table 2
 PARAMETERS = {"timesformer-k400": 121_566_352, "vivit-b-k400": 88_954_000}
 
 
@@ -49,7 +49,7 @@ def test_every_release_builds_with_its_settings(name, tmp_path):
 
 @pytest.fixture
 def known(tiny, tmp_path, monkeypatch):
-    """A published model of the embedded data set, fetched."""
+    """Published model of the embedded data set, fetched."""
     settings = {"model": "XViT", "data": "TemporalSkills"}
     for flag in tiny:
         key, _, value = flag.removeprefix("--").partition("=")
