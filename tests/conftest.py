@@ -1,3 +1,5 @@
+"""Fixtures of all tests: an environment of their own, tiny models and data, and finished runs."""
+
 import os
 from pathlib import Path
 

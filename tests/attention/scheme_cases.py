@@ -136,7 +136,7 @@ def same_quadrant(i, j, grid):
 
 
 def nearest_half(i, j, grid):
-    """Say whether ``j`` is in a window around ``i`` of half the rows and columns, moved inside the grid."""
+    """Return whether ``j`` is in a window around ``i`` of half the rows and columns, moved inside the grid."""
 
     def near(a, b, size):
         start = min(max(a - size // 4, 0), size - size // 2)

@@ -133,9 +133,6 @@ def test_a_manifest_gives_the_same_clips_without_a_scan_as_long_as_the_file_is_t
     assert stored(root / "val/b/1.mp4") is None
 
 
-# prepare
-
-
 @pytest.fixture
 def src(tmp_path):
     for name in "ab":
@@ -203,9 +200,6 @@ def test_what_is_done_is_left_alone_and_what_is_broken_is_listed(src, tmp_path, 
     assert prepare(src, dst) == 0
     assert frame_table(dst / "a/large.mp4").count == 30, "a newer source is encoded again"
     assert not list(dst.rglob("*.part"))
-
-
-# mistakes
 
 
 @pytest.mark.parametrize(

@@ -50,9 +50,6 @@ def probabilities(video, names, task="class"):
     return torch.tensor([shares[name] for name in names])
 
 
-# predictions
-
-
 @pytest.mark.parametrize("views", [(2, 3), (1, 1)])
 def test_probabilities_are_those_of_the_test(views, checkpoint, videos, root, tmp_path):
     loaded = load(checkpoint)
@@ -101,9 +98,6 @@ def test_two_tasks_are_ranked_alone_and_together(videos, tmp_path, capsys):
     assert best["action"] == video["action"][:1]
 
 
-# features
-
-
 @pytest.mark.parametrize("name", [*NETWORKS, "c2d", "slowfast", "x3d"])
 def test_features_through_the_last_layer_are_the_logits(name):
     if name in NETWORKS:
@@ -135,9 +129,6 @@ def test_features_are_written_with_the_logits_they_lead_to(checkpoint, videos, t
     assert {*arrays["tasks"]} == {"class"}
     best = [arrays["class_names"][i] for i in arrays["logits"].argmax(1)]
     assert best == [video["class"][0][0] for video in found.values()]
-
-
-# choice of videos
 
 
 def test_files_and_folders_are_found_once_each(checkpoint, videos, tmp_path):
@@ -172,9 +163,6 @@ def test_broken_videos_are_listed_and_the_others_predicted(checkpoint, videos, t
     ours, theirs = ([probabilities(v, dict(v["class"])) for v in each.values()] for each in (found, alone))
     assert_close_in_float32(torch.stack(ours), torch.stack(theirs), load(checkpoint).model)
     assert broken == [str(text), str(cut)]
-
-
-# mistakes
 
 
 def test_wrong_flags_are_reported(checkpoint, videos, tmp_path, capsys):
@@ -214,9 +202,6 @@ def test_what_is_no_checkpoint_of_ours_is_reported(checkpoint, videos, tmp_path,
     ):
         assert predict("--ckpt", path, videos[0]) == 2
         assert message in one_line(capsys)
-
-
-# test --data.order
 
 
 def test_order_plays_the_clips_of_a_test_in_another_order(run, root, capsys, monkeypatch):

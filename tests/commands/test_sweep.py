@@ -1,3 +1,5 @@
+"""Test ``sweep``: rows on this machine and as Slurm arrays, their states, and mistakes in one line each."""
+
 import os
 import subprocess
 import sys

@@ -105,9 +105,6 @@ def test_only_training_batches_are_augmented_on_the_device(root, training):
     assert not torch.equal(actual, expected["clip"])
 
 
-# evaluation
-
-
 def evaluated(loader):
     return [evaluation_batch(raw, 0.5, 0.5) for raw in loader]
 

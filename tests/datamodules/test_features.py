@@ -1,4 +1,4 @@
-"""Test features of a frozen backbone: computed once, equal to clips', shared by folds, and resumed."""
+"""Test features of a frozen backbone: computed once, with the results of clips, shared by folds, and resumed."""
 
 import numpy as np
 import pytest

@@ -25,7 +25,7 @@ class Release:
     val: dict[str, Any]
     names: Any
     settings: dict[str, Any] = field(default_factory=dict)
-    others: tuple[str, ...] = ()  # videos that are not in train or val
+    others: tuple[str, ...] = ()  # other videos of the release
 
     def open(self, root, video, small, **changes):
         for name, content in self.files.items():
@@ -299,9 +299,6 @@ def test_a_part_or_more_of_the_release_fails_unless_a_part_will_do(tmp_path, vid
 def test_the_number_of_classes_is_that_of_the_paper_or_said(release, classes, tmp_path, video, small):
     with pytest.raises(UserError, match=f"not {classes}|expected {classes}"):
         release.open(tmp_path, video, small, classes=classes).check()
-
-
-# Epic-Kitchens: segments, each with a verb and a noun
 
 
 def test_segments_with_verb_and_noun_are_read_and_cut(tmp_path, video, small, load, capsys):

@@ -26,9 +26,6 @@ def shown(film):
     return [(t, figures[0]) for t, figures in enumerate(film) if figures]
 
 
-# motion of each skill, forwards
-
-
 def gaps(film):
     return [np.hypot(a.x - b.x, a.y - b.y) for a, b in film]
 
@@ -75,9 +72,6 @@ def test_events_are_bright_then_dark_in_one_place_at_their_distance(apart, frame
     assert len(firsts) > 1  # the time of the events tells nothing
 
 
-# the data set
-
-
 def test_classes_are_skills_times_directions_and_known_before_any_video_is_written(tmp_path):
     data = skills(tmp_path, skills=("zoom", "order3"))
     assert data.class_names == ["zoom shrinking", "zoom growing", "order3 dark first", "order3 bright first"]
@@ -89,7 +83,7 @@ def test_classes_are_skills_times_directions_and_known_before_any_video_is_writt
 @pytest.mark.parametrize(
     ("changes", "ceiling"),
     [
-        # right: one direction of each skill; but N skills of order look alike, and only one direction of one is right
+        # one direction of each skill is right, but N skills of order look alike: one direction of one of them is right
         ({"skills": ("order1",)}, 50),
         ({"skills": ("order1", "order3")}, 25),
         ({"length": 16, "frames_per_step": 2}, 37.5),

@@ -1,3 +1,5 @@
+"""Test the state of a run, as its folder, its lock and Slurm show it."""
+
 import time
 from types import SimpleNamespace
 

@@ -25,9 +25,6 @@ TINY = dict(frames=4, image_size=16, size=ViTSize(16, 2, 2), patch=8)
 FAMILIES = [XViT, TimeSformer, ViViT, Perceiver]
 
 
-# metrics
-
-
 def views(classes, seed, videos=40, count=3):
     """Return logits ``(rows, sum)``, targets ``(rows, tasks)``, video and view numbers; some rows are repeated."""
     generator = torch.Generator().manual_seed(seed)
@@ -107,9 +104,6 @@ def test_any_tasks_have_a_joint_accuracy_but_only_verb_and_noun_make_actions(cla
     assert 0 < result["top1"] < result["top5"] < 100
 
 
-# training
-
-
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("soft", [True, False])
 def test_the_loss_and_its_gradients_are_those_of_two_heads_on_the_same_features(family, soft):
@@ -158,9 +152,6 @@ def test_every_task_is_smoothed_over_its_own_classes_and_mixed_by_one_weight():
     for i, n in enumerate(EPIC.values()):
         alone = soft_labels(label[:, i], n, 0.3)
         torch.testing.assert_close(per_task(both, EPIC)[i], weight * alone + (1 - weight) * alone.roll(1, 0))
-
-
-# a run
 
 
 class TwoLabels(VideoDataModule):

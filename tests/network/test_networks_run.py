@@ -169,7 +169,7 @@ class Noted(nn.Module):
 
 
 def test_stochastic_depth_of_divided_attention_drops_places_and_frames():
-    """Drop patches in time and frames in space, like TimeSformer's release; the linear layer after time stays."""
+    """Drop patches in time and frames in space, like TimeSformer's release; ``time_fc`` comes after the drop."""
     network = build("timesformer_divided", drop_path=0.5)
     block, drop = network.blocks[-1], Noted()
     assert block.scheme.time_attn.drop is block.drop_path

@@ -112,9 +112,6 @@ def test_reset_begins_new_videos_of_any_number_and_size():
     close(fed(stream, larger), whole(model, larger))
 
 
-# cost of a frame
-
-
 @pytest.mark.parametrize("name", ["window_1", "window_2", "boundary", "exact_window_2", "ta_2", "averaging"])
 def test_what_is_kept_and_computed_does_not_grow_with_the_video(name):
     model = build(**OPTIONS[name])
@@ -132,9 +129,6 @@ def test_what_is_kept_and_computed_does_not_grow_with_the_video(name):
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         model.network.aggregate(torch.zeros(1, FRAMES, 24, dtype=torch.float64))
     assert work[-1] < 2 * (of_one_frame + counter.get_total_flops())  # the exact window attends more than one frame
-
-
-# refusals
 
 
 @pytest.mark.parametrize(
@@ -181,7 +175,7 @@ def test_frames_that_do_not_fit_are_refused_and_the_stream_goes_on():
 
 
 def test_a_call_that_breaks_off_inside_the_network_ends_the_stream(monkeypatch):
-    """Break off for lack of memory: earlier layers have read the frame, and would read it twice."""
+    """Break off for lack of memory: earlier layers have read the frame, and would read it twice if it came again."""
     model, clip = build(), video()
     stream = lit_video.stream(model)
     stream(clip[:, :, :3])

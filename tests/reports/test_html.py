@@ -1,3 +1,5 @@
+"""Test the report: numbers and pictures of its page, which needs no other file."""
+
 import re
 from dataclasses import replace
 

@@ -1,3 +1,5 @@
+"""Test mistakes of ``report``: one line each, and the old page stays."""
+
 import sys
 
 from lit_video.__main__ import main

@@ -86,7 +86,7 @@ def test_callbacks_that_change_numbers_are_a_setting_and_others_are_not():
 
 
 def test_callbacks_of_ones_own_may_change_until_a_run_is_finished(tmp_path):
-    """Compare a user's callback even if its class has a name of Lightning's."""
+    """Treat a callback as the user's own even if its class has a name of Lightning's."""
     own = [{"class_path": "my.LearningRateMonitor"}]
     now = replace(RUN, settings=RUN.settings | {"trainer": TRAINER | {"callbacks": own}})
     assert found(now) == {"own callbacks": "data"}

@@ -51,7 +51,7 @@ def differing(settings, config):
 
 
 def equal(setting, resolved):
-    """Say whether a setting holds in a resolved configuration: nested ones by value, classes by name."""
+    """Return whether a setting holds in a resolved configuration: nested ones by value, classes by name."""
     if isinstance(setting, dict) and isinstance(resolved, dict):
         return all(key in resolved and equal(value, resolved[key]) for key, value in setting.items())
     if isinstance(resolved, dict):

@@ -43,7 +43,7 @@ def judged_at(claims, by_scale):
 
 
 def hits(*accuracies, videos=1000, seeds=3):
-    """Return hits of runs that are right on the first videos, up to these accuracies."""
+    """Return hits of runs, each right on the first videos only, with these accuracies."""
     return [np.arange(videos) < videos * accuracy for accuracy in accuracies for _ in range(seeds)]
 
 

@@ -1,4 +1,4 @@
-"""Test limits on files from elsewhere, which may ask for no more than real ones, and on printed names."""
+"""Test limits on files from elsewhere (memory, paths), on settings, and on names in printed text."""
 
 import io
 import lzma

@@ -26,7 +26,7 @@ SMALLER = ["--data.batch_size=2", "--data.num_workers=0", "--data.test_clips=1",
 
 
 def on_papers_data():
-    """Yield the tables and scales whose data set is one of the paper's."""
+    """Yield every table with each scale of its paper's own data."""
     for path in PAPERS:
         for scale in VIDEOS:
             if read_table([path, EXPERIMENTS / f"scale/{scale}.yaml"]).on_papers_data:

@@ -1,3 +1,5 @@
+"""Test tables: their files, their rows of results, and runs that do not belong in them."""
+
 import json
 from dataclasses import replace
 

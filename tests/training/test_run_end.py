@@ -1,3 +1,5 @@
+"""Test the end of a failed run: one line for each failure that can happen to any run."""
+
 import errno
 import fcntl
 

@@ -21,7 +21,7 @@ GAPS = [i + 50 * (i > 20) + 400 * (i > 40) for i in range(60)]
 
 
 def scroll(frames, height=HEIGHT, width=WIDTH):
-    """Yield noise that scrolls under a blinking square: no two frames are equal, and frames are worth referring to."""
+    """Yield noise that scrolls under a blinking square: no two frames are equal, but codecs can predict them."""
     block = max(height // 128, 1)  # random pixels of a large picture would take seconds
     noise = np.random.default_rng(0).integers(0, 255, (-(-height // block), -(-width // block), 3), dtype=np.uint8)
     noise = noise.repeat(block, 0).repeat(block, 1)[:height, :width]

@@ -35,9 +35,6 @@ def drawn(count, size, epoch=0, seed=0, **augmentation):
     return draw(keys, size, Augmentation(**(dict(erasing=0.0, smoothing=0.0) | augmentation)), seed)
 
 
-# evaluation
-
-
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
@@ -60,9 +57,6 @@ def test_blue_comes_first_where_it_is_asked_for(pixels):
     assert torch.equal(evaluation_batch(raw, *pixels, "bgr")["clip"], blue_first)
     trained = training_batch(raw, *pixels, 5, 0.0, BatchDraws(None, None), "bgr")["clip"]
     assert torch.equal(trained, blue_first)
-
-
-# erasing
 
 
 def test_erased_boxes_have_the_papers_distribution():
@@ -89,9 +83,6 @@ def test_all_clips_are_erased_at_once_as_one_by_one():
         one[..., top : top + height, left : left + width] = 0
     assert torch.equal(erase(clip, found), expected)
     assert 0 < sum(map(any, found.tolist())) < 40
-
-
-# mixup
 
 
 def test_the_draws_are_those_that_stored_results_were_made_with():

@@ -230,7 +230,7 @@ def test_prepare_makes_no_sound_video_of_a_damaged_one(streams, tmp_path, capsys
 
 
 def served(path, whole):
-    """Decode frames one by one; say of each returned one whether it equals the intact video's, and list the refused."""
+    """Decode frames one by one; return whether each equals the intact video's, by number, and the refused numbers."""
     found, refused = {}, set()
     with suppress(DecodeError):
         table, intact = frame_table(path), frame_table(whole)
@@ -247,7 +247,7 @@ def served(path, whole):
 
 
 def consumers(whole, folder, kind, seed):
-    """Damage a copy of a video; say if it was noticed, and list a loader's wrong frames without and with a manifest."""
+    """Damage a copy of a video; return whether it was noticed, and wrong frames without and with a manifest."""
     content, path = bytearray(whole.read_bytes()), folder / f"damaged{whole.suffix}"
     rng = random.Random(f"{whole.name} {kind} {seed}")
     DAMAGES[kind](content, rng, rng.randrange(len(content) // 5, len(content) * 85 // 100))

@@ -57,9 +57,6 @@ def test_evaluation_draws_nothing_and_training_is_a_function_of_the_seed(samplin
     assert len(set(draws)) == 4
 
 
-# frames x rate
-
-
 @pytest.mark.parametrize(("frames", "stride"), [(8, 8), (16, 4), (96, 4), (8, 32), (5, 3), (4, 1)])
 @pytest.mark.parametrize("table", [video(400), video(401, 30), untimed(400), UNEVEN])
 def test_frames_times_rate_counts_the_videos_own_frames(frames, stride, table):
@@ -95,9 +92,6 @@ def test_frames_times_rate_in_time_is_a_clip_of_so_many_seconds(rate):
 def test_a_length_or_rate_of_nothing_is_refused_by_name(kind, wrong):
     with pytest.raises(ValueError, match=rf"^(seconds|stride|fps) is {wrong}, expected more than 0"):
         kind(wrong)
-
-
-# whole long videos
 
 
 def test_consecutive_clips_cover_a_long_video_to_its_end():

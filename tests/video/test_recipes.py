@@ -20,8 +20,6 @@ from lit_video.video.recipes import RECIPES
 from lit_video.video.seeding import seeded
 from tests.video.test_augmentation import photo
 
-# names
-
 
 @pytest.mark.parametrize(
     ("name", "short_side"),
@@ -54,9 +52,6 @@ def test_a_data_module_takes_a_name_or_all_settings(tmp_path):
         VideoFolder(root=str(tmp_path), augmentation="timesformer", image_size=448)
 
 
-# policies
-
-
 def test_the_released_policy_is_timms_own_on_every_frame():
     reference = auto_augment_transform("v0", {"translate_const": 100, "img_mean": (128, 128, 128)})
     frames, changed, refused = photo(48, 64, 3), 0, 0
@@ -77,7 +72,7 @@ def test_the_released_policy_is_timms_own_on_every_frame():
 
 
 def test_vivits_statistics_are_those_of_the_clip():
-    # two frames of one grey each: contrast, equalised in each alone, would change nothing
+    # two frames of one grey each: equalising the contrast of each alone would change nothing
     frames = np.stack([np.full((8, 8, 3), value, np.uint8) for value in (90, 110)])
     op = vivit_rand(20)
     with seeded("statistics"):
@@ -101,9 +96,6 @@ def test_vivits_cutout_is_a_black_square_around_a_uniform_centre(magnitude, side
     assert covered[side // 2, side] / draws == pytest.approx(share, abs=5 * (share / draws) ** 0.5)
     for corner in (covered[0, 0], covered[0, -1], covered[-1, 0], covered[-1, -1]):
         assert corner / draws == pytest.approx(share / 4, abs=5 * (share / 4 / draws) ** 0.5)
-
-
-# mixing
 
 
 def cut(alpha, epoch):

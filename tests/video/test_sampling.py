@@ -33,9 +33,6 @@ def variable_rate(rng, count):
     return FrameTable(tuple(pts), Fraction(1, 600), (pts[0],), count, Fraction(sum(lengths), 600), 36, 48)
 
 
-# clips of a video
-
-
 @pytest.mark.parametrize("seconds", [Fraction(3), Fraction(10), Fraction(2999, 300)])
 def test_even_clips_reach_both_ends_at_equal_steps_and_a_single_one_is_the_centre(seconds):
     length = Fraction("2.56")
@@ -46,9 +43,6 @@ def test_even_clips_reach_both_ends_at_equal_steps_and_a_single_one_is_the_centr
     start, end = clip_span(length, seconds, 0, 1)
     assert (end - start, start) == (length, seconds - end)
     assert clip_span(Fraction(2), Fraction(1, 2), 1, 3) == (0, 2), "a short video"
-
-
-# frames of a span
 
 
 def shown_at(table, moment):
@@ -92,9 +86,6 @@ def test_untimed_videos_are_cut_like_those_of_constant_rate(fps):
             assert numbers == frame_numbers(constant_rate(count, fps), span, [0.5] * 7)
 
 
-# segments
-
-
 def segment_frames(count, frames, clip, clips):
     return Segments().numbers(constant_rate(count, 25), frames, clip, clips)
 
@@ -115,9 +106,6 @@ def test_evaluation_on_segments_takes_the_middles_and_several_clips_share_every_
     assert segment_frames(40, 8, 0, 1) == [2, 7, 12, 17, 22, 27, 32, 37]
     clips = [segment_frames(72, 8, clip, 3) for clip in range(3)]
     assert clips == [[9 * i + offset for i in range(8)] for offset in (1, 4, 7)]
-
-
-# digest and seeded
 
 
 def test_digest_is_the_same_on_every_machine_and_in_every_version():

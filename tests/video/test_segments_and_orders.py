@@ -90,9 +90,6 @@ def test_a_segment_outside_the_video_is_reported_in_one_line(path, start, end):
     assert "no segment from" in reported["broken"]
 
 
-# orders
-
-
 def test_reversed_frames_run_backwards_and_static_repeats_the_middle_one(path):
     for item in range(6):
         forward, backward, static = (

@@ -1,4 +1,4 @@
-"""Test that settings of ``config.json`` that shapes do not show are compared with the network."""
+"""Test that ``config.json`` is compared with the network where shapes show nothing, and its labels with classes."""
 
 import pytest
 from transformers import TimesformerConfig, VivitConfig

@@ -220,7 +220,7 @@ class Scenic:
 
 
 def clip_of(case):
-    """Make a clip for the case's positions, with more than three times the sampled frames, where frames are sampled."""
+    """Make a clip for the case's positions; of 3 n + 1 frames if n are sampled."""
     frames = 3 * case["sampled_frames"] + 1 if "sampled_frames" in case else GRID[0] * 2
     generator = torch.Generator().manual_seed(1)
     return torch.randn(2, frames, GRID[1] * PATCH, GRID[2] * PATCH, 3, generator=generator, dtype=torch.float64)
