@@ -17,6 +17,7 @@ from benchmarks import data, long, mixing, model
 from benchmarks.harness import FORWARD, TRAIN, Result, Row, Table, ran
 from lit_video.errors import UserError
 from lit_video.utils.files import write_atomically
+from lit_video.utils.settings import picked
 from lit_video.utils.text import markdown_lines
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -113,15 +114,13 @@ def read(path: Path, script: str, **settings: object) -> Result | None:
 
 def aims(folder: Path) -> str:
     """Return a table of the aims and the figures of a GPU, without and with ``--compile``."""
-    beside = read(folder / "model_bf16.json", "model") or {}
-    shared = ONE_SETTING | {key: beside[key] for key in ("device", "batch") if key in beside}
-    bf16, fp32, compiled = (
-        named(folder / f"{name}.json", dtype=dtype, **shared)
-        for name, dtype in (("model_bf16", "bf16"), ("model_fp32", "fp32"), ("compile", "bf16"))
-    )
-    eager = bf16 | {f"{name}, fp32": row for name, row in fp32.items()}
+    half = read(folder / "model_bf16.json", "model", dtype="bf16", **ONE_SETTING)
+    shared = ONE_SETTING | picked(half or {}, ("device", "batch"))
+    full = read(folder / "model_fp32.json", "model", dtype="fp32", **shared)
+    compiled = read(folder / "compile.json", "model", dtype="bf16", **shared)
+    eager = named(half) | {f"{name}, fp32": row for name, row in named(full).items()}
     # our models have compiled twins, those of transformers do not
-    twins = {name.removesuffix(", compiled"): row for name, row in compiled.items()}
+    twins = {name.removesuffix(", compiled"): row for name, row in named(compiled).items()}
     body = []
     for figure, aim, key, form, name, other in AIMS:
         reached = [_over(rows, key, form, name, other) for rows in (eager, twins)]
@@ -137,9 +136,8 @@ def _over(rows: dict[str, Row], key: str, form: str, name: str, other: str) -> s
     return form.format(100 * value if form.endswith("%") else value)
 
 
-def named(path: Path, **settings: object) -> dict[str, Row]:
-    """Return the rows of a measurement by name, empty if it was not made; refuse other settings."""
-    result = read(path, "model", **settings)
+def named(result: Result | None) -> dict[str, Row]:
+    """Return the rows of a measurement by name, empty if it was not made."""
     return {row["name"]: row for row in result["rows"]} if result else {}
 
 

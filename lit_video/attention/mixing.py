@@ -52,8 +52,9 @@ class MixingPlan:
             and self.summary is True,
             f"segments is {self.segment}: causal mixing has no groups of frames": self.causal and self.segment,
         }
-        for message in (message for message, applies in wrong.items() if applies):
-            raise ValueError(message)
+        for message, applies in wrong.items():
+            if applies:
+                raise ValueError(message)
 
     @property
     def offsets(self) -> tuple[int, ...]:

@@ -51,13 +51,13 @@ class MixingStream(Streamed):
     def __call__(self, x: Tensor, grid: Grid) -> Tensor:
         """Process the next frames."""
 
-        def delayed(name: Target, y: Tensor) -> Tensor:
-            y = rearrange(y, "b (t m) (a c) -> b t m a c", t=grid.t, a=self.mixing.groups)
-            return rearrange(self.past[name](y), "b t m a c -> b (t m) (a c)")
-
         def shift(names: tuple[Target, ...], x: Tensor) -> list[Tensor]:
-            parts = zip(names, x.chunk(len(names), dim=-1), strict=True)
-            return [delayed(name, y) if name in self.past else y for name, y in parts]
+            parts = list(x.chunk(len(names), dim=-1))
+            for i, name in enumerate(names):
+                if name in self.past:
+                    y = rearrange(parts[i], "b (t m) (a c) -> b t m a c", t=grid.t, a=self.mixing.groups)
+                    parts[i] = rearrange(self.past[name](y), "b t m a c -> b (t m) (a c)")
+            return parts
 
         return self.mixing.attend(x, grid, shift)
 

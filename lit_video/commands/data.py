@@ -34,14 +34,14 @@ def check(arguments: Namespace) -> int:
     Writes one row per video to a manifest. Exit status 1: something is missing or broken.
     """
     refuse_unknown_class("dataset", arguments.dataset)
-    from lit_video.datamodules.inspection import check_report, open_dataset, summarise
+    from lit_video.datamodules.inspection import check_report, find_faults, open_dataset
     from lit_video.datamodules.manifest import MANIFEST
 
     data = open_dataset(arguments.dataset, arguments.root, arguments.settings)
     file = arguments.output or arguments.root / MANIFEST
-    splits = summarise(data, file, arguments.decode)
-    print(check_report(data, splits, file))
-    return int(not all(split.is_complete for split in splits.values()))
+    faults = find_faults(data, file, arguments.decode)
+    print(check_report(data, faults, file))
+    return int(any(any(found.values()) for found in faults.values()))
 
 
 def prepare(arguments: Namespace) -> int:

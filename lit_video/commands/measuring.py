@@ -133,7 +133,11 @@ def profile(arguments: Namespace) -> int:
     print(f"wrote {folder / 'sight.png'}", flush=True)
     if arguments.look:
         return DONE
-    return _compare(arguments, folder) if arguments.on else _skills(arguments, name, folder)
+    if not arguments.on:
+        return _skills(arguments, name, folder)
+    schemes = dict.fromkeys(["space", "xvit", "divided", "joint", arguments.scheme])
+    command = ["compare", str(arguments.on), "--schemes", ",".join(schemes), "-o", str(folder)]
+    return run_command([*command, *_flags(arguments)])
 
 
 def built_in() -> dict[str, Callable[..., Scheme]]:
@@ -169,12 +173,6 @@ def _picture(name: str, seen: Sight, words: dict[str, str]) -> bytes:
         make = partial(built_in()[key], WIDTH, HEADS)
         sights.setdefault(key, sight(lambda layer: make(), GRID, DEPTH))  # noqa: B023  # called at once
     return sight_picture(name, sights, words)
-
-
-def _compare(arguments: Namespace, folder: Path) -> int:
-    schemes = dict.fromkeys(["space", "xvit", "divided", "joint", arguments.scheme])
-    words = ["compare", str(arguments.on), "--schemes", ",".join(schemes), "-o", str(folder)]
-    return run_command([*words, *_flags(arguments)])
 
 
 def _flags(arguments: Namespace) -> list[str]:

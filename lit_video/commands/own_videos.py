@@ -128,14 +128,15 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
 def _check_same_plan(arguments: Namespace, file: Path) -> None:
     """Refuse arguments that differ from those of the existing plan, and videos that are gone or have other labels."""
     given, plan = str(arguments.videos.resolve()), read_yaml(file)
-    if (place := plan.get("table", {}).get("source", given)) != given:
-        raise UserError(f"{given}: {file} is planned already, for the videos in {place}; give another --output")
-    table = plan.get("data", {}).get("init_args", {}).get("train")
-    if table and file.parent.resolve() != arguments.videos.resolve():  # beside the videos, it would be read as theirs
+    if (source := plan.get("table", {}).get("source", given)) != given:
+        raise UserError(f"{given}: {file} is planned already, for the videos in {source}; give another --output")
+    data = plan.get("data", {}).get("init_args", {})
+    beside = file.parent.resolve() == arguments.videos.resolve()  # the plan's table would be read as that of the videos
+    if {"root", "train"} <= data.keys() and not beside:
         found = find_videos(arguments.videos)
         labels = {str(found.root.resolve() / video.path): video.label.strip() for video in found.videos}
-        for row in read_annotations("--output", Path(table), ("path", "label"), files="path"):
-            path, was = str(Path(plan["data"]["init_args"]["root"], row.text("path"))), row.text("label")
+        for row in read_annotations("--output", Path(data["train"]), ("path", "label"), files="path"):
+            path, was = str(Path(data["root"], row.text("path"))), row.text("label")
             if (now := labels.get(path, "gone")) != was:
                 what = f"{path}: was {was} when {file} was planned, is {now} now"
                 raise UserError(f"{what}; delete {file} and {file.with_name('runs')}, or give another --output")

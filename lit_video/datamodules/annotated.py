@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -91,9 +91,10 @@ class AnnotatedVideos(VideoDataModule):
         if self.missing == "skip" and (absent := self._absent(listed)):
             print_once(f"{type(self).__name__}: {_counts(absent, listed, split)} and left out")
             used = Records.of(record for record in listed if self.folders.contains(record.path))
+        if not listed:
+            raise UserError(f"data.root: the {split} annotations in {self.root} list no video; use the released files")
         if not used:
-            none = f"the {split} annotations in {self.root} list no video; use the released files"
-            raise UserError(f"data.root: {_counts(absent, listed, split) + '; nothing is left' if listed else none}")
+            raise UserError(f"data.root: {_counts(absent, listed, split)}; nothing is left")
         self.video_counts[split] = {"listed": len(listed), "used": len(used)}
         return used
 
@@ -105,20 +106,7 @@ class Folders:
     """Cached folder listings: a check per file takes minutes for 240,000 videos on a network disk."""
 
     def __init__(self) -> None:
-        # str keys: hashing a Path takes longer than the lookup
-        self._names: dict[str, set[str]] = {}
-
-    def names(self, folder: str | Path) -> set[str]:
-        """Return the names of all files and folders in a folder; empty if it is absent."""
-        folder = str(folder)
-        if folder not in self._names:
-            try:
-                self._names[folder] = set(os.listdir(folder))
-            except FileNotFoundError:
-                self._names[folder] = set()
-            except OSError as error:
-                raise UserError(f"data.root: {folder} cannot be read: {error.strerror}") from None
-        return self._names[folder]
+        self.names = cache(_names)
 
     def contains(self, path: str | Path) -> bool:
         """Return whether a video or a folder of frames exists."""
@@ -133,6 +121,16 @@ class Folders:
             return path
         stem = os.path.splitext(name)[0] if is_video(name) else name
         return os.path.join(folder, next((stem + ending for ending in _ENDINGS if stem + ending in names), name))
+
+
+def _names(folder: str | Path) -> set[str]:
+    """Return the names of all files and folders in a folder; empty if it is absent."""
+    try:
+        return set(os.listdir(folder))
+    except FileNotFoundError:
+        return set()
+    except OSError as error:
+        raise UserError(f"data.root: {folder} cannot be read: {error.strerror}") from None
 
 
 def _counts(absent: list[str], listed: Records, split: str) -> str:

@@ -79,6 +79,7 @@ class VideoDataModule(LightningDataModule):
     """
 
     several_labels = False  #: True if labels are multi-hot: a one or zero for each class
+    present: tuple[Split, ...] = SPLITS  #: splits that ``data check`` inspects
 
     def __init__(
         self,
@@ -151,11 +152,6 @@ class VideoDataModule(LightningDataModule):
     def records(self, split: Split) -> Sequence[VideoRecord]:
         """Return a split's videos, in a fixed order."""
         raise NotImplementedError
-
-    @property
-    def present(self) -> tuple[Split, ...]:
-        """Splits that ``data check`` inspects."""
-        return SPLITS
 
     def check(self) -> None:
         """Check before training that the data exists."""

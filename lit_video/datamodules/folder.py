@@ -81,7 +81,7 @@ class VideoFolder(VideoDataModule):
         return self._records[split]
 
     @property
-    def present(self) -> tuple[Split, ...]:
+    def present(self) -> tuple[Split, ...]:  # type: ignore[override]
         """Splits that have a folder, and always ``train``."""
         return tuple(split for split in SPLITS if split == "train" or (self.root / split).is_dir())
 

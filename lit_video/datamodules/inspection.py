@@ -1,8 +1,8 @@
 """Counts of a data set's videos (sound, missing, broken, damaged) by split, and its digest."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 
 from jsonargparse import ArgumentError, ArgumentParser
@@ -16,6 +16,7 @@ from lit_video.utils.text import printable, text_table, to_bytes
 
 SHOWN = 10  # videos listed per fault
 VERDICTS = ["missing", "broken", "damaged"]
+Faults = dict[str, dict[str, list[str]]]  # by split and verdict: a line for each faulty video, with path and reason
 
 
 def open_dataset(name: str, root: Path, flags: Sequence[str]) -> VideoDataModule:
@@ -30,30 +31,17 @@ def open_dataset(name: str, root: Path, flags: Sequence[str]) -> VideoDataModule
     return data
 
 
-@dataclass
-class SplitSummary:
-    """Counts of one split; a segment of a long video counts as a video."""
-
-    videos: int
-    faults: dict[str, list[str]]  # by verdict: a line for each faulty video, with path and reason
-
-    @property
-    def is_complete(self) -> bool:
-        """True if no video is missing, broken or damaged."""
-        return not any(self.faults.values())
-
-
-def summarise(data: VideoDataModule, file: Path, every_frame: bool = False) -> dict[str, SplitSummary]:
-    """Probe every video of every split, and write the manifest to ``file``."""
+def find_faults(data: VideoDataModule, file: Path, every_frame: bool = False) -> Faults:
+    """Probe every video of every split, and write the manifest to ``file``; a segment of a long video is a video."""
     root = data.data_root()
     records = {split: Records.of(data.records(split)) for split in data.present}
     videos: dict[str, Video] = {}
     for each in records.values():
         videos |= {relative(record.path, root): (record.path, record.fps) for record in each}
     rows = scan(videos, file, every_frame).facts()
-    splits: dict[str, SplitSummary] = {}
+    faults: Faults = {}
     for split, each in records.items():
-        splits[split] = SplitSummary(len(each), {verdict: [] for verdict in VERDICTS})
+        faults[split] = {verdict: [] for verdict in VERDICTS}
         for record in each:
             row = rows[relative(record.path, root)]
             status, reason = row.status, row.reason
@@ -61,21 +49,21 @@ def summarise(data: VideoDataModule, file: Path, every_frame: bool = False) -> d
             if seconds and start >= seconds:
                 status, reason = "broken", f"no segment from {start:g} s in a video of {seconds:.2f} s"
             if status != "ok":
-                splits[split].faults[status].append(printable(f"  {row.path}: {reason}"))
-    return splits
+                faults[split][status].append(printable(f"  {row.path}: {reason}"))
+    return faults
 
 
-def check_report(data: VideoDataModule, splits: Mapping[str, SplitSummary], manifest: Path) -> str:
+def check_report(data: VideoDataModule, faults: Faults, manifest: Path) -> str:
     """Report counts per split, the first faulty videos, and the data digest, a part of a run's identity."""
     counts = f"{data.num_classes} classes"
     if isinstance(data.num_classes, dict):
         counts = ", ".join(f"{count} {task}s" for task, count in data.num_classes.items())
     cells = []
-    for name, split in splits.items():
-        cells.append([name, str(split.videos), *(str(len(faulty)) for faulty in split.faults.values())])
+    for split in data.present:
+        cells.append([split, str(len(data.records(split))), *map(str, map(len, faults[split].values()))])
     parts = [text_table(f"{counts}; rows in {manifest}", ["split", "videos", *VERDICTS], cells)]
     for verdict in VERDICTS:
-        lines = list(dict.fromkeys(line for split in splits.values() for line in split.faults[verdict]))
+        lines = list(dict.fromkeys(chain.from_iterable(found[verdict] for found in faults.values())))
         title = f"{verdict} ({len(lines)}):"
         if len(lines) > SHOWN:
             lines[SHOWN:] = [f"  and {len(lines) - SHOWN} more; all are in the manifest"]

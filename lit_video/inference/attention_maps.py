@@ -26,7 +26,6 @@ from lit_video.utils.environment import choose_device
 from lit_video.utils.figures import content_of
 from lit_video.video.decoding import Frames
 
-Device = Literal["cpu", "cuda"]
 COLOURS = "inferno"  # perceptually uniform, also in greyscale and for the colour-blind
 OPACITY = 0.65
 ACROSS = 4  # frames per row
@@ -55,7 +54,7 @@ class AttentionMaps:
 
 
 def attention_maps(
-    ckpt: str | Path, video: str | Path, device: Device | None = None, fps: float | None = None
+    ckpt: str | Path, video: str | Path, device: Literal["cpu", "cuda"] | None = None, fps: float | None = None
 ) -> AttentionMaps:
     """Compute attention maps of a trained model for the centre view of a video.
 

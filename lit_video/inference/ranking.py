@@ -1,6 +1,6 @@
 """Ranking of predicted classes, as tables and files."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import zip_longest
@@ -61,17 +61,14 @@ def ranked_videos(
     for (task, of_task), each in zip(names.items(), of_tasks, strict=True):
         shares = each.sigmoid() if several_labels else each.softmax(1)
         for video, share in zip(videos, shares, strict=True):
-            video.ranked[task] = _best(of_task, share, top)
+            values, order = share.sort(descending=True, stable=True)
+            best = zip(values[:top].tolist(), order[:top].tolist(), strict=True)
+            video.ranked[task] = [Ranked(of_task[i], value) for value, i in best]
     if len(names) > 1:
         for video in videos:
             both = "action" if names.keys() == {"verb", "noun"} else "all"
             video.ranked[both] = combined([*video.ranked.values()], top)
     return videos
-
-
-def _best(names: Sequence[str], share: Tensor, top: int) -> list[Ranked]:
-    values, order = share.sort(descending=True, stable=True)
-    return [Ranked(names[i], float(value)) for value, i in zip(values[:top], order[:top].tolist(), strict=True)]
 
 
 def combined(tasks: Sequence[list[Ranked]], top: int) -> list[Ranked]:
@@ -114,17 +111,14 @@ def write_ranking(path: Path, videos: Sequence[RankedVideo], broken: Mapping[Pat
     Raises:
         OSError: the file cannot be written.
     """
-    rows = [(video.path, *row, YES[video.trained_on], "") for video in videos for row in rank_rows(video.ranked)]
-    unread_rows = [(video, "", "", "", "", "", reason) for video, reason in broken.items()]
-    header = ("path", "task", "rank", "name", "probability", "trained_on", "broken")
-    write_table(path, [header, *rows, *unread_rows])
-
-
-def rank_rows(ranked: Mapping[str, Sequence[Ranked]]) -> Iterator[tuple[str, int, str, float]]:
-    """Yield task, rank, name and probability for the rows of a CSV."""
-    for task, best in ranked.items():
-        for rank, one in enumerate(best, 1):
-            yield task, rank, one.name, one.probability
+    rows: list[tuple[object, ...]] = [("path", "task", "rank", "name", "probability", "trained_on", "broken")]
+    for video in videos:
+        for task, best in video.ranked.items():
+            for rank, one in enumerate(best, 1):
+                rows.append((video.path, task, rank, one.name, one.probability, YES[video.trained_on], ""))
+    for unread, reason in broken.items():
+        rows.append((unread, "", "", "", "", "", reason))
+    write_table(path, rows)
 
 
 def write_features(path: Path, videos: Sequence[Path], features: Tensor, logits: Tensor, names: ClassNames) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from lit_video.errors import UserError
 from lit_video.launching.states import Observed, State, jobs_of, lock_held, observe
@@ -31,7 +31,6 @@ say = partial(print, flush=True)
 # variables that a run must not inherit from the job or the process group that its queue runs in
 FOREIGN = re.compile(r"(SLURM_|MASTER_|TORCHELASTIC_).*|(LOCAL_|NODE_|GROUP_)?RANK|(LOCAL_)?WORLD_SIZE")
 ENDED = ("failed", "stopped", "preempted")
-ORDER: tuple[State, ...] = ("running", "queued", "preempted", "failed", "lost", "stopped", "done", "not started")
 LEFT_ALONE = "runs elsewhere, left alone"
 POLL = 0.2  # seconds between looks at the processes
 
@@ -261,7 +260,7 @@ def _total(observed: Sequence[Observed]) -> list[str]:
 
 def counts(observed: Sequence[Observed]) -> str:
     """Return how many runs are in each state."""
-    found = picked(Counter(each.state for each in observed), ORDER)
+    found = picked(Counter(each.state for each in observed), get_args(State))
     return f"{len(observed)} runs: {', '.join(counted(found))}"
 
 

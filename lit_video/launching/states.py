@@ -14,7 +14,7 @@ from lit_video.errors import UserError
 from lit_video.runs.results import RUNNING, Status, read_result, read_status
 from lit_video.training.request import Run
 
-State = Literal["done", "running", "queued", "preempted", "failed", "stopped", "lost", "not started"]
+State = Literal["running", "queued", "preempted", "failed", "lost", "stopped", "done", "not started"]
 
 # seconds of silence after which a run on another machine counts as lost (its lock may be invisible here)
 SILENT = 60.0
@@ -69,10 +69,8 @@ def lock_held(folder: Path) -> bool:
     try:
         with (folder / "lock").open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # held for an instant; a run that starts meanwhile retries
-    except BlockingIOError:
-        return True
-    except OSError:  # no such file, or a file system without locks
-        return False
+    except OSError as error:  # other errors: no such file, or a file system without locks
+        return isinstance(error, BlockingIOError)
     return False
 
 

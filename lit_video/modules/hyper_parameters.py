@@ -8,7 +8,7 @@ from lightning.pytorch.utilities import rank_zero_warn
 from torch import Tensor, nn
 
 from lit_video.utils.class_paths import class_path
-from lit_video.utils.settings import model_names
+from lit_video.utils.settings import model_names, picked
 from lit_video.video.settings import SETTINGS, stored_settings
 from lit_video.video.trained_on import noted
 from lit_video.weights.reading import CHECKPOINT_KEY, MODEL_KEY
@@ -25,7 +25,7 @@ def settings_of(model: LightningModule) -> dict[str, Any]:
 
 def checked_settings(model: LightningModule) -> dict[str, Any]:
     """Return the settings that must agree when a checkpoint is loaded."""
-    return {name: value for name, value in settings_of(model).items() if name in CHECKED}
+    return picked(settings_of(model), CHECKED)
 
 
 def videos_of(model: LightningModule) -> Any:

@@ -23,6 +23,7 @@ from lit_video.weights.hub import weights_path
 from lit_video.weights.hugging_face import check_config, check_labels
 from lit_video.weights.image_vit import TubeletInit, load_image_vit, read_image_vit
 from lit_video.weights.loading import SourceName, load_pretrained
+from lit_video.weights.parts import without
 from lit_video.weights.reading import StoredWeights, of_our_own, read_weights, tensors_digest
 from lit_video.weights.settings import WeightsSettings
 
@@ -127,7 +128,7 @@ class StartingWeights:
 
 def keep_features(network: VideoTransformer, data: Any, device: torch.device, settings: Mapping[str, Any]) -> None:
     """Cache a frozen backbone's features in a data set, under a hash of weights, settings and users' code."""
-    weights = {name: value for name, value in network.state_dict().items() if not name.startswith("aggregate.")}
+    weights = without(network.state_dict(), r"aggregate\.")
     code = []
     for kind in set(map(type, network.modules())):
         if not kind.__module__.startswith(("torch.", "lit_video.", "timm.")):

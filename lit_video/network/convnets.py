@@ -1,7 +1,6 @@
 """The papers' CNN baselines, built by PyTorchVideo; they map clips to logits, like the other networks."""
 
-from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +14,17 @@ _HALF = (
     ((1, 1, 1), (1, 1, 1), ((3, 1, 1),) * 6 + ((1, 1, 1),) * 17, (3, 1, 1)),
     ((3, 1, 1), (3, 1, 1), ((3, 1, 1),) * 6 + ((1, 1, 1),) * 17, (3, 1, 1)),
 )
+
+
+# settings of create_resnet and of the constructors like it
+_RESNETS: dict[str, dict[str, Any]] = {
+    "c2d": {"stem_conv_kernel_size": (1, 7, 7), "stage1_pool": nn.MaxPool3d, "stage_conv_a_kernel_size": _STILL},
+    "i3d": {"stem_conv_kernel_size": (5, 7, 7), "stage1_pool": nn.MaxPool3d, "stage_conv_a_kernel_size": _I3D},
+    "slow": {"stem_conv_kernel_size": (1, 7, 7)},
+    "r2plus1d": {},
+    "csn": {"stem_pool": nn.MaxPool3d},
+}
+_SLOWFAST: dict[str, dict[str, Any]] = {"slowfast": {}, "slowfast_50_50": {"stage_conv_a_kernel_sizes": _HALF}}
 
 
 class TwoPathways(nn.Module):
@@ -64,35 +74,44 @@ def convnet(
     R(2+1)D and X3D is left out, since cross entropy takes logits. Arguments: see :class:`lit_video.modules.ConvNet`.
     """
     # imported here because the import takes a second and warns
-    from pytorchvideo.models import create_csn, create_resnet, create_slowfast
-    from pytorchvideo.models.r2plus1d import create_r2plus1d
-    from pytorchvideo.models.x3d import create_x3d
+    from pytorchvideo.models import create_csn, create_resnet, create_slowfast, r2plus1d, x3d
 
     if depth not in (50, 101, 152):
         raise ValueError(f"depth is {depth}, expected 50, 101 or 152")
     if width is not None and width < 1:
         raise ValueError(f"width is {width}, expected at least 1")
+    if architecture == "slowfast_50_50" and depth != 101:
+        raise ValueError(f"depth is {depth}, but slowfast_50_50 has 101 layers")
+    if architecture not in get_args(Architecture):
+        raise ValueError(f"architecture is {architecture!r}, expected {', '.join(get_args(Architecture))}")
     stem = width or 64
     shared = {"model_num_class": classes, "dropout_rate": dropout}
-    resnet = dict(shared, model_depth=depth, stem_dim_out=stem, head_pool=nn.AdaptiveAvgPool3d, head_activation=None)
-
-    def slowfast(**kernels: object) -> nn.Module:
+    if architecture in _RESNETS:
+        create = {"csn": create_csn, "r2plus1d": r2plus1d.create_r2plus1d}.get(architecture, create_resnet)
+        network: nn.Module = create(
+            **shared,
+            **_RESNETS[architecture],
+            model_depth=depth,
+            stem_dim_out=stem,
+            head_pool=nn.AdaptiveAvgPool3d,
+            head_activation=None,
+        )
+    elif architecture in _SLOWFAST:
         if beta_inv < 1 or stem % beta_inv:
             raise ValueError(f"width {stem} is not divisible by beta_inv {beta_inv}, slow channels per fast channel")
-        network = create_slowfast(
+        pathways = create_slowfast(
             **shared,
+            **_SLOWFAST[architecture],
             model_depth=depth,
             stem_dim_outs=(stem, stem // beta_inv),
             slowfast_channel_reduction_ratio=beta_inv,
             slowfast_fusion_conv_stride=(alpha, 1, 1),
             slowfast_fusion_conv_kernel_size=(7 if depth == 50 else 5, 1, 1),
             head_pool=nn.AdaptiveAvgPool3d,
-            **kernels,
         )
-        return TwoPathways(network.blocks, alpha)
-
-    def x3d() -> nn.Module:
-        network = create_x3d(
+        network = TwoPathways(pathways.blocks, alpha)
+    else:
+        pooled = x3d.create_x3d(
             **shared,
             width_factor=x3d_width,
             depth_factor=x3d_depth,
@@ -100,24 +119,7 @@ def convnet(
             inner_act=nn.SiLU,  # PyTorchVideo's Swish has the same values, but breaks torch.compile
             head_activation=None,
         )
-        network.blocks[-1].pool.pool = nn.AdaptiveAvgPool3d(1)
-        return network
-
-    i3d = {"stem_conv_kernel_size": (5, 7, 7), "stage1_pool": nn.MaxPool3d, "stage_conv_a_kernel_size": _I3D}
-    still = {"stem_conv_kernel_size": (1, 7, 7), "stage1_pool": nn.MaxPool3d, "stage_conv_a_kernel_size": _STILL}
-    builders: dict[str, Callable[[], nn.Module]] = {
-        "c2d": lambda: create_resnet(**resnet, **still),
-        "i3d": lambda: create_resnet(**resnet, **i3d),
-        "slow": lambda: create_resnet(**resnet, stem_conv_kernel_size=(1, 7, 7)),
-        "slowfast": slowfast,
-        "slowfast_50_50": lambda: slowfast(stage_conv_a_kernel_sizes=_HALF),
-        "r2plus1d": lambda: create_r2plus1d(**resnet),
-        "csn": lambda: create_csn(**resnet, stem_pool=nn.MaxPool3d),
-        "x3d": x3d,
-    }
-    if architecture == "slowfast_50_50" and depth != 101:
-        raise ValueError(f"depth is {depth}, but slowfast_50_50 has 101 layers")
-    if architecture not in builders:
-        raise ValueError(f"architecture is {architecture!r}, expected {', '.join(builders)}")
+        pooled.blocks[-1].pool.pool = nn.AdaptiveAvgPool3d(1)
+        network = pooled
     # channels last is faster: 1.1 times (SlowFast) to 4 times (X3D) as many clips/s
-    return builders[architecture]().to(memory_format=torch.channels_last_3d)
+    return network.to(memory_format=torch.channels_last_3d)

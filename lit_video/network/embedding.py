@@ -74,10 +74,6 @@ class Embedding(nn.Module):
         """Put the class token, if there is one, before tokens ``(b, n, d)``."""
         return x if self.cls_token is None else torch.cat((self.cls_token.expand(x.shape[0], -1, -1), x), dim=1)
 
-    def forward(self, clip: Tensor) -> tuple[Tensor, Grid]:
-        """Embed a normalised clip: tokens ``(b, n, d)``, and their grid."""
-        raise NotImplementedError
-
     def frames(self, clip: Tensor) -> tuple[Tensor, Grid]:
         """Return each frame's class token and patches with spatial positions ``(b, t, 1 + h * w, d)``, and the grid."""
         x = self.patches(clip)

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from lit_video.errors import UserError
-from lit_video.utils.annotations import SEPARATORS, like_times, read_table
+from lit_video.utils.annotations import SEPARATORS, Row, like_times, read_table
 from lit_video.utils.files import PICTURES, TABLES, files_below, is_picture, is_video
 from lit_video.utils.text import counted, natural
 
@@ -217,10 +217,12 @@ def _misses(path: Path) -> str:
 
 def _of_tables(tables: Mapping[Path, str | None]) -> OwnVideos:
     """Return the videos of a folder's tables; paths are relative to it, or to a common parent if some lie outside."""
-    videos = [video for path, split in tables.items() for video in _of_table(path, split)]
-    root, places = os.path.abspath(min(tables).parent), [video.path for video in videos]
-    if os.path.commonpath([root, *places]) != root:
-        root = os.path.commonpath([*map(os.path.dirname, places)])
+    videos = list[OwnVideo]()
+    for path, split in tables.items():
+        videos += _of_table(path, split)
+    root, paths = os.path.abspath(min(tables).parent), [video.path for video in videos]
+    if os.path.commonpath([root, *paths]) != root:
+        root = os.path.commonpath([*map(os.path.dirname, paths)])
     videos = [replace(video, path=os.path.relpath(video.path, root)) for video in videos]
     return OwnVideos(videos, _names(tables), Path(root))
 
@@ -237,17 +239,25 @@ def _of_table(path: Path, split: str | None) -> Iterator[OwnVideo]:
     others = [name for name in rows[0].cells if name not in columns]
     if more := next(filter(LIKE_LABELS.fullmatch, others), None):
         raise UserError(f"{path}: columns {label} and {more}: several labels per video are not learned; keep one")
-    splits = [name for name in others if name.lower() in SPLIT]
-    splits += [name for name in others if all(_split_named(row.cells.get(name, "")) for row in rows)]
-    if len({*splits}) > 1:
-        raise UserError(f"{path}: columns {', '.join(dict.fromkeys(splits))} could all name the splits; keep one")
+    of_split = None if split else _split_column(path, others, rows)
     for row in rows:
         video, name = os.path.abspath(path.parent / row.text(place)), row.text(label)
         if {*SEPARATORS} & {*name}:
             raise row.error(label, f"is {name!r}; several labels per video are not learned, keep one")
         if os.path.isdir(video) or is_picture(Path(video)):
             raise UserError(f"{video}: is a picture or a folder of frames; see docs/adding.md")
-        own = split or (_split_named(row.cells[splits[0]]) if splits else None)
-        if splits and not own:
-            raise row.error(splits[0], f"is {row.cells[splits[0]]!r}, expected train, val or test")
-        yield OwnVideo(video, name, own, dict(row.cells))
+        if of_split and not (split := _split_named(row.cells[of_split])):
+            raise row.error(of_split, f"is {row.cells[of_split]!r}, expected train, val or test")
+        yield OwnVideo(video, name, split, dict(row.cells))
+
+
+def _split_column(path: Path, names: Sequence[str], rows: Sequence[Row]) -> str | None:
+    """Return the column with a split's name, or in which every cell names a split; refuse several such columns."""
+    found = list[str]()
+    for name in names:
+        splits = [_split_named(row.cells[name]) for row in rows]
+        if name.lower() in SPLIT or all(splits):
+            found.append(name)
+    if len(found) > 1:
+        raise UserError(f"{path}: columns {', '.join(found)} could all name the splits; keep one")
+    return next(iter(found), None)

@@ -20,7 +20,7 @@ from lit_video.own_videos.finding import OwnVideo, OwnVideos, labels_of, splits_
 from lit_video.own_videos.schemes import Rows
 from lit_video.own_videos.starts import SCRATCH, Start
 from lit_video.utils.files import write_atomically, write_table
-from lit_video.utils.text import counted, escaped, plural, printable
+from lit_video.utils.text import counted, plural, printable
 from lit_video.video.decoding import decode
 
 VIDEOS = "_videos.csv"  # ending of the table of videos, after the experiment's name
@@ -85,7 +85,8 @@ def _write_experiment(
         *("", *notes, "", "Choices, and why:", indent("\n".join(choices.as_lines(chosen)), "  ")),
     ]
     header = indent("\n".join(lines) + "\n", "# ", lambda line: True).replace("# \n", "#\n")
-    write_atomically(path, escaped(header) + yaml.safe_dump(content, sort_keys=False, width=120))
+    comment = header.encode("utf-8", "backslashreplace").decode()  # a file name need not be UTF-8
+    write_atomically(path, comment + yaml.safe_dump(content, sort_keys=False, width=120))
 
 
 def plan(found: OwnVideos, options: PlanOptions) -> None:
@@ -188,9 +189,13 @@ def _fold_rows(rows: Rows, names: list[str]) -> Rows:
 
 def _readable(videos: Sequence[OwnVideo], rows: Mapping[str, VideoInfo], root: Path) -> list[OwnVideo]:
     """Return the readable videos; print the others."""
-    good = [video for video in videos if rows[video.path].status == "ok"]
-    bad = [rows[video.path] for video in videos if rows[video.path].status != "ok"]
-    broken = [f"{row.path}: cannot be read ({row.reason})" for row in bad]
+    good, broken = list[OwnVideo](), list[str]()
+    for video in videos:
+        row = rows[video.path]
+        if row.status == "ok":
+            good.append(video)
+        else:
+            broken.append(f"{video.path}: cannot be read ({row.reason})")
     for line in broken[:SHOWN]:
         print(printable(f"left out: {line}"))
     if len(broken) > SHOWN:
@@ -201,6 +206,8 @@ def _readable(videos: Sequence[OwnVideo], rows: Mapping[str, VideoInfo], root: P
 
 
 def _speed(chosen: Sequence[Choice], model: str, rows: Rows, classes: int) -> float:
-    settings = nested(chosen)
-    nets = (built(model, settings["model"], settings["data"], classes, row) for row in rows.values())
-    return min(clips_per_second(net, settings["data"], "features" in settings["data"]) for net in nets)
+    settings, rates = nested(chosen), []
+    for row in rows.values():
+        net = built(model, settings["model"], settings["data"], classes, row)
+        rates.append(clips_per_second(net, settings["data"], "features" in settings["data"]))
+    return min(rates)

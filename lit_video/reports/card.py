@@ -10,7 +10,7 @@ from lit_video.errors import UserError
 from lit_video.runs.files import MISTAKES
 from lit_video.runs.predictions import Predictions, TaskPredictions, most_confused, read_predictions
 from lit_video.runs.results import read_result
-from lit_video.tables.statistics import share_interval
+from lit_video.tables.statistics import CONFIDENCE
 from lit_video.utils.clip_shape import in_words
 from lit_video.utils.text import as_markdown, markdown_lines, plural
 from lit_video.utils.yaml_files import read_yaml
@@ -42,8 +42,10 @@ def model_card(run_dir: Path) -> str:
         "start": start,
         "duration": plural(round(result["seconds"] / 60), "minute"),
     }
-    shown = {key: as_markdown(value) if isinstance(value, str) else value for key, value in filled.items()}
-    return str(TEXTS["card"]).format(**shown, accuracy=_accuracy(result, predictions))
+    for key, value in filled.items():
+        if isinstance(value, str):
+            filled[key] = as_markdown(value)
+    return str(TEXTS["card"]).format(**filled, accuracy=_accuracy(result, predictions))
 
 
 def _tested(run_dir: Path) -> tuple[dict[str, Any], Predictions | None]:
@@ -85,12 +87,14 @@ def _accuracy(result: dict[str, Any], predictions: Predictions | None) -> str:
 
 def accuracy_facts(result: dict[str, Any], predictions: Predictions) -> list[str]:
     """Return lines: accuracy with its interval; each task's baseline and confusions; cross-validation, if any."""
+    from scipy.stats import binomtest  # here, because importing it takes half a second
+
     right = predictions.hits()
-    low, high = share_interval(int(right.sum()), len(right))
+    interval = binomtest(int(right.sum()), len(right)).proportion_ci(CONFIDENCE, method="wilson")
     share = f"{100 * right.mean():.1f} % of {plural(len(right), 'test video')} are right"
     if len(predictions.tasks) > 1:
         share += f" in {' and '.join(predictions.tasks)}"
-    facts = [f"{share} (95 % interval {low:.0f} to {high:.0f} %)"]
+    facts = [f"{share} (95 % interval {100 * interval.low:.0f} to {100 * interval.high:.0f} %)"]
     if known := result.get("test_seen"):
         facts[0] += f"; {known} of them were trained on"
     for name, task in predictions.tasks.items():

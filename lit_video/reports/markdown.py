@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -34,16 +35,7 @@ COSTS = "cost.json"  # output of ``cost --json``, in the folder of a table and s
 
 def pages(experiments: Path, runs: Path) -> dict[Path, str]:
     """Return pages by path from the folder of REPRODUCE.md: each paper's page of tables, and REPRODUCE.md as ``.``."""
-    paths = sorted(experiments.glob("*.yaml"))
-    if not paths:
-        raise UserError(f"--experiments {experiments}: no YAML files there; give the folder of the tables")
-    names = {folder.parents[2].name for folder in run_folders(runs) if folder.parents[3] == runs}
-    if lost := sorted(names - {path.stem for path in paths}):
-        why = f"{experiments} has no {lost[0]}.yaml, whose runs would be left out"
-        raise UserError(f"--results {runs}: {why}; give its folder as --experiments, or move the runs away")
-    claims, every = read_claims(experiments), []
-    for path in paths:
-        every += _at_scales(read_table([path]), runs)
+    every, claims = _read_all(experiments, runs), read_claims(experiments)
     found = judged(claims, every)
     texts, links, parts = {}, [], [TEXTS["verdicts"]] if found else []
     for paper, tables in by_paper(every, claims).items():
@@ -55,8 +47,10 @@ def pages(experiments: Path, runs: Path) -> dict[Path, str]:
         links.append(f"- [{paper}]({path.as_posix()})")
         if verdicts:
             parts.append(f"## {paper}\n\n{verdict_list(verdicts, path.as_posix())}")
-    used = set().union(*(data_sets(read.table.scale) for read in every if read.finished))
-    unused = {path.stem for path in (experiments / "scale").glob("*.yaml")} - used
+    unused = {path.stem for path in (experiments / "scale").glob("*.yaml")}
+    for read in every:
+        if read.finished:
+            unused -= data_sets(read.table.scale)
     if unused:
         parts.append(f"Not run at all: the scales {', '.join(sorted(unused))}.")
     head = TEXTS["summary"].format(tally=tally(found), results=runs.as_posix(), links="\n".join(links))
@@ -85,14 +79,22 @@ def _tables(tables: Iterable[Sequence[TableRuns]], verdicts: Sequence[Verdict], 
     return [verdict_lines(verdicts), markdown_lines(COLUMNS, lines, numbers=False), *below, ceilings(summaries)]
 
 
-def _at_scales(table: Table, runs: Path) -> list[TableRuns]:
-    """Read the table's runs at every scale that has results; if no scale has any, at the table's own scale."""
-    found = []
-    for scale in sorted({folder.parents[1].name for folder in run_folders(runs / table.name)}):
-        read = read_runs(table_at(table.path, scale), runs)
-        if read.finished:
-            found.append(read)
-    return found or [read_runs(table, runs)]
+def _read_all(experiments: Path, runs: Path) -> list[TableRuns]:
+    """Read every table's runs at every scale that has results; if no scale has any, at the table's own scale."""
+    paths = sorted(experiments.glob("*.yaml"))
+    if not paths:
+        raise UserError(f"--experiments {experiments}: no YAML files there; give the folder of the tables")
+    scales, every = defaultdict[str, set[str]](set), list[TableRuns]()
+    for folder in run_folders(runs):
+        if folder.parents[3] == runs:
+            scales[folder.parents[2].name].add(folder.parents[1].name)
+    if lost := sorted(scales.keys() - {path.stem for path in paths}):
+        why = f"{experiments} has no {lost[0]}.yaml, whose runs would be left out"
+        raise UserError(f"--results {runs}: {why}; give its folder as --experiments, or move the runs away")
+    for path in paths:
+        found = [read_runs(table_at(path, scale), runs) for scale in sorted(scales[path.stem])]
+        every += [read for read in found if read.finished] or [read_runs(read_table([path]), runs)]
+    return every
 
 
 def _folded(table: Table, section: str, verdicts: Sequence[Verdict]) -> str:

@@ -79,7 +79,8 @@ def judged(claims: Sequence[Claim], tables: Sequence[TableRuns]) -> list[Verdict
 def across(main: Verdict) -> str:
     """Say which scales answer a claim differently and why, or that three data sets or more answer it alike."""
     tested = [one for one in (main, *main.follow_ups) if one.seeds > 1 and one.tested]
-    if apart := [f"{one.scale} and {other.scale}" for one, other in combinations(tested, 2) if _apart(one, other)]:
+    apart = [f"{one.scale} and {other.scale}" for one, other in combinations(tested, 2) if _apart(one, other)]
+    if apart:
         return f"; {', '.join(apart)} differ: {main.claim.differs or 'no explanation yet'}"
     scales = [one.scale for one in tested if one.judgement.startswith(("supported", "contradicted"))]
     data = {scale.partition("_")[0] for scale in scales}  # embedded_longer has the data of embedded

@@ -39,8 +39,11 @@ def run_folders(place: Path, damaged: list[UserError] | None = None) -> list[Pat
     whole = place.absolute()
     if whole.is_file():
         return sorted(packed_runs(whole))
-    folders = (path.parent for below in BELOW for path in place.glob(below + RUN))
-    found = set(filter(has_result, folders))
+    found = set[Path]()
+    for below in BELOW:
+        for path in place.glob(below + RUN):
+            if has_result(path.parent):
+                found.add(path.parent)
     packs = [*sorted(whole.glob(f"*{ENDING}")), *map(pack_of, (whole, *whole.parents[:3]))]
     for pack in filter(Path.is_file, packs):
         try:

@@ -172,7 +172,10 @@ def flatten(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _lightning_name(callback: object) -> str:
-    package, _, name = str(callback.get("class_path")).rpartition(".") if isinstance(callback, dict) else ("", "", "")
+    """Return the name of a callback of Lightning's; empty for any other one."""
+    if not isinstance(callback, dict):
+        return ""
+    package, _, name = str(callback.get("class_path")).rpartition(".")
     return name if package.partition(".")[0] in ("", "lightning", "pytorch_lightning") else ""
 
 

@@ -22,9 +22,10 @@ def pack_runs(places: Sequence[Path], output: Path) -> dict[Path, int]:
     become DIR, as in recorded commands.
     """
     named: dict[tuple[str, ...], Path] = {}
-    for folder in (found.absolute() for place in places for found in run_folders(place)):
-        if (other := named.setdefault(folder.parts[-4:], folder)) != folder:
-            raise UserError(f"{folder}: {other} has the same table, scale, row and seed; give only one of the two")
+    for place in places:
+        for folder in map(Path.absolute, run_folders(place)):
+            if (other := named.setdefault(folder.parts[-4:], folder)) != folder:
+                raise UserError(f"{folder}: {other} has the same table, scale, row and seed; give only one of the two")
     if not named:
         raise UserError(f"{', '.join(map(str, places))}: no finished run below")
     output.mkdir(parents=True, exist_ok=True)
@@ -60,7 +61,8 @@ def _archive(folder: Path, runs: Mapping[Path, Files]) -> bytes:
     """Return a tar.xz of runs below a folder, without dates and owners, sorted by file name to compress better."""
     members = []
     for run, files in runs.items():
-        members += [(name, str(run.relative_to(folder) / name), content) for name, content in files.items()]
+        for name, content in files.items():
+            members.append((name, str(run.relative_to(folder) / name), content))
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:xz", preset=9) as archive:
         for _, path, content in sorted(members):

@@ -89,8 +89,8 @@ def most_confused(counts: NDArray[np.int64], classes: Sequence[str], most: int) 
     """Return a confusion matrix's most frequent mistakes: true class, predicted class, number of videos."""
     wrong = counts * (1 - np.eye(len(counts), dtype=np.int64))
     order = np.argsort(-wrong, axis=None, kind="stable")[:most]
-    places = [divmod(cell, len(counts)) for cell in order.tolist()]
-    return [(classes[a], classes[b], int(wrong[a, b])) for a, b in places if wrong[a, b]]
+    cells = [divmod(cell, len(counts)) for cell in order.tolist()]
+    return [(classes[a], classes[b], int(wrong[a, b])) for a, b in cells if wrong[a, b]]
 
 
 def save_logits(run_dir: Path, video: NDArray[np.integer], tasks: Mapping[str, Logits]) -> Predictions:
@@ -154,11 +154,13 @@ def _predictions(content: bytes, result: Mapping[str, Any]) -> Predictions:
     for key, array in _arrays(content).items():
         name, _, task = key.partition("/")
         by_task.setdefault(task, {})[name] = array
-    video = by_task[""].pop("video")
+    video, tasks = by_task[""].pop("video"), {}
     if result.get("test_videos", len(video)) != len(video):
         raise ValueError(f"holds {len(video)} videos, but {RUN} says {result['test_videos']}")
     order = np.argsort(video, kind="stable")  # processes finish in any order
-    tasks = {task: _task(arrays, order) for task, arrays in by_task.items() if arrays}
+    for task, arrays in by_task.items():
+        if arrays:
+            tasks[task] = _task(arrays, order)
     if not tasks:
         raise ValueError("no predictions in it")
     found = Predictions(video[order], tasks)

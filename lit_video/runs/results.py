@@ -58,16 +58,21 @@ def _checked(path: Path, run: dict[str, Any], anywhere: bool) -> dict[str, Any] 
 
 def write_curves(run_dir: Path, points: Sequence[Point]) -> None:
     """Write the curve; unmeasured values stay empty."""
-    rows = [[f"{point[key]:.6g}" if key in point else "" for key in COLUMNS] for point in points]
-    write_table(run_dir / CURVES, [COLUMNS, *rows])
+    rows: list[Sequence[str]] = [COLUMNS]
+    for point in points:
+        texts = {key: f"{value:.6g}" for key, value in point.items()}
+        rows.append([texts.get(key, "") for key in COLUMNS])
+    write_table(run_dir / CURVES, rows)
 
 
 def read_curves(run_dir: Path) -> list[Point]:
     """Read the curve's points; empty if the run kept none."""
 
     def read() -> list[Point]:
-        rows = csv.DictReader(io.StringIO(run_file(run_dir, CURVES).decode(), newline=""))
-        return [{key: float(value) for key, value in row.items() if value} for row in rows]
+        points: list[Point] = []
+        for row in csv.DictReader(io.StringIO(run_file(run_dir, CURVES).decode(), newline="")):
+            points.append({key: float(value) for key, value in row.items() if value})
+        return points
 
     return read_whole(run_dir / CURVES, read, "delete it; the run's results are in other files") or []
 
@@ -130,8 +135,10 @@ def find_checkpoint(text: str) -> Path:
 
 def settings_of(checkpoint: Path) -> Path:
     """Return the path of a checkpoint's ``run.json``, which may not exist."""
-    above = [folder.parent for folder in checkpoint.parents if folder.name == BEST]  # {val/loss} in a name: a subfolder
-    records = [folder / RUN for folder in (checkpoint.parent, *above)]
+    records = [checkpoint.parent / RUN]
+    for folder in checkpoint.parents:  # a file name with {val/loss} makes a subfolder
+        if folder.name == BEST:
+            records.append(folder.with_name(RUN))
     return next(filter(Path.is_file, records), records[0])
 
 

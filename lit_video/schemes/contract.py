@@ -47,13 +47,17 @@ def check_contract(kind: Callable[..., Scheme]) -> Contract:
         torch.manual_seed(0)
         try:  # runs a user's code
             scheme = make(0)
-            served = {grid: _serves(scheme, grid) for grid in GRIDS}
-            said = {f"{' x '.join(map(str, grid))} {error}".strip(): error for grid, error in served.items()}
+            said, supported = dict[str, str](), list[Grid]()
+            for grid in GRIDS:
+                refusal = _serves(scheme, grid)
+                size = " x ".join(map(str, grid))
+                said[f"{size} {refusal}".strip()] = refusal
+                if not refusal:
+                    supported.append(grid)
             grids = "; ".join(said)
             findings["frames and sizes"] = _sizes(said)
             if not findings["frames and sizes"]:
-                supported = next(grid for grid, error in served.items() if not error)
-                for check, failed, fault in _checks(make, supported):
+                for check, failed, fault in _checks(make, supported[0]):
                     findings[check] = fault if failed else ""
                 seen = sight(make, GRID, DEPTH, WIDTH)
                 findings |= _sight_checks(scheme, seen)

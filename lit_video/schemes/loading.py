@@ -26,7 +26,10 @@ def import_scheme(text: str) -> str:
             module = import_module(path)
         except (ModuleNotFoundError, ValueError, TypeError) as error:
             raise ValueError(f"{text}: no module {path or text!r} is found; give FILE.py:CLASS") from error
-    schemes = {key: kind for key, kind in vars(module).items() if _defined(kind, module)}
+    schemes = {}
+    for key, kind in vars(module).items():
+        if isinstance(kind, type) and issubclass(kind, Scheme) and kind.__module__ == module.__name__:
+            schemes[key] = kind
     if name and name not in schemes:
         raise ValueError(f"{text}: {module.__name__} has no scheme {name}; its schemes: {', '.join(schemes) or 'none'}")
     if not schemes:
@@ -46,10 +49,6 @@ def source_file(name: str) -> Path | None:
     """Return the file of a user's scheme that has been imported; ``None`` for a scheme of this package."""
     file = getattr(sys.modules.get(name.rpartition(".")[0]), "__file__", None)
     return Path(file) if file and not name.startswith(PACKAGE) else None
-
-
-def _defined(kind: object, module: ModuleType) -> bool:
-    return isinstance(kind, type) and issubclass(kind, Scheme) and kind.__module__ == module.__name__
 
 
 def _module_of(path: Path) -> ModuleType:

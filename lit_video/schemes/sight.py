@@ -3,16 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import torch
 from torch import Tensor, nn
 
 from lit_video.attention import Grid, Scheme
 
-Order = Literal["seen", "near", "blind"]
-ORDERS: tuple[Order, ...] = ("seen", "near", "blind")  # a network has the first of these that one of its layers has
-Make = Callable[[int], Scheme]  # the scheme of a layer, by its number from 0
+Order = Literal["seen", "near", "blind"]  # a network has the first of these that one of its layers has
 M = TypeVar("M", bound=nn.Module)
 NOTHING = 1e-12  # derivatives below this share of the largest one are rounding errors of double precision
 SPREADS = (0.1, 0.4)  # standard deviations of random weights; large weights make attention pick one token
@@ -74,8 +72,8 @@ class Sight:
         return self.frames[later.nonzero()].tolist()
 
 
-def sight(make: Make, grid: Grid, depth: int, width: int = 8) -> Sight:
-    """Measure which tokens see which in each layer; weights are random, so that nothing cancels."""
+def sight(make: Callable[[int], Scheme], grid: Grid, depth: int, width: int = 8) -> Sight:
+    """Measure which tokens see which in each layer, built by ``make(i)``; weights are random: nothing cancels."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
         schemes = [*map(make, range(depth))]
@@ -86,7 +84,7 @@ def sight(make: Make, grid: Grid, depth: int, width: int = 8) -> Sight:
             if kind not in layers:
                 layers[kind] = torch.stack([_depends(randomised(one, std), x, grid) for std in SPREADS]).any(0)
                 orders.add(_order(one, x, grid, frames))
-    return Sight(grid, frames, is_patch, [layers[kind] for kind in kinds], min(orders, key=ORDERS.index))
+    return Sight(grid, frames, is_patch, [layers[kind] for kind in kinds], min(orders, key=get_args(Order).index))
 
 
 def _configuration(scheme: Scheme) -> str:

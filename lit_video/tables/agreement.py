@@ -86,15 +86,19 @@ def sentences(data: Mapping[str, Any]) -> list[str]:
         return []
     labels = labels_of(data)
     tau = "undefined" if result["tau"] is None else f"{result['tau']:+.2f}"
-    models = "our models of one seed" if certainty(data) == ONE_SEED else "our runs"
+    covered = certainty(data)
+    models = "our models of one seed" if covered == ONE_SEED else "our runs"
     lines = [
         f"Order of {result['rows']} rows against the paper: Kendall's tau {tau}. Of its {len(result['orderings'])} "
         f"orderings of two rows {models} support {result['supported']}, contradict {result['contradicted']} and leave "
-        f"{result['undecided']} undecided, by {certainty(data)}."
+        f"{result['undecided']} undecided, by {covered}."
     ]
     for verdict in ("contradicted", "undecided"):
-        if found := [pair for pair in result["orderings"] if pair["verdict"] == verdict]:
-            texts = [f"{labels[pair['first']]} > {labels[pair['second']]} ({interval_text(pair)})" for pair in found]
+        texts = []
+        for pair in result["orderings"]:
+            if pair["verdict"] == verdict:
+                texts.append(f"{labels[pair['first']]} > {labels[pair['second']]} ({interval_text(pair)})")
+        if texts:
             lines.append(f"{verdict}: {'; '.join(texts)}")
     return lines
 
@@ -106,11 +110,14 @@ def labels_of(data: Mapping[str, Any]) -> dict[str, str]:
 
 def certainty(data: Mapping[str, Any]) -> str:
     """Say what the intervals cover, and what one seed cannot tell."""
-    run = [row for row in data["rows"] if row["seeds"]]
-    once = [row["label"] for row in run if len(row["seeds"]) == 1]
+    once, several = list[str](), False
+    for row in data["rows"]:
+        several = several or len(row["seeds"]) > 1
+        if len(row["seeds"]) == 1:
+            once.append(row["label"])
     if not once:
         return "95 % intervals over test videos and seeds"
-    if len(once) == len(run):
+    if not several:
         return ONE_SEED
     said = f"Rows of one seed ({', '.join(once)}) are compared as models, not as methods: add --seeds 0,1,2"
     return f"95 % intervals over test videos, and over seeds in rows of several. {said}"

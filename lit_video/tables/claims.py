@@ -133,6 +133,9 @@ def _pairs(where: str, table: Table, given: Any, margin: float | None) -> list[t
             if name not in table.papers:
                 raise UserError(f"{where}: {table.name} has no number of the paper for {name}")
         a, b = table.papers[first], table.papers[second]
-        if a <= b if margin is None else abs(a - b) > margin:
+        contradicted = a <= b
+        if margin is not None:
+            contradicted = abs(a - b) > margin
+        if contradicted:
             raise UserError(f"{where}: the paper has {a} for {first} and {b} for {second}: it does not claim this")
     return pairs

@@ -11,7 +11,6 @@ from lit_video.tables.summary import number
 from lit_video.tables.table import column, papers_own
 from lit_video.utils.text import as_markdown, markdown_lines, natural, text_table
 
-Format = Literal["text", "json", "markdown"]
 NOT_RUN = "not run"
 PAPER_ONLY = "paper only"
 OWN = "own"  # scale of tables of a user's own videos, without a paper
@@ -35,7 +34,7 @@ class Groups:
         return f"Top-1 by {self.kind}, means over seeds{REACH if known else ''}"
 
 
-def render(data: dict[str, Any], form: Format, pairs: bool = False) -> str:
+def render(data: dict[str, Any], form: Literal["text", "json", "markdown"], pairs: bool = False) -> str:
     """Return a summary as text, JSON or Markdown; ``pairs`` adds the differences of all pairs of rows."""
     if form == "json":
         return json.dumps(data, indent=2)
@@ -52,7 +51,9 @@ def render(data: dict[str, Any], form: Format, pairs: bool = False) -> str:
 def main_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
     """Return title, header and body, with the table's metric, the paper's metrics and tests with other frame orders."""
     rows = [*data["reported"], *data["rows"]]
-    printed = {key for row in rows for key in row["metrics"] if number(row, key, "paper") is not None}
+    printed = set[str]()
+    for row in rows:
+        printed |= {key for key in row["metrics"] if number(row, key, "paper") is not None}
     title, ours = f"{data['title']} - {data['source']}", ""
     if data["scale"] != OWN:
         title, ours = f"{title}; ours: scale {data['scale']}", " ours"
@@ -109,14 +110,18 @@ def measured_groups(rows: list[dict[str, Any]]) -> Groups | None:
     keys = sorted(filter(GROUP.fullmatch, set().union(*column(rows, "metrics"))), key=natural)
     if not keys:
         return None
-    lines = [(row, [number(row, key) for key in keys]) for row in rows if row["seeds"]]
+    lines = []
+    for row in rows:
+        if row["seeds"]:
+            lines.append((row, [number(row, key) for key in keys]))
     return Groups(keys[0].split("/")[1], [key.rpartition("/")[2] for key in keys], lines)
 
 
 def reach_text(row: dict[str, Any]) -> str:
     """Return the temporal reach of a row's scheme in words, if its results record it."""
-    blind = "" if row["sees_order"] else " (blind)"
-    return "" if row["reach"] is None else f"{row['reach']}{blind}"
+    if row["reach"] is None:
+        return ""
+    return str(row["reach"]) if row["sees_order"] else f"{row['reach']} (blind)"
 
 
 def groups_table(groups: Groups) -> tuple[str, list[str], list[list[str]]]:

@@ -27,8 +27,9 @@ def measured_rows(table: Table, runs: Path, seeds: Sequence[int] | None = None) 
     firsts: dict[str, tuple[Path, dict[str, Any]]] = {}
     for folder in _folders(table, runs):
         if (seeds is None or seed_of(folder) in seeds) and (one := read_result(folder)):
-            row = one["row"]
-            beside = {row: firsts[row]} if row in firsts else firsts
+            row, beside = one["row"], firsts
+            if row in firsts:
+                beside = {row: firsts[row]}
             _refuse_apart(table, (folder, one), beside.values(), "move it away, or run it again")
             firsts.setdefault(row, (folder, one))
             measured[row].append(one | {"folder": folder})
@@ -52,9 +53,12 @@ def refuse_apart(table: Table, runs: Path, row: str, now: Identity, where: str) 
 
 def _folders(table: Table, runs: Path) -> list[Path]:
     """Return the folders of a table's finished runs, in the order of its rows and of the seeds."""
-    names, found = [row.name for row in table.rows], run_folders(runs / table.name / table.scale)
-    found = [folder for folder in found if folder.parent.name in names and seed_of(folder) is not None]
-    return sorted(found, key=lambda folder: (names.index(folder.parent.name), seed_of(folder)))
+    names, found = [row.name for row in table.rows], []
+    for folder in run_folders(runs / table.name / table.scale):
+        row, seed = folder.parent.name, seed_of(folder)
+        if row in names and seed is not None:
+            found.append((names.index(row), seed, folder))
+    return [folder for _, _, folder in sorted(found)]
 
 
 def _refuse_apart(

@@ -75,14 +75,6 @@ def difference_of(hits: Mapping[str, Hits], first: str, second: str) -> Interval
     return paired_difference(hits[first], hits[second]) if first in hits and second in hits else None
 
 
-def share_interval(right: int, videos: int) -> tuple[float, float]:
-    """Return the ends of an accuracy's interval in percent (Wilson, 1927), over test videos alone."""
-    from scipy.stats import binomtest  # takes half a second
-
-    low, high = binomtest(right, videos).proportion_ci(CONFIDENCE, method="wilson")
-    return 100 * low, 100 * high
-
-
 def holm(chances: Sequence[float], level: float = (1 - CONFIDENCE) / 2) -> list[bool]:
     """Return which null hypotheses are rejected, at a family-wise error of at most ``level`` (Holm, 1979)."""
     rejected = [False] * len(chances)

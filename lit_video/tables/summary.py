@@ -29,8 +29,11 @@ class TableRuns:
     @property
     def blind(self) -> set[str]:
         """Rows that ignore the order of frames, on a data set that caps the accuracy of such rows."""
-        capped = [result for result in self.finished if result.get("blind_ceiling") is not None]
-        return {result["row"] for result in capped if result.get("sees_order") is False}
+        names = set()
+        for result in self.finished:
+            if result.get("sees_order") is False and result.get("blind_ceiling") is not None:
+                names.add(result["row"])
+        return names
 
     @cached_property
     def data(self) -> dict[str, Any]:
@@ -77,6 +80,9 @@ def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dic
         ``table``, ``scale``, ``title``, ``source``, ``metric``; ``rows`` (``name``, ``label``, ``params``, ``gmacs`` of
         a view, ``seconds`` of training, ``seeds``, and by name ``metrics`` in percent: ``paper``, ``ours``, ``std``,
         ``lowest``); ``reported`` rows; ``agreement`` with the paper's order; ``pairs`` with differences.
+
+    Raises:
+        UserError: a run is damaged, is of another table, row or seed than its folder says, or cannot be compared.
     """
     return read_runs(table, runs, seeds).data
 

@@ -96,7 +96,11 @@ class Table:
     @property
     def other_data(self) -> set[str]:
         """Data sets of the paper's further numbers, by keys such as ``K400 top1``."""
-        return {key.split()[0].lower() for row in self.rows for key in filter(papers_own, row.paper)}
+        names = set()
+        for row in self.rows:
+            for key in filter(papers_own, row.paper):
+                names.add(key.split()[0].lower())
+        return names
 
     def row(self, name_or_index: str) -> Row:
         """Return a row by name, or by its index from 0 (a Slurm array's task id)."""

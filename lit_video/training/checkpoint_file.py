@@ -3,7 +3,6 @@
 import os
 import time
 import zipfile
-from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import torch
 from lightning import Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint
 from lightning.pytorch.plugins.io import TorchCheckpointIO
+from lightning_utilities.core.apply_func import apply_to_collection
 from torch import Tensor
 
 from lit_video.errors import RunFailed
@@ -51,9 +51,7 @@ class CheckpointFile(TorchCheckpointIO):
         if writing:
             writing.result()
 
-    def teardown(self) -> None:
-        """Wait for the last checkpoint; Lightning calls this after a fit and a test."""
-        self.flush()
+    teardown = flush  # Lightning calls it after a fit and a test
 
 
 def write_checkpoint(content: dict[str, Any], path: Path) -> None:
@@ -124,11 +122,4 @@ def best_checkpoint(trainer: Trainer) -> Path | None:
 
 def copied(content: Any) -> Any:
     """Copy nested dictionaries, lists and tuples, with every tensor on the CPU."""
-    if isinstance(content, Tensor):
-        return content.detach().to("cpu", copy=True)
-    if isinstance(content, dict):
-        pairs = zip(content, map(copied, content.values()), strict=True)
-        return OrderedDict(pairs) if isinstance(content, OrderedDict) else dict(pairs)
-    if isinstance(content, list | tuple):
-        return type(content)(map(copied, content))
-    return content
+    return apply_to_collection(content, Tensor, lambda tensor: tensor.detach().to("cpu", copy=True))

@@ -18,7 +18,7 @@ from lit_video.training.cli import VideoCLI
 from lit_video.training.request import Run
 from lit_video.utils.environment import commit, versions
 from lit_video.utils.processes import started_together
-from lit_video.utils.settings import data_names, model_names
+from lit_video.utils.settings import data_names, model_names, picked
 from lit_video.weights.hub import weights_path
 from lit_video.weights.reading import CHECKPOINT_KEY, read_weights, tensors_digest
 
@@ -89,7 +89,7 @@ def take_trained(run: Run, now: Identity) -> Record | None:
     record = Record(Identity(**content[RUN_KEY]["identity"])).going_on(now)
     content[RUN_KEY] = record.content()
     data = now.settings["data"]["init_args"]
-    content[CHECKPOINT_KEY]["data"] |= {name: data[name] for name in data_names("counts")}
+    content[CHECKPOINT_KEY]["data"] |= picked(data, data_names("counts"))
     shutil.copy2(source / "curves.csv", run.folder)
     write_checkpoint(content, run.folder / LAST)
     return record

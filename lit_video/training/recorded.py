@@ -18,7 +18,7 @@ from lit_video.schemes.loading import is_known
 from lit_video.training.cli import ReadCLI, user_errors
 from lit_video.training.request import setting_flags
 from lit_video.utils.processes import usable_cores
-from lit_video.utils.settings import model_names
+from lit_video.utils.settings import model_names, picked
 
 TAKEN = ("seed_everything", "data", "model")
 
@@ -56,7 +56,7 @@ def run_flags(record: Path, given: Sequence[str] = ()) -> list[str]:
     elif "." in scheme and not is_known(scheme):
         reason = f"attention is {scheme!r}, whose module is not imported; if you trust it, give its file as --scheme"
         raise UserError(f"{record}: {reason}")
-    return setting_flags({"trainer.precision": precision} | {key: read[key] for key in TAKEN})
+    return setting_flags({"trainer.precision": precision} | picked(read, TAKEN))
 
 
 @contextmanager

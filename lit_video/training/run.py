@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 import torch
-from lightning.pytorch.callbacks import WeightAveraging
+from lightning.pytorch.callbacks import BatchSizeFinder, Callback, LearningRateFinder, WeightAveraging
 from torch import nn
 
 from lit_video.datamodules import TemporalSkills
@@ -25,7 +25,7 @@ from lit_video.training.cli import CheckCLI, refuse_ignored, user_errors
 from lit_video.training.global_batch import check_scaling
 from lit_video.training.identity import ask, take_trained, weights_digest
 from lit_video.training.request import Run
-from lit_video.training.run_cli import RunCLI, as_list, refuse_searches
+from lit_video.training.run_cli import RunCLI, as_list
 from lit_video.training.run_end import failures, leave, write_end
 from lit_video.training.stills import start_from_stills
 from lit_video.utils.command_line import recorded_command
@@ -81,10 +81,20 @@ def checked_row(run: Run) -> CheckCLI:
             cli.model.check_image_weights()
             run.refuse_unfinished_start(cli.model.weights)
         cli.datamodule.check()
-        refuse_searches(cli.config_init.trainer.callbacks)
-        refuse_choice(cli.datamodule, as_list(cli.config_init.trainer.callbacks))
+        callbacks = as_list(cli.config_init.trainer.callbacks)
+        _refuse_searches(callbacks)
+        refuse_choice(cli.datamodule, callbacks)
         check_scaling(cli.config.trainer, cli.config.global_batch, cli.datamodule.batch_size)
     return cli
+
+
+def _refuse_searches(callbacks: list[Callback]) -> None:
+    """Refuse callbacks that search for a setting: the record would differ, and a resumed run would search again."""
+    for callback in callbacks:
+        if isinstance(callback, LearningRateFinder | BatchSizeFinder):
+            reason = "the run would record another setting than it uses, and search again when it resumes"
+            advice = "search in Python (docs/recipes.md), then set model.optimization.lr or data.batch_size"
+            raise UserError(f"trainer.callbacks: {type(callback).__name__}: {reason}; {advice}")
 
 
 def _to_the_end(run: Run, stops: StopSignals, record: Record | None = None) -> int:

@@ -5,14 +5,7 @@ from typing import Any
 
 import torch
 from lightning import Trainer
-from lightning.pytorch.callbacks import (
-    BatchSizeFinder,
-    Callback,
-    LearningRateFinder,
-    LearningRateMonitor,
-    ModelCheckpoint,
-    Timer,
-)
+from lightning.pytorch.callbacks import Callback, LearningRateMonitor, ModelCheckpoint, Timer
 
 from lit_video.errors import UserError
 from lit_video.network.cost import count
@@ -94,15 +87,6 @@ class RunCLI(VideoCLI):
         content = self.record.content() if self.record else {}
         checkpoints = Checkpoints(self.run_dir, every, limit, self.stops, self.file, self.finite, content)
         return [self.finite] if self.config_init.trainer.fast_dev_run else [self.finite, checkpoints]
-
-
-def refuse_searches(callbacks: Any) -> None:
-    """Refuse callbacks that search for a setting: the record would differ, and a resumed run would search again."""
-    for callback in as_list(callbacks):
-        if isinstance(callback, LearningRateFinder | BatchSizeFinder):
-            reason = "the run would record another setting than it uses, and search again when it resumes"
-            advice = "search in Python (docs/recipes.md), then set model.optimization.lr or data.batch_size"
-            raise UserError(f"trainer.callbacks: {type(callback).__name__}: {reason}; {advice}")
 
 
 def as_list(given: Any) -> list[Any]:

@@ -60,11 +60,6 @@ def drawable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def escaped(text: str) -> str:
-    """Escape bytes that are not UTF-8, for a comment in a YAML file."""
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
 def did_you_mean(word: str, names: Iterable[str]) -> str:
     """Return `` (did you mean X?)`` to end a message with; empty if no name is similar."""
     by_lower = {name.lower(): name for name in names}

@@ -16,16 +16,8 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from lit_video.video.augmentation import EvaluationViews, TrainingView
-from lit_video.video.decoding import (
-    Decode,
-    DecodeError,
-    Frames,
-    FrameTable,
-    decode,
-    decode_images,
-    segment,
-    video_table,
-)
+from lit_video.video.decoding import Decode, DecodeError, Frames, FrameTable, decode, frame_table, segment
+from lit_video.video.decoding.images import decode_images, image_table
 from lit_video.video.sampling import Sampling
 from lit_video.video.seeding import digest, seeded
 
@@ -47,7 +39,9 @@ class VideoRecord:
 
     def table(self) -> FrameTable:
         """Return the table of the whole video's frames; see :func:`~lit_video.video.decoding.decode` for errors."""
-        return video_table(self.path, self.fps)
+        if self.fps is not None:
+            return image_table(self.path, self.fps)
+        return frame_table(self.path)
 
     def decode(self, numbers: Sequence[int], decode: Decode = decode) -> Frames:
         """Return RGB frames by their number, ``(len(numbers), height, width, 3)``; ``decode`` reads video files."""

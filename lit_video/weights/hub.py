@@ -33,11 +33,6 @@ class Release:
     published: Mapping[str, float]  # top1 and top5 in percent, as far as published
 
     @property
-    def origin(self) -> str:
-        """Address or repository of the release, for messages."""
-        return self.address or f"the files of huggingface.co/{self.repository}"
-
-    @property
     def place(self) -> Path:
         """Path of the release's file or folder once it has been fetched."""
         folder = data_folder() / "weights" / self.name.replace(":", "/")
@@ -158,7 +153,8 @@ def fetch(release: Release) -> Path:
 
 
 def _by_hand(release: Release) -> str:
-    return f"download {release.origin} on another machine and put it at {release.place}"
+    origin = release.address or f"the files of huggingface.co/{release.repository}"
+    return f"download {origin} on another machine and put it at {release.place}"
 
 
 def _file(release: Release, part: Path) -> None:

@@ -2,7 +2,6 @@
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any, Literal
 
 import torch
@@ -34,15 +33,9 @@ IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 SCENIC_EPIC = {"noun": 300, "verb": 97}  # in the order of scenic's classifier (class_splits of its recipe)
 
 
-@cache
-def sources() -> dict[str, dict[str, dict[Any, Any]]]:
-    """Return the training settings of each program's releases, which names and shapes of weights do not show."""
-    return read_yaml(TABLE)["sources"]
-
-
 def _known(stored: StoredWeights, part: Literal["model", "data"]) -> dict[str, Any]:
     """Return by name those settings of a release that names and shapes of its weights do not show."""
-    source = sources().get(source_of(stored) or "", {})
+    source = read_yaml(TABLE)["sources"].get(source_of(stored), {})
     of_classes = source.get("classes", {}).get(number_of_classes(stored.tensors), {})
     return _plain(of_group(source.get("settings", {}) | of_classes, part))
 
@@ -183,7 +176,7 @@ def refuse_other_settings(
     if other := {key: value for key, value in theirs.items() if given.get(key, value) != value}:
         raise ValueError(f"it was trained with other settings: set {flags(other)}, {otherwise}")
     if "scope" in theirs and "ratio" not in theirs:
-        known = ", ".join(map(str, sorted(sources()["xvit"]["classes"])))
+        known = ", ".join(map(str, sorted(read_yaml(TABLE)["sources"]["xvit"]["classes"])))
         unknown = f"X-ViT's releases have {known} classes, these weights {number_of_classes(stored.tensors)}"
         advice = "set them as in training, with --model.weights_settings ignore"
         raise ValueError(f"{unknown}: their ratio and segments are not known; {advice}")

@@ -37,6 +37,11 @@ def test_a_table_with_other_names_of_columns(column, tmp_path):
     assert found.found == "labels.csv"
 
 
+def test_columns_that_name_splits_do_not_matter_in_the_table_of_one_split(tmp_path):
+    (tmp_path / "train.csv").write_text("path,label,split,subset\na.mp4,walk,val,train\nb.mp4,sit,1,train\n")
+    assert [video.split for video in find_videos(tmp_path).videos] == ["train", "train"]
+
+
 def test_a_table_outside_of_a_folder_and_absolute_paths(tmp_path):
     """Resolve paths from the table's folder; the root is their common folder."""
     touch(tmp_path, "videos/a.mp4", "videos/more/b.mp4")

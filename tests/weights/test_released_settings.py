@@ -9,9 +9,10 @@ from lit_video.__main__ import main
 from lit_video.training.cli import CheckCLI
 from lit_video.training.request import setting_flags
 from lit_video.utils.files import data_folder
-from lit_video.weights.hub import Release, releases
+from lit_video.utils.yaml_files import read_yaml
+from lit_video.weights.hub import TABLE, Release, releases
 from lit_video.weights.reading import StoredWeights
-from lit_video.weights.settings import refuse_other_settings, sources
+from lit_video.weights.settings import refuse_other_settings
 from tests.commands.test_weights_settings import release as xvit_release
 
 CLASSES = {"Kinetics400": 400, "Kinetics600": 600, "SomethingV2": 174, "HowTo100MTasks": 1059}
@@ -58,7 +59,9 @@ def known(tiny, tmp_path, monkeypatch):
     settings |= {"data.skills": ["drift", "zoom", "rotation", "meeting"], "model.scope": "full"}
     settings = {key: value for key, value in settings.items() if not key.startswith(("trainer", "model.size."))}
     monkeypatch.setenv("LIT_VIDEO_DATA", str(tmp_path))
-    monkeypatch.setitem(known := sources()["xvit"]["classes"], 8, known[174])
+    table = read_yaml(TABLE)
+    table["sources"]["xvit"]["classes"][8] = table["sources"]["xvit"]["classes"][174]
+    monkeypatch.setattr("lit_video.weights.settings.read_yaml", lambda path: table)
     release = Release("tiny", settings, "https://nowhere.invalid/tiny.pyth", None, {"top1": 50.0})
     monkeypatch.setattr("lit_video.weights.hub.releases", lambda: {"tiny": release})
     release.place.parent.mkdir(parents=True)

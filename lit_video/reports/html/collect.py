@@ -30,7 +30,10 @@ class Section(TableRuns):
     @property
     def folds(self) -> set[str]:
         """Rows that are cross-validation folds of another row."""
-        return set().union(*(result.get("folds", ()) for result in self.finished))
+        names = set[str]()
+        for result in self.finished:
+            names.update(result.get("folds", ()))
+        return names
 
 
 def collect(places: Sequence[Path], experiments: Path, damaged: list[UserError] | None = None) -> list[Section]:
@@ -38,9 +41,11 @@ def collect(places: Sequence[Path], experiments: Path, damaged: list[UserError] 
 
     A folder inside a runs folder stands for its whole table and scale.
     """
-    scales = sorted({folder.parents[1] for place in places for folder in _run_folders(place, damaged)})
-    sections: dict[tuple[str, str], Section] = {}
-    for scale_dir in with_progress(scales, len(scales), "tables read"):
+    scales, sections = set[Path](), dict[tuple[str, str], Section]()
+    for place in places:
+        for folder in _run_folders(place, damaged):
+            scales.add(folder.parents[1])
+    for scale_dir in with_progress(sorted(scales), len(scales), "tables read"):
         key = scale_dir.parent.name, scale_dir.name
         if key in sections:
             raise UserError(f"{scale_dir}: table {key[0]} at scale {key[1]} lies in two folders; give one of them")

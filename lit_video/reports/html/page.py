@@ -50,8 +50,9 @@ def render_page(sections: Sequence[Section], claims: Sequence[Claim], found: Seq
 def _papers(papers: Papers, found: Sequence[Verdict]) -> Iterator[dict[str, Any]]:
     """Yield each paper's template variables: its verdicts, and its tables with their sections by scale."""
     anchors = {}
-    for name, scales in chain.from_iterable(tables.items() for tables in papers.values()):
-        anchors[name] = anchor(f"{name}-{scales[0].table.scale}")
+    for tables in papers.values():
+        for name, scales in tables.items():
+            anchors[name] = anchor(f"{name}-{scales[0].table.scale}")
     for paper, tables in papers.items():
         verdicts, links, contents = [one for one in found if one.claim.source == paper], {}, []
         for name, scales in tables.items():

@@ -132,8 +132,10 @@ class SavePredictions(Callback):
             return
         save_logits(self.run_dir, self.predictions.video, tasks)
         write_mistakes(self.run_dir / MISTAKES, self.predictions, data)
-        rows = [row for name, task in self.predictions.tasks.items() for row in class_rows(name, task)]
-        write_table(self.run_dir / "classes.csv", [("task", "class", "videos", "top1", "top5"), *rows])
+        rows: list[tuple[object, ...]] = [("task", "class", "videos", "top1", "top5")]
+        for name, predicted in self.predictions.tasks.items():
+            rows += class_rows(name, predicted)
+        write_table(self.run_dir / "classes.csv", rows)
         self._draw(self.predictions)
 
     @property

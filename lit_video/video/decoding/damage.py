@@ -29,8 +29,6 @@ def spoiled(pts: Sequence[int], keys: Sequence[int], damaged: Collection[int]) -
     ``pts`` and ``keys`` are ascending times of all frames and of key frames. A damaged key frame also spoils the group
     before it, where damage may have begun unnoticed. Frames before the first key frame, if there is one, are spoiled.
     """
-    if not pts or (not damaged and (not keys or pts[0] >= keys[0])):
-        return []
     of_frames, hit = np.searchsorted(keys, pts, side="right"), [*damaged]
     groups = [*np.searchsorted(keys, hit, side="right"), *np.searchsorted(keys, hit, side="left")]
     if keys:
@@ -96,23 +94,24 @@ def verdict(
     Returns the numbers of damaged frames (-1 if times are unknown), the reason, and whether decoding has to decide.
     """
     codec, why = stream.codec_context.codec.canonical_name, "the stream begins inside a group of pictures"
-    hurt = set[int]()
+    hurt = list[Seen]()
     for i, packet in enumerate(packets):
         if packet.is_corrupt and not starts.keys() & range(i + 1, i + JOINT):
-            hurt |= {i, min(i + 1, len(packets) - 1)}  # FFmpeg may mark the packet before the corrupt one
+            hurt += packets[i : i + 2]  # FFmpeg may mark the packet before the corrupt one
             why = "the container marks packets as corrupt"
     if not pts and (hurt or not packets[0].is_keyframe):
         return [-1], why, False
-    damaged = {time for i in hurt if (time := packets[i].pts) is not None}
+    damaged = {packet.pts for packet in hurt if packet.pts is not None}
     keys, leading = _key_frames(packets)
     losses, longest = [], 0
     skips = not pts or (codec in _PAUSING and "mp4" in stream.container.format.name)
     for i in found.after:
-        longest = max(longest, times[i + 1] - times[i])
-        pause = codec == "h264" or (i in found.jumps and times[i + 1] in keys)
-        if not skips and (not pause or times[i + 1] in leading):
+        before, after = times[i : i + 2]
+        longest = max(longest, after - before)
+        pause = codec == "h264" or (i in found.jumps and after in keys)
+        if not skips and (not pause or after in leading):
             losses.append(i)
-            damaged |= {times[i]} | ({times[i + 1]} - keys)
+            damaged |= {before} | ({after} - keys)
     if losses and not hurt:
         why = f"frame {losses[0]} is followed by the first of {plural(len(losses), 'gap')} in an even rate"
     if frames := spoiled(pts, sorted(keys), damaged):

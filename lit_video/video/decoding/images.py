@@ -22,11 +22,6 @@ def image_table(folder: Path, fps: float) -> FrameTable:
     return FrameTable(range(count), step, range(count), count, count * step, height, width)
 
 
-def video_table(path: Path, fps: float | None) -> FrameTable:
-    """Return the frame table of a video or, with ``fps``, of a folder of images."""
-    return frame_table(path) if fps is None else image_table(path, fps)
-
-
 @lru_cache(2**11)  # a path takes about 200 bytes
 def image_files(folder: Path) -> list[Path]:
     """Return the images of a folder in the order of the numbers in their names (``2.jpg`` before ``10.jpg``)."""
