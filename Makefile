@@ -18,7 +18,7 @@ help:  ## this list
 setup: $(VENV)/ready  ## virtual environment in .venv with the versions of constraints.txt
 
 $(VENV)/ready: pyproject.toml constraints.txt
-	@echo "Installing into $(VENV): about 5.5 GB, a few minutes"
+	@echo "Installing into $(VENV): several GB, a few minutes"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev]" -c constraints.txt
 	touch $@

@@ -7,6 +7,7 @@ from runpy import run_path
 
 import pytest
 
+from lit_video.errors import UserError
 from tests.conftest import ROOT
 
 SCRIPT = ROOT / "docs/scripts/scaling_page.py"
@@ -32,3 +33,11 @@ def test_where_a_step_waits_for_its_operators():
     row = {"macs": 10**9, "global_batch": 64, "operators": 1000, "share": 0.5}  # 0.768 s of products on one GPU
     given = Namespace(tflops=1.0, share=None, operator=0.1e-3)
     assert SCALING["starting"](row, given) == 8
+
+
+def test_a_measurement_of_another_kind_is_refused(tmp_path, monkeypatch):
+    for file in (ROOT / "benchmarks/results/gpu").glob("*.json"):
+        (tmp_path / file.name).write_text(file.read_text().replace("NVIDIA H200", f"GPU of {file.stem}"))
+    monkeypatch.setitem(SCALING["measured"].__globals__, "GPU", tmp_path)
+    with pytest.raises(UserError, match=r"long.json: its device is GPU of long, expected GPU of model_bf16"):
+        SCALING["measured"]({}, 1.0)

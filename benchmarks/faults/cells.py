@@ -111,7 +111,7 @@ def problems_of(attempt: Attempt, status: int | None, before: bool = False) -> l
     start = time.monotonic()
     while (alive := attempt.alive()) and time.monotonic() - start < GRACE:
         time.sleep(0.1)
-    found = [f"process {_name(pid)} lives on" for pid in alive]
+    found = [f"process {_command(attempt, pid)} lives on" for pid in alive]
     shared = [path.name for path in Path("/dev/shm").iterdir()]
     found += [f"/dev/shm/{name} left" for name in shared if set(re.findall(r"\d+", name)) & set(map(str, attempt.pids))]
     found += ["lock held"] if not alive and lock_held(attempt.run_dir) else []
@@ -120,10 +120,17 @@ def problems_of(attempt: Attempt, status: int | None, before: bool = False) -> l
     return found + (["started over, though there was a checkpoint"] if before and status == 0 and not went_on else [])
 
 
-def _name(pid: int) -> str:
+def _command(attempt: Attempt, pid: int) -> str:
     with suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()[:60]
+        return anywhere(attempt, Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode())[:60]
     return str(pid)
+
+
+def anywhere(attempt: Attempt, text: str) -> str:
+    """Return a text without the folders of this machine."""
+    for folder in (attempt.sandbox.folder, ROOT, sys.base_prefix):
+        text = text.replace(f"{folder}/", "")
+    return text
 
 
 def wrong_words(status: int, out: str, err: str) -> list[str]:
@@ -146,9 +153,7 @@ def wrong_words(status: int, out: str, err: str) -> list[str]:
 def last_lines(attempt: Attempt, number: int = 90) -> str:
     """Return the last lines of stderr (if empty: of stdout), cut and without this machine's folders."""
     out, err = attempt.words
-    text = err.strip() or out.strip()
-    for folder in (attempt.sandbox.folder, ROOT, sys.base_prefix):
-        text = text.replace(f"{folder}/", "")
+    text = anywhere(attempt, err.strip() or out.strip())
     return "\n".join(line[:300] for line in text.splitlines()[-number:])
 
 

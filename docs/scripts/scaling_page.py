@@ -7,14 +7,18 @@ import argparse
 import json
 import sys
 import textwrap
+from importlib import import_module
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from lit_video.errors import UserError
 from lit_video.utils.files import write_atomically
 from lit_video.utils.text import markdown_lines
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))  # benchmarks is not installed
+read, ran = import_module("benchmarks.performance").read, import_module("benchmarks.harness").ran
 STORED = ROOT / "benchmarks" / "results" / "scaling.json"
 GPU = ROOT / "benchmarks" / "results" / "gpu"
 ALIKE = {
@@ -92,7 +96,11 @@ def computing(row: dict[str, Any], gpus: int, given: argparse.Namespace) -> floa
 
 def measured(models: dict[str, Any], tflops: float) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the models with their share of the GPU's rate, and facts of the page, from the measurements of a GPU."""
-    rates, lengths = (json.loads((GPU / f"{name}.json").read_text(encoding="utf-8")) for name in ("model_bf16", "long"))
+    alike = {"dtype": "bf16", "size": "B", "image_size": 224}
+    rates = read(GPU / "model_bf16.json", "model", **alike, frames=8, compile=False)
+    lengths = read(GPU / "long.json", "long", **alike, checkpointing="none", device=rates and rates["device"])
+    if not rates or not lengths:
+        raise UserError(f"{GPU}: needs model_bf16.json and long.json; measure them by benchmarks/gpu.sh")
     rows = {row["name"]: row for row in rates["rows"]}
     reached = {}
     for name, row in models.items():
@@ -192,4 +200,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ran(main)

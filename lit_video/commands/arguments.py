@@ -138,11 +138,6 @@ def add_shared(parser: Parser, *names: str, **changes: Any) -> None:
         parser.add_argument(*settings.pop("names", (name,)), **settings)
 
 
-def add_table(parser: Parser) -> None:
-    """Add the arguments that name a table, its scale and the folder of its runs."""
-    add_shared(parser, "tables", "--config", "--recipe", "--runs")
-
-
 def add_output(parser: Parser, kind: str, endings: Sequence[str] = (), otherwise: str = "", **settings: Any) -> None:
     """Add ``--output``, ``-o``; ``kind`` is ``FILE`` or ``DIR``; ``otherwise`` describes a computed default."""
     default = settings.get("default", otherwise)

@@ -23,7 +23,7 @@ def data_arguments(parser: Parser) -> None:
     text = "folder of videos or of class folders"
     preparation.add_argument("src", type=existing("no such folder"), metavar="SRC", help=text)
     preparation.add_argument("dst", type=Path, metavar="DST", help="another folder")
-    text = "small (default): GOP 12; fast: a seventh larger, decodes twice as fast; fastest: GOP 1, 3.5 x as large"
+    text = "small (default): GOP 12; fast: a seventh larger, 1.7 x as fast; fastest: GOP 1, 2.8 to 3.8 x as large"
     preparation.add_argument("--preset", choices=("small", "fast", "fastest"), default="small", help=text)
     preparation.add_argument("--short-side", type=number(16), default=256, help="maximum in pixels (default: 256)")
 

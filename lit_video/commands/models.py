@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from lit_video.commands.arguments import add_output, add_settings, add_shared, existing, new_file, positive, writing
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError, one_line
-from lit_video.runs.files import MISTAKES, has_result
-from lit_video.runs.results import WAYS, settings_of
+from lit_video.runs.files import MISTAKES
+from lit_video.runs.results import WAYS, read_result, settings_of
 from lit_video.training.request import setting_flags
 from lit_video.utils.files import write_atomically, write_bytes
 from lit_video.utils.settings import picked
@@ -52,8 +52,7 @@ def test(arguments: Namespace) -> int:
         known = said(seen(cli.model.trained_on, cli.datamodule.records("test")))
         print(f"{int(metrics.pop('test/videos', 0))} videos, their frames {cli.datamodule.order}")
         for key, value in metrics.items():
-            if not (cli.model.few_classes and key.endswith("_top5")):
-                print(", ".join(filter(None, [f"  {key} {value:.2f}", known])))  # two decimals, like the papers
+            print(", ".join(filter(None, [f"  {key} {value:.2f}", known])))  # two decimals, like the papers
     return 0
 
 
@@ -204,12 +203,14 @@ def export(arguments: Namespace) -> int:
     """Write a trained model for other programs: a folder with its settings and card."""
     from lit_video.inference.export import export  # here, because importing torch takes seconds
     from lit_video.reports.card import model_card
+    from lit_video.training.identity import weights_digest
 
     output, run = arguments.output, settings_of(arguments.ckpt).parent
     with writing("--output", output):
         said, text = export(arguments.ckpt, arguments.to, output)
         print(f"wrote {said}")
-        if has_result(run):
+        result, own = read_result(run, anywhere=True), weights_digest(arguments.ckpt)
+        if result and result["weights"]["digest"] == own:  # tested these weights, not another checkpoint's
             text = f"{model_card(run)}\n{text}"
         write_atomically(output / "README.md", text)
         print(f"wrote {output / 'README.md'}: how to load it")

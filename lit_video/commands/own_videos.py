@@ -14,7 +14,7 @@ from lit_video.utils.annotations import read_table as read_annotations
 from lit_video.utils.files import TABLES, write_atomically
 from lit_video.utils.processes import usable_cores
 from lit_video.utils.stop_signals import DONE
-from lit_video.utils.text import text_table
+from lit_video.utils.text import plural, text_table
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.hub import find_start
 
@@ -81,6 +81,8 @@ def experiment_of(arguments: Namespace, ending: str = "") -> Path:
     place = arguments.videos.resolve()
     name = folder_name(place.stem if place.is_file() else place.name) or "videos"
     folder: Path = arguments.output or Path("own") / name
+    if folder.resolve() == place:
+        raise UserError(f"--output {folder}: the table written there would be read as the videos'; give another folder")
     return folder / f"{name}{ending}.yaml"
 
 
@@ -131,15 +133,16 @@ def _check_same_plan(arguments: Namespace, file: Path) -> None:
     if (source := plan.get("table", {}).get("source", given)) != given:
         raise UserError(f"{given}: {file} is planned already, for the videos in {source}; give another --output")
     data = plan.get("data", {}).get("init_args", {})
-    beside = file.parent.resolve() == arguments.videos.resolve()  # the plan's table would be read as that of the videos
-    if {"root", "train"} <= data.keys() and not beside:
+    if {"root", "train"} <= data.keys():
         found = find_videos(arguments.videos)
         labels = {str(found.root.resolve() / video.path): video.label.strip() for video in found.videos}
         for row in read_annotations("--output", Path(data["train"]), ("path", "label"), files="path"):
             path, was = str(Path(data["root"], row.text("path"))), row.text("label")
-            if (now := labels.get(path, "gone")) != was:
+            if (now := labels.pop(path, "gone")) != was:
                 what = f"{path}: was {was} when {file} was planned, is {now} now"
                 raise UserError(f"{what}; delete {file} and {file.with_name('runs')}, or give another --output")
+        if labels:
+            print(f"not in this plan: {plural(len(labels), 'video')}, such as {next(iter(labels))}", flush=True)
     first = file.read_text(encoding="utf-8").partition("\n")[0]
     words = shlex.split(first.partition(PROGRAM)[2])
     planned = vars(parse(words)) if words else {}

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from lit_video import __version__
-from lit_video.commands.names import refuse_unknown_class, refuse_wrong_number
+from lit_video.commands.names import refuse_unknown_class
 from lit_video.errors import UserError
 from lit_video.utils.text import did_you_mean
 
@@ -83,7 +83,6 @@ class Parser(argparse.ArgumentParser):
         for word in settings:
             setting, _, value = word.lstrip("-").partition("=")
             refuse_unknown_class(setting, value)
-            refuse_wrong_number(setting, value)
             if self.lightning and setting.endswith(".help"):
                 return Namespace(run=_show, asked=[self.lightning, *settings])
         if self.lightning and own[:2] == ["--help", "all"]:

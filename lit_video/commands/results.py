@@ -6,7 +6,7 @@ from argparse import Namespace
 from importlib.util import find_spec
 from pathlib import Path
 
-from lit_video.commands.arguments import add_output, add_shared, add_table, configs, new_file, writing
+from lit_video.commands.arguments import add_output, add_shared, configs, existing, new_file, writing
 from lit_video.commands.parser import PROGRAM, Parser
 from lit_video.errors import UserError
 from lit_video.tables.reading import read_table
@@ -20,7 +20,8 @@ from lit_video.utils.yaml_files import find_experiments
 def table_arguments(parser: Parser) -> None:
     """Add examples and arguments."""
     parser.examples("ablation_tw --pairs", "skills --runs benchmarks/results --plot skills.png")
-    add_table(parser)
+    add_shared(parser, "tables", "--config", "--recipe")
+    add_shared(parser, "--runs", type=existing("no such folder"))
     add_shared(parser, "--seeds", default=None, help="seeds of each row (default: all that were run)")
     parser.add_argument("--format", choices=["text", "json", "markdown"], default="text", help="default: text")
     parser.add_argument("--pairs", action="store_true", help="the differences of all rows, with their intervals")

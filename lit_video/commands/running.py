@@ -5,7 +5,7 @@ import shlex
 from argparse import ArgumentTypeError, Namespace
 from pathlib import Path
 
-from lit_video.commands.arguments import add_settings, add_shared, add_table, configs, positive, request_of
+from lit_video.commands.arguments import add_settings, add_shared, configs, positive, request_of
 from lit_video.commands.parser import PROGRAM, Parser
 from lit_video.errors import UserError
 from lit_video.launching.queue import HERE, slots
@@ -18,8 +18,7 @@ from lit_video.utils.stop_signals import DONE, FAILED, StopSignals, handled_by
 def fit_arguments(parser: Parser) -> None:
     """Add examples and arguments."""
     parser.examples("ablation_tw --seeds 0,1,2 --jobs 2", "ablation_tw --config scale/ssv2 --data.root DIR --row tw1")
-    add_table(parser)
-    add_shared(parser, "--row", "--seeds", "--jobs", "--reuse")
+    add_shared(parser, "tables", "--config", "--recipe", "--runs", "--row", "--seeds", "--jobs", "--reuse")
     parser.add_argument("--quiet", action="store_true", help="print no table at the end")
     parser.add_argument("--print_config", action="store_true", help="print all settings of every row, start nothing")
     add_settings(parser)

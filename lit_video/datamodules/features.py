@@ -1,6 +1,7 @@
 """Cached features of a frozen backbone: a few views of each video pass through it once."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import file_digest
@@ -42,11 +43,11 @@ class Features:
         return self.folder / f"{digest(self._digest(record.path), record.start, record.end, record.fps):016x}.npy"
 
     def complete(self, records: Sequence[VideoRecord], compute: Callable[[Tensor], Tensor]) -> None:
-        """Write missing files while other processes wait; ``compute`` takes uint8 ``(b, t, 3, height, width)``."""
+        """Write missing or damaged files while others wait; ``compute`` takes uint8 ``(b, t, 3, height, width)``."""
         files = {self.file(record): record for record in records}
         self.folder.mkdir(parents=True, exist_ok=True)
         with FileLock(self.folder / "lock"), torch.no_grad():
-            missing = [file for file in files if not file.exists()]
+            missing = [file for file in files if not _whole(file)]
             if missing:
                 print(f"{len(missing)} videos go once through the frozen backbone, into {self.folder}", flush=True)
             for file in with_progress(missing, len(missing), "features"):
@@ -99,6 +100,13 @@ class FeatureDataset(ClipDataset):
             key=torch.tensor(key),
             broken="",
         )
+
+
+def _whole(file: Path) -> bool:
+    """Return whether a file is there and has the size that its header says."""
+    with suppress(OSError, ValueError, EOFError):
+        return np.load(file, mmap_mode="r").ndim > 0
+    return False
 
 
 def _digest(path: Path) -> str:

@@ -199,7 +199,7 @@ def _released(name: str) -> TrainedModel:
         raise UserError(f"{name}: {error}") from error
     if known := channel_pixels(stored):
         fold_pixels(model.network.embed, *known, data)
-    names: ClassNames = sorted(stored.labels, key=stored.labels.__getitem__)
+    names: ClassNames = sorted(labels := stored.labels.get("", {}), key=labels.__getitem__)
     if isinstance(classes, dict):
         names = {task: _numbered(task, number) for task, number in classes.items()}
     elif len(names) != count:

@@ -35,7 +35,8 @@ class VideoClassifier(LightningModule):
 
     Logs, over all processes, ``train/loss`` and ``train/clip_top1``; for the centre view ``val/loss``,
     ``val/clip_top1`` and ``val/clip_top5``; for the mean over views ``test/video_top1`` and ``test/video_top5``.
-    Accuracies are in percent. Several tasks (verb and noun in X-ViT's section 4) split the outputs of one linear layer.
+    Accuracies are in percent; of five classes there is no top-5. Several tasks (verb and noun in X-ViT's section 4)
+    split the outputs of one linear layer.
     Metrics: :class:`~lit_video.modules.metrics.VideoAccuracy`; for several labels per video, ``VideoPrecision``.
 
     Args:
@@ -278,11 +279,6 @@ class VideoClassifier(LightningModule):
         """Return logits ``(b, classes)`` of labelled or unlabelled clips; NaN for unreadable videos."""
         taken = as_batch(batch, torch.clone, labelled=False, features=self.frozen == "backbone")
         return self(taken["clip"]).masked_fill((taken["video"] < 0)[:, None], torch.nan)
-
-    @property
-    def few_classes(self) -> bool:
-        """True for at most five classes, where top-5 is always right."""
-        return isinstance(self.num_classes, int) and self.num_classes <= 5
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Refuse weights of another scheme, other pixels or other classes; the message has flags that correct this."""

@@ -7,6 +7,7 @@ from lightning import LightningModule
 from torch import Tensor
 
 from lit_video.modules.metrics import VideoAccuracy, shared_numbers
+from lit_video.utils.settings import picked
 
 
 def log_hits(model: LightningModule, hits: Tensor, readable: Tensor) -> tuple[Tensor, Tensor]:
@@ -47,14 +48,14 @@ def loaders(model: LightningModule) -> Any:
 
 
 def log_metrics(model: LightningModule, split: str, names: Mapping[str, str]) -> None:
-    """Log the metrics of each loader, with Lightning's suffix if there are several; skip metrics without an update."""
+    """Log the metrics of each loader, with Lightning's suffix if there are several; skip what is not there."""
     count = len(loaders(model))
     for loader in range(count):
         accuracy, which = metric_of(model, split, loader), f"/dataloader_idx_{loader}" * (count > 1)
         if accuracy.update_called:
             result = accuracy.compute()
             by_task = {name: f"{split}/{name}" for name in result if "_" in name}
-            for name, shown in {**names, **by_task}.items():
+            for name, shown in picked({**names, **by_task}, result).items():
                 model.log(shown + which, result[name], prog_bar=shown == "val/clip_top1", add_dataloader_idx=False)
 
 

@@ -1,7 +1,7 @@
 """Video accuracy over all processes, every view of every video counted exactly once."""
 
 from collections.abc import Sequence
-from itertools import product
+from math import prod
 from typing import Any, Literal
 
 import torch
@@ -91,22 +91,29 @@ class VideoAccuracy(Metric):
         """Return ``top1`` and ``top5`` in percent (by task ``TASK_top1``, ...), the number of ``videos``, and ``loss``.
 
         The loss is the cross entropy of mean logits, summed over tasks. Without a readable video, or if logits are not
-        finite, loss and accuracies are NaN.
+        finite, loss and accuracies are NaN. There is no ``top5`` of five classes or fewer, see :func:`informative`.
         """
         tasks, depth = self.per_task(), max(TOP)
         finite = torch.cat([logits for logits, _ in tasks.values()], dim=1).isfinite().all()
-        hits = {"": ranked_hits(list(tasks.values()), depth)}
+        ranked = {"": list(tasks.values())}
         if "" not in tasks:
-            hits |= {f"{name}_": ranked_hits([task], depth) for name, task in tasks.items()}
+            ranked |= {f"{name}_": [task] for name, task in tasks.items()}
         if tasks.keys() == {"verb", "noun"}:
-            hits["action_"] = hits[""]
+            ranked["action_"] = ranked[""]
         result = {}
-        for name, k in product(hits, TOP):
-            share = hits[name][:, :k].any(1).float().mean()
-            result[f"{name}top{k}"] = torch.where(finite, 100 * share, torch.nan)
+        for name, some in ranked.items():
+            hits = ranked_hits(some, depth)
+            for k in informative(prod(logits.shape[1] for logits, _ in some)):
+                share = hits[:, :k].any(1).float().mean()
+                result[f"{name}top{k}"] = torch.where(finite, 100 * share, torch.nan)
         losses = [F.cross_entropy(logits, target) for logits, target in tasks.values()]
-        videos = torch.tensor(float(len(hits[""])), device=hits[""].device)
+        videos = torch.tensor(float(len(hits)), device=hits.device)
         return result | {"videos": videos, "loss": torch.stack(losses).sum()}
+
+
+def informative(classes: int) -> list[int]:
+    """Return 1, and 5 if there are more classes: every video is right among the best five of five."""
+    return [k for k in TOP if k < max(classes, 2)]
 
 
 def view_scores(logits: Tensor, average: ViewAverage, classes: Classes | None) -> Tensor:
@@ -136,7 +143,7 @@ class VideoPrecision(VideoAccuracy):
         """Return ``mean_average_precision``, ``top1`` and ``top5`` (a label is among the best classes), in percent."""
         logits, target = self.per_video()
         best = target.gather(1, logits.argsort(dim=1, descending=True, stable=True)[:, : max(TOP)])
-        result = {f"top{k}": best[:, :k].amax(1).float().mean() for k in TOP}
+        result = {f"top{k}": best[:, :k].amax(1).float().mean() for k in informative(logits.shape[1])}
         result["mean_average_precision"] = average_precision(logits, target).nanmean()
         for name, value in result.items():
             result[name] = torch.where(logits.isfinite().all(), 100 * value, torch.nan)

@@ -72,7 +72,7 @@ class StartingWeights:
                 return
             self._refuse_what_differs(stored, stated.IGNORE, "function", "shape")
             stated.refuse_another_grid(self.network, stored, stated.IGNORE)
-            self._check_labels(stored)
+            self._check_labels(stored, whole=True)
         except ValueError as error:
             raise UserError(f"the checkpoint does not fit: {error}") from error
 
@@ -105,7 +105,7 @@ class StartingWeights:
         if self.weights_settings != "ignore" and not known:
             _say(path, self._match_pixels(stored))
         if not left_out:
-            self._check_labels(stored)
+            self._check_labels(stored, whole=not fresh_head)
 
     def _match_pixels(self, stored: StoredWeights) -> str:
         """Fold the data's pixel scale into the patches to match the weights' training; return a message."""
@@ -121,9 +121,11 @@ class StartingWeights:
         if self.data is not None:
             stated.refuse_other_pixels(stored_settings(self.data), stored, otherwise)
 
-    def _check_labels(self, stored: StoredWeights) -> None:
-        if self.data is not None and isinstance(self.data.class_names, list):
-            check_labels(stored.labels, self.data.class_names)
+    def _check_labels(self, stored: StoredWeights, whole: bool) -> None:
+        """Compare each task's classes with the data's; ``whole`` if all must be there, unless others named them."""
+        ours, own = by_task(getattr(self.data, "class_names", None)), stored.class_names is not None
+        for task, labels in stored.labels.items():
+            check_labels(labels, ours.get(task, ()), whole and own)
 
 
 def keep_features(network: VideoTransformer, data: Any, device: torch.device, settings: Mapping[str, Any]) -> None:

@@ -61,6 +61,9 @@ class ViViT(VideoClassifier):
         tubelet_init: TubeletInit = "central",
         **kwargs: Any,
     ) -> None:
+        for name, given, default, only in (("order", order, "space_time", 3), ("temporal", temporal, "encoder", 2)):
+            if given != default and variant != only:
+                raise ValueError(f"{name} is {given}, but variant is {variant}: {name} is for variant {only}")
         vit = vit_size(size)
         classes = outputs(num_classes)
         clip = ClipSize(height_and_width(image_size), patch, frames, tubelet, sampled_frames)
@@ -77,5 +80,4 @@ class ViViT(VideoClassifier):
     @property
     def scheme_name(self) -> str:
         """Name in comparisons: ``ViViT-1`` to ``ViViT-4``; ``ViViT-2 mean`` without a temporal encoder."""
-        mean = self.variant == 2 and self.temporal == "mean"
-        return f"ViViT-{self.variant}" + " mean" * mean
+        return f"ViViT-{self.variant}" + " mean" * (self.temporal == "mean")

@@ -9,7 +9,7 @@ import numpy as np
 from lit_video.errors import UserError
 from lit_video.runs.files import MISTAKES
 from lit_video.runs.predictions import Predictions, TaskPredictions, most_confused, read_predictions
-from lit_video.runs.results import read_result
+from lit_video.runs.results import read_result, remarks
 from lit_video.tables.statistics import CONFIDENCE
 from lit_video.utils.clip_shape import in_words
 from lit_video.utils.text import as_markdown, markdown_lines, plural
@@ -95,8 +95,7 @@ def accuracy_facts(result: dict[str, Any], predictions: Predictions) -> list[str
     if len(predictions.tasks) > 1:
         share += f" in {' and '.join(predictions.tasks)}"
     facts = [f"{share} (95 % interval {100 * interval.low:.0f} to {100 * interval.high:.0f} %)"]
-    if known := result.get("test_seen"):
-        facts[0] += f"; {known} of them were trained on"
+    facts[0] = "; ".join([facts[0], *remarks(result)])
     for name, task in predictions.tasks.items():
         facts += [f"{name}: {fact}".removeprefix(": ") for fact in _facts(task)]
     if folds := result.get("folds"):

@@ -19,8 +19,10 @@ from filelock import FileLock, Timeout
 
 from lit_video.errors import OptionError, UserError
 from lit_video.runs.files import AGAIN, RUN, read_run, run_file, update_run
+from lit_video.runs.identity import LONGER, OWN
 from lit_video.utils.files import read_whole, write_table
 from lit_video.utils.processes import job_name
+from lit_video.utils.text import plural
 
 CURVES = "curves.csv"
 COLUMNS = ("epoch", "step", "train/loss", "val/loss", "val/clip_top1", "val/clip_top5", "train/clip_top1")
@@ -54,6 +56,16 @@ def _checked(path: Path, run: dict[str, Any], anywhere: bool) -> dict[str, Any] 
         if not math.isfinite(value):
             raise ValueError(f"{name} is {value}")
     return result | {"commit": identity["commit"], "identity": identity, "changes": run["changes"]}
+
+
+def remarks(result: Mapping[str, Any]) -> list[str]:
+    """Say what no accuracy shows: test videos that were trained on, or left out; changes during the training."""
+    said, changed = [], {each["key"] for each in result["changes"]} & {"data", OWN, *LONGER}
+    if known := result.get("test_seen"):
+        said.append(f"{known} of {result['test_videos']} test videos trained on")
+    if left := result.get("test_left_out"):
+        said.append(f"{plural(left, 'test video')} left out")
+    return [*said, *(f"{key} changed during the training" for key in sorted(changed))]
 
 
 def write_curves(run_dir: Path, points: Sequence[Point]) -> None:

@@ -9,6 +9,7 @@ from statistics import mean, stdev
 from typing import Any
 
 from lit_video.runs.predictions import Predictions
+from lit_video.runs.results import remarks
 from lit_video.tables.agreement import agreement_summary, comparable, row_pairs, row_predictions
 from lit_video.tables.results import measured_rows
 from lit_video.tables.statistics import Hits
@@ -89,18 +90,16 @@ def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dic
 
 def row_summary(row: Row, of_seeds: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return a row as plain data, from the results of its seeds."""
-    label, known, first = row.label, 0, next(iter(of_seeds), {})
+    first = next(iter(of_seeds), {})
     ours: dict[str, list[float]] = {}
     for result in of_seeds:
-        known = max(known, result.get("test_seen", 0))
         for key, value in result["metrics"].items():
             ours.setdefault(key, []).append(value)
-    if known:
-        label += f" ({known} of {first['test_videos']} test videos trained on)"
+    said = dict.fromkeys(chain.from_iterable(map(remarks, of_seeds)))
     metrics = sorted(ours.keys() | row.paper.keys())
     return {
         "name": row.name,
-        "label": label,
+        "label": " ".join([row.label, *map("({})".format, said)]),
         **{key: first.get(key) for key in FACTS},
         "seconds": mean(column(of_seeds, "seconds")) if of_seeds else None,
         "seeds": column(of_seeds, "seed"),

@@ -86,10 +86,8 @@ class VideoCLI(LightningCLI):
             given.attention = import_scheme(given.attention)
         if given.get("weights") and given.get("weights_settings") == "apply":
             stored = read_weights(weights_path(given.weights), given.weights_ema, given.weights_source)
-            taken = [
-                _take(given, model_settings(stored), "model"),
-                _take(config.data.init_args, pixel_settings(stored), "data"),
-            ]
+            model, data = model_settings(stored), pixel_settings(stored)
+            taken = [_take(given, model, "model"), _take(config.data.init_args, data, "data")]
             if said := " ".join(filter(None, taken)):
                 rank_zero_only(print)(f"{given.weights}: settings of its training are used: {said}", flush=True)
 
@@ -163,15 +161,18 @@ def refuse_ignored(args: list[str], where: str) -> None:
     recipe: object = None
     for flag, value in zip(args, [*args[1:], ""], strict=True):
         name, given = flag.split("=")[0].replace(".init_args", ""), flag.partition("=")[2] or value
-        linked, origin, seeded = set[str](), where, name == "--data.seed"
+        linked, origin, seeded = set[str](), where, "data.seed" * (name == "--data.seed")
         if name.startswith("--model."):
             linked = {name.split(".")[1]} & {*LINKS}
         if name in ("--config", "-c"):
             linked, origin = _settings_in(Path(given), "model").keys() & {*LINKS}, given
             data = _settings_in(Path(given), "data")
-            recipe, seeded = data.get("augmentation", recipe), "seed" in data
+            recipe, seeded = data.get("augmentation", recipe), "data.seed" * ("seed" in data)
+            fixed = read_yaml(Path(given)).get("seed_everything")
+            if where != "test" and fixed is not None and args[-1] != f"--seed_everything={fixed}":
+                seeded = "seed_everything"
         if seeded:
-            raise UserError(f"{origin}: data.seed: is the seed of the run; leave it out, and choose seeds by --seeds")
+            raise UserError(f"{origin}: {seeded}: is the seed of the run; leave it out, and choose seeds by --seeds")
         if linked:
             link, advice = min(linked), "leave it out"
             if link in model_names("clip"):

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from lit_video.modules.metrics import informative
 from lit_video.runs.files import read_run, update_run
 from lit_video.runs.predictions import Logits, read_logits, save_logits
 from lit_video.tables.statistics import calibration_error
@@ -33,13 +34,12 @@ def take_tests(run_dir: Path, folds: Mapping[str, Path]) -> None:
     join_mistakes(run_dir, folds)
     result, found = read_run(run_dir)["result"], temperature(logits, target)
     task = predicted.tasks[""]
-    metrics = {"test/video_top1": 100 * float(task.hits(1).mean())}
-    if len(classes) > 5:
-        metrics["test/video_top5"] = 100 * float(task.hits(5).mean())
+    metrics = {f"test/video_top{k}": 100 * float(task.hits(k).mean()) for k in informative(len(classes))}
     metrics["test/calibration_error"] = calibration_error(task.confidence, task.hits())
     result |= {"metrics": metrics, "test_videos": len(target), "temperature": found}
     result |= {"folds": {name: 100 * float((x.argmax(1) == y).mean()) for name, (x, y, _) in read.items()}}
-    result |= {"test_seen": sum(read_run(folder)["result"]["test_seen"] for folder in folds.values())}
+    for key in ("test_seen", "test_left_out"):
+        result[key] = sum(read_run(folder)["result"][key] for folder in folds.values())
     path = run_dir / result["weights"]["file"]
     content = peek(path)
     if content[CHECKPOINT_KEY].get("temperature") != found:

@@ -15,7 +15,7 @@ from lit_video.datamodules.checks import refuse_choice
 from lit_video.errors import RunFailed, UserError
 from lit_video.runs.files import RUN, has_result, read_run, update_run
 from lit_video.runs.identity import Record
-from lit_video.runs.results import LAST, Status, owned, write_status
+from lit_video.runs.results import LAST, Status, owned, remarks, write_status
 from lit_video.schemes.reach import reach
 from lit_video.tables.reading import write_origin
 from lit_video.tables.results import refuse_apart
@@ -33,7 +33,7 @@ from lit_video.utils.environment import device_name
 from lit_video.utils.processes import first_process, started_by_lightning
 from lit_video.utils.stop_signals import DONE, FAILED, STATUS, StopSignals
 from lit_video.utils.text import plural
-from lit_video.video.trained_on import said, seen
+from lit_video.video.trained_on import seen
 
 
 def is_done(run: Run) -> bool:
@@ -168,8 +168,6 @@ def _measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
         for key, value in _tested(cli, checkpoint).items():
             metrics[f"{order}/{key.removeprefix('test/')}"] = value
         metrics.pop(f"{order}/videos", None)
-    if cli.model.few_classes:  # top-5 says nothing about so few classes
-        metrics = {key: value for key, value in metrics.items() if not key.endswith("_top5")}
     refuse_not_finite(metrics, f"test of {checkpoint}")
     return metrics
 
@@ -187,6 +185,8 @@ def _write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], seco
     if cli.logger:
         cli.logger.finish(metrics, {"best": checkpoint, "last": cli.run_dir / LAST}.get(cli.config.wandb_artifact))
     known = seen(cli.model.trained_on, cli.datamodule.records("test"))
+    counts = cli.datamodule.video_counts
+    listed = counts.get("test", counts.get("val", {})).get("listed", len(known))  # also missing videos
     facts = dict(cli.facts)
     if isinstance(data := cli.datamodule, TemporalSkills):
         sight = reach(cli.model.network, data.frames, data.image_size)
@@ -199,7 +199,8 @@ def _write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], seco
         "test_videos": videos,
         "test_broken": broken,
         "test_seen": known.count(True),
-        "video_counts": cli.datamodule.video_counts,
+        "test_left_out": listed - videos,
+        "video_counts": counts,
         "steps": steps,
         "global_batch": cli.global_batch.clips,
         "weights": {"file": file, "step": peek(checkpoint)["global_step"], "digest": weights_digest(checkpoint)},
@@ -213,7 +214,7 @@ def _write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], seco
     update_run(cli.run_dir, state=None, result=result)
     scores = ", ".join(f"{key} {value:.1f}" for key, value in metrics.items())
     tested = f"{scores} on {plural(videos, 'video')}" if videos else "trained, not tested"
-    ended = [tested, said(known), f"{seconds:.0f} s"]
+    ended = [tested, *remarks(result | read_run(cli.run_dir)), f"{seconds:.0f} s"]
     if (device := cli.trainer.strategy.root_device).type == "cuda":
         ended.append(f"peak of GPU memory {torch.cuda.max_memory_allocated(device) / 1e9:.1f} GB")
     print(f"{cli.run.label}: {', '.join(filter(None, ended))}", flush=True)

@@ -23,8 +23,7 @@ KNOWN = {
     "unable to .*(file </|shared memory).*": "shared memory: {}; make /dev/shm or the limit of file sizes larger",
     "(allocate|out of) memory|MemoryError|could not create a primitive|can't start new thread|bad_alloc": NO_MEMORY,
     # raised by receivers when a worker or rank is killed while sending
-    r"Connection\w*Error|EOFError|closed by peer|got 0 bytes|Connection reset": DIED,
-    "Broken ?pipe|NCCL error|Socket closed": DIED,
+    r"Connection( reset|\w*Error)|EOFError|closed by peer|got 0 bytes|Broken ?pipe|NCCL error|Socket closed": DIED,
 }
 
 

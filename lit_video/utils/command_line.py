@@ -5,6 +5,9 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from lit_video.utils.settings import DATA, MODEL, data_names, model_names
+from lit_video.utils.text import did_you_mean
+
 
 def recorded_command(arguments: Sequence[str], program: str = "lit_video") -> str:
     """Return a command line without absolute or ``..`` paths: a file keeps its name, a folder becomes ``DIR``."""
@@ -32,7 +35,9 @@ def explain(text: str) -> tuple[str, str]:
     """
     keys = re.findall(r'Parser key "(.*?)"', text)
     if option := re.search(r"(?:Option '|unrecognized arguments: --)([\w.]+)", text):
-        return ".".join([*keys, option[1]]), f"no such setting {_KNOWN}"
+        key = ".".join([*keys, option[1]])
+        names = [*map("model.{}".format, model_names(*MODEL)), *map("data.{}".format, data_names(*DATA))]
+        return key, f"no such setting{did_you_mean(key.replace('.init_args', ''), names)} {_KNOWN}"
     reasons, of_ours = [], []
     innermost = text.rpartition("Parser key ")[2].splitlines()[1 if keys else 0 :]
     for line in dict.fromkeys(line.strip(" -") for line in innermost):
@@ -40,14 +45,12 @@ def explain(text: str) -> tuple[str, str]:
             reasons.append(line)
             if not line.startswith("Expected"):
                 of_ours.append(line)
-    reason = "; ".join(of_ours or reasons or text.splitlines()).replace(
-        "Expected a dot import path string:", "no such class:"
-    )
+    reason = "; ".join(of_ours or reasons or text.splitlines())
+    reason = reason.replace("Expected a dot import path string:", "no such class:")
     reason = re.sub(r"<class '([\w.]+)'>|typing\.Literal", r"\1", reason)
     if not of_ours and "Got value" not in reason and (given := re.search(r"Given value: (.*)", text)):
         reason += f", got {given[1]}"
-    if not keys and "VideoClassifier" in text:
-        keys = ["model"]
-    if not keys and "VideoDataModule" in text:
-        keys = ["data"]
+    for kind, group in (("VideoClassifier", "model"), ("VideoDataModule", "data")):
+        if not keys and kind in text:
+            keys = [group]
     return ".".join(keys), reason

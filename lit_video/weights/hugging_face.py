@@ -133,11 +133,13 @@ def check_config(config: Mapping[str, Any], network: nn.Module) -> None:
             raise ValueError(f"config.json: num_attention_heads is {number}, here {heads}; set --model.size")
 
 
-def check_labels(labels: Mapping[str, int], class_names: Sequence[str]) -> None:
-    """Refuse weights with the data's classes in another order; only letters and digits of the names are compared."""
-    known = {_letters(name): number for name, number in labels.items()}
+def check_labels(labels: Mapping[str, int], class_names: Sequence[str], whole: bool = False) -> None:
+    """Refuse weights with the data's classes in another order or, if ``whole``, without one of them."""
+    # letters and digits of the names are compared, unless two of the weights' names are then equal
+    spelled = _letters if len({*map(_letters, labels)}) == len(labels) else str
+    known = {spelled(name): number for name, number in labels.items()}
     for number, name in enumerate(class_names):
-        if (theirs := known.get(_letters(name), number)) != number:
+        if (theirs := known.get(spelled(name), "unknown" if whole else number)) != number:
             raise ValueError(f"{name!r} is class {theirs} of the weights and class {number} of the data")
 
 

@@ -16,6 +16,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from lit_video.errors import UserError, one_line
+from lit_video.utils.classes import by_task
 from lit_video.weights.parts import matching, respelled
 
 # files of weights in a folder; the first that exists is read
@@ -49,12 +50,12 @@ class StoredWeights:
     trained_on: str = ""  # training videos, see lit_video.video.trained_on; empty if unknown
 
     @property
-    def labels(self) -> dict[str, int]:
-        """Class numbers by name; empty if unknown or for several tasks."""
-        names = dict(self.config.get("id2label") or {})
-        if isinstance(self.class_names, list):
-            names = dict(enumerate(self.class_names))
-        return {str(name): int(number) for number, name in names.items()}
+    def labels(self) -> dict[str, dict[str, int]]:
+        """Class numbers by name for each task, whose name is empty if there is one; empty if unknown."""
+        labels = {"": self.config.get("id2label") or {}}
+        for task, names in by_task(self.class_names).items():
+            labels[task] = dict(enumerate(names if isinstance(names, list) else ()))
+        return {key: {str(name): int(i) for i, name in names.items()} for key, names in labels.items() if names}
 
 
 def read_weights(path: Path, average: bool | None = None, named: str | None = None) -> StoredWeights:

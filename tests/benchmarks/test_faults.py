@@ -1,8 +1,11 @@
 """Test that the fault harness finds runs that lose a result, give a wrong one, or leave a process behind."""
 
 import json
+import subprocess
 import sys
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -88,3 +91,12 @@ def test_damages_are_damages(right, tmp_path):
         assert damage(path) == ""
         harm(path)
         assert damage(path)
+
+
+def test_a_process_that_lives_on_is_named_without_the_folders_of_this_machine():
+    sandbox = SimpleNamespace(folder=Path(sys.executable).parent)
+    command = [sys.executable, "-c", "print(flush=True); input()"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        process.stdout.readline()
+        said = module._command(SimpleNamespace(sandbox=sandbox), process.pid)
+    assert said.split()[1:] == ["-c", "print(flush=True);", "input()"] and "/" not in said

@@ -35,6 +35,14 @@ def test_printed_settings_are_those_that_the_run_records(fitted, tiny, capsys):
     assert printed(capsys, "--row", "tw1", *flags) == [read_run(run)["identity"]["settings"]]
 
 
+def test_a_seed_in_a_file_is_that_of_the_run_or_refused(capsys, tmp_path, tiny):
+    (tmp_path / "seed.yaml").write_text("seed_everything: 42\n")
+    flags = ["--config", str(tmp_path / "seed.yaml"), "--row=tw1", FOUR_SKILLS, *tiny]
+    assert printed(capsys, *flags, "--seeds=42")[0]["seed_everything"] == 42
+    assert main(["fit", "ablation_tw", *flags, "--print_config"]) == 2
+    assert "seed.yaml: seed_everything: is the seed of the run; leave it out" in capsys.readouterr().err
+
+
 def test_printed_settings_hold_the_scale_s_recipe_and_the_row(capsys, tiny):
     scale = ["--config", "experiments/scale/ssv2.yaml", "--data.root=/tmp"]
     paper = printed(capsys, *scale)

@@ -21,7 +21,7 @@ def fit(*args):
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("{model.windw: 1}", "row second: model.windw: no such setting (fit --help all lists them, "),
+        ("{model.windw: 1}", "row second: model.windw: no such setting (did you mean model.window?) (fit --help all "),
         ("{model.optimization.lr: -1}", "row second: model: lr is -1.0, expected more than 0"),
         ("{model.num_classes: 5}", "model.num_classes: is taken from the data set; leave it out"),
         ("{model.window: 9}", "row second: model: window 9 at ratio 0.5 leaves no channel per offset"),
@@ -52,7 +52,9 @@ def test_a_wrong_setting_in_a_later_row_stops_everything(setting, message, table
         (["--trainer.precision=bf16-mixd"], "'bf16'], got bf16-mixd"),
         (["--runs=/proc/nowhere"], "--runs: cannot write /proc/nowhere"),
         (["--data.seed=7"], "data.seed: is the seed of the run; leave it out, and choose seeds by --seeds"),
-        (["--model.windw=1"], "command line: model.windw: no such setting"),
+        (["--model.windw=1"], "command line: model.windw: no such setting (did you mean model.window?)"),
+        (["--data.frame=4"], "command line: data.frame: no such setting (did you mean data.frames?)"),
+        (["--model.optimization.lr=abc"], "model.optimization.lr: Expected a float. Got value: abc"),
         (["--data=VideoFolder", "--data.root=/nowhere"], "data.root: the folder /nowhere does not exist"),
     ],
 )
@@ -67,7 +69,7 @@ train                                          | no command 'train'; commands: f
 repport                                        | no command 'repport' (did you mean report?)
 fit                                            | name a table, by its YAML or its name
 fit --config experiments/ablation_tx.yaml      | has this name (did you mean experiments/ablation_t
-fit TABLE --model.optimization.lr=abc           | model.optimization.lr: expected a number, got abc
+table TABLE --runs nowhere                     | nowhere: no such folder
 fit TABLE --trainer.epochs 3                   | --trainer.epochs=3; here it is --trainer.max_epochs
 fit TABLE --data=VideoFoldr                    | data: no such class: VideoFoldr (did you mean VideoFolder?)
 profile divded                                 | no built-in scheme (did you mean divided?); give FILE.py

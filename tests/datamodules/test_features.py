@@ -102,6 +102,10 @@ def test_folds_and_later_runs_share_them_and_a_stopped_pass_goes_on(data, model,
     counts = [sum(each.clips) // (1 + RANDOM) for each in (first, *passes)]
     assert counts == [5, VIDEOS - 5, 0]
     views = [np.load(path) for path in (tmp_path / "features").rglob("*.npy")]
+    file = next((tmp_path / "features").rglob("*.npy"))
+    file.write_bytes(file.read_bytes()[:-1])  # a damaged file is written again
+    fit(passes[-1], data())
+    assert sum(passes[-1].clips) == 1 + RANDOM
     assert {(each.dtype, each.shape) for each in views} == {(np.dtype(np.float16), (1 + RANDOM, 20, 16))}
 
 

@@ -18,6 +18,12 @@ def test_features_and_a_new_classifier():
     torch.testing.assert_close(model.forward_features(clip), features)
 
 
+@pytest.mark.parametrize("option", [dict(order="time_space"), dict(variant=3, temporal="mean")])
+def test_a_setting_of_another_variant_is_refused(option):
+    with pytest.raises(ValueError, match=r"is for variant [23]"):
+        ViViT(4, **CLIP, **option)
+
+
 @pytest.mark.parametrize(
     ("shape", "message"),
     [
@@ -46,7 +52,6 @@ def test_a_learning_rate_is_one_of_optimization(family):
         (XViT, {"causal": True, "positions": "space", "exact": True}, "X-ViT exact causal"),
         (TimeSformer, {"attention": "local_global"}, "TimeSformer local-global"),
         (ViViT, {"variant": 2, "temporal": "mean"}, "ViViT-2 mean"),
-        (ViViT, {"variant": 3, "temporal": "mean"}, "ViViT-3"),  # has no temporal encoder to leave out
         (Perceiver, {}, "Perceiver"),
     ],
 )

@@ -45,7 +45,7 @@ def test_precision_is_that_of_scikit_learn_over_the_classes_that_have_videos(log
     assert result["mean_average_precision"] == pytest.approx(100 * sum(each) / 3, abs=1e-4)
     best = logits.argmax(1)
     assert result["top1"] == 100 * LABELS.gather(1, best[:, None]).float().mean()
-    assert result["top5"] == 75, "the last video has no label"
+    assert "top5" not in result, "of four classes"
     assert result["videos"] == 4
     assert result["loss"] == pytest.approx(F.binary_cross_entropy_with_logits(logits, LABELS.float()).item(), abs=1e-6)
 

@@ -93,7 +93,8 @@ def test_actions_are_pairs_ranked_by_the_product_of_their_probabilities(seed):
 def test_any_tasks_have_a_joint_accuracy_but_only_verb_and_noun_make_actions(classes):
     data = views(classes, 3)
     result = measured(classes, data)
-    assert result.keys() == {"top1", "top5", "videos", "loss"} | {f"{task}_top{k}" for task in classes for k in (1, 5)}
+    tops = {f"{task}_top{k}" for task, count in classes.items() for k in (1, 5) if k < count}  # top 5 of 5 is no number
+    assert result.keys() == {"top1", "top5", "videos", "loss"} | tops
     single = [VideoAccuracy() for _ in classes]
     for number, metric in enumerate(single):
         logits, target, video, view = data
@@ -178,6 +179,7 @@ def test_a_row_trains_and_tests_two_heads_from_the_command_line(table, tiny, tmp
     run = tmp_path / "runs/two/default/second/seed0"
     metrics = read_result(run)["metrics"]
     accuracies = {f"test/{of}_top{k}" for of in ("verb", "noun", "action", "video") for k in (1, 5)}
+    accuracies -= {"test/verb_top5", "test/noun_top5"}  # two and four classes
     assert metrics.keys() == accuracies | {f"test/{task}_calibration_error" for task in ("verb", "noun")}
     assert metrics["test/video_top1"] == metrics["test/action_top1"]
     assert {row.split(",")[0] for row in (run / "classes.csv").read_text().splitlines()[1:]} == {"verb", "noun"}

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from lit_video.__main__ import main
 from lit_video.errors import UserError
 from lit_video.runs.predictions import save_logits
 from lit_video.tables.agreement import certainty
@@ -283,6 +284,17 @@ def test_a_seed_with_another_rate_is_no_seed_of_its_row_and_one_of_other_code_is
     with pytest.raises(UserError, match=r"second/seed2: model.lr is 0.2, but in .*second/seed0 it is 0.1: they do not"):
         summary(read_table([table[0]]), tmp_path)
     assert summary(read_table([table[0]]), tmp_path, seeds=[0, 1])["rows"][1]["seeds"] == [0, 1]
+
+
+def test_a_row_says_what_its_numbers_do_not_show(table, tmp_path, capsys):
+    """Results like those of ``--trainer.limit_test_batches 1``, and of a training that was made longer."""
+    for seed in (0, 1):
+        write_result(folder := tmp_path / f"two/default/second/seed{seed}", seed, 50.0)
+        longer = {"key": "trainer.max_epochs", "from": 1, "to": 2}
+        change_result(folder, test_left_out=3, changes=[longer] * seed + [{"key": "commit", "from": "a", "to": "b"}])
+    assert main(["table", str(table[0]), "--runs", str(tmp_path)]) == 0
+    said = "2nd (3 test videos left out) (trainer.max_epochs changed during the training)"
+    assert said in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -43,12 +43,16 @@ def copied(trained, monkeypatch):
 
 def test_no_accuracy_is_printed_without_what_was_seen(copied, capsys):
     assert read_result(copied)["test_seen"] == 2
-    assert headline(copied)[0].endswith("; 2 of them were trained on")
+    assert headline(copied)[0].endswith("; 2 of 4 test videos trained on")
     assert main(["table", "--config", "own.yaml"]) == 0
     assert "first (2 of 4 test videos trained on)" in capsys.readouterr().out
     assert main(["test", "--ckpt", str(copied)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert all(line.endswith(", 2 of 4 trained on") for line in lines if "test/" in line)
+    for number, path in enumerate(sorted(shutil.copytree("videos", Path("renamed")).glob("*/*"))):
+        path.rename(path.with_name("xy"[number % 2]))
+    assert main(["test", "--ckpt", str(copied), "--data.root=renamed"]) == 2
+    assert "'x' is class unknown of the weights and class 0 of the data" in capsys.readouterr().err
     rows = list(csv.DictReader((copied / "mistakes.csv").read_text().splitlines()))
     assert {row["file"].split("/")[0] for row in rows} <= {"test"} and len(rows) == 4 - round(
         read_result(copied)["metrics"]["test/video_top1"] / 25
@@ -77,13 +81,7 @@ def test_a_run_that_starts_from_another_has_seen_its_videos_too(copied):
     shutil.copytree("videos", "others")
     for number, file in enumerate(sorted(Path("others").glob("*/*/*.mp4"))):
         listed_videos(file.parent, "path", [(file.name,)], (4, 16, 18 + 2 * number))
-    flags = [
-        "--data.root=others",
-        f"--model.weights={copied / 'last.ckpt'}",
-        "--runs",
-        "again",
-        "--trainer.logger=false",
-    ]
+    flags = ["--data.root=others", "--runs=again", "--trainer.logger=false", f"--model.weights={copied / 'last.ckpt'}"]
     settings = json.loads((copied / "run.json").read_text())["identity"]["settings"]
     size = [f"--model.size.{key}={settings['model']['init_args']['size'][key]}" for key in ("width", "depth", "heads")]
     clips = ["--data.frames=4", "--data.image_size=16", "--data.batch_size=4", "--trainer.max_epochs=1"]
@@ -93,3 +91,8 @@ def test_a_run_that_starts_from_another_has_seen_its_videos_too(copied):
     assert not any(trained.saw(find_videos("others/val")))
     assert main(["export", "--to", "safetensors", "--ckpt", str(copied), "-o", "out"]) == 0
     assert load("out").saw(find_videos("videos/test/a")) == [False, True]
+    assert "## Accuracy" in Path("out/README.md").read_text()
+    shutil.copytree(copied, "longer")  # its result is of another checkpoint
+    shutil.copy(next(Path("again").rglob("last.ckpt")), "longer/last.ckpt")
+    assert main(["export", "--to", "safetensors", "--ckpt", "longer", "-o", "out"]) == 0
+    assert "## Accuracy" not in Path("out/README.md").read_text()

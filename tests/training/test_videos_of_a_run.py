@@ -5,7 +5,9 @@ import shutil
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.runs.results import read_result
+from lit_video.inference.predict import load
+from lit_video.network.cost import count
+from lit_video.runs.results import read_result, remarks
 from tests.training.broken_copy import broken_copy, listed
 
 STOP = "--trainer.max_time=00:00:00:00"
@@ -21,6 +23,7 @@ def fit(table, tiny, videos, tmp_path):
     """Function that runs a row over these videos and returns its exit status and folder."""
     own = [flag for flag in tiny if "pairs" not in flag]
     data = ["--data=VideoFolder", f"--data.root={videos}", "--data.broken=report", "--trainer.logger=false"]
+    data += ["--model.positions=none", "--data.test_image_size=32"]
     command = ["fit", "--config", str(table[0]), "--row=first", "--runs", str(tmp_path / "runs"), *data, *own]
     return lambda *flags: (main([*command, *flags]), tmp_path / "runs/two/default/first/seed0")
 
@@ -37,6 +40,8 @@ def test_broken_videos_are_listed_and_a_finished_run_is_not_skipped_for_other_la
     assert status == 0
     result = read_result(run_dir)
     assert (result["test_videos"], result["test_broken"]) == (6, 2)
+    assert result["gmacs"] == pytest.approx(count(load(run_dir).model, 4, 32)[1] / 1e9), "of a view of the test"
+    assert " on 6 videos, 2 test videos left out, " in out
     rows = listed(run_dir)
     assert sorted(row["split"] for row in rows) == ["test", "test", "train"]
     assert all(row["path"].startswith(str(videos / row["split"])) for row in rows)
@@ -68,5 +73,5 @@ def test_a_training_that_goes_on_says_if_its_videos_have_changed_and_so_does_its
         return
     (change,) = result["changes"]
     assert (change["key"], change["to"]) == ("data", result["identity"]["data"])
-    assert change["from"] != change["to"]
+    assert change["from"] != change["to"] and "data changed during the training" in remarks(result)
     assert f"{run_dir}: data was {change['from']}, now it is {change['to']}" in capsys.readouterr().out

@@ -1,8 +1,12 @@
 """Test that ``config.json`` is compared with the network where shapes show nothing, and its labels with classes."""
 
+from contextlib import nullcontext
+from types import SimpleNamespace
+
 import pytest
 from transformers import TimesformerConfig, VivitConfig
 
+from lit_video.modules.starting_weights import StartingWeights
 from lit_video.network.patches import ClipSize
 from lit_video.network.timesformer import timesformer
 from lit_video.network.vit import ViTSize
@@ -41,6 +45,15 @@ def test_another_function_is_refused(name, change, message):
 
 def test_classes_of_another_order_are_refused():
     for labels in ({"0": "Abseiling", "1": "air-drumming"}, {"0": "abseiling", "1": "another"}, {"5": "yoga"}):
-        check_labels(StoredWeights({}, {"id2label": labels}).labels, ["abseiling", "air drumming"])
+        check_labels(StoredWeights({}, {"id2label": labels}).labels[""], ["abseiling", "air drumming"])
     with pytest.raises(ValueError, match=r"'abseiling' is class 1 of the weights and class 0 of the data"):
         check_labels({"air_drumming": 0, "Abseiling": 1}, ["abseiling", "air drumming"])
+
+
+def test_classes_of_our_own_checkpoints_are_those_of_the_data_in_every_task():
+    stored = {"verb": ["C", "C#"], "noun": ["-1", "0", "1"]}  # letters and digits alone do not tell them apart
+    changes = {"": {}, "'C#' is class 1 of": {"verb": ["C#", "C"]}, "'2' is class unknown": {"noun": ["-1", "0", "2"]}}
+    for expected, change in changes.items():
+        start = StartingWeights(VIVIT, {}, SimpleNamespace(class_names=stored | change))
+        with pytest.raises(ValueError, match=expected) if expected else nullcontext():
+            start._check_labels(StoredWeights({}, class_names=stored), whole=True)
