@@ -52,6 +52,7 @@ def read_table(configs: Sequence[str | Path], recipe: str | None = None) -> Tabl
     scale = "+".join(scales)
     if reader.other_recipe:
         scale += f"-{recipe}"
+    data = next((contents[file].get("data") for file in overlays if file.stem == reader.data_set), None)
     return Table(
         name=path.stem,
         path=path,
@@ -59,6 +60,7 @@ def read_table(configs: Sequence[str | Path], recipe: str | None = None) -> Tabl
         title=str(section.get("title", path.stem)),
         source=str(section.get("source", "")),
         data_set=reader.data_set,
+        data=str(data.get("class_path", "")) if isinstance(data, dict) else "",
         metric=str(section.get("metric", METRIC)),
         rows=reader.rows("rows", ROW_KEYS, {"run": {}}),
         reported=reader.rows("reported", REPORTED_KEYS, {}),

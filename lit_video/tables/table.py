@@ -73,10 +73,13 @@ class Table:
     rows: list[Row] = field(default_factory=list)  # in the paper's order
     reported: list[Row] = field(default_factory=list)  # methods that are not implemented here
     data_set: str = ""  # data set of the paper's numbers; empty if the table names none
+    data: str = ""  # class that reads it, from the scale of its name
 
     def overridden(self, row: Row, flat: Mapping[str, Any]) -> str:
-        """Describe the first setting that tells rows apart and that a run's settings override; empty if none."""
+        """Describe the first setting that tells rows or data sets apart and that a run overrides; empty if none."""
         names = {short_key(key): value for key, value in flat.items()}
+        if self.data and not _holds(self.data, read := names.get("data", self.data)):
+            return f"data is {read}, scale {self.scale} has {self.data}; other videos need a scale of another name"
         for key, wanted in row.settings.items():
             found = names.get(key, wanted)
             if not _holds(wanted, found) and any(row.differs(each, key) for each in self.rows):

@@ -16,6 +16,7 @@ from lit_video.tables.summary import summary
 from tests import fake_runs
 from tests.command_line import parse_request
 from tests.fake_runs import change_result
+from tests.tables.experiments import EXPERIMENTS
 
 
 def write_result(folder, seed, top1, top5=90.0):
@@ -232,6 +233,17 @@ def test_a_scale_without_its_overlay_does_not_get_numbers_of_another_data_set(ta
     (tmp_path / "scale").mkdir()
     (tmp_path / "scale/ssv2.yaml").write_text("trainer: {max_epochs: 3}\n")
     assert table_at(path, "ssv2").papers["first"] == 11.0
+
+
+@pytest.mark.parametrize("overlays", [["ssv2"], ["ssv2", "mine"]])
+def test_other_videos_are_not_shown_beside_the_papers_numbers(overlays, tmp_path):
+    """Refuse ``fit --config scale/ssv2 --data VideoFolder``, and an overlay that sets another class."""
+    (tmp_path / "mine.yaml").write_text("data: {class_path: VideoFolder}\n")
+    files = {"ssv2": EXPERIMENTS / "scale/ssv2.yaml", "mine": tmp_path / "mine.yaml"}
+    read = read_table([EXPERIMENTS / "ablation_tw.yaml", *map(files.get, overlays)])
+    for name, refused in (("lit_video.datamodules.VideoFolder", True), ("lit_video.datamodules.SomethingV2", False)):
+        why = read.overridden(read.rows[0], {"data.class_path": name})
+        assert why.startswith(f"data is {name}, scale {read.scale} has SomethingV2; other") if refused else not why
 
 
 @pytest.mark.parametrize("metric", ["test/video_top5", "reversed/video_top1", "test/skill/drift"])
