@@ -73,10 +73,8 @@ def main() -> int:
         print(f"{name:12}" + "".join(f"{share:7.1f} %" for share in shares))
     if given.output:
         command = recorded_command(["DIR", "-o", "floors.json"], "python -m benchmarks.floors")
-        facts = provenance(command, "cpu", "scikit-learn") | {
-            "trained": int(trained.sum()),
-            "tested": int((~trained).sum()),
-        }
+        facts = provenance(command, "cpu", "scikit-learn")
+        facts |= {"trained": int(trained.sum()), "tested": int((~trained).sum())}
         write_atomically(given.output, json.dumps(facts | {"accuracy": accuracies}, indent=1) + "\n")
     return 0
 

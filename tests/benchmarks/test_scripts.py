@@ -4,12 +4,14 @@ import json
 from dataclasses import replace
 from importlib import import_module
 
+import numpy as np
 import pytest
 import torch
 
 from benchmarks import clip_decoders, data, harness, models, transfer
 from benchmarks.long import exponents
 from benchmarks.sample_videos import KINDS, encode
+from lit_video.datamodules import drawing
 from lit_video.network.vit import SIZES, ViTSize
 
 CPU = torch.device("cpu")
@@ -126,3 +128,15 @@ def test_transfer_keeps_no_result_of_another_setting_and_no_seconds_of_a_part(tm
         transfer.kept(tmp_path / "kept.json", facts | {"minutes": "5"})
     with pytest.raises(SystemExit, match="begun before, so its seconds would be those of a part"):
         transfer.measure(tmp_path / "table.csv", [], tmp_path, 0, "1")
+
+
+def test_floors_depend_on_the_order_of_frames(measured, tmp_path):
+    """Learn videos that grow bright or dark, from four persons, and test the other four."""
+    lines = ["path,label,person"]
+    for i in range(16):
+        shades = np.linspace(20, 200, 20).astype(np.uint8)[:: (1, -1)[i % 2]]
+        drawing.encode(tmp_path / f"{i}.mp4", np.tile(shades[:, None, None, None], (1, 32, 32, 3)), 10)
+        lines.append(f"{i}.mp4,{('swipe_left', 'push')[i % 2]},s0{i // 2 + 1}")
+    (tmp_path / "labels.csv").write_text("\n".join(lines))
+    found = measured("floors", str(tmp_path))["accuracy"]
+    assert (found["in order"], found["reversed"]) == ([100.0] * 3, [0.0] * 3)
