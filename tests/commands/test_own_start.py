@@ -71,6 +71,7 @@ def hub(tmp_path, monkeypatch):
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
     monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)  # read once, when it is imported
     monkeypatch.setattr("lit_video.weights.hub.WAIT", 60)  # enough on a loaded machine
     release = Release(VIDEOS, SETTINGS, None, REPOSITORY, {})
     monkeypatch.setattr("lit_video.weights.hub.releases", lambda: {VIDEOS: release})
