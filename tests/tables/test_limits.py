@@ -76,8 +76,8 @@ def test_a_report_leaves_out_what_is_damaged_and_says_so(tmp_path, capsys):
     (runs / "causal.tar.xz").write_bytes(b"garbage")
     words = ["report", str(runs), "-o", str(page), "--experiments", str(EXPERIMENTS)]
     assert main(words) == 1
-    wrote, *lines = capsys.readouterr().err.splitlines()
-    assert "1 table" in wrote and "timesformer_schemes" in page.read_text()
+    wrote, claims, *lines = capsys.readouterr().err.splitlines()
+    assert "1 table" in wrote and "4 claims" in claims and "timesformer_schemes" in page.read_text()
     assert [line.partition(" is damaged (")[0] for line in lines] == [
         f"error: left out: {file}" for file in (runs / "causal.tar.xz", runs / "skills.tar.xz", bad)
     ]
