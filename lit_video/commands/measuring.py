@@ -193,7 +193,8 @@ def _skills(arguments: Namespace, name: str, folder: Path) -> int:
         return status
     groups = measured_groups(summary(read_table([file, find_config(LEVEL)]), runs)["rows"])
     assert groups  # the row has been tested
-    print("", text_table(*groups_table(nearest_first(groups, row))), sep="\n", flush=True)
+    for each in groups:
+        print("", text_table(*groups_table(nearest_first(each, row))), sep="\n", flush=True)
     return run_command(["report", str(runs / TABLE / "profile"), "-o", str(folder / "profile.html")])
 
 

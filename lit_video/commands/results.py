@@ -26,7 +26,7 @@ def table_arguments(parser: Parser) -> None:
     parser.add_argument("--format", choices=["text", "json", "markdown"], default="text", help="default: text")
     parser.add_argument("--pairs", action="store_true", help="the differences of all rows, with their intervals")
     picture = new_file("--plot", ".png", ".svg")
-    parser.add_argument("--plot", type=picture, metavar="FILE", help="accuracy by skill, drawn")
+    parser.add_argument("--plot", type=picture, metavar="FILE", help="direction by skill (or top-1 by group), drawn")
 
 
 def table(arguments: Namespace) -> int:
@@ -46,9 +46,9 @@ def table(arguments: Namespace) -> int:
         from lit_video.utils.figures import content_of
 
         groups = measured_groups(data["rows"])
-        if groups is None:
+        if not groups:
             raise UserError(f"--plot {path}: no run of {data['table']} was tested on groups of classes, such as skills")
-        figure = heat_map(groups, f"{data['title']}, scale {data['scale']}")
+        figure = heat_map(groups[0], f"{data['title']}, scale {data['scale']}")
         with writing("--plot", path):
             write_bytes(path, content_of(figure, path.suffix[1:].lower(), bbox_inches="tight"))
         print(f"wrote {path}", file=sys.stderr)

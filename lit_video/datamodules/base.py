@@ -162,6 +162,11 @@ class VideoDataModule(LightningDataModule):
         return {}
 
     @property
+    def opposites(self) -> dict[str, tuple[int, int]]:
+        """Pairs of classes that differ in direction alone, by the name of their skill; all classes, or none."""
+        return {}
+
+    @property
     def num_classes(self) -> Classes:
         """Number of classes; with several tasks, a mapping from task to number."""
         names = self.class_names

@@ -1,20 +1,23 @@
-"""Synthetic data set of temporal skills that no single frame shows."""
+"""Synthetic data set of temporal skills that no single frame shows, on a circle of time."""
 
 import os
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain, product
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from filelock import FileLock
+from numpy.typing import NDArray
 from rich.progress import track
 
 from lit_video.datamodules.base import Split, VideoDataModule
-from lit_video.datamodules.drawing import encode, render, skill
+from lit_video.datamodules.drawing import SHAPES, encode, paint
+from lit_video.datamodules.films import Skill, distance, skill
+from lit_video.datamodules.floors import distances_told, sum_ceiling
 from lit_video.datamodules.folder import folder_records
 from lit_video.datamodules.records import Records
 from lit_video.errors import UserError
@@ -24,50 +27,69 @@ from lit_video.video.decoding import FrameTable
 from lit_video.video.sampling import Dense, Sampling, Segments
 from lit_video.video.seeding import digest
 
-VERSION = 2  # increment whenever the pictures of a seed change
+VERSION = 3  # increment whenever the pictures of a seed change
 FPS = 8
-SKILLS = ("drift", "zoom", "rotation", "order1", "order3", "order5", "meeting", "duration")
+SKILLS = ("drift", "zoom", "rotation", "order1", "order2", "order3", "meeting", "duration")
 
 
 class TemporalSkills(VideoDataModule):
     """Small square videos of one skill each: class = skill x direction, by default 8 x 2 = 16 classes.
 
-    ========= ======================================================== ===============================================
-    skill     shown                                                    needed to tell the direction
-    ========= ======================================================== ===============================================
-    drift     a shape moves left or right over a torus                 position in neighbouring frames
-    zoom      a shape grows or shrinks                                 size in neighbouring frames
-    rotation  two bars turn one way or the other                       angle in neighbouring frames
-    orderN    a point is bright, then dark N steps later, or reversed   two events; nothing between them helps
-    meeting   two shapes move together or apart                        two motions; neither is enough alone
-    duration  a shape is shown for three frames and for one            how long it was shown, and when
-    count     a point flashes once more in one half                    how often: both halves are bright equally long
-    speed     a shape speeds up or slows down                          three frames: a change of speed
-    occlusion a bright and a dark shape pass behind a wall             when each was hidden
-    ========= ======================================================== ===============================================
+    ========= ====== ===================================================== ============================================
+    skill     kind   shown                                                 needed to tell the direction
+    ========= ====== ===================================================== ============================================
+    drift     change a shape moves left or right over a torus              position in neighbouring frames
+    zoom      change a shape grows or shrinks                              size in neighbouring frames
+    rotation  change two bars turn one way or the other                    angle in neighbouring frames
+    meeting   change two shapes move together or apart                     two motions; neither is enough alone
+    speed     change a shape speeds up or slows down                       three frames: a change of speed
+    orderN    when   a point is bright, then dark N steps later, or the    two events N or T - N frames apart; nothing
+                     other way round                                       between them helps
+    duration  when   a shape is shown for three frames and soon after for  how long it was shown, and when
+                     one, or the other way round
+    count     when   a point flashes once, twice, three times, or the      how often it flashes, and when
+                     other way round
+    occlusion when   a bright and a dark shape pass behind a wall          when each was hidden
+    ========= ====== ===================================================== ============================================
 
-    **Why no single frame and no sum over frames can show the direction.** Videos come in pairs: the second is the first
-    played backwards, labelled with the other direction. Every frame is coded on its own (intra only, constant
-    quantiser), so both files decode to the same pictures in opposite order. Clips are cut symmetrically in time: with
-    an even number of frames, the evenly spaced clips of one video are the reversed clips of the other; for random clips
-    this holds in distribution. Any function of the set of frames, such as a sum, therefore has the same value for both
-    videos and gets at most one of them right: its ceiling is 50 %. With K skills orderN in one data set, their ceiling
-    is 50 / K % if clips show every step, because the set of frames is the same for every N; clips that skip steps
-    reveal some N (:func:`distances_told`). Temporal positions show a model more than the set of frames; experiments on
-    models blind to order omit them. ``tests/datamodules/test_reversed_pairs.py`` checks every step of this argument.
+    *Change* is told by neighbouring states, *when* by which event came first.
 
-    Chance is 1 / number of classes. ``test/skill/NAME`` is the accuracy over a skill's videos, ``test/video_top1`` the
-    mean over all skills. Each pair has its own random appearance and motion. Videos are written on first use.
+    **No single frame shows the direction, even if its time is known.** A video plays one turn of a film on a circle of
+    T steps from a random step, see :mod:`lit_video.datamodules.films`. The first steps are stratified: every T pairs
+    of a skill have each step once. So every frame of a turn is equally likely at every time, in both directions.
+    ``tests/datamodules/test_circle_of_time.py`` enumerates this for all skills, and that no turn of one direction is a
+    turn of the other, of the same or another skill.
+
+    **No function of the set of frames shows it.** Videos come in pairs: the second is the first played backwards,
+    labelled with the other direction. Every frame is coded on its own (intra only, constant quantiser), so both files
+    decode to the same pictures in opposite order. Clips are cut symmetrically in time: with an even number of frames,
+    the evenly spaced clips of one video are the reversed clips of the other; for random clips this holds in
+    distribution. Any function of the set of frames, such as a mean over frames, therefore gets at most one video of a
+    pair right: its ceiling is 50 %. With K skills orderN in one data set their ceiling is 50 / K % of the classes if
+    clips show every step, because the set of frames is the same for every N; clips that skip steps reveal some N
+    (:func:`~lit_video.datamodules.floors.distances_told`). ``tests/datamodules/test_reversed_pairs.py`` checks every
+    step of this argument.
+
+    **Positions in time show more than the set of frames**: a sum over frames whose times are known can tell some
+    directions without comparing two frames, see :func:`~lit_video.datamodules.floors.sum_ceiling`. What attention in
+    time adds is the difference to a control: a row with the same positions in time whose attention compares no frames.
+
+    Two numbers are measured. ``test/recognised`` is the share of videos whose predicted class is of the true skill;
+    ``test/direction`` the share in which the true direction has the larger of the true skill's two logits (chance and
+    ceiling of blind models: 50 %). Both also by skill, ``test/direction/NAME``. ``test/video_top1`` needs both. Each
+    pair has its own random appearance and motion. Videos are written on first use.
 
     Args:
         root: folder of the data sets; ``None`` for ``$LIT_VIDEO_DATA``, else ``~/.cache/lit_video``.
-        skills: names from the table above; orderN for any N below the number of steps.
+        skills: names from the table above; orderN for any N below half the number of steps.
         length: frames of a video; ``None``: the ``frames`` of a clip, so that a clip shows the whole video.
         frames_per_step: frames per step, each with its own noise; 16 frames with 2 per step show 8 steps.
         side: side of the pictures in pixels, an even number.
         difficulty: difficulty of the hardest training videos, 0 to 1: more noise and texture, less contrast.
         test_difficulty: difficulty of the hardest validation and test videos; higher, so that no model gets all right.
-        pairs: numbers of pairs of videos per skill in train, val and test.
+        pairs: numbers of pairs of videos per skill in train, val and test; multiples of the steps keep the strata
+            whole.
+        drawing: seed of all pictures; settings are chosen on another drawing than the one that is tested.
         sampling: sampling of clips: ``Dense``, or ``Segments`` over the whole video (``None``).
         frames: frames of a clip.
         test_crops: spatial views; one shows a square video completely.
@@ -84,6 +106,7 @@ class TemporalSkills(VideoDataModule):
         difficulty: float = 0.65,
         test_difficulty: float = 0.85,
         pairs: tuple[int, int, int] = (256, 16, 64),
+        drawing: int = 0,
         sampling: Sampling | None = None,
         frames: int = 8,
         test_crops: int = 1,
@@ -97,11 +120,18 @@ class TemporalSkills(VideoDataModule):
         self.difficulty = difficulty
         self.test_difficulty = test_difficulty
         self.pairs: dict[Split, int] = dict(zip(("train", "val", "test"), pairs, strict=True))
-        size, of_pairs = f"{self.length}x{side}", "-".join(map(str, pairs))
+        self.drawing = drawing
+
+        size = f"{self.length}x{side}"
         if frames_per_step > 1:
             size += f"-s{frames_per_step}"
-        folder = f"temporal_skills-v{VERSION}-{'+'.join(skills)}-{size}-d{difficulty:g}-{test_difficulty:g}-{of_pairs}"
+        hardest = f"d{difficulty:g}-{test_difficulty:g}"
+        counts = "-".join(map(str, pairs))
+        folder = f"temporal_skills-v{VERSION}-{'+'.join(skills)}-{size}-{hardest}-{counts}"
+        if drawing:
+            folder += f"-drawing{drawing}"
         self.root = data_folder(root) / folder
+
         self._check_pictures(skills, pairs)
         self._check_clips()
 
@@ -110,15 +140,21 @@ class TemporalSkills(VideoDataModule):
             raise ValueError(f"difficulty is {self.difficulty} and {self.test_difficulty}, expected 0 to 1")
         if min(pairs) < 1:
             raise ValueError(f"pairs is {list(pairs)}, expected at least 1 for each split")
+        if self.drawing < 0:
+            raise ValueError(f"drawing is {self.drawing}, expected a number from 0")
         within("videos' pixels", 2 * len(skills) * sum(pairs) * self.length * self.side**2, MOST_DRAWN)
         if self.side < 16 or self.side % 2:
             raise ValueError(f"side is {self.side}, expected an even number from 16: H.264 halves the colours' size")
         if len(self.skills) < len(skills) or not skills:
             raise ValueError(f"skills is {list(skills)}, expected one or more, each once")
-        if (step := self.frames_per_step) < 1 or self.length % step:
-            raise ValueError(f"frames_per_step is {step}, expected a divisor of the length {self.length}")
+        if self.frames_per_step < 1 or self.length % self.frames_per_step:
+            raise ValueError(
+                f"frames_per_step is {self.frames_per_step}, expected a divisor of the length {self.length}"
+            )
+
         longest = max(self.skills.values(), key=lambda one: one.shortest)
-        if self.length < (least := longest.shortest * step):
+        least = longest.shortest * self.frames_per_step
+        if self.length < least:
             raise ValueError(f"length is {self.length}, too short for {longest.name}, which takes {least} frames")
 
     def _check_clips(self) -> None:
@@ -133,6 +169,11 @@ class TemporalSkills(VideoDataModule):
             raise ValueError(f"length is {self.length}, expected {frames} (frames), or a multiple if frames is even")
 
     @property
+    def steps(self) -> int:
+        """Number of steps of a turn."""
+        return self.length // self.frames_per_step
+
+    @property
     def class_names(self) -> list[str]:
         """The two class names of every skill, such as ``drift left`` and ``drift right``."""
         return [*chain.from_iterable(map(self.directions, self.skills))]
@@ -142,23 +183,33 @@ class TemporalSkills(VideoDataModule):
         return f"{kind} {self.skills[kind].backward}", f"{kind} {self.skills[kind].forward}"
 
     @property
-    def class_groups(self) -> dict[str, list[int]]:
-        """The two class numbers of every skill."""
-        return {f"skill/{name}": [2 * i, 2 * i + 1] for i, name in enumerate(self.skills)}
-
-    reversal_ceiling = 50.0
-    """Highest possible accuracy, in percent, of models that give a clip and its reverse the same scores."""
+    def opposites(self) -> dict[str, tuple[int, int]]:
+        """The two class numbers of every skill, by its name."""
+        return {name: (2 * i, 2 * i + 1) for i, name in enumerate(self.skills)}
 
     @property
     def blind_ceiling(self) -> float:
-        """Highest accuracy in percent of a model blind to order: 50, less with several orderN (``distances_told``)."""
-        distances = [one.shortest - 1 for name, one in self.skills.items() if name.startswith("order")]
+        """Highest top-1 in percent of a model that sees a set of frames: 50, less with several orderN."""
+        distances = [apart for apart in map(distance, self.skills) if apart]
         others = len(self.skills) - len(distances)
-        steps = self.length // self.frames_per_step
-        told = distances_told(distances, steps, self._steps_shown())
+        told = distances_told(distances, self.steps, self._steps_shown())
         return self.reversal_ceiling * (others + told) / len(self.skills)
 
-    def _steps_shown(self) -> list[list[int]]:  # steps by test clip and frame
+    reversal_ceiling = 50.0
+    """Highest possible top-1, in percent, of models that give a clip and its reverse the same scores."""
+
+    def sum_ceilings(self) -> dict[str, float]:
+        """Return the highest direction in percent of a sum over frames at known times, by skill.
+
+        Skills that are not on a circle of few states are left out, and all of them if clips do not show every step.
+        """
+        if self.frames != self.length or self.frames_per_step > 1:
+            return {}
+        ceilings = {name: sum_ceiling(one, self.steps) for name, one in self.skills.items()}
+        return {name: ceiling for name, ceiling in ceilings.items() if ceiling is not None}
+
+    def _steps_shown(self) -> list[list[int]]:
+        """Return the step that each frame of each test clip shows."""
         video = FrameTable((), Fraction(1, FPS), (), self.length, Fraction(self.length, FPS), self.side, self.side)
         clips = [self.sampling.numbers(video, self.frames, clip, self.test_clips) for clip in range(self.test_clips)]
         return (np.array(clips) // self.frames_per_step).tolist()
@@ -178,9 +229,9 @@ class TemporalSkills(VideoDataModule):
         if (self.root / "complete").exists():
             return
         with FileLock(self.root / "lock"), self._writing():
-            missing = [job for job in self._jobs() if not all(map(Path.exists, job[1]))]
-            for what, paths in track(missing, f"Writing {2 * len(missing)} videos to {self.root}"):
-                self._write(what, *paths)
+            missing = [pair for pair in self.drawn_pairs() if not all(map(Path.exists, pair.paths))]
+            for pair in track(missing, f"Writing {2 * len(missing)} videos to {self.root}"):
+                self._write(pair)
             (self.root / "complete").touch()
 
     @contextmanager
@@ -190,38 +241,60 @@ class TemporalSkills(VideoDataModule):
         except OSError as error:
             raise UserError(f"data.root: cannot write {self.root} ({error.strerror}); set data.root") from error
 
-    def _jobs(self) -> list[tuple[tuple[str, int, float], tuple[Path, Path]]]:
-        """Return skill, seed and difficulty of every pair, with the paths of its backward and its forward video."""
-        jobs = []
+    def drawn_pairs(self) -> list["DrawnPair"]:
+        """Return how every pair of videos is drawn, and where its files are."""
+        pairs = []
         for split, count in self.pairs.items():
             difficulty = self.difficulty if split == "train" else self.test_difficulty
-            for kind, i in product(self.skills, range(count)):
-                backward, forward = (self.root / split / name / f"{i:05}.mp4" for name in self.directions(kind))
-                jobs.append(((kind, digest(VERSION, split, kind, i), difficulty), (backward, forward)))
-        return jobs
+            for name, one in self.skills.items():
+                firsts = first_steps(count, self.steps, digest(VERSION, self.drawing, split, name))
+                for i, first in enumerate(firsts):
+                    seed = digest(VERSION, self.drawing, split, name, i)
+                    backward, forward = (
+                        self.root / split / direction / f"{i:05}.mp4" for direction in self.directions(name)
+                    )
+                    pairs.append(DrawnPair(one, seed, first, difficulty, (backward, forward)))
+        return pairs
 
-    def _write(self, what: tuple[str, int, float], backward: Path, forward: Path) -> None:
-        kind, seed, difficulty = what
-        frames = render(self.skills[kind], seed, self.length, self.side, difficulty, self.frames_per_step)
-        for path, images in ((forward, frames), (backward, frames[::-1])):
+    def _write(self, pair: "DrawnPair") -> None:
+        frames = pair.render(self.length, self.side, self.frames_per_step)
+        for path, pictures in zip(pair.paths, (frames[::-1], frames), strict=True):
             path.parent.mkdir(parents=True, exist_ok=True)
             part = path.with_suffix(f".part{os.getpid()}")
-            encode(part, images, FPS, f"{kind}, seed {seed}, difficulty {difficulty:g}")
+            encode(part, pictures, FPS, pair.comment)
             part.replace(path)
 
 
-def distances_told(distances: Sequence[int], steps: int, clips: Sequence[Sequence[int]]) -> float:
-    """Return the expected number of ``distances`` (N of orderN) that the best guess from sets of frames gets right.
+@dataclass(frozen=True)
+class DrawnPair:
+    """A video and the same video played backwards: how they are drawn, and their files."""
 
-    If clips show every step equally often, all K distances look alike: a guess is right for 1 of K videos. Otherwise
-    the distance affects how often the clips show each of the two events, and the best (Bayes) guess uses this.
-    Distances are in steps and equally frequent; the first event is equally likely at each step that leaves room for the
-    second. ``clips`` has the steps that the frames of each test clip show.
-    """
-    shares: dict[object, dict[int, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
-    for distance in distances:
-        room = range(steps - distance)
-        for first in room:
-            shown = sorted((clip.count(first), clip.count(first + distance)) for clip in map(list, clips))
-            shares[tuple(shown)][distance] += Fraction(1, len(room))
-    return float(sum(max(of_distances.values()) for of_distances in shares.values()))
+    skill: Skill
+    seed: int
+    first: int  # step of the turn with which the forward video begins
+    difficulty: float  # difficulty of the hardest video, 0 to 1
+    paths: tuple[Path, Path]  # backward, forward
+
+    @property
+    def comment(self) -> str:
+        """How the pair is drawn, in words, for the files' metadata."""
+        return f"{self.skill.name}, seed {self.seed}, from step {self.first}, difficulty {self.difficulty:g}"
+
+    def render(self, frames: int, side: int, frames_per_step: int = 1) -> NDArray[np.uint8]:
+        """Draw the forward video: ``(frames, side, side, 3)``, each step ``frames_per_step`` frames long.
+
+        The video's own difficulty is random, at most :attr:`difficulty`; a higher one means more noise, more texture
+        and less contrast.
+        """
+        rng = np.random.default_rng(self.seed)
+        steps = self.skill.film(rng, frames // frames_per_step, self.first)
+        film = [steps[frame // frames_per_step] for frame in range(frames)]
+        shape = "bars" if self.skill.name == "rotation" else str(rng.choice(SHAPES))
+        return paint(rng, film, shape, side, self.difficulty)
+
+
+def first_steps(count: int, steps: int, seed: int) -> list[int]:
+    """Return the first steps of ``count`` turns: each ``steps`` of them in a row are all steps, in random order."""
+    rng = np.random.default_rng(seed)
+    strata = [rng.permutation(steps) for _ in range(0, count, steps)]
+    return [int(first) for first in chain.from_iterable(strata)][:count]

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from lit_video.tables.rendering import Groups, reach_text
+from lit_video.tables.rendering import BOUND, Groups, reach_text
 from lit_video.utils.colours import LIGHT, SERIES
 from lit_video.utils.figures import short
 
@@ -93,13 +93,22 @@ def rows_figure(names: Sequence[str], sides: Mapping[str, Sequence[tuple[int, fl
 
 @matplotlib.rc_context(STYLE)
 def heat_map(groups: Groups, title: str = "") -> Figure:
-    """Draw accuracies by row and group as a heat map; row labels include the temporal reach."""
-    figure, axes = _axes(0.38 * len(groups.names), 0.26 * len(groups.rows), title)
-    rows, values = zip(*groups.rows, strict=True)
-    names = [" | ".join(filter(None, (row["label"], reach_text(row)))) for row in rows]
-    accuracies = np.array(values, np.float64)  # NaN for None
-    shares = np.nan_to_num(accuracies) / 100
-    texts = np.char.replace(np.char.mod("%.0f", accuracies), "nan", "")
+    """Draw accuracies by row and group as a heat map, white at the floor; row labels include the temporal reach.
+
+    The last line holds the bounds of a sum over frames, where some are known.
+    """
+    names, values = [], []
+    for row, accuracies in groups.rows:
+        names.append(" | ".join(filter(None, (row["label"], reach_text(row)))))
+        values.append(accuracies)
+    if groups.bounds:
+        names.append(BOUND)
+        values.append(groups.bounds)
+
+    figure, axes = _axes(0.38 * len(groups.names), 0.26 * len(names), title)
+    percent = np.array(values, np.float64)  # NaN for None
+    shares = np.nan_to_num((percent - groups.floor) / (100 - groups.floor)).clip(0, 1)
+    texts = np.char.replace(np.char.mod("%.0f", percent), "nan", "")
     _cells(axes, shares)
     _numbers(axes, shares, texts)
     _names(axes, names, 9.0, groups.names, rotation=45, ha="left", rotation_mode="anchor")

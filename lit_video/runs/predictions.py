@@ -1,7 +1,8 @@
 """Predictions of a run's test for every video: ``predictions.npz``.
 
-The arrays are ``video``, ``logits``, ``target`` and ``classes``; with several tasks ``logits/TASK`` and so on. In packs
-``predicted``, ``rank`` and ``confidence`` replace ``logits``; tables need no more.
+The arrays are ``video``, ``logits``, ``target`` and ``classes``; with several tasks ``logits/TASK`` and so on. Where
+classes come in pairs that differ in direction alone, ``opposite`` has each class's partner. In packs ``predicted``,
+``rank``, ``confidence`` and, beside ``opposite``, ``pair`` replace ``logits``; tables need no more.
 """
 
 import csv
@@ -21,6 +22,8 @@ from lit_video.utils.limits import MOST_CLASSES, UNPACKED, within
 from lit_video.utils.text import printable, to_text
 
 FILE = "predictions.npz"
+DIRECTION = "test/direction"  # share of videos in which the true direction has the larger of its skill's two logits
+RECOGNISED = "test/recognised"  # share of videos whose predicted class is of the true skill
 ROUNDED = 1e-4  # points; a result's accuracy is a mean in float32
 Logits = tuple[NDArray[np.floating], NDArray[np.integer], list[str]]  # logits, targets and class names of one task
 
@@ -34,14 +37,45 @@ class TaskPredictions:
     confidence: NDArray[np.floating]  # probability of the prediction
     target: NDArray[np.integer]  # true class
     classes: list[str]  # class names
+    # where every class has one of the opposite direction: its number, (classes,)
+    opposite: NDArray[np.integer] | None = None
+    pair: NDArray[np.floating] | None = None  # logits of the true class and of its opposite, (videos, 2)
 
     @classmethod
-    def of_logits(cls, logits: NDArray[np.floating], target: NDArray[np.integer], classes: list[str]) -> Self:
+    def of_logits(
+        cls,
+        logits: NDArray[np.floating],
+        target: NDArray[np.integer],
+        classes: list[str],
+        opposite: NDArray[np.integer] | None = None,
+    ) -> Self:
         """Return the predictions from logits ``(videos, classes)``."""
         order = np.argsort(-logits, axis=1, kind="stable")
+        rank = (order == target[:, None]).argmax(1)
+
         exponentials = np.exp(logits.astype(np.float64) - logits.max(1, keepdims=True))
         confidence = (exponentials / exponentials.sum(1, keepdims=True)).max(1)
-        return cls(order[:, 0], (order == target[:, None]).argmax(1), confidence, target, classes)
+
+        pair = None
+        if opposite is not None:
+            pair = np.take_along_axis(logits, np.stack((target, opposite[target]), axis=1), axis=1)
+        return cls(order[:, 0], rank, confidence, target, classes, opposite, pair)
+
+    @property
+    def direction(self) -> NDArray[np.bool_] | None:
+        """Whether the true class has a higher logit than its opposite; on a tie the first of the two classes wins."""
+        if self.opposite is None or self.pair is None:
+            return None
+        higher = self.pair[:, 0] > self.pair[:, 1]
+        tied = self.pair[:, 0] == self.pair[:, 1]
+        return higher | (tied & (self.target < self.opposite[self.target]))
+
+    @property
+    def recognised(self) -> NDArray[np.bool_] | None:
+        """Whether the predicted class is the true one or its opposite."""
+        if self.opposite is None:
+            return None
+        return (self.predicted == self.target) | (self.predicted == self.opposite[self.target])
 
     @property
     def confusion(self) -> NDArray[np.int64]:
@@ -73,12 +107,28 @@ class Predictions:
     tasks: dict[str, TaskPredictions]
 
     @classmethod
-    def of_logits(cls, video: NDArray[np.integer], tasks: Mapping[str, Logits]) -> Self:
+    def of_logits(
+        cls,
+        video: NDArray[np.integer],
+        tasks: Mapping[str, Logits],
+        opposite: NDArray[np.integer] | None = None,
+    ) -> Self:
         """Return predictions from each task's logits, targets and names of classes."""
-        return cls(video, {name: TaskPredictions.of_logits(*task) for name, task in tasks.items()})
+        return cls(video, {name: TaskPredictions.of_logits(*task, opposite) for name, task in tasks.items()})
+
+    @property
+    def has_directions(self) -> bool:
+        """Whether classes come in pairs that differ in direction alone."""
+        return all(task.direction is not None for task in self.tasks.values())
 
     def hits(self, metric: str = "") -> NDArray[np.bool_]:
-        """Return whether each video is right: in one task for ``test/TASK_top1``, in all tasks for any other metric."""
+        """Return whether each video is right.
+
+        For ``test/direction`` in its direction, for ``test/TASK_top1`` in one task, for any other metric in all tasks.
+        """
+        if metric == DIRECTION:
+            directions = [task.direction for task in self.tasks.values() if task.direction is not None]
+            return np.all(directions, axis=0)
         task = metric.rpartition("/")[2].removesuffix("_top1")
         if task in self.tasks:
             return self.tasks[task].hits()
@@ -93,11 +143,23 @@ def most_confused(counts: NDArray[np.int64], classes: Sequence[str], most: int) 
     return [(classes[a], classes[b], int(wrong[a, b])) for a, b in cells if wrong[a, b]]
 
 
-def save_logits(run_dir: Path, video: NDArray[np.integer], tasks: Mapping[str, Logits]) -> Predictions:
-    """Write ``predictions.npz`` atomically; return the predictions."""
-    arrays = {name: dict(zip(("logits", "target", "classes"), task, strict=True)) for name, task in tasks.items()}
+def save_logits(
+    run_dir: Path,
+    video: NDArray[np.integer],
+    tasks: Mapping[str, Logits],
+    opposite: NDArray[np.integer] | None = None,
+) -> Predictions:
+    """Write ``predictions.npz`` atomically; return the predictions.
+
+    ``opposite`` is the number of each class's partner of the other direction, for a single task.
+    """
+    arrays: dict[str, dict[str, Any]] = {}
+    for name, (logits, target, classes) in tasks.items():
+        arrays[name] = {"logits": logits, "target": target, "classes": classes}
+        if opposite is not None:
+            arrays[name]["opposite"] = opposite
     write_bytes(run_dir / FILE, _npz(np.savez_compressed, video, arrays))
-    return Predictions.of_logits(video, tasks)
+    return Predictions.of_logits(video, tasks, opposite)
 
 
 def packed_predictions(predictions: Predictions) -> bytes:
@@ -106,6 +168,8 @@ def packed_predictions(predictions: Predictions) -> bytes:
     for name, task in predictions.tasks.items():
         numbers = {key: getattr(task, key).astype(np.int16) for key in ("predicted", "rank", "target")}
         tasks[name] = {**numbers, "confidence": task.confidence.astype(np.float32), "classes": task.classes}
+        if task.opposite is not None and task.pair is not None:
+            tasks[name] |= {"opposite": task.opposite.astype(np.int16), "pair": task.pair.astype(np.float32)}
     return _npz(np.savez, predictions.video.astype(np.int32), tasks)
 
 
@@ -138,7 +202,7 @@ def read_mistakes(run_dir: Path) -> tuple[list[dict[str, str]], bytes] | None:
 
 
 def read_logits(run_dir: Path) -> Logits:
-    """Return logits, targets and class names of a single task's test; raise FileNotFoundError without a file."""
+    """Return the logits of a single task's test; raise FileNotFoundError without a file."""
     stored = _arrays(run_file(run_dir, FILE))
     return stored["logits"], stored["target"], list(map(str, stored["classes"]))
 
@@ -174,13 +238,25 @@ def _task(arrays: Mapping[str, NDArray[Any]], order: NDArray[np.intp]) -> TaskPr
     """Return a task in the order of the videos; refuse arrays that do not fit together."""
     classes, of_videos = list(map(str, arrays["classes"])), {}
     within("classes", len(classes), MOST_CLASSES)
-    for key in arrays.keys() - {"classes"}:
+    for key in arrays.keys() - {"classes", "opposite"}:
         if len(arrays[key]) != len(order) or not np.isfinite(arrays[key]).all():
             raise ValueError(f"{key}: not a finite number for each of {len(order)} videos")
         of_videos[key] = arrays[key][order]
     target = of_videos["target"]
     if len(target) and not 0 <= target.min() <= target.max() < len(classes):
         raise ValueError("target: names a class that does not exist")
+    opposite = _opposite(arrays, len(classes))
     if "logits" in of_videos:
-        return TaskPredictions.of_logits(of_videos["logits"], target, classes)
-    return TaskPredictions(**of_videos, classes=classes)
+        return TaskPredictions.of_logits(of_videos["logits"], target, classes, opposite)
+    return TaskPredictions(**of_videos, classes=classes, opposite=opposite)
+
+
+def _opposite(arrays: Mapping[str, NDArray[Any]], classes: int) -> NDArray[np.integer] | None:
+    """Return each class's opposite; refuse numbers that are not pairs of classes."""
+    opposite = arrays.get("opposite")
+    if opposite is None:
+        return None
+    numbers = np.arange(classes)
+    if len(opposite) != classes or not np.isin(opposite, numbers).all() or (opposite[opposite] != numbers).any():
+        raise ValueError("opposite: classes are not in pairs")
+    return opposite

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lit_video.runs.predictions import Predictions, read_predictions
+from lit_video.runs.predictions import DIRECTION, Predictions, read_predictions
 from lit_video.tables.statistics import Hits, Interval, Verdict, difference_of, kendall_tau
 from lit_video.tables.table import Table, column
 from lit_video.utils.settings import picked
@@ -33,9 +33,18 @@ def row_predictions(table: Table, results: Mapping[str, Results]) -> dict[str, l
     return by_row
 
 
+def compared_metric(by_row: Mapping[str, Sequence[Predictions]], metric: str) -> str:
+    """Return the metric by which rows are compared: the direction where every run tells directions, else ``metric``.
+
+    Top-1 over classes of skill and direction would mix two abilities: recognising the skill needs no order of frames.
+    """
+    runs = [run for seeds in by_row.values() for run in seeds]
+    return DIRECTION if runs and all(run.has_directions for run in runs) else metric
+
+
 def comparable(by_row: Mapping[str, Sequence[Predictions]], metric: str) -> dict[str, Hits]:
-    """Return hits per video by row and seed; empty unless the metric is top-1 accuracy over the whole test."""
-    if not (metric.startswith("test/") and metric.endswith("_top1")):
+    """Return hits per video by row and seed; empty unless the metric is top-1 or direction over the whole test."""
+    if metric != DIRECTION and not (metric.startswith("test/") and metric.endswith("_top1")):
         return {}
     return {name: [one.hits(metric) for one in seeds] for name, seeds in by_row.items()}
 

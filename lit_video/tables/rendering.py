@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from lit_video.runs.predictions import DIRECTION, RECOGNISED
 from lit_video.tables.agreement import certainty, interval_text, labels_of, sentences
 from lit_video.tables.summary import number
 from lit_video.tables.table import column, papers_own
@@ -17,21 +18,42 @@ OWN = "own"  # scale of tables of a user's own videos, without a paper
 OTHER_ORDERS = ("reversed", "shuffled", "static")  # orders of a clip's frames, see data.test_orders
 GROUP = re.compile("test/[^/]*/[^/]*")  # metric of a group of classes: test/KIND/NAME
 REACH = "; reach: largest distance of two frames that the scheme can compare; blind: their order does not matter"
+# without comparing frames; test_circle_of_time.py shows that both are exact
+FLOORS = "; blind models and one frame at a known time: 50"
+BOUND = "bound of any sum over frames"
 
 
 @dataclass(frozen=True)
 class Groups:
     """Accuracies of rows by group, in percent."""
 
-    kind: str  # noun for a group, such as skill
+    kind: str  # direction or recognised, both by skill, or a noun for a group of classes
     names: list[str]
     rows: list[tuple[dict[str, Any], list[float | None]]]  # (summary of a row with results, its accuracies by group)
 
     @property
     def title(self) -> str:
-        """Title of the table, with words on the temporal reach if some row's results record it."""
-        known = any(reach_text(row) for row, _ in self.rows)
-        return f"Top-1 by {self.kind}, means over seeds{REACH if known else ''}"
+        """Title of the table, with its floors, and words on the temporal reach if some row's results record it."""
+        measure = {"direction": "Direction by skill", "recognised": "Recognised by skill"}
+        title = f"{measure.get(self.kind, f'Top-1 by {self.kind}')}, means over seeds"
+        if self.floor:
+            title += FLOORS
+        if any(reach_text(row) for row, _ in self.rows):
+            title += REACH
+        return title
+
+    @property
+    def floor(self) -> float:
+        """Accuracy in percent without comparing frames: 50 for the direction; 0 where none is known."""
+        return 50.0 if self.kind == "direction" else 0.0
+
+    @property
+    def bounds(self) -> list[float | None]:
+        """Highest direction by skill that a sum over frames at known times can reach; empty if no row records it."""
+        recorded = {name: value for row, _ in self.rows for name, value in (row.get("sum_ceilings") or {}).items()}
+        if self.kind != "direction" or not recorded:
+            return []
+        return [recorded.get(name) for name in self.names]
 
 
 def render(data: dict[str, Any], form: Literal["text", "json", "markdown"], pairs: bool = False) -> str:
@@ -40,8 +62,7 @@ def render(data: dict[str, Any], form: Literal["text", "json", "markdown"], pair
         return json.dumps(data, indent=2)
     write = {"text": text_table, "markdown": _markdown}[form]
     parts = [write(*main_table(data))]
-    if groups := measured_groups(data["rows"]):
-        parts.append(write(*groups_table(groups)))
+    parts += [write(*groups_table(groups)) for groups in measured_groups(data["rows"])]
     parts += sentences(data)
     if pairs:
         parts.append(write(*pairs_table(data)))
@@ -57,9 +78,10 @@ def main_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
     title, ours = f"{data['title']} - {data['source']}", ""
     if data["scale"] != OWN:
         title, ours = f"{title}; ours: scale {data['scale']}", " ours"
-    endings = dict.fromkeys([data["metric"], *sorted(printed)], ours)
+    abilities = [key for key in (RECOGNISED, DIRECTION) if any(number(row, key) is not None for row in rows)]
+    endings = dict.fromkeys([data["metric"], *sorted(printed), *abilities], ours)
     for order in OTHER_ORDERS:
-        key = f"{order}/{data['metric'].partition('/')[2]}"
+        key = f"{order}/{data['compared'].partition('/')[2]}"
         if any(number(row, key) is not None for row in rows):
             endings[key] = f" {order}"
     columns = []  # header, metric, number that is shown
@@ -105,16 +127,16 @@ def pairs_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
     return f"Paired differences, with {certainty(data)}", ["row", "less", "points"], body
 
 
-def measured_groups(rows: list[dict[str, Any]]) -> Groups | None:
-    """Return accuracies by group, from :func:`~lit_video.tables.summary.row_summary`; ``None`` without groups."""
+def measured_groups(rows: list[dict[str, Any]]) -> list[Groups]:
+    """Return accuracies by group and kind of group, from :func:`~lit_video.tables.summary.row_summary`."""
     keys = sorted(filter(GROUP.fullmatch, set().union(*column(rows, "metrics"))), key=natural)
-    if not keys:
-        return None
-    lines = []
-    for row in rows:
-        if row["seeds"]:
-            lines.append((row, [number(row, key) for key in keys]))
-    return Groups(keys[0].split("/")[1], [key.rpartition("/")[2] for key in keys], lines)
+    tested = [row for row in rows if row["seeds"]]
+    found = []
+    for kind in dict.fromkeys(key.split("/")[1] for key in keys):
+        of_kind = [key for key in keys if key.split("/")[1] == kind]
+        lines = [(row, [number(row, key) for key in of_kind]) for row in tested]
+        found.append(Groups(kind, [key.rpartition("/")[2] for key in of_kind], lines))
+    return found
 
 
 def reach_text(row: dict[str, Any]) -> str:
@@ -128,6 +150,8 @@ def groups_table(groups: Groups) -> tuple[str, list[str], list[list[str]]]:
     """Return title, header and body of the accuracy over each group of classes."""
     header = ["row", "reach", *groups.names]
     body = [[row["label"], reach_text(row), *map(_percent, values)] for row, values in groups.rows]
+    if groups.bounds:
+        body.append([BOUND, "0", *map(_percent, groups.bounds)])
     if not any(cells[1] for cells in body):
         for cells in (header, *body):
             del cells[1]

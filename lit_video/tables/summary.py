@@ -10,12 +10,13 @@ from typing import Any
 
 from lit_video.runs.predictions import Predictions
 from lit_video.runs.results import remarks
-from lit_video.tables.agreement import agreement_summary, comparable, row_pairs, row_predictions
+from lit_video.tables.agreement import agreement_summary, comparable, compared_metric, row_pairs, row_predictions
 from lit_video.tables.results import measured_rows
 from lit_video.tables.statistics import Hits
 from lit_video.tables.table import Row, Table, column
 
-FACTS = ("params", "gmacs", "views", "reach", "sees_order", "blind_ceiling", "test_videos")  # from a row's first seed
+# from a row's first seed
+FACTS = ("params", "gmacs", "views", "reach", "sees_order", "blind_ceiling", "sum_ceilings", "test_videos")
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,12 @@ class TableRuns:
     table: Table  # at the runs' scale
     results: Mapping[str, Sequence[dict[str, Any]]]  # see results.measured_rows
     predictions: Mapping[str, Sequence[Predictions]]  # see agreement.row_predictions
-    hits: dict[str, Hits]  # see agreement.comparable
+    hits: dict[str, Hits]  # by the metric ``compared``, see agreement.comparable
+
+    @property
+    def compared(self) -> str:
+        """Metric by which rows are compared, see agreement.compared_metric."""
+        return compared_metric(self.predictions, self.table.metric)
 
     @property
     def blind(self) -> set[str]:
@@ -42,7 +48,7 @@ class TableRuns:
         table, rows, ours = self.table, [], {}
         for row in table.rows:
             rows.append(row_summary(row, self.results[row.name]))
-            value = number(rows[-1], table.metric)
+            value = number(rows[-1], self.compared)
             if value is not None:
                 ours[row.name] = value
         pairs = row_pairs(table.papers, ours, self.hits)
@@ -53,6 +59,7 @@ class TableRuns:
             "source": table.source,
             "on_papers_data": table.on_papers_data,
             "metric": table.metric,
+            "compared": self.compared,
             "rows": rows,
             "reported": [row_summary(row, []) for row in table.reported],
             "agreement": agreement_summary(table.papers, ours, pairs),
@@ -69,7 +76,8 @@ def read_runs(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> T
     """Read the results and predictions of a table's runs, for the given seeds or all."""
     results = measured_rows(table, runs, seeds)
     predictions = row_predictions(table, results)
-    return TableRuns(table, results, predictions, comparable(predictions, table.metric))
+    hits = comparable(predictions, compared_metric(predictions, table.metric))
+    return TableRuns(table, results, predictions, hits)
 
 
 def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dict[str, Any]:
@@ -78,9 +86,10 @@ def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dic
     ``runs`` is a folder of runs or of packs; ``seeds``: ``None`` for all.
 
     Returns:
-        ``table``, ``scale``, ``title``, ``source``, ``metric``; ``rows`` (``name``, ``label``, ``params``, ``gmacs`` of
-        a view, ``seconds`` of training, ``seeds``, and by name ``metrics`` in percent: ``paper``, ``ours``, ``std``,
-        ``lowest``); ``reported`` rows; ``agreement`` with the paper's order; ``pairs`` with differences.
+        ``table``, ``scale``, ``title``, ``source``, ``metric`` (the paper's) and ``compared`` (ours); ``rows``
+        (``name``, ``label``, ``params``, ``gmacs`` of a view, ``seconds`` of training, ``seeds``, and by name
+        ``metrics`` in percent: ``paper``, ``ours``, ``std``, ``lowest``); ``reported`` rows; ``agreement`` with the
+        paper's order; ``pairs`` with differences.
 
     Raises:
         UserError: a run is damaged, is of another table, row or seed than its folder says, or cannot be compared.

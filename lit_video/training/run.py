@@ -174,7 +174,7 @@ def _measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
 
 def _tested(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
     cli.trainer.test(cli.model, cli.datamodule, ckpt_path=checkpoint, verbose=False)
-    return metrics_of(cli.trainer, "test/") | cli.predictions.group_accuracy(cli.datamodule.class_groups)
+    return metrics_of(cli.trainer, "test/") | cli.predictions.accuracies(cli.datamodule)
 
 
 def _write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], seconds: float) -> None:
@@ -193,6 +193,7 @@ def _write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], seco
         # a model that sees which frames are neighbours can exceed the ceiling of models that see an unordered set
         ceiling = data.reversal_ceiling if sight.near else data.blind_ceiling
         facts |= {"reach": sight.frames, "sees_order": sight.order, "blind_ceiling": ceiling}
+        facts["sum_ceilings"] = data.sum_ceilings()
     file = str(checkpoint.resolve().relative_to(cli.run_dir.resolve()))
     result = facts | {
         "metrics": metrics,

@@ -33,8 +33,8 @@ def data_sets(tmp_path_factory):
     root = tmp_path_factory.mktemp("pairs")
     made = {
         "skills": skills(root),
-        "long skills": skills(root, length=16, skills=("zoom", "order9", "count", "speed", "occlusion")),
-        "slow skills": skills(root, length=16, frames_per_step=2, skills=("zoom", "order5")),
+        "long skills": skills(root, length=16, skills=("zoom", "order7", "count", "speed", "occlusion")),
+        "slow skills": skills(root, length=16, frames_per_step=2, skills=("zoom", "order3")),
     }
     for data in made.values():
         data.prepare_data()
@@ -205,7 +205,7 @@ def test_an_interrupted_generation_is_completed_and_stray_half_files_do_not_beco
         return encode(path, *args, **kwargs)
 
     data, encode = few(tmp_path), temporal_skills.encode
-    files = [path for _, paths in data._jobs() for path in paths]
+    files = [path for pair in data.drawn_pairs() for path in pair.paths]
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(temporal_skills, "encode", interrupted)
         data.prepare_data()

@@ -7,7 +7,7 @@ from torchmetrics.classification import MulticlassCalibrationError
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
-from lit_video.runs.predictions import TaskPredictions, read_predictions, save_logits
+from lit_video.runs.predictions import FILE, TaskPredictions, packed_predictions, read_predictions, save_logits
 from lit_video.runs.results import read_curves, read_result
 from lit_video.tables.statistics import calibration_error
 from lit_video.training.callbacks.records import class_rows
@@ -92,3 +92,39 @@ def test_a_run_keeps_the_predictions_of_its_test(table, tiny, tmp_path):
     assert all({"train/loss", "val/clip_top1", "val/loss"} <= point.keys() for point in points)
     assert (run / "confusion.png").stat().st_size > 5000
     assert (run / "classes.csv").read_text().startswith("task,class,videos,top1,top5\n,drift left,1,")
+
+
+# two skills, each with two directions: classes 0 and 1, 2 and 3
+OPPOSITE = np.array([1, 0, 3, 2])
+
+
+def directions(logits, target):
+    return TaskPredictions.of_logits(np.array(logits, np.float32), np.array(target), list("abcd"), OPPOSITE)
+
+
+def test_direction_is_told_apart_from_recognition():
+    task = directions([[2, 1, 9, 0], [1, 2, 0, 0], [3, 2, 0, 0], [0, 0, 1, 2]], [0, 0, 0, 3])
+    assert task.recognised.tolist() == [False, True, True, True], "the first video is taken for the other skill"
+    assert task.direction.tolist() == [True, False, True, True], "and has the right direction of its own"
+    assert (task.hits() == (task.recognised & task.direction)).all()
+
+
+def test_equal_logits_give_one_video_of_a_pair():
+    assert directions([[1, 1, 0, 0]] * 2, [0, 1]).direction.tolist() == [True, False]
+
+
+def test_packs_keep_directions(tmp_path):
+    logits, target = np.array([[2, 1, 9, 0], [1, 2, 0, 0]], np.float32), np.array([0, 0])
+    saved = save_logits(tmp_path, np.arange(2), {"": (logits, target, list("abcd"))}, OPPOSITE)
+    assert read_predictions(tmp_path).hits("test/direction").tolist() == [True, False]
+    (tmp_path / FILE).write_bytes(packed_predictions(saved))
+    packed = read_predictions(tmp_path)
+    assert packed.has_directions and packed.hits("test/direction").tolist() == [True, False]
+    assert packed.tasks[""].recognised.tolist() == [False, True]
+
+
+def test_opposites_that_are_no_pairs_are_refused(tmp_path):
+    logits, target = np.zeros((2, 4), np.float32), np.array([0, 0])
+    save_logits(tmp_path, np.arange(2), {"": (logits, target, list("abcd"))}, np.array([1, 2, 3, 0]))
+    with pytest.raises(UserError, match="opposite"):
+        read_predictions(tmp_path)

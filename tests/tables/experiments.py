@@ -3,9 +3,12 @@
 from functools import cache
 from typing import NamedTuple
 
+from lit_video.datamodules.temporal_skills import SKILLS
+from lit_video.tables.reading import read_table
 from lit_video.tables.table import OF_RUN
 from lit_video.training.request import Run
 from lit_video.training.run import build_row
+from lit_video.utils.yaml_files import read_yaml
 from tests.command_line import parse_request
 from tests.fake_runs import EXPERIMENTS
 
@@ -68,3 +71,23 @@ def at(config, key):
     for part in key.split("."):
         config = config["init_args"][part] if "init_args" in config else config[part]
     return config
+
+
+def skill_sets():
+    """Return all sets of skills with their numbers of steps: of the data set's default, of overlays, of rows."""
+    settings = [{}]
+    for folder in ("parts", "scale"):
+        for path in sorted((EXPERIMENTS / folder).glob("*.yaml")):
+            data = read_yaml(path).get("data", {})
+            if isinstance(data, dict) and data.get("class_path", "TemporalSkills") == "TemporalSkills":
+                settings.append(data.get("init_args", {}))
+    for path in (*PAPERS, *OWN):
+        if read_yaml(path)["data"] == "parts/data_skills.yaml":
+            for row in read_table([path]).rows:
+                of_data = {key: value for key, value in row.settings.items() if key.startswith("data.")}
+                settings.append({key.removeprefix("data."): value for key, value in of_data.items()})
+    found = set()
+    for each in settings:
+        frames = each.get("length") or each.get("frames", 8)
+        found.add((tuple(each.get("skills", SKILLS)), frames // each.get("frames_per_step", 1)))
+    return sorted(found, key=lambda one: (one[1], one[0]))

@@ -1,6 +1,7 @@
 """Test tables: their files, their rows of results, and runs that do not belong in them."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -65,6 +66,21 @@ def test_groups_of_classes_have_a_table_beside_what_the_scheme_reaches(table, tm
     main_table, groups = printed.split("**Top-1 by skill, means over seeds")
     assert "drift" not in main_table
     assert "reach: largest distance" in groups and f"| 2nd | {text} | 85.0 | 40.0 |" in groups.splitlines()
+
+
+def test_directions_have_their_floors_and_the_bound_of_a_sum_over_frames(table, tmp_path):
+    write_result(folder := tmp_path / "two/default/second/seed0", 0, 60.0)
+    metrics = {"test/video_top1": 60.0, "test/direction": 75.0, "test/recognised": 80.0}
+    metrics |= {"test/direction/zoom": 90.0, "test/direction/drift": 60.0}
+    metrics |= {"test/recognised/zoom": 99.0, "test/recognised/drift": 61.0}
+    change_result(folder, metrics=metrics, reach=7, sees_order=True, sum_ceilings={"zoom": 87.5})
+    printed = render(summary(read_table([table[0]]), tmp_path), "markdown")
+    main_table, direction, recognised = re.split(r"\*\*(?:Direction|Recognised) by skill, means over seeds", printed)
+    assert "| 80.0 | 75.0 | seed 0 |" in main_table
+    assert "one frame at a known time: 50" in direction and "50" not in recognised
+    assert "| 2nd | 7 | 60.0 | 90.0 |" in direction.splitlines()
+    assert "| bound of any sum over frames | 0 |  | 87.5 |" in direction.splitlines()
+    assert "| 2nd | 7 | 61.0 | 99.0 |" in recognised.splitlines()
 
 
 @pytest.mark.parametrize(

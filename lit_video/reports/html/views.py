@@ -111,14 +111,12 @@ def rows(section: Section) -> dict[str, str] | None:
     return drawn(rows_figure(names, sides), f"accuracy of the rows, {section.table.title}: {', '.join(names)}")
 
 
-def groups(section: Section) -> dict[str, Any] | None:
-    """Draw accuracy by group of classes, means over seeds; ``None`` without groups."""
-    found = measured_groups(section.data["rows"])
-    if found is None:
-        return None
+def groups(section: Section) -> list[dict[str, Any]]:
+    """Draw accuracy by skill or group of classes, means over seeds."""
     from lit_video.inference.result_pictures import heat_map
 
-    return {"title": found.title, "picture": drawn(heat_map(found), found.title)}
+    found = measured_groups(section.data["rows"])
+    return [{"title": each.title, "picture": drawn(heat_map(each), each.title)} for each in found]
 
 
 def curves(section: Section) -> list[dict[str, str]]:

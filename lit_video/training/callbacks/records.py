@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
+from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
@@ -19,7 +20,7 @@ from lit_video.datamodules.records import relative
 from lit_video.modules import VideoClassifier
 from lit_video.modules.metrics import average_precision
 from lit_video.runs.files import DRAWN, HEIGHT, MISTAKE, MISTAKES, THUMBNAILS, WIDTH
-from lit_video.runs.predictions import Predictions, TaskPredictions, save_logits
+from lit_video.runs.predictions import DIRECTION, RECOGNISED, Predictions, TaskPredictions, save_logits
 from lit_video.runs.results import write_curves
 from lit_video.tables.statistics import calibration_error
 from lit_video.training.callbacks.checkpoints import metrics_of
@@ -127,10 +128,11 @@ class SavePredictions(Callback):
         tasks = {}
         for task, (logits, target) in outputs.items():
             tasks[task] = (logits.cpu().numpy(), target.cpu().numpy(), names[task])
-        self.predictions = Predictions.of_logits(video.cpu().numpy(), tasks)
+        opposite = opposite_classes(data.opposites)
+        self.predictions = Predictions.of_logits(video.cpu().numpy(), tasks, opposite)
         if not first:
             return
-        save_logits(self.run_dir, self.predictions.video, tasks)
+        save_logits(self.run_dir, self.predictions.video, tasks, opposite)
         write_mistakes(self.run_dir / MISTAKES, self.predictions, data)
         rows: list[tuple[object, ...]] = [("task", "class", "videos", "top1", "top5")]
         for name, predicted in self.predictions.tasks.items():
@@ -148,13 +150,25 @@ class SavePredictions(Callback):
                 errors[f"test/{key}"] = calibration_error(task.confidence, task.hits())
         return errors
 
-    def group_accuracy(self, groups: Mapping[str, list[int]]) -> dict[str, float]:
-        """Return the last test's top-1 in each group of classes, as ``test/NAME`` in percent (single task only)."""
-        if not self.predictions or not groups:
+    def accuracies(self, data: VideoDataModule) -> dict[str, float]:
+        """Return the last test's accuracies over parts of the videos, in percent (single task only).
+
+        ``test/NAME`` is the top-1 in a group of classes. Where classes differ in direction alone, ``test/recognised``
+        and ``test/direction`` are over all videos, ``test/direction/NAME`` over those of a skill.
+        """
+        if not self.predictions or "" not in self.predictions.tasks:
             return {}
         task = self.predictions.tasks[""]
-        hits = {name: task.hits()[np.isin(task.target, classes)] for name, classes in groups.items()}
-        return {f"test/{name}": 100 * float(found.mean()) for name, found in hits.items() if len(found)}
+        found = {}
+        for name, classes in data.class_groups.items():
+            found[f"test/{name}"] = task.hits()[np.isin(task.target, classes)]
+        for metric, hits in ((RECOGNISED, task.recognised), (DIRECTION, task.direction)):
+            if hits is None:
+                continue
+            found[metric] = hits
+            for name, classes in data.opposites.items():
+                found[f"{metric}/{name}"] = hits[np.isin(task.target, classes)]
+        return {name: 100 * float(hits.mean()) for name, hits in found.items() if len(hits)}
 
     def _draw(self, predictions: Predictions) -> None:
         """Draw the confusion matrices; if that fails, only print a line."""
@@ -170,6 +184,17 @@ class SavePredictions(Callback):
                 write_bytes(self.run_dir / f"{stem}.png", content_of(figure, bbox_inches="tight"))
         except (ImportError, ValueError) as error:
             print(f"{self.run_dir}: the confusion matrix is not drawn: {error}", flush=True)
+
+
+def opposite_classes(opposites: Mapping[str, tuple[int, int]]) -> NDArray[np.integer] | None:
+    """Return the opposite of every class, ``(classes,)``, from the pairs of all skills; ``None`` without pairs."""
+    if not opposites:
+        return None
+    opposite = np.zeros(2 * len(opposites), np.int64)
+    for backward, forward in opposites.values():
+        opposite[backward] = forward
+        opposite[forward] = backward
+    return opposite
 
 
 def class_rows(name: str, task: TaskPredictions) -> list[tuple[str, str, int, str, str]]:

@@ -1,0 +1,225 @@
+"""Temporal skills as films on a circle of time, on which every frame is equally likely at every time.
+
+A *turn* is a film of T steps that ends where it began: after step T - 1 comes step 0. A video plays one turn from a
+random step, forwards or backwards. Every frame of a turn is then equally likely at every time in both directions, so
+no single frame tells the direction, also if its time is known. Skills whose turn ends in another state than it began
+with jump back at this seam.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lit_video.datamodules.drawing import Figure, Film
+
+Rng = np.random.Generator
+Turn = Callable[[Rng, int], Film]  # (random generator, steps) -> a turn played forwards
+Kind = Literal["when", "change"]
+
+LARGE = (0.24, 0.3)  # range of the radius for rotation and orderN, as a share of the picture's side
+FLASHES = (1, 2, 3)  # flashes of the three bursts of count
+LEAST_PAUSE = 2  # steps between two bursts; two flashes of a burst are one step apart
+
+
+@dataclass(frozen=True)
+class Skill:
+    """A temporal skill: its turns, and the class names of its two directions."""
+
+    name: str
+    # when: which of the events came first; change: how neighbouring states differ
+    kind: Kind
+    backward: str  # class of the turn played backwards
+    forward: str  # class of the turn as drawn
+    shortest: int  # fewest steps of a turn that differs from every turn played backwards
+    # steps -> turns that differ in discrete parameters, all equally frequent
+    turns: Callable[[int], Sequence[Turn]]
+    # False: a turn has no first step, since its motion goes on evenly from a random state
+    seam: bool = True
+
+    def film(self, rng: Rng, steps: int, first: int) -> Film:
+        """Draw a turn, and play it from step ``first``."""
+        turns = self.turns(steps)
+        turn = turns[rng.integers(len(turns))](rng, steps)
+        return rolled(turn, first) if self.seam else turn
+
+
+def rolled(turn: Film, first: int) -> Film:
+    """Return a turn that begins with its step ``first`` and wraps round."""
+    return turn[first:] + turn[:first]
+
+
+def drift(rng: Rng, steps: int) -> Film:
+    """Move a shape to the right by 6 to 11 % of the picture per step; it leaves and re-enters at the edges."""
+    figure = _figure(rng)
+    start = rng.uniform(0, 1)
+    step = rng.uniform(0.06, 0.11)
+    return _moved(figure, x=(start + step * np.arange(steps)) % 1)
+
+
+def zoom(rng: Rng, steps: int) -> Film:
+    """Grow a shape at a fixed point, from 1 - g to 1 + g times its radius, with a random g from 0.33 to 0.5."""
+    figure = _figure(rng)
+    growth = rng.uniform(0.33, 0.5)
+    return _moved(figure, radius=figure.radius * (1 + growth * np.linspace(-1, 1, steps)))
+
+
+def rotation(rng: Rng, steps: int) -> Film:
+    """Turn two bars about their middle, by 10 to 25 degrees per step, clockwise."""
+    figure = _figure(rng, LARGE)
+    start = rng.uniform(0, np.pi)
+    step = np.deg2rad(rng.uniform(10, 25))
+    return _moved(figure, angle=start + step * np.arange(steps))
+
+
+def order(rng: Rng, steps: int, apart: int) -> Film:
+    """Show a bright shape in the first step, and a dark shape at the same point ``apart`` steps later."""
+    bright = replace(_figure(rng, LARGE), bright=True)
+    film: Film = [[] for _ in range(steps)]
+    film[0] = [bright]
+    film[apart] = [replace(bright, bright=False)]
+    return film
+
+
+def meeting(rng: Rng, steps: int) -> Film:
+    """Move two shapes towards each other, until they nearly touch."""
+    middle = _figure(rng, radius=(0.09, 0.12), margin=0.42)
+    angle = rng.uniform(0, np.pi)
+    away = np.linspace(rng.uniform(0.24, 0.3), 1.15 * middle.radius, steps)
+    dx = away * np.cos(angle)
+    dy = away * np.sin(angle)
+    ones = _moved(middle, x=middle.x + dx, y=middle.y + dy)
+    others = _moved(middle, x=middle.x - dx, y=middle.y - dy)
+    return [one + other for one, other in zip(ones, others, strict=True)]
+
+
+def duration(rng: Rng, steps: int, gap: int) -> Film:
+    """Show a shape for three steps, nothing for ``gap`` steps, and the shape again for one step."""
+    figure = _figure(rng)
+    shown = {0, 1, 2, 3 + gap}
+    return [[figure] if t in shown else [] for t in range(steps)]
+
+
+def count(rng: Rng, steps: int, pauses: Sequence[int]) -> Film:
+    """Flash once, twice and three times; ``pauses`` are the dark steps after each of the three bursts."""
+    figure = _figure(rng)
+    film: Film = []
+    for flashes, pause in zip(FLASHES, pauses, strict=True):
+        burst: Film = [[figure], []] * flashes
+        film += burst[:-1] + [[]] * pause
+    return film
+
+
+def speed(rng: Rng, steps: int) -> Film:
+    """Move a shape in any direction, faster and faster; it leaves and re-enters at the edges."""
+    start = _figure(rng)
+    angle = rng.uniform(0, 2 * np.pi)
+    slow = rng.uniform(0.02, 0.035)
+    fast = rng.uniform(0.06, 0.09)
+    far = np.cumsum(np.linspace(slow, fast, steps))
+    return _moved(start, x=(start.x + far * np.cos(angle)) % 1, y=(start.y + far * np.sin(angle)) % 1)
+
+
+def occlusion(rng: Rng, steps: int) -> Film:
+    """Move a bright and a dark shape behind a wall that looks like the background; hide the bright shape first."""
+    apart = rng.uniform(0.125, 0.25) * steps
+    bright_hidden = rng.uniform(0, 1)
+    rows = rng.permutation([0.28, 0.72])
+    step = rng.uniform(0.8, 1.0) / steps
+    wall = rng.uniform(0.4, 0.6)
+    radius = rng.uniform(0.1, 0.13)
+    film: Film = [[] for _ in range(steps)]
+    for bright, hidden, y in ((True, bright_hidden, rows[0]), (False, bright_hidden + apart, rows[1])):
+        side = rng.choice([-1, 1])
+        for t in range(steps):
+            since = (t - hidden + steps / 2) % steps - steps / 2  # steps since the shape was behind the wall
+            x = side * step * since
+            if abs(x) > 0.14:
+                film[t].append(Figure(float((wall + x) % 1), float(y), float(radius), bright=bright))
+    return film
+
+
+def _figure(rng: Rng, radius: tuple[float, float] = (0.14, 0.19), margin: float = 0.3) -> Figure:
+    """Return a figure of random size and position; its centre is at least ``margin`` from the edges."""
+    x, y = rng.uniform(margin, 1 - margin, 2)
+    return Figure(float(x), float(y), float(rng.uniform(*radius)), bright=bool(rng.integers(2)))
+
+
+def _moved(figure: Figure, **values: NDArray[Any]) -> Film:
+    """Return a film of one figure; ``values`` has an attribute's value for each step."""
+    film: Film = []
+    for of_step in zip(*values.values(), strict=True):
+        film.append([replace(figure, **dict(zip(values, of_step, strict=True)))])
+    return film
+
+
+def gaps(steps: int) -> list[int]:
+    """Return the gaps of ``duration``: 1 and 2, or 1 alone in a turn so short that the rest could equal a gap of 2.
+
+    Played backwards, gap and rest change places, so every rest must be longer than every gap.
+    """
+    shown = 4
+    wide = [1, 2]
+    return wide if steps - shown - max(wide) > max(wide) else wide[:1]
+
+
+def pauses(steps: int) -> list[tuple[int, ...]]:
+    """Return all pauses of ``count`` after its bursts that fill a turn; at most 2 steps longer than the shortest."""
+    left = steps - sum(2 * flashes - 1 for flashes in FLASHES)
+    shortest = left // len(FLASHES)
+    lengths = range(max(LEAST_PAUSE, shortest - 1), shortest + 3)
+    return [found for found in product(lengths, repeat=len(FLASHES)) if sum(found) == left]
+
+
+def _one(turn: Turn) -> Callable[[int], list[Turn]]:
+    return lambda steps: [turn]
+
+
+_SKILLS = (
+    Skill("drift", "change", "left", "right", 2, _one(drift), seam=False),
+    Skill("zoom", "change", "shrinking", "growing", 3, _one(zoom)),
+    Skill("rotation", "change", "counterclockwise", "clockwise", 2, _one(rotation), seam=False),
+    Skill("meeting", "change", "parting", "meeting", 3, _one(meeting)),
+    Skill("speed", "change", "slowing", "speeding", 4, _one(speed)),
+    Skill(
+        "duration",
+        "when",
+        "long last",
+        "long first",
+        7,
+        lambda steps: [partial(duration, gap=gap) for gap in gaps(steps)],
+    ),
+    Skill(
+        "count",
+        "when",
+        "three two one",
+        "one two three",
+        15,
+        lambda steps: [partial(count, pauses=found) for found in pauses(steps)],
+    ),
+    Skill("occlusion", "when", "dark first", "bright first", 8, _one(occlusion)),
+)
+
+
+def skill(name: str) -> Skill:
+    """Return a skill by its name: one in ``_SKILLS``, or orderN for two events N steps apart.
+
+    On a circle of T steps, events N apart are T - N apart the other way round, so a turn has more than 2 N steps.
+    """
+    if apart := distance(name):
+        return Skill(name, "when", "dark first", "bright first", 2 * apart + 1, _one(partial(order, apart=apart)))
+    known = {one.name: one for one in _SKILLS}
+    if name not in known:
+        raise ValueError(f"skills has {name!r}, expected {', '.join(known)}, or order1, order2, ...")
+    return known[name]
+
+
+def distance(name: str) -> int | None:
+    """Return N of orderN, the steps between its two events; ``None`` for other skills."""
+    found = re.fullmatch(r"order([1-9]\d?)", name)
+    return int(found[1]) if found else None

@@ -1,0 +1,103 @@
+"""Floors of the temporal skills: what can be told without comparing two frames."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from lit_video.datamodules.drawing import Film
+from lit_video.datamodules.films import Skill
+
+MOST_STEPS = 16  # longer turns have too many states for an exact optimum in seconds
+LARGEST = 8.0  # of a cell's value, in margins; from 4 to 100 the optimum is the same
+Word = tuple[int, ...]  # the state shown at each time
+
+
+def sum_ceiling(skill: Skill, steps: int) -> float | None:
+    """Return the highest direction in percent of a sum over frames at known times, exactly; ``None`` if not known.
+
+    The classifier is the sign of sum_t f_t(state at time t) + c with any functions f_t: positions in time, no
+    comparison of frames. It sees states without noise and knows all that does not change within a video (size, place,
+    gaps), so the value is a bound for models, not a floor that they reach. The optimum over all first steps and both
+    directions is an integer program: the fewest films on the wrong side. Unknown for skills without a seam, whose
+    states are continuous, and for turns of more than ``MOST_STEPS`` steps.
+    """
+    if not skill.seam or steps > MOST_STEPS:
+        return None
+    shares = []
+    for turn in skill.turns(steps):
+        forwards = all_rolls(as_word(turn(np.random.default_rng(0), steps)))
+        backwards = [word[::-1] for word in forwards]
+        wrong = _fewest_wrong(forwards, backwards)
+        shares.append(1 - wrong / (2 * steps))
+    return 100 * float(np.mean(shares))
+
+
+def as_word(turn: Film) -> Word:
+    """Return the number of each frame's state, equal for equal frames."""
+    numbers: dict[str, int] = {}
+    return tuple(numbers.setdefault(repr(figures), len(numbers)) for figures in turn)
+
+
+def all_rolls(word: Word) -> list[Word]:
+    """Return a turn from each of its first steps."""
+    return [word[first:] + word[:first] for first in range(len(word))]
+
+
+def _fewest_wrong(forwards: Sequence[Word], backwards: Sequence[Word]) -> int:
+    """Return the fewest films on the wrong side of any sum over frames: forwards above 0, backwards below."""
+    from scipy.optimize import Bounds, LinearConstraint, milp  # here, because importing it takes a second
+    from scipy.sparse import csr_array, hstack, identity
+
+    films = [*forwards, *backwards]
+    sides = np.repeat([1.0, -1.0], [len(forwards), len(backwards)])
+    shown = sorted({(time, state) for film in films for time, state in enumerate(film)})
+    column = {cell: number for number, cell in enumerate(shown)}
+
+    # margin 1: side * (sum of the film's cells + c) + big * (1 if the film may be wrong) >= 1
+    cells = np.zeros((len(films), len(shown) + 1))
+    for row, film in enumerate(films):
+        for time, state in enumerate(film):
+            cells[row, column[time, state]] = 1
+        cells[row, -1] = 1
+    big = LARGEST * (len(films[0]) + 1) + 1
+    matrix = hstack([csr_array(sides[:, None] * cells), big * identity(len(films))])
+
+    weights = cells.shape[1]
+    cost = np.r_[np.zeros(weights), np.ones(len(films))]
+    whole = np.r_[np.zeros(weights), np.ones(len(films))]
+    lowest = np.r_[np.full(weights, -LARGEST), np.zeros(len(films))]
+    highest = np.r_[np.full(weights, LARGEST), np.ones(len(films))]
+    bounds = Bounds(lowest, highest)
+    solution = milp(cost, constraints=LinearConstraint(matrix, lb=1), integrality=whole, bounds=bounds)
+    if not solution.success:
+        raise RuntimeError(f"no optimum: {solution.message}")
+    return round(solution.fun)
+
+
+def distances_told(distances: Sequence[int], steps: int, clips: Sequence[Sequence[int]]) -> float:
+    """Return the expected number of ``distances`` (N of orderN) that the best guess from sets of frames gets right.
+
+    If clips show every step equally often, all K distances look alike: a guess is right for 1 of K videos. Otherwise
+    the distance affects how often the clips show each of the two events, and the best (Bayes) guess uses this.
+    Distances are in steps on a circle and equally frequent; the first event is equally likely at each step. ``clips``
+    has the steps that the frames of each test clip show.
+    """
+    shares: dict[object, dict[int, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
+    for apart in distances:
+        for first in range(steps):
+            second = (first + apart) % steps
+            shown = sorted((clip.count(first), clip.count(second)) for clip in map(list, clips))
+            shares[tuple(shown)][apart] += Fraction(1, steps)
+    return float(sum(max(of_distances.values()) for of_distances in shares.values()))
+
+
+def share_in_reach(apart: int, steps: int, reach: int) -> float:
+    """Return the share of orderN's films whose two events are within ``reach`` frames of each other.
+
+    On a circle of T steps, events N apart stand N frames apart in (T - N) / T of the films, and T - N apart in N / T.
+    """
+    near = (steps - apart) * (apart <= reach)
+    far = apart * (steps - apart <= reach)
+    return (near + far) / steps

@@ -1,0 +1,139 @@
+"""Test that turns on a circle of time show their direction in no single frame, and in no film of another direction."""
+
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pytest
+
+from lit_video.datamodules import TemporalSkills
+from lit_video.datamodules.films import pauses, rolled, skill
+from lit_video.datamodules.temporal_skills import first_steps
+from tests.tables.experiments import EXPERIMENTS, skill_sets
+
+# (skills, steps) of the data set's default and of every file in experiments/
+SETS = skill_sets()
+SEEDS = range(30)  # of parameters that are not discrete
+
+
+def turns(name, steps):
+    """Return turns of a skill: every turn with other discrete parameters, and many draws of the others."""
+    return [turn(np.random.default_rng(seed), steps) for turn, seed in product(skill(name).turns(steps), SEEDS)]
+
+
+def signs(values):
+    """Return which way values change from each step to the next on the circle, as -1, 0 and 1."""
+    change = np.roll(values, -1) - values
+    return np.sign(np.where(np.abs(change) < 1e-9, 0, change)).astype(int)
+
+
+def torus(values):
+    """Return changes from each step to the next on the circle and on the torus of places, from -0.5 to 0.5."""
+    return (np.roll(values, -1) - values + 0.5) % 1 - 0.5
+
+
+def word(name, turn):
+    """Describe a turn on its circle by what tells directions: equal turns have equal words, in every appearance.
+
+    Figures, their brightness relative to each other, and whether size, angle, place, distance or speed grow.
+    """
+    shown = [tuple(figure.bright for figure in figures) for figures in turn]
+    if len({bright for figures in shown for bright in figures}) == 1:
+        shown = [len(figures) for figures in shown]  # one brightness: bright or dark alike
+    symbols = [shown]
+    if all(len(figures) == 1 for figures in turn):
+        figures = [one for (one,) in turn]
+        dx, dy = (torus(np.array([getattr(figure, axis) for figure in figures])) for axis in "xy")
+        speed = np.round(np.hypot(dx, dy), 9)
+        symbols += [signs(np.array([figure.radius for figure in figures])), signs(speed)]
+        symbols += [np.sign(np.round(dx, 9)), np.sign(np.round(dy, 9))] if name == "drift" else []
+        angles = np.array([figure.angle for figure in figures])
+        symbols.append(np.sign(np.round((np.roll(angles, -1) - angles)[:-1].mean(), 9)) * np.ones(len(turn)))
+    elif all(len(figures) == 2 for figures in turn):
+        symbols.append(signs(np.array([np.hypot(a.x - b.x, a.y - b.y) for a, b in turn])))
+    return tuple(zip(*(map(str, each) for each in symbols), strict=True))
+
+
+def on_a_circle(letters):
+    """Return a word in the form that all its rolls share."""
+    return min(letters[first:] + letters[:first] for first in range(len(letters)))
+
+
+@pytest.mark.parametrize(("skills", "steps"), SETS, ids=str)
+def test_no_turn_of_one_direction_is_a_turn_of_the_other_of_any_skill(skills, steps):
+    words = {}
+    for name in skills:
+        for turn in turns(name, steps):
+            words.setdefault(on_a_circle(word(name, turn)), set()).add((name, "forward"))
+            words.setdefault(on_a_circle(word(name, turn[::-1])), set()).add((name, "backward"))
+    clashes = {letters: whose for letters, whose in words.items() if len({way for _, way in whose}) > 1}
+    assert not clashes
+
+
+def test_the_test_finds_a_clash():
+    """Check that order1 and order7 of eight steps, and a gap as long as the rest, are found."""
+    steps = 8
+    (one,) = skill("order1").turns(steps)
+    (seven,) = skill("order7").turns(steps)
+    rng = np.random.default_rng
+    first, second = (word("order", turn) for turn in (one(rng(0), steps), seven(rng(0), steps)[::-1]))
+    assert on_a_circle(first) == on_a_circle(second)
+    (duration,) = skill("duration").turns(steps)
+    clash = duration.func(rng(0), steps, gap=2)
+    assert on_a_circle(word("duration", clash)) == on_a_circle(word("duration", clash[::-1]))
+
+
+@pytest.mark.parametrize(("skills", "steps"), SETS, ids=str)
+def test_every_frame_is_equally_likely_at_every_time_in_both_directions(skills, steps):
+    for name in filter(lambda name: skill(name).seam, skills):
+        for turn in turns(name, steps):
+            films = [rolled(turn, first) for first in range(steps)]
+            every = Counter(map(repr, turn))
+            for t in range(steps):
+                assert Counter(repr(film[t]) for film in films) == every
+                assert Counter(repr(film[::-1][t]) for film in films) == every
+
+
+@pytest.mark.parametrize(("name", "state", "period"), [("drift", "x", 1), ("rotation", "angle", np.pi)])
+def test_motion_without_a_seam_is_anywhere_at_every_time(name, state, period):
+    """Check the shares of ten equal parts of the circle of states, which have a standard deviation below 0.005."""
+    one, steps, draws = skill(name), 8, 4000
+    films = [one.film(np.random.default_rng(seed), steps, 0) for seed in range(draws)]
+    states = np.array([[getattr(figure, state) / period % 1 for (figure,) in film] for film in films])
+    for t in range(steps):
+        shares = np.histogram(states[:, t], 10, (0, 1))[0] / draws
+        assert np.abs(shares - 0.1).max() < 0.025
+
+
+@pytest.mark.parametrize(("count", "steps"), [(64, 16), (16, 8), (8, 16), (20, 8)])
+def test_first_steps_are_stratified(count, steps):
+    firsts = first_steps(count, steps, seed=0)
+    assert len(firsts) == count
+    for stratum in range(0, count, steps):
+        part = firsts[stratum : stratum + steps]
+        assert len(set(part)) == len(part)
+    assert firsts != sorted(firsts) and firsts != first_steps(count, steps, seed=1)
+
+
+def test_videos_begin_at_the_first_steps_of_their_stratum(tmp_path):
+    data = TemporalSkills(str(tmp_path), skills=("zoom", "order3"), pairs=(16, 8, 8), image_size=16)
+    firsts = {}
+    for pair in data.drawn_pairs():
+        split = pair.paths[0].relative_to(data.root).parts[0]
+        firsts.setdefault((split, pair.skill.name), []).append(pair.first)
+    assert all(set(Counter(found).values()) == {len(found) // 8} for found in firsts.values())
+    assert len(firsts) == 6 and len({tuple(found[:8]) for found in firsts.values()}) > 1
+
+
+def test_bursts_fill_a_turn_with_pauses_that_separate_them():
+    for steps in (15, 16, 32):
+        found = pauses(steps)
+        assert found and all(sum(each) + 9 == steps and min(each) >= 2 for each in found)
+    assert pauses(14) == []
+
+
+def test_every_skill_set_of_the_experiments_is_tested():
+    names = {name for skills, _ in SETS for name in skills}
+    assert {"drift", "zoom", "rotation", "meeting", "speed", "duration", "count", "occlusion"} < names
+    assert {steps for _, steps in SETS} >= {8, 16, 32}
+    assert (EXPERIMENTS / "scale" / "profile.yaml").is_file()

@@ -1,0 +1,78 @@
+"""Test the floors of temporal skills against independent enumerations."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from lit_video.datamodules.films import skill
+from lit_video.datamodules.floors import all_rolls, as_word, share_in_reach, sum_ceiling
+
+
+def words(name, steps):
+    """Return a skill's only turn from each of its first steps."""
+    (turn,) = skill(name).turns(steps)
+    return all_rolls(as_word(turn(np.random.default_rng(0), steps)))
+
+
+def separable(forwards, backwards):
+    """Return whether some sum over frames is above 0 for all films of one kind and below 0 for the others."""
+    films = [*forwards, *backwards]
+    cells = sorted({(t, state) for film in films for t, state in enumerate(film)})
+    rows = [[float(film[t] == state) for t, state in cells] + [1.0] for film in films]
+    signs = np.repeat([-1.0, 1.0], [len(forwards), len(backwards)])
+    found = linprog(np.zeros(len(cells) + 1), signs[:, None] * rows, -np.ones(len(films)), bounds=(None, None))
+    return found.status == 0
+
+
+def fewest_wrong(forwards, backwards):
+    """Return the fewest films to leave out until the others are separable, by trying all."""
+    films = [(film, True) for film in forwards] + [(film, False) for film in backwards]
+    for count in range(len(films)):
+        for left_out in combinations(range(len(films)), count):
+            kept = [one for i, one in enumerate(films) if i not in left_out]
+            if separable([film for film, way in kept if way], [film for film, way in kept if not way]):
+                return count
+    return len(films)
+
+
+@pytest.mark.parametrize(("name", "steps"), [("zoom", 4), ("zoom", 6), ("order1", 4), ("order1", 5), ("order2", 6)])
+def test_the_best_sum_over_frames_is_that_of_all_subsets(name, steps):
+    forwards = words(name, steps)
+    wrong = fewest_wrong(forwards, [word[::-1] for word in forwards])
+    assert sum_ceiling(skill(name), steps) == pytest.approx(100 * (1 - wrong / (2 * steps)))
+    assert wrong > 0, "forwards and backwards have the same sums over all first steps"
+
+
+def test_a_film_without_a_direction_has_no_sum_that_tells_it():
+    """Check that the films of events half a turn apart, equal in both directions, are told in half of the cases."""
+    forwards = words("order2", 4)
+    assert set(forwards) == {word[::-1] for word in forwards}
+    assert sum_ceiling(skill("order2"), 4) == 50
+
+
+@pytest.mark.parametrize(
+    ("steps", "ceilings"),
+    [
+        (8, {"zoom": 87.5, "meeting": 87.5, "order1": 87.5, "order2": 75, "order3": 87.5, "duration": 87.5}),
+        (16, {"zoom": 93.75, "order7": 93.75, "count": 81.25, "duration": 81.25}),
+    ],
+)
+def test_bounds_of_the_experiments(steps, ceilings):
+    assert {name: sum_ceiling(skill(name), steps) for name in ceilings} == pytest.approx(ceilings)
+
+
+def test_continuous_states_and_long_turns_have_no_known_bound():
+    assert sum_ceiling(skill("drift"), 8) is sum_ceiling(skill("zoom"), 32) is None
+
+
+@pytest.mark.parametrize(("apart", "steps"), [(1, 8), (3, 8), (7, 16)])
+def test_events_are_within_reach_as_often_as_in_the_films(apart, steps):
+    turn = skill(f"order{apart}").turns(steps)[0](np.random.default_rng(0), steps)
+    distances = []
+    for word in all_rolls(as_word(turn)):
+        first, second = (word.index(state) for state in as_word(turn)[::apart][:2])
+        distances.append(abs(first - second))
+    for reach in range(steps):
+        assert share_in_reach(apart, steps, reach) == np.mean(np.array(distances) <= reach)
