@@ -5,7 +5,7 @@ from typing import Any
 from lit_video.modules.classifier import VideoClassifier
 from lit_video.network.patches import ClipSize
 from lit_video.network.positions import PositionKind, Positions
-from lit_video.network.timesformer import timesformer
+from lit_video.network.timesformer import timesformer, usual_positions
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SizeName, ViTSize, vit_size
 from lit_video.utils.classes import Classes, outputs
@@ -23,7 +23,8 @@ class TimeSformer(VideoClassifier):
         attention: ``space`` (S), ``joint`` (ST), ``divided`` (T+S), ``local_global`` (L+G), ``axial`` (T+W+H); Table 1.
             ``sliding_global`` is L+G by another reading of the text, see :class:`~lit_video.attention.SlidingGlobal`;
             ``space_before_time`` and ``parallel`` are T+S in another order (section 4.7).
-        positions: ``none``, ``space`` or ``space-time`` (Table 4).
+        positions: ``none``, ``space`` or ``space-time`` (Table 4); ``None``: as released, ``space`` for ``space`` and
+            ``space-time`` for all other schemes.
         dropout: before the classifier.
         drop_path: stochastic depth of the last layer (0.1 in the released code).
         position_std: spread of the initial positions; ``None`` for 0.02 in space and zeros in time (released code).
@@ -45,7 +46,7 @@ class TimeSformer(VideoClassifier):
         size: SizeName | ViTSize = "B",
         patch: int = 16,
         attention: str = "divided",
-        positions: PositionKind = "space-time",
+        positions: PositionKind | None = None,
         dropout: float = 0.0,
         drop_path: float = 0.0,
         position_std: float | None = None,
@@ -56,7 +57,7 @@ class TimeSformer(VideoClassifier):
     ) -> None:
         vit = vit_size(size)
         clip, classes = ClipSize(height_and_width(image_size), patch, frames), outputs(num_classes)
-        table = Positions(positions, position_std)
+        table = Positions(positions or usual_positions(attention), position_std)
         network = timesformer(vit, classes, clip, attention, table, dropout, drop_path, cls_in_time, hidden_head)
         super().__init__(network, num_classes=num_classes, **kwargs)
         self.image_weights = image_weights

@@ -21,7 +21,7 @@ from lit_video.attention import (
 from lit_video.network.aggregation import HiddenHead, LinearHead
 from lit_video.network.embedding import ClipEmbedding, FrameEmbedding
 from lit_video.network.patches import ClipSize
-from lit_video.network.positions import NEAREST, Positions
+from lit_video.network.positions import NEAREST, PositionKind, Positions
 from lit_video.network.transformer import VideoTransformer, clip_token, mean_frame_token, mean_token
 from lit_video.network.vit import ViTSize, encoder
 from lit_video.utils.class_paths import known_class
@@ -59,14 +59,12 @@ def timesformer(
 ) -> VideoTransformer:
     """Build a TimeSformer (arXiv:2102.05095); arguments: see :class:`lit_video.modules.TimeSformer`.
 
-    Like the released code, ``space`` has no temporal positions and averages the class tokens before the final norm.
+    Like the released code, ``space`` averages the class tokens before the final norm.
     """
     kind = scheme_class(attention)
     if cls_in_time and not issubclass(kind, Divided):
         raise ValueError(f"cls_in_time is for divided attention, but attention is {attention}: set cls_in_time false")
-    positions = replace(positions or Positions(), stored=NEAREST)
-    if kind is Space and positions.kind != "none":
-        positions = replace(positions, kind="space")
+    positions = replace(positions or Positions(usual_positions(attention)), stored=NEAREST)
     embedding, readout = LAYOUTS[kind.class_tokens]
     patches, with_cls = clip.patches(size.width), kind.class_tokens != "none"
     embed = embedding(patches, clip.frames, clip.image_size, positions, with_cls)
@@ -75,6 +73,15 @@ def timesformer(
     blocks = encoder(size, lambda i: build_scheme(make, size.width, size.heads, i), drop_path)
     head = (HiddenHead if hidden_head else LinearHead)(size.width, classes, dropout)
     return VideoTransformer(embed, blocks, readout, head, size)
+
+
+def usual_positions(attention: str) -> PositionKind:
+    """Return the positions of a scheme in the released code: ``space`` for attention in space, else ``space-time``.
+
+    Attention in space with positions in time compares no two frames, but knows when each was: a control for the schemes
+    that attend over time.
+    """
+    return "space" if scheme_class(attention) is Space else "space-time"
 
 
 def scheme_class(attention: str) -> type[Scheme]:
