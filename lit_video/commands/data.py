@@ -1,17 +1,20 @@
-"""Check data sets and prepare them for training; both commands resume if they were stopped."""
+"""Check data sets, prepare them for training, print their floors; check and prepare resume if they were stopped."""
 
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
-from lit_video.commands.arguments import add_output, existing, number
+from lit_video.commands.arguments import add_output, add_settings, add_shared, existing, number, request_of
 from lit_video.commands.names import refuse_unknown_class
 from lit_video.commands.parser import Parser
+from lit_video.errors import UserError
+from lit_video.training.request import Run
+from lit_video.utils.text import text_table
 
 
 def data_arguments(parser: Parser) -> None:
     """Add the commands of the group."""
-    parser.add_commands({"check": check, "prepare": prepare})
+    parser.add_commands({"check": check, "prepare": prepare, "floors": floors})
     checking, preparation = parser.commands["check"], parser.commands["prepare"]
     checking.examples("ROOT --dataset SomethingV2", "ROOT --dataset VideoFolder --decode -o manifest.sqlite")
     checking.add_argument("--decode", action="store_true", help="decode every frame, not only the first")
@@ -26,6 +29,11 @@ def data_arguments(parser: Parser) -> None:
     text = "small (default): GOP 12; fast: a seventh larger, 1.7 x as fast; fastest: GOP 1, 2.8 to 3.8 x as large"
     preparation.add_argument("--preset", choices=("small", "fast", "fastest"), default="small", help=text)
     preparation.add_argument("--short-side", type=number(16), default=256, help="maximum in pixels (default: 256)")
+    parser.commands["floors"].examples(
+        "skills", "--config experiments/skills.yaml --config experiments/scale/profile.yaml"
+    )
+    add_shared(parser.commands["floors"], "tables", "--config", "--recipe", "--row")
+    add_settings(parser.commands["floors"])
 
 
 def check(arguments: Namespace) -> int:
@@ -53,3 +61,42 @@ def prepare(arguments: Namespace) -> int:
 
     preset = replace(PRESETS[arguments.preset], short_side=arguments.short_side)
     return prepare_folder(arguments.src, arguments.dst, preset)
+
+
+def floors(arguments: Namespace) -> int:
+    """Print what can be told of a table's temporal skills without comparing two frames.
+
+    Blind: models that see a set of frames. One frame: the best guess from one frame at a known time. Sum: a bound of
+        any
+    sum over frames at known times, unknown where states are continuous or turns long. Within reach: the share of films
+    whose two events stand at most so many frames apart.
+    """
+    from lit_video.datamodules import TemporalSkills
+    from lit_video.training.run import build_row
+
+    request = request_of(arguments)
+    data = build_row(Run(request, request.rows[0], request.seeds[0])).datamodule
+    if not isinstance(data, TemporalSkills):
+        raise UserError(f"data: {type(data).__name__} has no known floors; give a table on TemporalSkills")
+    bounds = data.sum_ceilings()
+    body = []
+    for name, one in data.skills.items():
+        bound = f"{bounds[name]:.1f}" if name in bounds else ""
+        body.append([name, one.kind, "50.0", "50.0", bound, _within_reach(name, data.steps)])
+    title = (
+        f"Direction in %, turns of {data.steps} steps; top-1 of blind models over all skills: {data.blind_ceiling:.1f}"
+    )
+    print(text_table(title, ["skill", "kind", "blind", "one frame", "sum (bound)", "events within reach"], body))
+    return 0
+
+
+def _within_reach(name: str, steps: int) -> str:
+    """Say for orderN which share of films shows both events within N frames, and within T - N frames."""
+    from lit_video.datamodules.films import distance
+    from lit_video.datamodules.floors import share_in_reach
+
+    apart = distance(name)
+    if apart is None:
+        return ""
+    near = share_in_reach(apart, steps, apart)
+    return f"{near:.0%} within {apart}, all within {steps - apart}"

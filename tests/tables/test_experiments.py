@@ -1,6 +1,7 @@
 """Test that experiments on other people's videos run, and that rows see order as their papers say."""
 
 import pytest
+from torch import nn
 
 from lit_video.__main__ import main
 from lit_video.runs.results import read_result
@@ -23,15 +24,14 @@ def test_videos_that_are_absent_are_named_with_their_source(table, source, tmp_p
     assert f"data.root: {tmp_path / table.stem} does not exist; give the folder that holds {source}" in line
 
 
-def test_rows_called_spatial_only_know_no_time_or_say_that_they_do(letters, persons):
-    """Check that exactly the rows with positions in time say so in their labels."""
-    folders = {"avletters": letters, "utd_mhad": persons}
-    roots = {table: [f"--data.root={folder}"] for table, folder in folders.items()} | {"xvit_throughput": []}
-    for table, flags in roots.items():
-        request = parse_request(["--config", str(EXPERIMENTS / f"{table}.yaml"), *flags])
-        (row,) = [row for row in request.rows if row.label.startswith("spatial-only")]
-        positions = build_row(Run(request, row, 0)).resolved()["model"]["init_args"]["positions"]
-        assert (positions == "space-time") == ("positions in time" in row.label), table
+def test_controls_on_real_videos_have_positions_in_time(letters, persons):
+    for table, folder in {"avletters": letters, "utd_mhad": persons}.items():
+        request = parse_request(["--config", str(EXPERIMENTS / f"{table}.yaml"), f"--data.root={folder}"])
+        controls = [row for row in request.rows if row.label.startswith("control")]
+        assert len(controls) == 3
+        for row in controls:
+            found = build_row(Run(request, row, 0)).resolved()["model"]["init_args"]
+            assert found.get("positions", "space-time") == "space-time", row.name
 
 
 def test_persons_of_utd_mhad_are_tested_in_every_order_and_by_group(persons, tmp_path):
@@ -49,8 +49,9 @@ def test_persons_of_utd_mhad_are_tested_in_every_order_and_by_group(persons, tmp
 
 
 ORDER = [
-    *(("ablation_tw", "tw0", False), ("ablation_mixed", "nothing", False), ("timesformer_schemes", "space", False)),
-    *(("ablation_ratio", row, False) for row in ("none_average", "none")),
+    *(("skills", "blind", False), ("skills", "space", False), ("timesformer_schemes", "space", False)),
+    *(("skills", f"control_{family}", True) for family in ("xvit", "timesformer", "vivit")),
+    *(("timesformer_schemes", "control_timesformer", True), ("ablation_tw", "tw0", True)),
     *(("timesformer_positions", row, False) for row in ("none", "space")),
     *(("ablation_layers", row, True) for row in ("odd", "second_half")),
 ]
@@ -63,3 +64,16 @@ def test_a_row_sees_the_order_of_frames_or_is_blind_as_its_paper_says(table, row
     built = build_row(Run(request, request.table.row(row), 0), BuildCLI)
     found = reach(built.model.network, built.datamodule.frames, built.datamodule.image_size)
     assert (found.order, found.near) == (order, False)
+
+
+CONTROLS = {"xvit": 0, "timesformer": 0, "vivit": 1}  # distance of frames: a tubelet of ViViT holds two
+
+
+@pytest.mark.parametrize("family", CONTROLS)
+def test_a_control_knows_when_each_frame_is_and_compares_no_frames_beyond_a_tubelet(family, tiny):
+    request = parse_request(["--config", str(EXPERIMENTS / "skills.yaml")])
+    built = build_row(Run(request, request.table.row(f"control_{family}"), 0), BuildCLI)
+    network = built.model.network
+    network.norm = nn.Identity()  # TimeSformer's norm follows the mean over frames, and divides by all of them
+    found = reach(network, built.datamodule.frames, built.datamodule.image_size)
+    assert found.order and found.frames == CONTROLS[family]
