@@ -9,6 +9,7 @@ from typing import Any, TypeVar, get_args
 
 from lit_video.tables.claims import Claim, Judgement, Tested, judge, read_claims
 from lit_video.tables.reading import read_table
+from lit_video.tables.row_hits import RowHits
 from lit_video.tables.statistics import Interval
 from lit_video.tables.summary import TableRuns
 from lit_video.tables.table import Table
@@ -94,7 +95,7 @@ def _apart(one: Verdict, other: Verdict) -> bool:
 
 
 def _verdict(claim: Claim, of_table: Mapping[str, TableRuns], scale: str) -> Verdict:
-    runs = of_table.get(scale, TableRuns(claim.table, {}, {}, {}))
+    runs = of_table.get(scale, TableRuns(claim.table, {}, {}, RowHits()))
     rows = runs.hits.keys() & set(chain.from_iterable(claim.pairs))
     seeds = min((len(runs.hits[row]) for row in rows), default=0)
     return Verdict(claim, scale, *judge(claim, runs, scale), seeds)

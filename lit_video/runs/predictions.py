@@ -1,7 +1,8 @@
 """Predictions of a run's test for every video: ``predictions.npz``.
 
 The arrays are ``video``, ``logits``, ``target`` and ``classes``; with several tasks ``logits/TASK`` and so on. In packs
-``predicted``, ``rank`` and ``confidence`` replace ``logits``; tables need no more.
+``predicted``, ``rank`` and ``confidence`` replace ``logits``; tables need no more. ``draw`` numbers the independent
+draws among the videos, and ``draw_kind`` is a noun for one; both are left out if each video is a draw of its own.
 """
 
 import csv
@@ -66,16 +67,44 @@ class TaskPredictions:
 
 
 @dataclass(frozen=True)
+class Draws:
+    """Independent draws of a test: videos of one person or recording, or a video and its reverse, are one draw."""
+
+    kind: str  # noun for a draw, such as person
+    number: NDArray[np.integer]  # draw of each video, numbered from 0
+
+    @classmethod
+    def of_names(cls, kind: str, names: Sequence[str]) -> Self:
+        """Return the draws of videos from a name for each video, numbered in the sorted order of the names."""
+        return cls(kind, np.unique(np.array(names, np.str_), return_inverse=True)[1])
+
+    @property
+    def count(self) -> int:
+        """Number of draws."""
+        return len(np.unique(self.number))
+
+    def of(self, videos: NDArray[np.integer]) -> "Draws":
+        """Return the draws of some videos, by their indices."""
+        return Draws(self.kind, self.number[videos])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Draws) and self.kind == other.kind and np.array_equal(self.number, other.number)
+
+    __hash__ = None  # type: ignore[assignment]  # arrays have no hash
+
+
+@dataclass(frozen=True)
 class Predictions:
     """Predictions of a run's test: videos as indices in the data set, and tasks by name (``""`` for a single one)."""
 
     video: NDArray[np.integer]
     tasks: dict[str, TaskPredictions]
+    draws: Draws | None = None  # unknown, or each video is a draw of its own, if None
 
     @classmethod
-    def of_logits(cls, video: NDArray[np.integer], tasks: Mapping[str, Logits]) -> Self:
+    def of_logits(cls, video: NDArray[np.integer], tasks: Mapping[str, Logits], draws: Draws | None = None) -> Self:
         """Return predictions from each task's logits, targets and names of classes."""
-        return cls(video, {name: TaskPredictions.of_logits(*task) for name, task in tasks.items()})
+        return cls(video, {name: TaskPredictions.of_logits(*task) for name, task in tasks.items()}, draws)
 
     def hits(self, metric: str = "") -> NDArray[np.bool_]:
         """Return whether each video is right: in one task for ``test/TASK_top1``, in all tasks for any other metric."""
@@ -93,11 +122,13 @@ def most_confused(counts: NDArray[np.int64], classes: Sequence[str], most: int) 
     return [(classes[a], classes[b], int(wrong[a, b])) for a, b in cells if wrong[a, b]]
 
 
-def save_logits(run_dir: Path, video: NDArray[np.integer], tasks: Mapping[str, Logits]) -> Predictions:
+def save_logits(
+    run_dir: Path, video: NDArray[np.integer], tasks: Mapping[str, Logits], draws: Draws | None = None
+) -> Predictions:
     """Write ``predictions.npz`` atomically; return the predictions."""
     arrays = {name: dict(zip(("logits", "target", "classes"), task, strict=True)) for name, task in tasks.items()}
-    write_bytes(run_dir / FILE, _npz(np.savez_compressed, video, arrays))
-    return Predictions.of_logits(video, tasks)
+    write_bytes(run_dir / FILE, _npz(np.savez_compressed, _of_videos(video, draws), arrays))
+    return Predictions.of_logits(video, tasks, draws)
 
 
 def packed_predictions(predictions: Predictions) -> bytes:
@@ -106,11 +137,23 @@ def packed_predictions(predictions: Predictions) -> bytes:
     for name, task in predictions.tasks.items():
         numbers = {key: getattr(task, key).astype(np.int16) for key in ("predicted", "rank", "target")}
         tasks[name] = {**numbers, "confidence": task.confidence.astype(np.float32), "classes": task.classes}
-    return _npz(np.savez, predictions.video.astype(np.int32), tasks)
+    return _npz(np.savez, _of_videos(predictions.video, predictions.draws), tasks)
 
 
-def _npz(write: Callable[..., None], video: NDArray[np.integer], tasks: Mapping[str, Mapping[str, Any]]) -> bytes:
-    arrays, content = {"video": video}, io.BytesIO()
+def _of_videos(video: NDArray[np.integer], draws: Draws | None) -> dict[str, NDArray[Any]]:
+    """Return the arrays that concern videos and no task."""
+    arrays: dict[str, NDArray[Any]] = {"video": video.astype(np.int32)}
+    if draws:
+        arrays["draw"] = draws.number.astype(np.int32)
+        arrays["draw_kind"] = np.array(draws.kind)
+    return arrays
+
+
+def _npz(
+    write: Callable[..., None], of_videos: Mapping[str, NDArray[Any]], tasks: Mapping[str, Mapping[str, Any]]
+) -> bytes:
+    arrays = dict(of_videos)
+    content = io.BytesIO()
     for name, task in tasks.items():
         for key, array in task.items():
             arrays[f"{key}/{name}".removesuffix("/")] = np.asarray(array)
@@ -155,6 +198,8 @@ def _predictions(content: bytes, result: Mapping[str, Any]) -> Predictions:
         name, _, task = key.partition("/")
         by_task.setdefault(task, {})[name] = array
     video, tasks = by_task[""].pop("video"), {}
+    draw = by_task[""].pop("draw", None)
+    kind = by_task[""].pop("draw_kind", None)
     if result.get("test_videos", len(video)) != len(video):
         raise ValueError(f"holds {len(video)} videos, but {RUN} says {result['test_videos']}")
     order = np.argsort(video, kind="stable")  # processes finish in any order
@@ -163,7 +208,12 @@ def _predictions(content: bytes, result: Mapping[str, Any]) -> Predictions:
             tasks[task] = _task(arrays, order)
     if not tasks:
         raise ValueError("no predictions in it")
-    found = Predictions(video[order], tasks)
+    draws = None
+    if draw is not None:
+        if draw.shape != video.shape or draw.dtype.kind != "i":
+            raise ValueError(f"draw: not a number for each of {len(video)} videos")
+        draws = Draws(str(kind), draw[order])
+    found = Predictions(video[order], tasks, draws)
     top1, said = 100 * float(found.hits().mean()), result.get("metrics", {}).get("test/video_top1")
     if said is not None and abs(top1 - said) > ROUNDED:
         raise ValueError(f"its top-1 is {top1:.2f}, but {RUN} says {said:.2f}")

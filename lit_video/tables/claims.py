@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from lit_video.errors import UserError
 from lit_video.tables.reading import read_table
-from lit_video.tables.statistics import Interval, difference_of, holm
+from lit_video.tables.statistics import Interval, holm
 from lit_video.tables.summary import TableRuns
 from lit_video.tables.table import Table, data_sets
 from lit_video.utils.yaml_files import read_yaml
@@ -70,7 +70,7 @@ def judge(claim: Claim, runs: TableRuns, scale: str = "") -> tuple[Judgement, li
     pairs' p-values are corrected for their number (Holm), at 2.5 % on each side. A difference is ``None`` if a row of
     the pair was not run.
     """
-    differences = [difference_of(runs.hits, *pair) for pair in claim.pairs]
+    differences = [runs.row_hits.difference(*pair) for pair in claim.pairs]
     if claim.why_untestable(scale):
         return "not testable here", differences
     measured = list(filter(None, differences))

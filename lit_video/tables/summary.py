@@ -12,6 +12,7 @@ from lit_video.runs.predictions import Predictions
 from lit_video.runs.results import remarks
 from lit_video.tables.agreement import agreement_summary, comparable, row_pairs, row_predictions
 from lit_video.tables.results import measured_rows
+from lit_video.tables.row_hits import RowHits
 from lit_video.tables.statistics import Hits
 from lit_video.tables.table import Row, Table, column
 
@@ -25,7 +26,12 @@ class TableRuns:
     table: Table  # at the runs' scale
     results: Mapping[str, Sequence[dict[str, Any]]]  # see results.measured_rows
     predictions: Mapping[str, Sequence[Predictions]]  # see agreement.row_predictions
-    hits: dict[str, Hits]  # see agreement.comparable
+    row_hits: RowHits  # see agreement.comparable
+
+    @property
+    def hits(self) -> Mapping[str, Hits]:
+        """Hits by row and seed."""
+        return self.row_hits.hits
 
     @property
     def blind(self) -> set[str]:
@@ -40,12 +46,13 @@ class TableRuns:
     def data(self) -> dict[str, Any]:
         """Summary as plain data, see :func:`summary`."""
         table, rows, ours = self.table, [], {}
+        draws = self.row_hits.draws
         for row in table.rows:
             rows.append(row_summary(row, self.results[row.name]))
             value = number(rows[-1], table.metric)
             if value is not None:
                 ours[row.name] = value
-        pairs = row_pairs(table.papers, ours, self.hits)
+        pairs = row_pairs(table.papers, ours, self.row_hits)
         return {
             "table": table.name,
             "scale": table.scale,
@@ -55,6 +62,7 @@ class TableRuns:
             "metric": table.metric,
             "rows": rows,
             "reported": [row_summary(row, []) for row in table.reported],
+            "draws": None if draws is None else {"kind": draws.kind, "count": draws.count},
             "agreement": agreement_summary(table.papers, ours, pairs),
             "pairs": [pair for pair in pairs if pair["difference"] is not None],
         }
@@ -80,7 +88,8 @@ def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dic
     Returns:
         ``table``, ``scale``, ``title``, ``source``, ``metric``; ``rows`` (``name``, ``label``, ``params``, ``gmacs`` of
         a view, ``seconds`` of training, ``seeds``, and by name ``metrics`` in percent: ``paper``, ``ours``, ``std``,
-        ``lowest``); ``reported`` rows; ``agreement`` with the paper's order; ``pairs`` with differences.
+        ``lowest``); ``reported`` rows; ``draws`` of the test, if fewer than its videos; ``agreement`` with the paper's
+        order; ``pairs`` with differences.
 
     Raises:
         UserError: a run is damaged, is of another table, row or seed than its folder says, or cannot be compared.

@@ -9,6 +9,7 @@ import pytest
 from lit_video.errors import UserError
 from lit_video.reports.verdicts import across, judged, tally, verdict_lines, verdict_list
 from lit_video.tables.claims import judge, read_claims
+from lit_video.tables.row_hits import RowHits
 from lit_video.tables.summary import TableRuns
 from tests.fake_runs import EXPERIMENTS
 
@@ -34,7 +35,7 @@ def runs(blind=(), **rows):
     """Return runs of rows with these accuracies or hits."""
     made = {name: hits(value) if isinstance(value, float) else value for name, value in rows.items()}
     results = {name: [{"row": name, "sees_order": False, "blind_ceiling": 50.0}] for name in blind}
-    return TableRuns(None, results, {}, made)
+    return TableRuns(None, results, {}, RowHits(made))
 
 
 def judged_at(claims, by_scale):
