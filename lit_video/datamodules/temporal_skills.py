@@ -146,6 +146,14 @@ class TemporalSkills(VideoDataModule):
         """The two class numbers of every skill."""
         return {f"skill/{name}": [2 * i, 2 * i + 1] for i, name in enumerate(self.skills)}
 
+    draw_kind = "pair"
+
+    def draw_names(self, split: Split) -> list[str]:
+        """Return the name of every video's pair: a video and its reverse are one draw."""
+        records = self.records(split)
+        skills = [*self.skills]
+        return [f"{skills[record.label // 2]}/{record.path.stem}" for record in records]  # type: ignore[operator]
+
     reversal_ceiling = 50.0
     """Highest possible accuracy, in percent, of models that give a clip and its reverse the same scores."""
 

@@ -7,7 +7,7 @@ from torchmetrics.classification import MulticlassCalibrationError
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
-from lit_video.runs.predictions import TaskPredictions, read_predictions, save_logits
+from lit_video.runs.predictions import Draws, TaskPredictions, read_predictions, save_logits
 from lit_video.runs.results import read_curves, read_result
 from lit_video.tables.statistics import calibration_error
 from lit_video.training.callbacks.records import class_rows
@@ -81,6 +81,7 @@ def test_a_run_keeps_the_predictions_of_its_test(table, tiny, tmp_path):
     run = tmp_path / "two/default/second/seed0"
     result, predictions = read_result(run), read_predictions(run)
     assert predictions.video.tolist() == list(range(8))
+    assert (predictions.draws.kind, predictions.draws.count) == ("pair", 4)
     assert 100 * predictions.hits().mean() == result["metrics"]["test/video_top1"]
     assert 100 * predictions.tasks[""].hits(5).mean() == result["metrics"]["test/video_top5"]
     error = calibration_error(predictions.tasks[""].confidence, predictions.hits())
@@ -92,3 +93,18 @@ def test_a_run_keeps_the_predictions_of_its_test(table, tiny, tmp_path):
     assert all({"train/loss", "val/clip_top1", "val/loss"} <= point.keys() for point in points)
     assert (run / "confusion.png").stat().st_size > 5000
     assert (run / "classes.csv").read_text().startswith("task,class,videos,top1,top5\n,drift left,1,")
+
+
+def test_draws_are_read_back_from_a_folder_and_a_pack(tmp_path):
+    video, draws = np.array([2, 0, 1, 3, 5, 4]), Draws("person", np.array([1, 0, 0, 1, 2, 2]))
+    save_logits(tmp_path, video, {"": SOME}, draws)
+    back = read_predictions(tmp_path)
+    save(tmp_path, back)
+    for one in (back, read_predictions(tmp_path)):
+        assert one.draws == Draws("person", np.array([0, 0, 1, 1, 2, 2])), "in the order of the videos"
+
+
+def test_draws_that_do_not_fit_the_videos_are_damage(tmp_path):
+    save_logits(tmp_path, np.arange(6), {"": SOME}, Draws("person", np.arange(5)))
+    with pytest.raises(UserError, match="draw: not a number for each of 6 videos"):
+        read_predictions(tmp_path)
