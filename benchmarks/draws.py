@@ -1,8 +1,8 @@
 """Add to packed runs on real video which of their test videos are one draw: a person or a recording.
 
 ``python -m benchmarks.draws DIR benchmarks/results`` takes the runs whose table or scale is named after a folder of DIR
-that holds labels.csv and the videos: avletters, room_actions, utd_mhad. The draws are the values of the column that
-``data.draw_column`` names in experiments/ today. A run is refused, and no pack is written, unless its classes, its
+with labels.csv and the videos: avletters, room_actions, utd_mhad. The draws are the values of the column named by
+``data.draw_column`` in experiments/ today. A run is refused, and no pack is written, unless its classes, its
 labels in their order and the recorded digest of its videos are those of the list. Nothing but ``predictions.npz``
 changes, and a second call changes nothing.
 """

@@ -11,12 +11,15 @@ from typing import Any
 from lit_video.runs.predictions import Predictions
 from lit_video.runs.results import remarks
 from lit_video.tables.agreement import agreement_summary, comparable, row_pairs, row_predictions
+from lit_video.tables.limits import Limits
 from lit_video.tables.results import measured_rows
 from lit_video.tables.row_hits import RowHits
 from lit_video.tables.statistics import Hits
 from lit_video.tables.table import Row, Table, column
 
-FACTS = ("params", "gmacs", "views", "reach", "sees_order", "blind_ceiling", "test_videos")  # from a row's first seed
+# facts of a row, from its first seed
+FACTS = ("params", "gmacs", "views", "reach", "sees_order", "sees_near", "blind_ceiling", "test_videos")
+TRAINED = "train/video_top1"  # metric of a result: accuracy on training videos without augmentation
 
 
 @dataclass(frozen=True)
@@ -33,14 +36,18 @@ class TableRuns:
         """Hits by row and seed."""
         return self.row_hits.hits
 
-    @property
-    def blind(self) -> set[str]:
-        """Rows that ignore the order of frames, on a data set that caps the accuracy of such rows."""
-        names = set()
-        for result in self.finished:
-            if result.get("sees_order") is False and result.get("blind_ceiling") is not None:
-                names.add(result["row"])
-        return names
+    def limits(self, row: str) -> Limits:
+        """Return what keeps a row from seeing what the task needs, as its first result records it."""
+        return Limits.of(next(iter(self.results.get(row, ())), {}))
+
+    def trained(self, row: str) -> float | None:
+        """Return a row's accuracy on training videos at the end of training, in percent; ``None`` if not recorded.
+
+        The mean over seeds. It is measured on videos without augmentation, with the views of the test.
+        """
+        values = [result["metrics"].get(TRAINED) for result in self.results.get(row, ())]
+        known = [value for value in values if value is not None]
+        return mean(known) if known and len(known) == len(values) else None
 
     @cached_property
     def data(self) -> dict[str, Any]:
