@@ -21,8 +21,24 @@ def write_table_runs(runs, name, scale="fake", seeds=3, classes=8, videos=240, r
     target = rng.integers(0, classes, videos)
     for i, row in enumerate(rows if rows is not None else [row.name for row in table.rows]):
         for seed in range(seeds):
-            write_run(runs / name / scale / row / f"seed{seed}", rng, target, classes, 1 + 0.5 * i)
+            folder = runs / name / scale / row / f"seed{seed}"
+            write_run(folder, rng, target, classes, 1 + 0.5 * i)
+            change_result(folder, identity={"settings": recorded(table.row(row).settings)})
     return runs / name / scale
+
+
+def recorded(settings):
+    """Return a row's settings in the form of a resolved configuration."""
+    nested = {}
+    for key, value in settings.items():
+        group, _, name = key.partition(".")
+        if not name:
+            nested.setdefault(group, {})["class_path"] = value
+        elif group == "trainer":
+            nested.setdefault(group, {})[name] = value
+        else:
+            nested.setdefault(group, {}).setdefault("init_args", {})[name] = value
+    return nested
 
 
 def write_run(folder, rng, target, classes, skill):

@@ -20,6 +20,7 @@ from lit_video.datamodules.features import Features
 from lit_video.datamodules.loaders import loader, position, ranks, training_sampler
 from lit_video.datamodules.manifest import Manifest, load_tables
 from lit_video.datamodules.records import Records
+from lit_video.runs.predictions import Draws
 from lit_video.utils.classes import Classes
 from lit_video.utils.clip_shape import ImageSize, PerChannel, as_setting, per_channel
 from lit_video.video.augmentation import VIEWS, Augmentation, EvaluationViews, TrainingView
@@ -80,6 +81,7 @@ class VideoDataModule(LightningDataModule):
 
     several_labels = False  #: True if labels are multi-hot: a one or zero for each class
     present: tuple[Split, ...] = SPLITS  #: splits that ``data check`` inspects
+    draw_kind = "recording"  #: noun for what :meth:`draw_names` names
 
     def __init__(
         self,
@@ -152,6 +154,18 @@ class VideoDataModule(LightningDataModule):
     def records(self, split: Split) -> Sequence[VideoRecord]:
         """Return a split's videos, in a fixed order."""
         raise NotImplementedError
+
+    def draw_names(self, split: Split) -> Sequence[str]:
+        """Return a name for each video of a split; videos of the same name are one draw of a test, not several.
+
+        Segments of one video file are one draw. Statistics of a test count draws, not videos.
+        """
+        return Records.of(self.records(split)).paths
+
+    def draws(self, split: Split) -> Draws | None:
+        """Return the independent draws of a split's videos; ``None`` if each video is one."""
+        names = self.draw_names(split)
+        return Draws.of_names(self.draw_kind, names) if len(set(names)) < len(names) else None
 
     def check(self) -> None:
         """Check before training that the data exists."""

@@ -75,6 +75,12 @@ class EpicKitchens100(AnnotatedVideos):
         columns = ("participant_id", "video_id", "start_timestamp", "stop_timestamp", "verb_class", "noun_class")
         return map(self._record, self._rows(AS_VALIDATION[split], ("narration_id", *columns), unique="narration_id"))
 
+    draw_kind = "person"
+
+    def draw_names(self, split: Split) -> list[str]:
+        """Return the person who wears the camera: ``P01`` of the video ``P01_11``."""
+        return [Path(path).stem.partition("_")[0] for path in self.records(split).paths]
+
     def _record(self, row: Row) -> VideoRecord:
         label = row.whole("verb_class", below=97), row.whole("noun_class", below=300)
         for column in ("start_timestamp", "stop_timestamp"):

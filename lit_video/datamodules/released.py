@@ -115,6 +115,12 @@ class UCF101(AnnotatedVideos):
             video = Path(row.inside("path", self.root / "UCF-101"))
             yield VideoRecord(video, row.member("path", self.numbers, video.parent.name))
 
+    draw_kind = "group"
+
+    def draw_names(self, split: Split) -> list[str]:
+        """Return class and group of every video, such as ``v_ApplyEyeMakeup_g08``: clips of a group share a source."""
+        return [path.rpartition("_c")[0] for path in self.records(split).paths]
+
 
 class HMDB51(AnnotatedVideos):
     """HMDB-51 (Kuehne et al., ICCV 2011): 51 classes, three splits with 70 training and 30 test videos per class.
@@ -175,6 +181,10 @@ class Diving48(AnnotatedVideos):
         path = self.root / f"Diving48_V2_{AS_TEST[split]}.json"
         for row in read_entries("data.root", path, ("vid_name", "label")):
             yield VideoRecord(self.root / "rgb" / f"{row.text('vid_name')}.mp4", row.whole("label", below=48))
+
+    def draw_names(self, split: Split) -> list[str]:
+        """Return the recording that every video was cut from: ``ID`` of ``ID_00012.mp4``."""
+        return [path.rpartition("_")[0] for path in self.records(split).paths]
 
 
 class MomentsInTime(AnnotatedVideos):

@@ -187,6 +187,14 @@ class TemporalSkills(VideoDataModule):
         """The two class numbers of every skill, by its name."""
         return {name: (2 * i, 2 * i + 1) for i, name in enumerate(self.skills)}
 
+    draw_kind = "pair"
+
+    def draw_names(self, split: Split) -> list[str]:
+        """Return the name of every video's pair: a video and its reverse are one draw."""
+        records = self.records(split)
+        skills = [*self.skills]
+        return [f"{skills[record.label // 2]}/{record.path.stem}" for record in records]  # type: ignore[operator]
+
     @property
     def blind_ceiling(self) -> float:
         """Highest top-1 in percent of a model that sees a set of frames: 50, less with several orderN."""

@@ -1,5 +1,6 @@
 """Your own videos, listed in tables of path and label."""
 
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -49,6 +50,8 @@ class VideoCSV(AnnotatedVideos):
         test_values: values of the test videos.
         label_separator: separator of several labels of a video, such as ``|``; ``None`` if each video has one label.
         fps: frames per second of videos that are folders of frames.
+        draw_column: name of the column that holds the person, the recording or another source. Test videos that
+            share it are one draw, so intervals count persons in place of videos.
         groups: classes by group name: ``test/group/NAME`` is the top-1 over a group's test videos.
         source: origin of the videos, for the error if ``root`` does not exist.
         **kwargs: see :class:`AnnotatedVideos`.
@@ -68,6 +71,7 @@ class VideoCSV(AnnotatedVideos):
         test_values: Values | None = None,
         label_separator: str | None = None,
         fps: float | None = None,
+        draw_column: str | None = None,
         groups: dict[str, list[str]] | None = None,
         source: str | None = None,
         **kwargs: Any,
@@ -91,7 +95,9 @@ class VideoCSV(AnnotatedVideos):
             self.splits += ("test",)
         self.columns = (path_column, label_column)
         self.split_column = split_column
-        self.required = tuple(filter(None, (*self.columns, split_column)))
+        self.draw_column = draw_column
+        self.draw_kind = draw_column or self.draw_kind
+        self.required = tuple(filter(None, dict.fromkeys((*self.columns, split_column, draw_column))))
         self.given_columns = spelled(columns or (), (*self.required, *_TIMES))
         distinct = {*self.given_columns}
         if columns is not None and (len(distinct) < len(columns) or {*self.required} - distinct):
@@ -129,17 +135,32 @@ class VideoCSV(AnnotatedVideos):
 
     def annotated(self, split: Split) -> Records:
         """Return the videos that a split's rows list."""
-        path, root = self.columns[0], str(self.root)
-        rows, files, times, segments = self._rows(split), [], [], {}
+        rows = self._rows(split)
+        files, times, segments = [], [], {}
         for row in rows:
-            file, (start, end) = self.folders.there(row.inside(path, root)), row.segment(*_TIMES)
-            segments[row.where] = (file, start, end)
+            file, start, end = segments[row.where] = self._segment(row)
             files.append(file)
             times.append((start, end, None if is_video(file) else self.fps))
-        refuse_repeats(rows, path, lambda row: segments[row.where])
+        refuse_repeats(rows, self.columns[0], lambda row: segments[row.where])
         labels = [*map(self._class, rows)]
         self._read.clear()  # rows take much more memory than records
         return Records(files, labels, times)
+
+    def draw_names(self, split: Split) -> Sequence[str]:
+        """Return the value of every video's ``draw_column``; without one, its path."""
+        if not self.draw_column:
+            return super().draw_names(split)
+        records = self.records(split)
+        names = {}
+        for row in self._rows("val" if split not in self.splits else split):
+            names[self._segment(row)] = row.text(self.draw_column)
+        self._read.clear()
+        return [names[identity] for identity in records.identities()]
+
+    def _segment(self, row: Row) -> tuple[str, float | None, float | None]:
+        """Return the file that a row lists, as found on disk, with start and end of its segment."""
+        file = self.folders.there(row.inside(self.columns[0], str(self.root)))
+        return file, *row.segment(*_TIMES)
 
     def check(self) -> None:
         """Also check that no training video is used for validation or test."""

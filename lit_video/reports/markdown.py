@@ -11,7 +11,18 @@ from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.network.cost import CONVENTION, HEADER, cells
-from lit_video.reports.verdicts import OTHERS, Verdict, by_paper, judged, link_to, tally, verdict_lines, verdict_list
+from lit_video.reports.verdicts import (
+    NOT_RECORDED,
+    OTHERS,
+    Verdict,
+    by_paper,
+    judged,
+    link_to,
+    sharing,
+    tally,
+    verdict_lines,
+    verdict_list,
+)
 from lit_video.runs.files import run_folders
 from lit_video.tables.claims import read_claims
 from lit_video.tables.reading import read_table, table_at
@@ -37,7 +48,7 @@ def pages(experiments: Path, runs: Path) -> dict[Path, str]:
     """Return pages by path from the folder of REPRODUCE.md: each paper's page of tables, and REPRODUCE.md as ``.``."""
     every, claims = _read_all(experiments, runs), read_claims(experiments)
     found = judged(claims, every)
-    texts, links, parts = {}, [], [TEXTS["verdicts"]] if found else []
+    texts, links, parts = {}, [], [TEXTS["verdicts"].format(mark=NOT_RECORDED)] if found else []
     for paper, tables in by_paper(every, claims).items():
         name = "ours" if paper == OTHERS else paper.partition(",")[0].lower()
         path = FOLDER / f"{re.sub('[^a-z0-9]', '', name)}.md"
@@ -46,7 +57,9 @@ def pages(experiments: Path, runs: Path) -> dict[Path, str]:
         texts[path] = _written([head, *_tables(tables.values(), verdicts, runs)])
         links.append(f"- [{paper}]({path.as_posix()})")
         if verdicts:
-            parts.append(f"## {paper}\n\n{verdict_list(verdicts, path.as_posix())}")
+            first = found.index(verdicts[0]) + 1
+            parts.append(f"## {paper}\n\n{verdict_list(verdicts, path.as_posix(), first)}")
+    parts.append(_sharing(found))
     unused = {path.stem for path in (experiments / "scale").glob("*.yaml")}
     for read in every:
         if read.finished:
@@ -55,6 +68,12 @@ def pages(experiments: Path, runs: Path) -> dict[Path, str]:
         parts.append(f"Not run at all: the scales {', '.join(sorted(unused))}.")
     head = TEXTS["summary"].format(tally=tally(found), results=runs.as_posix(), links="\n".join(links))
     return {Path(): _written([head, *parts]), **texts}
+
+
+def _sharing(found: Sequence[Verdict]) -> str:
+    """Name the claims whose verdicts rest on the same runs."""
+    pairs = [f"{number} with {', '.join(map(str, others))}" for number, others in sharing(found)]
+    return f"Claims that share runs, by number: {'; '.join(pairs)}." if pairs else ""
 
 
 def _written(parts: Iterable[str]) -> str:

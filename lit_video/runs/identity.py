@@ -25,7 +25,7 @@ from lit_video.utils.settings import RUN, data_keys, model_keys
 FREE = (
     *("trainer.logger", "trainer.callbacks", "trainer.accelerator", "trainer.enable_", "trainer.log_every"),
     *("trainer.profiler", "trainer.default_root_dir", "trainer.max_time"),
-    *(*RUN["machine"], *data_keys("machine"), *model_keys("machine")),
+    *(*RUN["machine"], *data_keys("machine", "draws"), *model_keys("machine")),
 )
 # Lightning's callbacks that end with averaged weights, from which training cannot go on
 AVERAGING = {"EMAWeightAveraging", "StochasticWeightAveraging", "WeightAveraging"}

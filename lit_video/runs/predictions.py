@@ -2,7 +2,9 @@
 
 The arrays are ``video``, ``logits``, ``target`` and ``classes``; with several tasks ``logits/TASK`` and so on. Where
 classes come in pairs that differ in direction alone, ``opposite`` has each class's partner. In packs ``predicted``,
-``rank``, ``confidence`` and, beside ``opposite``, ``pair`` replace ``logits``; tables need no more.
+``rank``, ``confidence`` and, beside ``opposite``, ``pair`` replace ``logits``; tables need no more. ``draw`` numbers
+the independent draws among the videos, and ``draw_kind`` is a noun for one; both are left out if each video is a draw
+of its own.
 """
 
 import csv
@@ -100,21 +102,51 @@ class TaskPredictions:
 
 
 @dataclass(frozen=True)
+class Draws:
+    """Independent draws of a test: videos of one person or recording, or a video and its reverse, are one draw."""
+
+    kind: str  # noun for a draw, such as person
+    number: NDArray[np.integer]  # draw of each video, numbered from 0
+
+    @classmethod
+    def of_names(cls, kind: str, names: Sequence[str]) -> Self:
+        """Return the draws of videos from a name for each video, numbered in the sorted order of the names."""
+        return cls(kind, np.unique(np.array(names, np.str_), return_inverse=True)[1])
+
+    @property
+    def count(self) -> int:
+        """Number of draws."""
+        return len(np.unique(self.number))
+
+    def of(self, videos: NDArray[np.integer]) -> "Draws":
+        """Return the draws of some videos, by their indices."""
+        return Draws(self.kind, self.number[videos])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Draws) and self.kind == other.kind and np.array_equal(self.number, other.number)
+
+    __hash__ = None  # type: ignore[assignment]  # arrays have no hash
+
+
+@dataclass(frozen=True)
 class Predictions:
     """Predictions of a run's test: videos as indices in the data set, and tasks by name (``""`` for a single one)."""
 
     video: NDArray[np.integer]
     tasks: dict[str, TaskPredictions]
+    draws: Draws | None = None  # unknown, or each video is a draw of its own, if None
 
     @classmethod
     def of_logits(
         cls,
         video: NDArray[np.integer],
         tasks: Mapping[str, Logits],
+        *,
         opposite: NDArray[np.integer] | None = None,
+        draws: Draws | None = None,
     ) -> Self:
         """Return predictions from each task's logits, targets and names of classes."""
-        return cls(video, {name: TaskPredictions.of_logits(*task, opposite) for name, task in tasks.items()})
+        return cls(video, {name: TaskPredictions.of_logits(*task, opposite) for name, task in tasks.items()}, draws)
 
     @property
     def has_directions(self) -> bool:
@@ -147,7 +179,9 @@ def save_logits(
     run_dir: Path,
     video: NDArray[np.integer],
     tasks: Mapping[str, Logits],
+    *,
     opposite: NDArray[np.integer] | None = None,
+    draws: Draws | None = None,
 ) -> Predictions:
     """Write ``predictions.npz`` atomically; return the predictions.
 
@@ -158,8 +192,8 @@ def save_logits(
         arrays[name] = {"logits": logits, "target": target, "classes": classes}
         if opposite is not None:
             arrays[name]["opposite"] = opposite
-    write_bytes(run_dir / FILE, _npz(np.savez_compressed, video, arrays))
-    return Predictions.of_logits(video, tasks, opposite)
+    write_bytes(run_dir / FILE, _npz(np.savez_compressed, _of_videos(video, draws), arrays))
+    return Predictions.of_logits(video, tasks, opposite=opposite, draws=draws)
 
 
 def packed_predictions(predictions: Predictions) -> bytes:
@@ -170,11 +204,23 @@ def packed_predictions(predictions: Predictions) -> bytes:
         tasks[name] = {**numbers, "confidence": task.confidence.astype(np.float32), "classes": task.classes}
         if task.opposite is not None and task.pair is not None:
             tasks[name] |= {"opposite": task.opposite.astype(np.int16), "pair": task.pair.astype(np.float32)}
-    return _npz(np.savez, predictions.video.astype(np.int32), tasks)
+    return _npz(np.savez, _of_videos(predictions.video, predictions.draws), tasks)
 
 
-def _npz(write: Callable[..., None], video: NDArray[np.integer], tasks: Mapping[str, Mapping[str, Any]]) -> bytes:
-    arrays, content = {"video": video}, io.BytesIO()
+def _of_videos(video: NDArray[np.integer], draws: Draws | None) -> dict[str, NDArray[Any]]:
+    """Return the arrays that concern videos and no task."""
+    arrays: dict[str, NDArray[Any]] = {"video": video.astype(np.int32)}
+    if draws:
+        arrays["draw"] = draws.number.astype(np.int32)
+        arrays["draw_kind"] = np.array(draws.kind)
+    return arrays
+
+
+def _npz(
+    write: Callable[..., None], of_videos: Mapping[str, NDArray[Any]], tasks: Mapping[str, Mapping[str, Any]]
+) -> bytes:
+    arrays = dict(of_videos)
+    content = io.BytesIO()
     for name, task in tasks.items():
         for key, array in task.items():
             arrays[f"{key}/{name}".removesuffix("/")] = np.asarray(array)
@@ -219,6 +265,8 @@ def _predictions(content: bytes, result: Mapping[str, Any]) -> Predictions:
         name, _, task = key.partition("/")
         by_task.setdefault(task, {})[name] = array
     video, tasks = by_task[""].pop("video"), {}
+    draw = by_task[""].pop("draw", None)
+    kind = by_task[""].pop("draw_kind", None)
     if result.get("test_videos", len(video)) != len(video):
         raise ValueError(f"holds {len(video)} videos, but {RUN} says {result['test_videos']}")
     order = np.argsort(video, kind="stable")  # processes finish in any order
@@ -227,7 +275,12 @@ def _predictions(content: bytes, result: Mapping[str, Any]) -> Predictions:
             tasks[task] = _task(arrays, order)
     if not tasks:
         raise ValueError("no predictions in it")
-    found = Predictions(video[order], tasks)
+    draws = None
+    if draw is not None:
+        if draw.shape != video.shape or draw.dtype.kind != "i":
+            raise ValueError(f"draw: not a number for each of {len(video)} videos")
+        draws = Draws(str(kind), draw[order])
+    found = Predictions(video[order], tasks, draws)
     top1, said = 100 * float(found.hits().mean()), result.get("metrics", {}).get("test/video_top1")
     if said is not None and abs(top1 - said) > ROUNDED:
         raise ValueError(f"its top-1 is {top1:.2f}, but {RUN} says {said:.2f}")

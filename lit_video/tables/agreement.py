@@ -2,21 +2,24 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
 
 from lit_video.runs.predictions import DIRECTION, Predictions, read_predictions
-from lit_video.tables.statistics import Hits, Interval, Verdict, difference_of, kendall_tau
+from lit_video.tables.row_hits import RowHits
+from lit_video.tables.statistics import LEVEL, Interval, holm_adjusted, kendall_tau
 from lit_video.tables.table import Table, column
 from lit_video.utils.settings import picked
+from lit_video.utils.text import plural
 
 Numbers = Mapping[str, float]  # accuracy by row
 Results = Sequence[Mapping[str, Any]]  # one row's results, by seed
-VERDICTS: dict[int, Verdict] = {1: "supported", -1: "contradicted", 0: "undecided"}  # by Interval.sign
+UNDECIDED = "undecided"
+VERDICTS = ("supported", "contradicted", UNDECIDED)
 
-ONE_SEED = "95 % intervals over test videos. One seed compares these models, not the methods: add --seeds 0,1,2"
+ONE_SEED = "One seed compares these models, not the methods: add --seeds 0,1,2"
 
 
 def row_predictions(table: Table, results: Mapping[str, Results]) -> dict[str, list[Predictions]]:
@@ -42,48 +45,70 @@ def compared_metric(by_row: Mapping[str, Sequence[Predictions]], metric: str) ->
     return DIRECTION if runs and all(run.has_directions for run in runs) else metric
 
 
-def comparable(by_row: Mapping[str, Sequence[Predictions]], metric: str) -> dict[str, Hits]:
+def comparable(by_row: Mapping[str, Sequence[Predictions]], metric: str) -> RowHits:
     """Return hits per video by row and seed; empty unless the metric is top-1 or direction over the whole test."""
     if metric != DIRECTION and not (metric.startswith("test/") and metric.endswith("_top1")):
-        return {}
-    return {name: [one.hits(metric) for one in seeds] for name, seeds in by_row.items()}
+        return RowHits()
+    hits = {name: [one.hits(metric) for one in seeds] for name, seeds in by_row.items()}
+    every = chain.from_iterable(by_row.values())
+    return RowHits(hits, next((one.draws for one in every if one.draws), None))
 
 
 def _same_test(one: Predictions, other: Predictions) -> bool:
-    """Return whether the same videos were tested with the same labels."""
+    """Return whether the same videos were tested with the same labels, and with the same draws if both know them."""
     same = one.tasks.keys() == other.tasks.keys() and np.array_equal(one.video, other.video)
+    if one.draws and other.draws and one.draws != other.draws:
+        return False
     return same and all(np.array_equal(task.target, other.tasks[name].target) for name, task in one.tasks.items())
 
 
-def row_pairs(paper: Numbers, ours: Numbers, hits: Mapping[str, Hits]) -> list[dict[str, Any]]:
+def row_pairs(paper: Numbers, ours: Numbers, row_hits: RowHits) -> list[dict[str, Any]]:
     """Return pairs of rows that were run, as plain data.
 
     ``first`` has the higher number in the paper, or in our runs if the paper does not order the two. ``paper`` is the
-    paper's difference. ``difference`` is our paired difference, with its interval (``None`` without predictions).
+    paper's difference. ``difference`` is our paired difference (``None`` without predictions), and ``low`` and ``high``
+    are its interval (``None`` without one).
     """
     pairs = []
+    differences = []
     for one, other in combinations(ours, 2):
         both = one in paper and other in paper
         ordered = both and paper[one] != paper[other]
         order = paper if ordered else ours
         first, second = sorted((one, other), key=lambda row: order[row], reverse=True)  # a tie keeps its order
-        found = difference_of(hits, first, second)
+        found = row_hits.difference(first, second)
         pair = {"first": first, "second": second, **dict.fromkeys(("paper", "verdict", "difference", "low", "high"))}
         if both:
             pair["paper"] = paper[first] - paper[second]
         if ordered:
-            pair["verdict"] = VERDICTS[found.sign if found else 0]
+            pair["verdict"] = UNDECIDED
         if found:
-            pair |= {"difference": found.value, "low": found.low, "high": found.high}
+            pair["difference"] = found.value
+        if found and found.bounded:
+            pair |= {"low": found.low, "high": found.high}
         pairs.append(pair)
+        differences.append(found)
+    _judge_orderings(pairs, differences)
     return pairs
+
+
+def _judge_orderings(pairs: Sequence[dict[str, Any]], differences: Sequence[Interval | None]) -> None:
+    """Judge the orderings of the paper among the pairs, corrected for their number (Holm), as they are counted."""
+    judged = []
+    for pair, found in zip(pairs, differences, strict=True):
+        if pair["verdict"] and found:
+            judged.append((pair, found))
+    adjusted = holm_adjusted([min(found.above(0), found.below(0)) for _, found in judged])
+    for (pair, found), chance in zip(judged, adjusted, strict=True):
+        if chance <= LEVEL:
+            pair["verdict"] = "supported" if found.value > 0 else "contradicted"
 
 
 def agreement_summary(paper: Numbers, ours: Numbers, pairs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return Kendall's tau between the paper and our runs, and counts of the verdicts on the paper's orderings."""
     both = picked(ours, paper)
     orderings = [pair for pair in pairs if pair["verdict"]]
-    counts: dict[str, int] = dict.fromkeys(VERDICTS.values(), 0) | Counter(column(orderings, "verdict"))
+    counts: dict[str, int] = dict.fromkeys(VERDICTS, 0) | Counter(column(orderings, "verdict"))
     tau = kendall_tau([*picked(paper, both).values()], [*both.values()])
     return {"tau": tau, "rows": len(both), **counts, "orderings": orderings}
 
@@ -96,11 +121,11 @@ def sentences(data: Mapping[str, Any]) -> list[str]:
     labels = labels_of(data)
     tau = "undefined" if result["tau"] is None else f"{result['tau']:+.2f}"
     covered = certainty(data)
-    models = "our models of one seed" if covered == ONE_SEED else "our runs"
+    models = "our models of one seed" if covered.endswith(ONE_SEED) else "our runs"
     lines = [
         f"Order of {result['rows']} rows against the paper: Kendall's tau {tau}. Of its {len(result['orderings'])} "
         f"orderings of two rows {models} support {result['supported']}, contradict {result['contradicted']} and leave "
-        f"{result['undecided']} undecided, by {covered}."
+        f"{result['undecided']} undecided, corrected for their number (Holm), by {covered}."
     ]
     for verdict in ("contradicted", "undecided"):
         texts = []
@@ -118,22 +143,42 @@ def labels_of(data: Mapping[str, Any]) -> dict[str, str]:
 
 
 def certainty(data: Mapping[str, Any]) -> str:
-    """Say what the intervals cover, and what one seed cannot tell."""
-    once, several = list[str](), False
-    for row in data["rows"]:
+    """Say what the intervals cover, what one seed cannot tell, and whether rows have the same seeds."""
+    once = list[str]()
+    several = False
+    rows = [row for row in data["rows"] if row["seeds"]]
+    for row in rows:
         several = several or len(row["seeds"]) > 1
         if len(row["seeds"]) == 1:
             once.append(row["label"])
+    videos = f"test videos{_draws_in_words(data['draws'])}"
+    if once and not several:
+        return f"95 % intervals over {videos}. {ONE_SEED}"
     if not once:
-        return "95 % intervals over test videos and seeds"
-    if not several:
-        return ONE_SEED
+        return f"95 % intervals over {videos} and seeds{_unequal(rows)}"
     said = f"Rows of one seed ({', '.join(once)}) are compared as models, not as methods: add --seeds 0,1,2"
-    return f"95 % intervals over test videos, and over seeds in rows of several. {said}"
+    return f"95 % intervals over {videos}, and over seeds in rows of several{_unequal(rows)}. {said}"
+
+
+def _draws_in_words(draws: Mapping[str, Any] | None) -> str:
+    """Say how many independent draws the test videos are, if fewer than the videos."""
+    return f" ({plural(draws['count'], draws['kind'])}, each one draw)" if draws else ""
+
+
+def _unequal(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Say that rows have different seeds: then seeds may have been added where rows spread."""
+    seeds = {tuple(row["seeds"]) for row in rows}
+    if len(seeds) < 2:
+        return ""
+    counts = sorted({len(each) for each in seeds})
+    number = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
+    return f"; rows have different seeds ({number} each), so not all were fixed before looking"
 
 
 def interval_text(pair: Mapping[str, Any]) -> str:
     """Return a difference in points with its interval, such as ``+1.2 [-0.3, +2.7]``."""
     if pair["difference"] is None:
         return "not comparable: needs top-1 predictions of both for the same test videos"
+    if pair["low"] is None:
+        return f"{pair['difference']:+.1f}, no interval"
     return str(Interval(pair["difference"], pair["low"], pair["high"]))

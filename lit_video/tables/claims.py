@@ -1,39 +1,64 @@
-"""A paper's claims as pairs of rows of its tables, and the verdict of our runs."""
+"""Claims of a paper, as pairs of rows of its tables; :mod:`~lit_video.tables.judging` judges them by our runs."""
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from lit_video.errors import UserError
+from lit_video.tables.contrasts import row_contrast, uncovered
 from lit_video.tables.reading import read_table
-from lit_video.tables.statistics import Interval, difference_of, holm
-from lit_video.tables.summary import TableRuns
 from lit_video.tables.table import Table, data_sets
 from lit_video.utils.yaml_files import read_yaml
 
-KEYS = {"claim", "table", "numbers", "better", "as_good", "margin", "untestable", "differs"}
-Tested = Literal["supported", "supported by construction", "contradicted", "undecided", "too few videos to tell"]
-Judgement = Literal[Tested, "not testable here", "not run"]  # in the order of a summary
+# better: the first row is above the second. not_worse: "enough", "as good as", "adds little" - the first row is at most
+# a margin below the second. equal: "matters little" - they differ by at most a margin. spread: seeds of a row do.
+Kind = Literal["better", "not_worse", "equal", "spread"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+NEEDED = {"claim", "section", "table"}
+OTHERS = {"numbers", "varies", "control", "margin", "untestable", "differs"}
+# words of a claim that attention between frames is worth something, which a control must test
+IN_TIME = re.compile("attention in time|temporal attention|transformer over time|layer of the temporal encoder")
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of a paper, and the rows by which it can be judged."""
+    """A sentence of a paper, in our words, and the rows by which it can be judged."""
 
     text: str
     source: str
+    section: str  # where the paper says it
     table: Table  # with the paper's numbers of the data set that the claim is about
-    pairs: list[tuple[str, str]]  # names of rows, better first
-    margin: float | None  # points within which both are equally good; None: the first must be better
+    kind: Kind
+    pairs: Sequence[tuple[str, str]]  # names of rows, better first; of a spread, a row twice
+    margin: float  # points; 0 for "better"
+    varies: Sequence[str]  # settings in which the rows of a pair may differ
+    control: str  # row that the first rows must beat too; empty if the claim needs none
     untestable: Mapping[str, str]  # why our data cannot decide it, by prefix of a scale's name
     scale: str  # the table's own scale, by which the claim is judged if the paper's data set was not run
     follow_ups: Mapping[str, str] = field(default_factory=dict)  # further scales, and why they were run
     differs: str = ""  # why scales give different answers
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Bounds in points between which the claim says that every difference lies."""
+        return -self.margin, self.margin if self.kind == "equal" else math.inf
+
+    @property
+    def tested_pairs(self) -> list[tuple[str, str]]:
+        """Pairs of rows that are compared: those of the claim, and its first rows with the control."""
+        pairs = [*self.pairs]
+        if self.control:
+            pairs += [(first, self.control) for first, _ in self.pairs]
+        return list(dict.fromkeys(pairs))
+
     def paper(self) -> list[tuple[float, float]]:
         """Return the paper's numbers of each pair; empty for a figure that prints no number."""
         papers = self.table.papers
+        if self.kind == "spread":
+            return []
         return [(papers[first], papers[second]) for first, second in self.pairs if papers]
 
     def about(self, scale: str) -> bool:
@@ -62,80 +87,92 @@ def read_claims(experiments: Path) -> list[Claim]:
     return claims
 
 
-def judge(claim: Claim, runs: TableRuns, scale: str = "") -> tuple[Judgement, list[Interval | None]]:
-    """Judge a claim by the runs at a scale.
-
-    ``better`` is supported if every pair's difference is above 0, contradicted if one is below. ``as_good`` is
-    supported if every difference is within the margin (an equivalence test), contradicted if one is outside. The
-    pairs' p-values are corrected for their number (Holm), at 2.5 % on each side. A difference is ``None`` if a row of
-    the pair was not run.
-    """
-    differences = [difference_of(runs.hits, *pair) for pair in claim.pairs]
-    if claim.why_untestable(scale):
-        return "not testable here", differences
-    measured = list(filter(None, differences))
-    if len(measured) < len(differences):
-        return "not run", differences
-    if claim.margin is None:
-        worse = {second for _, second in claim.pairs}
-        return _better(measured, than_blind=worse <= runs.blind), differences
-    return _within(measured, claim.margin), differences
-
-
-def _better(differences: Sequence[Interval], than_blind: bool) -> Judgement:
-    if any(holm([each.below(0) for each in differences])):
-        return "contradicted"
-    if all(holm([each.above(0) for each in differences])):
-        return "supported by construction" if than_blind else "supported"
-    return "undecided"
-
-
-def _within(differences: Sequence[Interval], margin: float) -> Judgement:
-    if all(holm([max(each.above(-margin), each.below(margin)) for each in differences])):
-        return "supported"
-    if any(holm([min(each.above(margin), each.below(-margin)) for each in differences])):
-        return "contradicted"
-    return "too few videos to tell" if any(each.high - each.low > 2 * margin for each in differences) else "undecided"
-
-
 def _read(where: str, experiments: Path, content: Mapping[str, Any], given: Any) -> Claim:
-    if not isinstance(given, dict) or not {"claim", "table"} <= given.keys() <= KEYS:
-        raise UserError(f"{where}: expected claim, table, and perhaps {', '.join(sorted(KEYS - {'claim', 'table'}))}")
-    if ("better" in given) == ("as_good" in given) or ("margin" in given) != ("as_good" in given):
-        raise UserError(f"{where}: expected better, or as_good with margin")
+    if not isinstance(given, dict) or not given.keys() >= NEEDED or not given.keys() <= NEEDED | OTHERS | {*KINDS}:
+        expected = f"expected {', '.join(sorted(NEEDED))}, one of {', '.join(KINDS)}"
+        raise UserError(f"{where}: {expected}, and perhaps {', '.join(sorted(OTHERS))}")
+    named = [kind for kind in KINDS if kind in given]
+    if len(named) != 1:
+        raise UserError(f"{where}: has {' and '.join(named) or 'no kind'}; give one of {', '.join(KINDS)}")
+    kind = named[0]
+    if ("margin" in given) == (kind == "better"):
+        need = "takes no margin" if kind == "better" else "needs a margin in points"
+        raise UserError(f"{where}: {kind} {need}")
+    varies = given.get("varies", [])
+    if isinstance(varies, str):
+        varies = [varies]
+    if (not varies) != (kind == "spread"):
+        raise UserError(f"{where}: varies: name the settings in which the rows of a pair differ, such as model.window")
+    control = str(given.get("control", ""))
+    if kind == "better" and not control and IN_TIME.search(str(given["claim"])):
+        raise UserError(f"{where}: claims that attention in time is worth something: name its control row (control)")
+    table, scale = _table(experiments, given)
+    margin = float(given.get("margin", 0.0))
+    return Claim(
+        text=str(given["claim"]),
+        source=str(content.get("source", "")),
+        section=str(given["section"]),
+        table=table,
+        kind=kind,
+        pairs=_pairs(where, table, kind, given[kind], margin, varies),
+        margin=margin,
+        varies=varies,
+        control=control,
+        untestable=_untestable(where, given.get("untestable") or {}),
+        scale=scale,
+        follow_ups=content.get("follow_ups", {}),
+        differs=str(given.get("differs", "")),
+    )
+
+
+def _table(experiments: Path, given: Mapping[str, Any]) -> tuple[Table, str]:
+    """Return the claim's table, with the paper's numbers of the data set that it names, and the table's own scale."""
     paths = [experiments / f"{given['table']}.yaml"]
     scale = read_table(paths).scale
     if "numbers" in given:
         paths.append(experiments / "scale" / f"{given['numbers']}.yaml")
-    table = read_table(paths)
-    margin = given.get("margin")
-    pairs = _pairs(where, table, given.get("better") or given.get("as_good"), margin)
-    untestable = given.get("untestable") or {}
-    if not isinstance(untestable, dict):
-        untestable = {"": untestable}
+    return read_table(paths), scale
+
+
+def _untestable(where: str, given: Any) -> dict[str, str]:
+    untestable = given if isinstance(given, dict) else {"": given}
     if not all(isinstance(text, str) for text in untestable.values()):
         raise UserError(f"{where}: untestable: give a reason, or one for each scale; quote a text that has a comma")
-    text, source, follow_ups = str(given["claim"]), str(content.get("source", "")), content.get("follow_ups", {})
-    return Claim(text, source, table, pairs, margin, untestable, scale, follow_ups, str(given.get("differs", "")))
+    return untestable
 
 
-def _pairs(where: str, table: Table, given: Any, margin: float | None) -> list[tuple[str, str]]:
-    """Return pairs of rows by name; refuse those that the paper's numbers contradict."""
+def _pairs(
+    where: str, table: Table, kind: Kind, given: Any, margin: float, varies: Sequence[str]
+) -> list[tuple[str, str]]:
+    """Return pairs of rows by name; refuse those that the paper's numbers contradict, or that differ in more."""
+    if kind == "spread":
+        return [(table.row(str(name)).name,) * 2 for name in given]
     pairs = []
     for pair in given if given and isinstance(given, list) else [given]:
         if not isinstance(pair, list) or len(pair) != 2:
             raise UserError(f"{where}: expected pairs of rows, such as [[tw1, tw0]]")
-        first, second = (table.row(str(name)).name for name in pair)
-        pairs.append((first, second))
-        if not any(row.paper for row in table.rows):
-            continue  # a figure has no numbers
-        for name in (first, second):
-            if name not in table.papers:
-                raise UserError(f"{where}: {table.name} has no number of the paper for {name}")
-        a, b = table.papers[first], table.papers[second]
-        contradicted = a <= b
-        if margin is not None:
-            contradicted = abs(a - b) > margin
-        if contradicted:
-            raise UserError(f"{where}: the paper has {a} for {first} and {b} for {second}: it does not claim this")
+        first, second = (table.row(str(name)) for name in pair)
+        pairs.append((first.name, second.name))
+        if more := uncovered(row_contrast(first, second), varies):
+            both = f"{first.name} and {second.name} of {table.name} also differ in {', '.join(more)}"
+            raise UserError(f"{where}: {both}; choose rows that differ in one thing, or name it in varies")
+        _refuse_contradicted(where, table, kind, (first.name, second.name), margin)
     return pairs
+
+
+def _refuse_contradicted(where: str, table: Table, kind: Kind, pair: tuple[str, str], margin: float) -> None:
+    """Refuse a pair whose order the paper's numbers contradict; a figure has no numbers."""
+    if not any(row.paper for row in table.rows):
+        return
+    for name in pair:
+        if name not in table.papers:
+            raise UserError(f"{where}: {table.name} has no number of the paper for {name}")
+    first, second = (table.papers[name] for name in pair)
+    holds = first > second
+    if kind == "not_worse":
+        holds = first >= second - margin
+    if kind == "equal":
+        holds = abs(first - second) <= margin
+    if not holds:
+        said = f"the paper has {first} for {pair[0]} and {second} for {pair[1]}"
+        raise UserError(f"{where}: {said}: it does not claim this ({kind})")

@@ -17,7 +17,10 @@ PAPER_ONLY = "paper only"
 OWN = "own"  # scale of tables of a user's own videos, without a paper
 OTHER_ORDERS = ("reversed", "shuffled", "static")  # orders of a clip's frames, see data.test_orders
 GROUP = re.compile("test/[^/]*/[^/]*")  # metric of a group of classes: test/KIND/NAME
-REACH = "; reach: largest distance of two frames that the scheme can compare; blind: their order does not matter"
+REACH = (
+    "; reach: largest distance of two frames that the scheme can compare; blind: no order of the frames changes its "
+    "output; blind to reversal: reversed frames do not, other orders do"
+)
 # without comparing frames; test_circle_of_time.py shows that both are exact
 FLOORS = "; blind models and one frame at a known time: 50"
 BOUND = "bound of any sum over frames"
@@ -143,7 +146,9 @@ def reach_text(row: dict[str, Any]) -> str:
     """Return the temporal reach of a row's scheme in words, if its results record it."""
     if row["reach"] is None:
         return ""
-    return str(row["reach"]) if row["sees_order"] else f"{row['reach']} (blind)"
+    if row["sees_order"]:
+        return str(row["reach"])
+    return f"{row['reach']} (blind to reversal)" if row["sees_near"] else f"{row['reach']} (blind)"
 
 
 def groups_table(groups: Groups) -> tuple[str, list[str], list[list[str]]]:

@@ -11,12 +11,15 @@ from typing import Any
 from lit_video.runs.predictions import Predictions
 from lit_video.runs.results import remarks
 from lit_video.tables.agreement import agreement_summary, comparable, compared_metric, row_pairs, row_predictions
+from lit_video.tables.limits import Limits
 from lit_video.tables.results import measured_rows
+from lit_video.tables.row_hits import RowHits
 from lit_video.tables.statistics import Hits
 from lit_video.tables.table import Row, Table, column
 
-# from a row's first seed
-FACTS = ("params", "gmacs", "views", "reach", "sees_order", "blind_ceiling", "sum_ceilings", "test_videos")
+# facts of a row, from its first seed
+FACTS = ("params", "gmacs", "views", "reach", "sees_order", "sees_near", "blind_ceiling", "sum_ceilings", "test_videos")
+TRAINED = "train/video_top1"  # metric of a result: accuracy on training videos without augmentation
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class TableRuns:
     table: Table  # at the runs' scale
     results: Mapping[str, Sequence[dict[str, Any]]]  # see results.measured_rows
     predictions: Mapping[str, Sequence[Predictions]]  # see agreement.row_predictions
-    hits: dict[str, Hits]  # by the metric ``compared``, see agreement.comparable
+    row_hits: RowHits  # by the metric ``compared``, see agreement.comparable
 
     @property
     def compared(self) -> str:
@@ -34,24 +37,34 @@ class TableRuns:
         return compared_metric(self.predictions, self.table.metric)
 
     @property
-    def blind(self) -> set[str]:
-        """Rows that ignore the order of frames, on a data set that caps the accuracy of such rows."""
-        names = set()
-        for result in self.finished:
-            if result.get("sees_order") is False and result.get("blind_ceiling") is not None:
-                names.add(result["row"])
-        return names
+    def hits(self) -> Mapping[str, Hits]:
+        """Hits by row and seed."""
+        return self.row_hits.hits
+
+    def limits(self, row: str) -> Limits:
+        """Return what keeps a row from seeing what the task needs, as its first result records it."""
+        return Limits.of(next(iter(self.results.get(row, ())), {}))
+
+    def trained(self, row: str) -> float | None:
+        """Return a row's accuracy on training videos at the end of training, in percent; ``None`` if not recorded.
+
+        The mean over seeds. It is measured on videos without augmentation, with the views of the test.
+        """
+        values = [result["metrics"].get(TRAINED) for result in self.results.get(row, ())]
+        known = [value for value in values if value is not None]
+        return mean(known) if known and len(known) == len(values) else None
 
     @cached_property
     def data(self) -> dict[str, Any]:
         """Summary as plain data, see :func:`summary`."""
         table, rows, ours = self.table, [], {}
+        draws = self.row_hits.draws
         for row in table.rows:
             rows.append(row_summary(row, self.results[row.name]))
             value = number(rows[-1], self.compared)
             if value is not None:
                 ours[row.name] = value
-        pairs = row_pairs(table.papers, ours, self.hits)
+        pairs = row_pairs(table.papers, ours, self.row_hits)
         return {
             "table": table.name,
             "scale": table.scale,
@@ -62,6 +75,7 @@ class TableRuns:
             "compared": self.compared,
             "rows": rows,
             "reported": [row_summary(row, []) for row in table.reported],
+            "draws": None if draws is None else {"kind": draws.kind, "count": draws.count},
             "agreement": agreement_summary(table.papers, ours, pairs),
             "pairs": [pair for pair in pairs if pair["difference"] is not None],
         }
@@ -88,8 +102,8 @@ def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dic
     Returns:
         ``table``, ``scale``, ``title``, ``source``, ``metric`` (the paper's) and ``compared`` (ours); ``rows``
         (``name``, ``label``, ``params``, ``gmacs`` of a view, ``seconds`` of training, ``seeds``, and by name
-        ``metrics`` in percent: ``paper``, ``ours``, ``std``, ``lowest``); ``reported`` rows; ``agreement`` with the
-        paper's order; ``pairs`` with differences.
+        ``metrics`` in percent: ``paper``, ``ours``, ``std``, ``lowest``); ``reported`` rows; ``draws`` of the test, if
+        fewer than its videos; ``agreement`` with the paper's order; ``pairs`` with differences.
 
     Raises:
         UserError: a run is damaged, is of another table, row or seed than its folder says, or cannot be compared.

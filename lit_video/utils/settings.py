@@ -37,9 +37,9 @@ MODEL: dict[Effect, tuple[str, ...]] = {
 
 # clip: shape of a clip; pixels: pixel values; views: frames and crops of a video; counts: number of test views
 # test: other test settings; videos: list of videos and labels; folds: videos of each split
-# folders: location of the videos; broken: unreadable videos
+# folders: location of the videos; broken: unreadable videos; draws: which test videos are one draw for statistics
 DataEffect = Literal[
-    "clip", "pixels", "views", "counts", "test", "training", "machine", "folders", "videos", "folds", "broken"
+    "clip", "pixels", "views", "counts", "test", "training", "machine", "folders", "videos", "folds", "broken", "draws"
 ]
 
 DATA: dict[DataEffect, tuple[str, ...]] = {
@@ -58,6 +58,7 @@ DATA: dict[DataEffect, tuple[str, ...]] = {
     ),
     "folds": ("train_values", "val_values", "test_values"),
     "broken": ("broken", "broken_percent"),
+    "draws": ("draw_column",),
 }
 
 # top-level settings besides model, data and trainer; rows: sections of experiment files

@@ -12,7 +12,7 @@ from lit_video.reports.html import views
 from lit_video.reports.html.collect import collect
 from lit_video.runs.files import run_folders
 from lit_video.runs.predictions import FILE, Predictions, TaskPredictions, read_predictions
-from lit_video.tables.statistics import paired_difference
+from lit_video.tables.row_hits import RowHits
 from lit_video.utils.colours import LIGHT
 from tests.fake_runs import EXPERIMENTS, ROWS, change_result, save, seed_dir, write_table_runs
 
@@ -45,7 +45,7 @@ def test_pairs_are_paired_over_videos_in_any_order_that_they_were_kept_in(fake_r
     pair = next(pair for pair in pairs if {pair["first"], pair["second"]} == {"space", "divided"})
     assert pair["first"] == "divided"  # the paper's better one
     assert pair["paper"] == pytest.approx(59.5 - 36.6)
-    difference = paired_difference(hits["divided"], hits["space"])
+    difference = RowHits(hits).difference("divided", "space")
     assert (pair["difference"], pair["low"], pair["high"]) == (difference.value, difference.low, difference.high)
     assert section.data["agreement"]["rows"] == len(pairs) == 3
 

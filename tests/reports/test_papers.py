@@ -55,8 +55,9 @@ def test_terminal_and_page_give_one_verdict_that_says_that_it_rests_on_one_seed(
     assert main(["table", "--config", str(EXPERIMENTS / "ablation_tw.yaml"), "--runs", str(tmp_path)]) == 0
     printed, shown = capsys.readouterr().out, unescape(page.read_text())
     assert tally in printed and opening in shown
-    for words, number in (each.rsplit(" ", 1) for each in counts.split(", ")):
-        assert f">{number} {words}</span>" in shown
-        assert printed.count(f"\n- {words}: ") == int(number)
+    for words, number, after in re.findall(r"([a-z ]+?) (\d+)(?: \((\d+) after correction\))?(?:, |$)", counts):
+        survived = f", {after} after correction" if after not in ("", "0") else ""
+        assert f">{number} {words}{survived}</span>" in shown
+        assert printed.count(f"\n- {words} \N{DAGGER}") == int(number)
     (order,) = (line for line in printed.splitlines() if line.startswith("Order of"))
     assert "our models of one seed support" in order and order in shown

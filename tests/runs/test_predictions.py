@@ -7,7 +7,14 @@ from torchmetrics.classification import MulticlassCalibrationError
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
-from lit_video.runs.predictions import FILE, TaskPredictions, packed_predictions, read_predictions, save_logits
+from lit_video.runs.predictions import (
+    FILE,
+    Draws,
+    TaskPredictions,
+    packed_predictions,
+    read_predictions,
+    save_logits,
+)
 from lit_video.runs.results import read_curves, read_result
 from lit_video.tables.statistics import calibration_error
 from lit_video.training.callbacks.records import class_rows
@@ -81,6 +88,7 @@ def test_a_run_keeps_the_predictions_of_its_test(table, tiny, tmp_path):
     run = tmp_path / "two/default/second/seed0"
     result, predictions = read_result(run), read_predictions(run)
     assert predictions.video.tolist() == list(range(8))
+    assert (predictions.draws.kind, predictions.draws.count) == ("pair", 4)
     assert 100 * predictions.hits().mean() == result["metrics"]["test/video_top1"]
     assert 100 * predictions.tasks[""].hits(5).mean() == result["metrics"]["test/video_top5"]
     error = calibration_error(predictions.tasks[""].confidence, predictions.hits())
@@ -115,7 +123,7 @@ def test_equal_logits_give_one_video_of_a_pair():
 
 def test_packs_keep_directions(tmp_path):
     logits, target = np.array([[2, 1, 9, 0], [1, 2, 0, 0]], np.float32), np.array([0, 0])
-    saved = save_logits(tmp_path, np.arange(2), {"": (logits, target, list("abcd"))}, OPPOSITE)
+    saved = save_logits(tmp_path, np.arange(2), {"": (logits, target, list("abcd"))}, opposite=OPPOSITE)
     assert read_predictions(tmp_path).hits("test/direction").tolist() == [True, False]
     (tmp_path / FILE).write_bytes(packed_predictions(saved))
     packed = read_predictions(tmp_path)
@@ -125,6 +133,21 @@ def test_packs_keep_directions(tmp_path):
 
 def test_opposites_that_are_no_pairs_are_refused(tmp_path):
     logits, target = np.zeros((2, 4), np.float32), np.array([0, 0])
-    save_logits(tmp_path, np.arange(2), {"": (logits, target, list("abcd"))}, np.array([1, 2, 3, 0]))
+    save_logits(tmp_path, np.arange(2), {"": (logits, target, list("abcd"))}, opposite=np.array([1, 2, 3, 0]))
     with pytest.raises(UserError, match="opposite"):
+        read_predictions(tmp_path)
+
+
+def test_draws_are_read_back_from_a_folder_and_a_pack(tmp_path):
+    video, draws = np.array([2, 0, 1, 3, 5, 4]), Draws("person", np.array([1, 0, 0, 1, 2, 2]))
+    save_logits(tmp_path, video, {"": SOME}, draws=draws)
+    back = read_predictions(tmp_path)
+    save(tmp_path, back)
+    for one in (back, read_predictions(tmp_path)):
+        assert one.draws == Draws("person", np.array([0, 0, 1, 1, 2, 2])), "in the order of the videos"
+
+
+def test_draws_that_do_not_fit_the_videos_are_damage(tmp_path):
+    save_logits(tmp_path, np.arange(6), {"": SOME}, draws=Draws("person", np.arange(5)))
+    with pytest.raises(UserError, match="draw: not a number for each of 6 videos"):
         read_predictions(tmp_path)

@@ -2,10 +2,21 @@
 
 import numpy as np
 import pytest
-from scipy.stats import ttest_ind
+from scipy.stats import ttest_1samp, ttest_ind
 
+from lit_video.runs.predictions import Draws
 from lit_video.tables.agreement import agreement_summary, row_pairs
-from lit_video.tables.statistics import holm, kendall_tau, paired_difference
+from lit_video.tables.row_hits import RowHits
+from lit_video.tables.statistics import (
+    Interval,
+    detectable,
+    holm,
+    holm_adjusted,
+    kendall_tau,
+    paired_difference,
+    pooled_spread,
+    spread_interval,
+)
 
 
 def drawn(rng, rate, videos):
@@ -55,6 +66,167 @@ def test_holm_rejects_from_the_smallest_until_one_stands():
     assert holm([0.03, 0.001, 0.03], 0.05) == [False, True, False], "0.03 is above 0.05 / 2"
 
 
+def test_adjusted_chances_are_holms_by_hand():
+    assert holm_adjusted([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm_adjusted([0.9, 0.8]) == [1.0, 1.0], "no chance is above 1"
+
+
+def seed_means(rng, seeds, spread):
+    return 0.6 + spread / 100 * rng.standard_normal(seeds)
+
+
+def seeds_of(rng, means, videos=400):
+    """Return hits of trainings with these mean accuracies, on videos that all find equally easy."""
+    return [rng.random(videos) < mean for mean in means]
+
+
+def test_a_lucky_row_of_three_seeds_is_judged_by_the_spread_of_its_table():
+    """Compare rows that differ in nothing, whose seeds spread by 1 to 5 points, in tables of five rows."""
+    rng = np.random.default_rng(0)
+    rejected = {"own": 0, "pooled": 0}
+    trials = 1000
+    for _ in range(trials):
+        table = [seeds_of(rng, seed_means(rng, 3, spread)) for spread in (1, 2, 3, 4, 5)]
+        pooled = pooled_spread(np.mean(row, axis=1) for row in table)
+        first, second = (table[i] for i in rng.choice(5, 2, replace=False))
+        rejected["own"] += paired_difference(first, second).sign != 0
+        rejected["pooled"] += paired_difference(first, second, pooled=pooled).sign != 0
+    assert rejected["pooled"] / trials <= 0.05
+    assert rejected["pooled"] <= rejected["own"]
+
+
+def test_a_pooled_spread_widens_lucky_rows_of_few_seeds_alone():
+    lucky, wide = [0.60, 0.601, 0.602], [0.5, 0.6, 0.7]
+    pooled = pooled_spread(map(np.array, (lucky, wide)))
+    assert (pooled.variance, pooled.freedom) == (pytest.approx((1e-6 + 0.01) / 2), 4)
+
+    def width(means, table):
+        rows = [[np.arange(1000) < 1000 * mean for mean in row] for row in (means, [0.5, 0.55, 0.6, 0.55, 0.5])]
+        interval = paired_difference(*rows, pooled=table)
+        return interval.high - interval.low
+
+    assert width(lucky, pooled) > 2 * width(lucky, None)
+    assert width(wide, pooled) == width(wide, None), "a wider row keeps its own"
+    assert width([*lucky, 0.6, 0.601], pooled) == width([*lucky, 0.6, 0.601], None), "five seeds are enough"
+
+
+def clustered_miss_rate(rng, sizes, by_video, seeds=3, trials=500):
+    """Return the share of intervals that miss a true difference of 0, if videos come in clusters.
+
+    A row's accuracy in a cluster has a standard deviation of 10 points; ``by_video`` ignores the clusters.
+    """
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    missed = 0
+    for _ in range(trials):
+        rows = []
+        for _ in range(2):
+            chances = 0.6 + 0.1 * rng.standard_normal(len(sizes))[groups]
+            rows.append([rng.random(len(groups)) < chances + 0.01 * rng.standard_normal() for _ in range(seeds)])
+        interval = paired_difference(*rows, groups=None if by_video else groups)
+        missed += not interval.low <= 0 <= interval.high
+    return missed / trials
+
+
+@pytest.mark.parametrize("sizes", [(107, 108, 108, 107), (20, 60, 100, 220), (26,) * 10, (5, 40) * 8])
+def test_intervals_over_clusters_hold_their_level_where_intervals_over_videos_do_not(sizes):
+    rng = np.random.default_rng(0)
+    assert clustered_miss_rate(rng, sizes, by_video=False) <= 0.065
+    assert clustered_miss_rate(rng, sizes, by_video=True) > 0.15
+
+
+def test_an_interval_over_few_clusters_is_students_of_their_means():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(4), (10, 20, 30, 40))
+    first, second = drawn(rng, 0.7, 100), drawn(rng, 0.5, 100)
+    interval = paired_difference([first], [second], groups=groups)
+    means = [first[groups == i].mean() - second[groups == i].mean() for i in range(4)]
+    expected = ttest_1samp(means, 0).confidence_interval(0.95)
+    assert interval.value == pytest.approx(100 * np.mean(means))
+    assert (interval.low, interval.high) == pytest.approx((100 * expected.low, 100 * expected.high))
+
+
+def test_an_interval_over_many_clusters_is_that_of_resampled_clusters():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(60), rng.integers(1, 9, 60))
+    of_cluster = 0.3 * rng.standard_normal(60)[groups]
+    first, second = (rng.random(len(groups)) < 0.5 + of_cluster), drawn(rng, 0.5, len(groups))
+    difference = first.astype(float) - second
+    resampled = []
+    for _ in range(4000):
+        videos = np.concatenate([np.flatnonzero(groups == i) for i in rng.integers(0, 60, 60)])
+        resampled.append(100 * difference[videos].mean())
+    interval = paired_difference([first], [second], groups=groups)
+    assert interval.value == pytest.approx(100 * difference.mean())
+    assert interval.error == pytest.approx(np.std(resampled), rel=0.1)
+
+
+def test_clusters_of_one_video_change_nothing():
+    rng = np.random.default_rng(0)
+    rows = [[drawn(rng, 0.6, 80) for _ in range(3)] for _ in range(2)]
+    assert paired_difference(*rows, groups=rng.permutation(80)) == paired_difference(*rows)
+
+
+@pytest.mark.parametrize("groups", [[0] * 20, [0] * 5 + [1] * 15])
+def test_there_is_no_interval_over_one_or_two_clusters(groups):
+    interval = paired_difference([np.ones(20, bool)], [np.zeros(20, bool)], groups=np.array(groups))
+    assert interval.value == pytest.approx(100) and not interval.bounded and interval.sign == 0
+    assert interval.above(0) == interval.below(0) == 1.0
+    assert str(interval) == "+100.0, no interval"
+
+
+def test_groups_of_other_videos_are_refused():
+    with pytest.raises(ValueError, match="groups of 3 videos, but 2"):
+        paired_difference([np.ones(2, bool)], [np.ones(2, bool)], groups=np.arange(3))
+
+
+def shown_rate(rng, difference, tests=1, trials=1000, videos=400, seeds=5, spread=2.0):
+    """Return how often a true difference in points is shown at the level of the first of some tests."""
+    shown = 0
+    for _ in range(trials):
+        first = seeds_of(rng, seed_means(rng, seeds, spread) + difference / 100, videos)
+        second = seeds_of(rng, seed_means(rng, seeds, spread), videos)
+        shown += paired_difference(first, second).above(0) <= 0.025 / tests
+    return shown / trials
+
+
+@pytest.mark.parametrize("tests", [1, 4])
+def test_a_detectable_difference_is_shown_in_four_of_five_repeats(tests):
+    rng = np.random.default_rng(0)
+    intervals = []
+    for _ in range(200):
+        rows = [seeds_of(rng, seed_means(rng, 5, 2.0)) for _ in range(2)]
+        intervals.append(paired_difference(*rows))
+    smallest = float(np.mean([detectable(interval, tests) for interval in intervals]))
+    half = float(np.mean([interval.high - interval.value for interval in intervals]))
+    assert 0.76 <= shown_rate(rng, smallest, tests) <= 0.92
+    if tests == 1:
+        assert 0.4 <= shown_rate(rng, half) <= 0.65, "half of the interval's width is shown in about half of repeats"
+
+
+def test_a_detectable_difference_is_1_43_half_widths_for_many_degrees_of_freedom():
+    interval = Interval(0.0, -1.96, 1.96, 1.0)
+    assert detectable(interval) / 1.96 == pytest.approx(1.43, abs=0.002)
+    assert detectable(interval, tests=3) > detectable(interval)
+    assert detectable(Interval(0.0, -np.inf, np.inf, np.inf)) == np.inf
+
+
+def test_the_share_of_the_variance_says_whether_seeds_or_videos_are_too_few():
+    rng = np.random.default_rng(0)
+    apart = paired_difference(*[seeds_of(rng, [0.4, 0.6, 0.8], 5000) for _ in range(2)])
+    few = paired_difference(*[seeds_of(rng, [0.6, 0.6, 0.6], 30) for _ in range(2)])
+    assert apart.seeds_share > 0.9
+    assert few.seeds_share < 0.5
+
+
+def test_the_interval_of_a_spread_covers_the_true_one():
+    rng = np.random.default_rng(0)
+    covered = 0
+    for _ in range(1000):
+        low, high = spread_interval(0.4 * rng.standard_normal(5))
+        covered += low <= 0.4 <= high
+    assert 0.93 <= covered / 1000 <= 0.97
+
+
 def test_pairing_narrows_the_interval_of_rows_that_fail_on_the_same_videos():
     rng = np.random.default_rng(1)
     first = drawn(rng, 0.6, 500)
@@ -85,7 +257,7 @@ def test_agreement_counts_what_the_data_support_contradict_and_cannot_decide():
     }
     hits["alike"] = [seed.copy() for seed in hits["best"]]
     ours = {name: 100 * float(np.mean(seeds)) for name, seeds in hits.items()} | {"silent": 10.0}
-    result = agreement_summary(paper, ours, row_pairs(paper, ours, hits))
+    result = agreement_summary(paper, ours, row_pairs(paper, ours, RowHits(hits)))
     assert result["rows"] == 5
     verdicts = {(o["first"], o["second"]): o["verdict"] for o in result["orderings"]}
     assert verdicts == {
@@ -98,3 +270,24 @@ def test_agreement_counts_what_the_data_support_contradict_and_cannot_decide():
         **{(name, "silent"): "undecided" for name in ("best", "good", "poor", "alike")},  # no predictions
     }
     assert [result[verdict] for verdict in ("supported", "contradicted", "undecided")] == [4, 1, 5]
+
+
+def test_orderings_are_corrected_for_their_number_because_they_are_counted():
+    """Draw five rows that do not differ: in a count of ten orderings, any wrong one must be rare."""
+    rng = np.random.default_rng(0)
+    paper = {name: float(rank) for rank, name in enumerate("abcde")}
+    wrong = 0
+    for _ in range(200):
+        hits = {name: seeds_of(rng, seed_means(rng, 3, 2.0), 200) for name in paper}
+        ours = {name: 100 * float(np.mean(seeds)) for name, seeds in hits.items()}
+        summary = agreement_summary(paper, ours, row_pairs(paper, ours, RowHits(hits)))
+        wrong += summary["undecided"] < 10
+    assert wrong / 200 <= 0.06
+
+
+def test_draws_of_the_test_widen_the_pairs_of_a_table():
+    rng = np.random.default_rng(0)
+    hits = {name: [drawn(rng, 0.6, 200) for _ in range(3)] for name in "ab"}
+    ours = {"a": 60.0, "b": 60.0}
+    (pair,) = row_pairs({}, ours, RowHits(hits, Draws("recording", np.repeat([0, 1], 100))))
+    assert pair["difference"] is not None and pair["low"] is None and pair["high"] is None

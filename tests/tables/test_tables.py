@@ -223,14 +223,35 @@ def test_a_table_says_how_far_it_agrees_with_the_paper(table, tmp_path):
 @pytest.mark.parametrize(
     ("seeds", "said"),
     [
-        (([0, 1], [0], []), "test videos, and over seeds in rows of several. Rows of one seed (b) are compared as"),
+        (([0, 1], [0], []), "test videos, and over seeds in rows of several; rows have different seeds (1 to 2 each)"),
         (([0], [3], []), "test videos. One seed compares these models, not the methods: add --seeds 0,1,2"),
-        (([0, 1], [0, 2], []), "test videos and seeds"),
+        (([0, 1], [0, 1], []), "test videos and seeds"),
     ],
 )
 def test_what_the_intervals_cover_is_said_of_the_rows_that_it_holds_for(seeds, said):
     rows = [{"label": label, "seeds": each} for label, each in zip("abc", seeds, strict=True)]
-    assert certainty({"rows": rows}).startswith(f"95 % intervals over {said}")
+    assert certainty({"rows": rows, "draws": None}).startswith(f"95 % intervals over {said}")
+
+
+@pytest.mark.parametrize(
+    ("seeds", "said"),
+    [
+        (([0, 1, 2], [0, 1, 2], []), None),
+        (([0, 1, 2], [0, 1, 2, 3, 4], []), "3 to 5 each"),
+        (([0], [0, 1, 2], [0, 1, 2, 3]), "1 to 4 each"),
+        (([0, 1], [0, 2], []), "2 each"),
+    ],
+)
+def test_a_table_whose_rows_have_different_seeds_says_so(seeds, said):
+    rows = [{"label": label, "seeds": each} for label, each in zip("abc", seeds, strict=True)]
+    text = certainty({"rows": rows, "draws": None})
+    assert ("different seeds" in text) == (said is not None)
+    assert said is None or said in text
+
+
+def test_the_draws_of_a_test_are_said():
+    rows = [{"label": "a", "seeds": [0, 1]}]
+    assert "4 persons" in certainty({"rows": rows, "draws": {"kind": "person", "count": 4}})
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ def render_page(sections: Sequence[Section], claims: Sequence[Claim], found: Seq
         tables=sum(map(len, by_name.values())),
         opening=opening(found),
         tally=Counter((one.words, views.kind(one)) for one in found),
+        survived=Counter((one.words, views.kind(one)) for one in found if one.survives),
         ticks=list(zip(views.TICKS, map(views.place, views.TICKS), strict=True)),
         of_papers=any(row.paper for each in sections for row in (*each.table.rows, *each.table.reported)),
     )

@@ -29,7 +29,7 @@ WIDEST = 100.0  # points, at the ends of the axis of differences
 TICKS = (-50, -10, -1, 0, 1, 10, 50)
 KINDS = {
     "supported by construction": "supported",
-    "too few videos to tell": "undecided",
+    "too few to tell": "undecided",
     "not testable here": "untested",
 }
 
@@ -60,24 +60,32 @@ def kind(one: Verdict) -> str:
 
 def verdict(one: Verdict, labels: Mapping[str, str]) -> dict[str, Any]:
     """Return a verdict for the page: a line per pair, with the positions of its interval and the paper's difference."""
-    lines, margin = [], one.claim.margin
-    for (first, second), paper, found in zip_longest(one.claim.pairs, one.claim.paper(), one.differences):
-        name = f"{one.claim.table.row(first).label} vs {one.claim.table.row(second).label}"
-        line = {"name": name, "paper": None, "found": found}
+    lines = []
+    low, high = one.claim.bounds
+    pairs = one.claim.tested_pairs if one.differences else ()
+    for (first, second), paper, found in zip_longest(pairs, one.claim.paper(), one.differences):
+        name = f"{_label(one, first)} vs {_label(one, second)}"
+        line = {"name": name, "paper": None, "found": found, "low": None}
         if paper:
             line |= {"paper": paper[0] - paper[1], "paper_at": place(paper[0] - paper[1])}
-        if found:
+        if found and found.bounded:
             line |= {"low": place(found.low), "value": place(found.value), "high": place(found.high)}
         lines.append(line)
     return {
         "kind": kind(one),
         "verdict": one,
         "lines": lines,
-        "within": None if margin is None else (place(-margin), place(margin)),
+        "within": None if one.claim.kind == "better" else (place(low), place(high)),
         "table": labels.get(one.claim.table.name, ""),
         "why": one.claim.follow_ups.get(one.scale, ""),
         "follow_ups": [verdict(each, labels) for each in one.follow_ups],
     }
+
+
+def _label(one: Verdict, row: str) -> str:
+    """Return a row's label; the name of a control that the table does not have."""
+    labels = {each.name: each.label for each in one.claim.table.rows}
+    return labels.get(row, row)
 
 
 def accuracy(section: Section) -> list[dict[str, Any]]:

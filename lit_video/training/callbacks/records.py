@@ -128,11 +128,14 @@ class SavePredictions(Callback):
         tasks = {}
         for task, (logits, target) in outputs.items():
             tasks[task] = (logits.cpu().numpy(), target.cpu().numpy(), names[task])
+        number = video.cpu().numpy()
         opposite = opposite_classes(data.opposites)
-        self.predictions = Predictions.of_logits(video.cpu().numpy(), tasks, opposite)
+        draws = data.draws("test")
+        draws = draws and draws.of(number)
+        self.predictions = Predictions.of_logits(number, tasks, opposite=opposite, draws=draws)
         if not first:
             return
-        save_logits(self.run_dir, self.predictions.video, tasks, opposite)
+        save_logits(self.run_dir, number, tasks, opposite=opposite, draws=draws)
         write_mistakes(self.run_dir / MISTAKES, self.predictions, data)
         rows: list[tuple[object, ...]] = [("task", "class", "videos", "top1", "top5")]
         for name, predicted in self.predictions.tasks.items():

@@ -1,0 +1,74 @@
+"""Settings in which the two rows of a claim differ: a claim about one thing must vary nothing else."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from lit_video.runs.identity import Identity, differences, short_key
+from lit_video.tables.table import Row
+from lit_video.utils.settings import model_names
+
+# Names of many settings at once: "model" is a scheme with its other settings, "method" also its training and views,
+# where each paper has its own. Neither covers starting weights; a claim names them too if they differ.
+MODEL = "model"
+METHOD = "method"
+OF_MODEL = tuple(f"model.{name}" for name in model_names("function", "shape", "clip", "classes", "start"))
+OF_METHOD = ("model", "data", "trainer", "global_batch", "steps")
+START = tuple(f"model.{name}" for name in model_names("files"))
+CLASS = "model.class_path"
+BATCH = "data.batch_size"  # a part of a step's batch, see global_batch
+STEPS = "steps"  # number of optimizer steps, which rows of fewer videos have fewer of
+
+
+def row_contrast(first: Row, second: Row) -> list[str]:
+    """Return the settings that both rows of a table set, to different values.
+
+    A setting that one row leaves out has a default, which only a resolved configuration knows: :func:`run_contrast`.
+    """
+    both = first.settings.keys() & second.settings.keys() - {BATCH}
+    return sorted(key for key in both if first.settings[key] != second.settings[key])
+
+
+def run_contrast(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
+    """Return the settings in which two runs differ, by their results: all that affect numbers but seed and code.
+
+    Settings that only one of two classes of models has are left out, but not starting weights: the other class starts
+    from none. Weights are compared by name, since each machine trains its own image model.
+    """
+    was = replace(Identity(**first["identity"]), weights={})
+    now = replace(Identity(**second["identity"]), weights={})
+    left = was.flat
+    right = now.flat
+    other_class = left.get(CLASS) != right.get(CLASS)
+    found = dict[str, None]()
+    for each in differences(was, now):
+        key = short_key(each.key)
+        if each.kind in ("code", "folder", "spread") or key == "seed_everything":
+            continue
+        alone = other_class and not {each.key} <= left.keys() & right.keys()
+        if alone and key.startswith("model.") and not (key in START and (each.was or each.now)):
+            continue
+        found[key] = None
+    if first["steps"] != second["steps"]:
+        found[STEPS] = None
+    return list(found)
+
+
+def uncovered(contrast: Iterable[str], varies: Sequence[str]) -> list[str]:
+    """Return the settings of a contrast that are none of those named in ``varies``, nor a part of one.
+
+    ``model`` covers the settings ``OF_MODEL``, ``method`` all of model, data and training but starting weights.
+    """
+    return [key for key in contrast if not any(_covers(name, key) for name in varies)]
+
+
+def _covers(name: str, key: str) -> bool:
+    if name == METHOD:
+        return key not in START and any(_part_of(key, whole) for whole in OF_METHOD)
+    if name == MODEL:
+        return key == MODEL or any(_part_of(key, whole) for whole in OF_MODEL)
+    return _part_of(key, name)
+
+
+def _part_of(key: str, name: str) -> bool:
+    return key == name or key.startswith(f"{name}.")

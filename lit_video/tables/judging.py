@@ -1,0 +1,163 @@
+"""Verdicts of our runs on a claim: when there is none, and by which tests there is one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Literal, get_args
+
+from lit_video.tables.claims import Claim
+from lit_video.tables.contrasts import run_contrast, uncovered
+from lit_video.tables.statistics import LEVEL, Interval, detectable, holm_adjusted, spread_interval
+from lit_video.tables.statistics.clusters import FEWEST
+from lit_video.tables.summary import TableRuns
+from lit_video.utils.text import plural
+
+LEARNED = 90.0  # percent of training videos that a row must have right; below, it has not learned
+MOSTLY = 0.5  # share of the variance from which on seeds, not videos, are what is too few
+NEEDS_CONTROL = "needs the control"
+Tested = Literal["supported", "supported by construction", "contradicted", "undecided", "too few to tell"]
+Judgement = Literal[Tested, "not testable here", "not run"]  # in the order of a summary
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A verdict with its reasons."""
+
+    judgement: Judgement
+    why: str = ""  # why there is no verdict
+    differences: Sequence[Interval | None] = ()  # by tested pair; None if a row was not run
+    chance: float = 1.0  # p-value of the claim's verdict, one-sided, corrected for the claim's pairs
+    detectable: float = 0.0  # smallest difference in points that every pair shows with 80 % power
+    few: str = ""  # noun for what is too few, with its share of the variance
+    learned: bool | None = None  # unknown (None) if a row's accuracy on training videos was not recorded
+
+    @property
+    def tested(self) -> bool:
+        """True if all rows were run and can decide the claim."""
+        return self.judgement in get_args(Tested)
+
+
+def judge(claim: Claim, runs: TableRuns, scale: str = "") -> Judged:
+    """Judge a claim by the runs at a scale.
+
+    ``better``: supported if every pair's difference is above 0, contradicted if one is below. ``not_worse``: supported
+    if every difference is above minus the margin, contradicted if one is below it (non-inferiority, one-sided).
+    ``equal``: supported if every difference is within the margin, contradicted if one is outside (equivalence, two
+    one-sided tests; Schuirmann, 1987). Each test is one-sided at 2.5 %; p-values of a claim's pairs are corrected for
+    their number (Holm). ``spread``: by the chi-square interval of the standard deviation over seeds.
+    """
+    differences = [runs.row_hits.difference(*pair) for pair in claim.tested_pairs]
+    if claim.kind == "spread":
+        differences = []
+    judgement, why = _no_verdict(claim, runs, scale)
+    learned = _all_learned(claim, runs)
+    if judgement:
+        return Judged(judgement, why, differences, learned=learned)
+    if claim.kind == "spread":
+        return Judged(_spread(claim, runs), few="seeds", learned=learned)
+    return _by_tests(claim, runs, [each for each in differences if each], learned)
+
+
+def rows_of(claim: Claim) -> list[str]:
+    """Return the rows that a claim compares, with its control."""
+    return list(dict.fromkeys(chain.from_iterable(claim.tested_pairs)))
+
+
+def _no_verdict(claim: Claim, runs: TableRuns, scale: str) -> tuple[Judgement | None, str]:
+    """Return why there is no verdict: rows that were not run, or that cannot decide the claim."""
+    if why := claim.why_untestable(scale):
+        return "not testable here", why
+    missing = [row for row in rows_of(claim) if row not in runs.hits]
+    if missing:
+        return "not run", NEEDS_CONTROL if missing == [claim.control] and len(runs.hits) else ""
+    for why in (_varies_more(claim, runs), _too_few_draws(runs), _not_learned(claim, runs)):
+        if why:
+            return "not testable here", why
+    return None, ""
+
+
+def _varies_more(claim: Claim, runs: TableRuns) -> str:
+    """Say in what the rows of a pair differ beside what the claim names, or that they do not differ at all."""
+    for first, second in claim.pairs:
+        of_rows = [next(iter(runs.results.get(row, ())), {}) for row in (first, second)]
+        if claim.kind == "spread" or not all("identity" in result for result in of_rows):
+            continue
+        contrast = run_contrast(*of_rows)
+        if not contrast:
+            return f"{first} and {second} differ in nothing here"
+        if more := uncovered(contrast, claim.varies):
+            return f"{first} and {second} also differ in {', '.join(more)}"
+    return ""
+
+
+def _too_few_draws(runs: TableRuns) -> str:
+    draws = runs.row_hits.draws
+    if draws and draws.count < FEWEST:
+        return f"{plural(draws.count, draws.kind)} in the test, too few"
+    return ""
+
+
+def _not_learned(claim: Claim, runs: TableRuns) -> str:
+    """Say which row ends before it has learned; a row that cannot see what the task needs is not asked to."""
+    for row in rows_of(claim):
+        trained = runs.trained(row)
+        if trained is not None and trained < LEARNED and not runs.limits(row).any:
+            return f"{row} ends before it has learned ({trained:.0f} %)"
+    return ""
+
+
+def _all_learned(claim: Claim, runs: TableRuns) -> bool | None:
+    """Return None if a row's accuracy on training videos is not recorded, though it should be high."""
+    known = [runs.trained(row) for row in rows_of(claim) if not runs.limits(row).any]
+    return None if None in known else all(value >= LEARNED for value in known if value is not None)
+
+
+def _spread(claim: Claim, runs: TableRuns) -> Tested:
+    """Judge the standard deviation over seeds of each row."""
+    ends = []
+    for row, _ in claim.pairs:
+        means = runs.row_hits.accuracies(row)
+        if len(means) < 2:
+            return "too few to tell"
+        ends.append(spread_interval(means))
+    if any(low > claim.margin for low, _ in ends):
+        return "contradicted"
+    if all(high <= claim.margin for _, high in ends):
+        return "supported"
+    return "too few to tell"
+
+
+def _by_tests(claim: Claim, runs: TableRuns, differences: Sequence[Interval], learned: bool | None) -> Judged:
+    low, high = claim.bounds
+    inside = holm_adjusted([max(each.above(low), each.below(high)) for each in differences])
+    outside = holm_adjusted([min(each.below(low), each.above(high)) for each in differences])
+    shown = max(detectable(each, len(differences)) for each in differences)
+    judgement: Judgement = "undecided"
+    few = ""
+    if min(outside) <= LEVEL:
+        judgement = "contradicted"
+    elif max(inside) <= LEVEL:
+        judgement = "supported"
+        if claim.kind == "better" and _by_construction(claim, runs):
+            judgement = "supported by construction"
+    else:
+        few = _too_few(runs, max(differences, key=detectable))
+        if claim.margin and shown > claim.margin:
+            judgement = "too few to tell"
+    return Judged(judgement, "", differences, min(min(outside), max(inside)), shown, few, learned)
+
+
+def _by_construction(claim: Claim, runs: TableRuns) -> bool:
+    """Return whether every worse row sees less of what the task needs; a control in its own right decides by itself."""
+    if claim.control and claim.control not in {second for _, second in claim.pairs}:
+        return False
+    return all(runs.limits(second).less_than(runs.limits(first)) for first, second in claim.pairs)
+
+
+def _too_few(runs: TableRuns, widest: Interval) -> str:
+    """Say whether seeds or the draws of the test are too few, by their share of the widest difference's variance."""
+    if widest.seeds_share >= MOSTLY:
+        return f"seeds {100 * widest.seeds_share:.0f} %"
+    draws = runs.row_hits.draws
+    noun = draws.kind if draws else "video"
+    return f"{noun}s {100 * (1 - widest.seeds_share):.0f} %"

@@ -1,0 +1,32 @@
+"""Statistics of a test: intervals over videos and seeds, clusters, power, several tests at once, calibration."""
+
+from lit_video.tables.statistics.calibration import calibration_error
+from lit_video.tables.statistics.intervals import (
+    CONFIDENCE,
+    LEVEL,
+    Hits,
+    Interval,
+    paired_difference,
+    spread_interval,
+)
+from lit_video.tables.statistics.multiplicity import holm, holm_adjusted
+from lit_video.tables.statistics.power import POWER, detectable
+from lit_video.tables.statistics.ranks import kendall_tau
+from lit_video.tables.statistics.spread import Spread, pooled_spread
+
+__all__ = [
+    "CONFIDENCE",
+    "LEVEL",
+    "POWER",
+    "Hits",
+    "Interval",
+    "Spread",
+    "calibration_error",
+    "detectable",
+    "holm",
+    "holm_adjusted",
+    "kendall_tau",
+    "paired_difference",
+    "pooled_spread",
+    "spread_interval",
+]

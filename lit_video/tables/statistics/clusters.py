@@ -1,0 +1,44 @@
+"""Clusters of test videos: videos of one person or recording, or a video and its reverse, are one draw."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+FEWEST = 3  # below this number of clusters there is no interval
+ENOUGH = 6  # from this number on, every video has the same weight; below, every cluster
+
+
+def cluster_numbers(groups: NDArray[np.generic] | None, videos: int) -> NDArray[np.intp]:
+    """Return the cluster of every video as a number from 0; each video is its own without ``groups``."""
+    if groups is None:
+        return np.arange(videos)
+    if len(groups) != videos:
+        raise ValueError(f"groups of {len(groups)} videos, but {videos} were tested")
+    numbers: NDArray[np.intp] = np.unique(groups, return_inverse=True)[1]
+    return numbers
+
+
+def video_weights(clusters: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return the weight of every video in the mean; weights sum to 1.
+
+    With few clusters, each has the same weight: the mean is the mean of the clusters' means. The t-test over these
+    holds its level for clusters of any size and variance (Ibragimov and Mueller, Journal of Business & Economic
+    Statistics, 2010). With many, each video has the same weight.
+    """
+    sizes = np.bincount(clusters)
+    if len(sizes) >= ENOUGH:
+        return np.full(len(clusters), 1 / len(clusters))
+    weights: NDArray[np.float64] = 1 / (len(sizes) * sizes[clusters])
+    return weights
+
+
+def squared_error(values: NDArray[np.float64], clusters: NDArray[np.intp], weights: NDArray[np.float64]) -> float:
+    """Return the squared standard error of a weighted mean over clustered videos.
+
+    Cluster-robust variance with the factor G / (G - 1) for G clusters (Liang and Zeger, Biometrika, 1986; for tests of
+    models: Miller, arXiv:2411.00640). With clusters of one video it is the variance divided by the number of videos;
+    with one weight for each cluster, the variance of the clusters' means divided by their number.
+    """
+    mean = float(weights @ values)
+    sums = np.bincount(clusters, weights * (values - mean))
+    count = len(sums)
+    return count / (count - 1) * float(np.square(sums).sum())
