@@ -6,7 +6,7 @@ from tests.tables.experiments import EXPERIMENTS, at, request_of, resolved
 
 ROOT = EXPERIMENTS.parent
 I3D = {"trainer.max_epochs": 118, "model.optimization.lr": 0.01, "model.optimization.warmup": 0}
-I3D |= {"model.optimization.milestones": [0.372881, 0.745763], "global_batch": 64}
+I3D |= {"model.optimization.milestones": [0.372881, 0.745763], "global_batch": 64, "data.batch_size": 8}
 HR, SOFTMAX = {"data.augmentation.short_side": [448, 512]}, {"model.view_average": "softmax"}
 CLOCK, NESTEROV = {"data.sampling.fps": 30}, {"model.optimization.nesterov": True}
 EQ11 = {"model.cls_in_time": True, "model.hidden_head": True}
@@ -57,6 +57,10 @@ SETTINGS = [
       for recipe in (None, "released")),
     *(("V14 A6", table, "l", scale, recipe, {"model.temporal_depth": 4})
       for table, scale in (("vivit_epic", "epic100"), ("vivit_ssv2", "ssv2")) for recipe in (None, "released")),
+    *(("A5", "vivit_regularisers", row, "epic100", None,
+       {"data.augmentation.colour": colour, "data.augmentation.grey": grey})
+      for row, colour, grey in (("crop", 0.8, 0.1), ("drop_path", 0.8, 0.1), ("rand_augment", 0.0, 0.0),
+                                ("smoothing", 0.0, 0.0), ("mixup", 0.0, 0.0))),
     ("A7", "vivit_models", "model3", "epic100", "released", {"model.drop_path": 0.0}),
     ("A7", "vivit_models", "model3", "epic100", None, {"model.drop_path": 0.2}),
     ("A8", "vivit_views", "f32_1", "k400", "released", {"model.optimization.lr": 0.1}),
