@@ -2,9 +2,9 @@
 
     python -m benchmarks.parity [--device cpu|cuda] [-o FILE]
 
-The cases are the vectors in tests/vectors, which the authors' own code computed (X-ViT, TimeSformer, ViViT), and models
-of transformers with random weights (on the same device, in float32). Prints the largest difference of the logits in
-float32, and under bfloat16 autocast relative to the largest logit.
+The cases are the vectors in tests/vectors, computed by the authors' own code (X-ViT, TimeSformer, ViViT), and
+transformers' models with random weights (on the same device, in float32). Prints the largest difference of the logits
+in float32, and under bfloat16 autocast relative to the largest logit.
 """
 
 from __future__ import annotations

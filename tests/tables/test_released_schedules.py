@@ -148,7 +148,7 @@ def undecayed(family, model):
     """Return the names of parameters that a release leaves out of weight decay."""
     if family == "xvit":  # slowfast/models/optimizer.py: biases of modules named head, the norm among them
         return {name for name, _ in model.named_parameters() if "aggregate.head" in name and "bias" in name}
-    if family == "cnn":  # the same file in facebookresearch/SlowFast: batch norms
+    if family == "cnn":  # slowfast/models/optimizer.py of facebookresearch/SlowFast: batch norms
         norms = {name for name, module in model.named_modules() if isinstance(module, nn.BatchNorm3d)}
         return {name for name, _ in model.named_parameters() if name.rpartition(".")[0] in norms}
     return set()  # timesformer/models/optimizer.py: names with "bn", of which there are none; scenic decays nothing
