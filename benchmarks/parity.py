@@ -2,8 +2,9 @@
 
     python -m benchmarks.parity [--device cpu|cuda] [-o FILE]
 
-The cases are X-ViT's vectors in tests/vectors, and models of transformers with random weights (on the same device, in
-float32). Prints the largest difference of logits in float32, and under bfloat16 autocast relative to the largest logit.
+The cases are the vectors in tests/vectors, computed by the authors' own code (X-ViT, TimeSformer, ViViT), and
+transformers' models with random weights (on the same device, in float32). Prints the largest difference of the logits
+in float32, and under bfloat16 autocast relative to the largest logit.
 """
 
 from __future__ import annotations
@@ -29,6 +30,15 @@ from lit_video.network.xvit import xvit as build_xvit
 from lit_video.weights.loading import load_pretrained
 
 ROOT = Path(__file__).resolve().parent.parent
+VECTORS = ROOT / "tests" / "vectors"
+# names of the authors' configurations, and ours
+ATTENTION = {"divided_space_time": "divided", "joint_space_time": "joint", "space_only": "space"}
+MODELS = {
+    "spacetime": 1,
+    "factorized_encoder": 2,
+    "factorized_self_attention_block": 3,
+    "factorized_dot_product_attention": 4,
+}
 # Differences relative to the largest logit. On a CPU: below 1e-5 and 2 %.
 TOLERANCE = {"fp32_relative": 1e-4, "bf16_relative": 0.05}
 TARGETS: dict[str, list[Target]] = {"": [], "x": ["x"], "k": ["key"], "v": ["value"], "k,v": ["key", "value"]}
@@ -36,10 +46,52 @@ TARGETS: dict[str, list[Target]] = {"": [], "x": ["x"], "k": ["key"], "v": ["val
 
 def cases(device: torch.device) -> Iterator[tuple[str, nn.Module, Tensor, Tensor]]:
     """Yield name, network, clips and the released code's logits."""
-    for path in sorted((ROOT / "tests" / "vectors").glob("xvit_*.pt")):
+    for path in sorted(VECTORS.glob("xvit_*.pt")):
         vector = torch.load(path, weights_only=True)
         yield path.stem, xvit(vector), vector["input"], vector["logits"]
+    for path in sorted(VECTORS.glob("fb_timesformer_*.pt")):
+        vector = torch.load(path, weights_only=True)
+        yield path.stem, authors_timesformer(vector), vector["input"], vector["logits"]
+    for path in sorted(VECTORS.glob("scenic_vivit_m*.pt")):
+        vector = torch.load(path, weights_only=True)
+        yield path.stem, authors_vivit(vector), channels_first(vector["input"]), vector["logits"]
     yield from hugging_face(device)
+
+
+def authors_timesformer(vector: dict[str, Any], weights: Mapping[str, Tensor] | None = None) -> nn.Module:
+    """Return the network of one of TimeSformer's vectors, in the dtype of its weights."""
+    config, weights = vector["config"], vector["state_dict"] if weights is None else weights
+    size = ViTSize(config["embed_dim"], config["depth"], config["num_heads"], config["mlp_ratio"])
+    side = config["img_size"]
+    clip = ClipSize((side, side), config["patch_size"], config["num_frames"])
+    network = timesformer(size, config["num_classes"], clip, ATTENTION[config["attention_type"]])
+    load_pretrained(network.to(weights["model.cls_token"].dtype), weights)
+    return network.eval()
+
+
+def authors_vivit(vector: dict[str, Any], weights: Mapping[str, Tensor] | None = None) -> nn.Module:
+    """Return the network of one of ViViT's vectors, in the dtype of its weights."""
+    config, weights = vector["config"], vector["state_dict"] if weights is None else weights
+    frames, height, width = vector["input"].shape[1:4]
+    width_of_tokens = config["hidden_size"]
+    ratio = config["mlp_dim"] / width_of_tokens
+    network = vivit(
+        ViTSize(width_of_tokens, config["num_layers"], config["num_heads"], ratio),
+        config["num_classes"],
+        ClipSize((height, width), 16, frames, 2),
+        variant=MODELS[config["attention_type"]],
+        pool={"token": "token", "gap": "mean"}[config["classifier"]],  # type: ignore[arg-type]
+        order=config["attention_order"] or "space_time",
+        temporal="mean" if config["spatial_only_baseline"] else "encoder",
+        temporal_depth=config["temporal_num_layers"],
+    )
+    load_pretrained(network.to(weights["embedding/bias"].dtype), weights)
+    return network.eval()
+
+
+def channels_first(clip: Tensor) -> Tensor:
+    """Return a clip of ViViT's release, ``(b, t, h, w, 3)``, as ``(b, 3, t, h, w)``."""
+    return clip.movedim(-1, 1)
 
 
 def xvit(vector: dict[str, Any], weights: Mapping[str, Tensor] | None = None, **changes: Any) -> nn.Module:

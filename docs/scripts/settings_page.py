@@ -29,8 +29,9 @@ For anyone who asks what a row trains with at the papers' scale, and why.
 
 `python docs/scripts/settings_page.py` writes this page from [experiments/](../experiments) and [facts/](facts), a file
 of facts per paper, and a test checks it. For each data set, a table per family shows our settings beside the values in
-the paper and in its released code, with the section, table or file of each value and the reason for each difference.
-The settings of each table's rows follow. Views are temporal clips x spatial crops; short sides are in pixels.
+the paper and in its released code, with the section, table or file of each value, and the reason for each difference
+and for each value that no source gives ("presumed"). Each table's rows follow; the last column has all other settings
+in which rows differ. Views are temporal clips x spatial crops; short sides are in pixels.
 `fit --config TABLE --config SCALE --row ROW --print_config` prints all settings of a row. No row has been trained at
 these scales.
 """
@@ -55,7 +56,17 @@ def page() -> str:
 
 def read_facts() -> dict[str, Any]:
     """Return what sources say, by family, scale and recipe; YAML's merge keys stand for what they share."""
-    return {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(FACTS.glob("*.yaml"))}
+    facts = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(FACTS.glob("*.yaml"))}
+    for scales in facts.values():
+        for recipes in scales.values():
+            for given in recipes.values():
+                says = given.get("says", {})
+                # a new mapping, because YAML's aliases share one among recipes
+                given["says"] = {
+                    key: (value, where.replace("{file}", given.get("file", "{file}")))
+                    for key, (value, where) in says.items()
+                }
+    return facts
 
 
 def recipe_part(title: str, settings: Settings, given: Any) -> Iterator[str]:
@@ -73,7 +84,7 @@ def recipe_part(title: str, settings: Settings, given: Any) -> Iterator[str]:
 
 
 def unexplained(facts: Settings) -> list[str]:
-    """Return settings of ours that differ from a source without a reason, and reasons of those that do not differ."""
+    """Return settings that differ from a source or have none, without a reason, and reasons that are needless."""
     found = []
     for family, scales in facts.items():
         for scale, recipes in scales.items():
@@ -82,7 +93,8 @@ def unexplained(facts: Settings) -> list[str]:
                 says, why = given.get("says", {}), given.get("why", {})
                 ours = described(_defaults(content) | content["recipes"][family][name])
                 differ = {key for key in ours if key in says and ours[key] != str(says[key][0])}
-                places = [*(differ - why.keys()), *(why.keys() - ours.keys()), *(says.keys() - ours.keys())]
+                unsaid = set() if "borrowed" in name else ours.keys() - says.keys()
+                places = [*((differ | unsaid) - why.keys()), *(why.keys() - ours.keys()), *(says.keys() - ours.keys())]
                 places += [key for key in why if key in says and key not in differ]
                 found += [f"{family} {scale} {name}: {key}" for key in places]
     return found
@@ -90,10 +102,10 @@ def unexplained(facts: Settings) -> list[str]:
 
 def table_part(path: Path, scale: str, content: Settings) -> Iterator[str]:
     """Heading and rows of a table whose numbers are of a scale's data set; nothing for others."""
-    if not read_table([path]).data_set:
-        return  # no paper's
+    if "family" not in read_yaml(path).get("table", {}):
+        return  # our own tables
     table = read_table([path, EXPERIMENTS / "scale" / f"{scale}.yaml"])
-    if table.on_papers_data:
+    if table.on_papers_data or f"scale/{scale}.yaml" in path.read_text(encoding="utf-8"):
         yield f"**{table.title}** ([{path.name}](../experiments/{path.name})): {table.source}"
         header = [
             "row",
@@ -105,7 +117,7 @@ def table_part(path: Path, scale: str, content: Settings) -> Iterator[str]:
             "epochs",
             "batch",
             "learning rate",
-            "own settings",
+            "other settings in which rows differ",
         ]
         yield markdown_lines(header, [_row(table, row, content) for row in table.rows], numbers=False)
 
@@ -117,14 +129,34 @@ def _row(table: Table, row: Row, content: Settings) -> list[str]:
     return [row.label, printed or "-", *(ours[key] for key in keys), _own(table, row)]
 
 
+# settings in the other columns of a row
+SHOWN = (
+    *("model.weights", "model.image_weights", "data.sampling", "data.frames", "data.short", "data.image_size"),
+    *("data.test_image_size", "data.test_clips", "data.test_crops", "data.short_side", "data.views"),
+    *("trainer.max_epochs", "global_batch"),
+)
+
+
 def _own(table: Table, row: Row) -> str:
-    """Return a row's settings of the model that differ from some other row's."""
-    shown = [
-        key for key in row.settings if key.startswith("model.") and key not in ("model.image_weights", "model.weights")
+    """Return a row's settings that differ from some other row's and are in no other column."""
+    differing = [
+        key
+        for key, value in row.settings.items()
+        if key not in SHOWN
+        and not key.startswith("data.sampling.")
+        and any(each.settings.get(key) != value for each in table.rows)
     ]
-    differing = [key for key in shown if any(each.settings.get(key) != row.settings[key] for each in table.rows)]
-    own = [f"{key.removeprefix('model.')} {_text(row.settings[key])}" for key in differing if "optimization" not in key]
-    return ", ".join(own)
+    words = []
+    for key in differing:
+        if key == "data.augmentation":
+            words.append(_augmentation(row.settings[key]))
+        elif key == "model.optimization":
+            optimization = row.settings[key]
+            words += [_optimizer(optimization), _schedule(optimization, row.settings["trainer.max_epochs"])]
+            words.append(f"weight decay {optimization['weight_decay']}")
+        elif key != "model.optimization.lr":
+            words.append(f"{key.removeprefix('model.')} {_text(row.settings[key])}")
+    return ", ".join(words)
 
 
 def _defaults(content: Settings) -> dict[str, Any]:
@@ -218,7 +250,7 @@ def _pixels(settings: Settings) -> str:
 def _scheme(settings: Settings) -> str:
     keys = [
         *("attention", "variant", "tubelet", "temporal_depth", "ratio", "scope", "segments", "positions"),
-        *("zero_head", "cls_in_time", "hidden_head", "task_loss"),
+        *("zero_head", "class_token", "cls_in_time", "hidden_head", "task_loss"),
     ]
     return ", ".join(f"{key} {_text(settings[f'model.{key}'])}" for key in keys if f"model.{key}" in settings) or "-"
 

@@ -17,9 +17,9 @@ class Divided(Scheme):
 
     Shape: ``(b, 1 + t * h * w, d)`` -> same.
     Source: TimeSformer, arXiv:2102.05095, scheme T+S, section 3.
-    Like the released code: the class token is no key in the time step (with ``cls_in_time`` it is, as in Eq. 11);
-    stochastic depth drops the time step of single locations and the space step of single frames. Unlike the released
-    code: time is the slowest axis of the tokens.
+    Like the released code: a layer W, which the printed 121.4M parameters imply and Eq. 8 has not; the class token is
+    no key in the time step (with ``cls_in_time`` it is, as in Eq. 11); stochastic depth drops the time step of single
+    locations and the space step of single frames. Unlike the released code: time is the slowest axis of the tokens.
     """
 
     prefix = 1

@@ -15,7 +15,8 @@ class Factorised(Scheme):
         y  = z + MSA_s(LN(z))   over the h w tokens of one frame      (Eq. 4)
         z' = y + MSA_t(LN(y))   over the t tokens of one location     (Eq. 5)
 
-    ``time_space`` swaps the steps. The projection after MSA_t starts at zero, so training starts from the image model.
+    ``time_space`` swaps the steps. The projection after MSA_t starts at zero, so training starts from the image model;
+    its queries, keys and values start from the image model's, its norm as a new one, as in the release.
 
     Shape: ``(b, t * h * w, d)`` -> same; no class token.
     Source: ViViT, arXiv:2103.15691, model 3.
@@ -23,6 +24,7 @@ class Factorised(Scheme):
     """
 
     class_tokens = "none"
+    fresh = ("time_attn.norm",)
 
     def __init__(self, width: int, heads: int, order: Order = "space_time") -> None:
         super().__init__()

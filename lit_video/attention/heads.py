@@ -23,11 +23,13 @@ class Scheme(nn.Module):
         class_tokens: layout of the class tokens: one per ``clip``, one per ``frame``, or ``none``.
         causal: whether the scheme claims that no token sees a later frame.
         prefix: number of class and register tokens before the patches; 0 in schemes that take no register tokens.
+        fresh: names of parts that an image model does not start, though it has a counterpart.
     """
 
     class_tokens: ClassVar[Literal["clip", "frame", "none"]] = "clip"
     causal: bool = False
     prefix: int = 0
+    fresh: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def check(cls, grid: Grid) -> None:  # most schemes take any grid

@@ -31,8 +31,12 @@ class ViViT(VideoClassifier):
         temporal: ``encoder`` or, as a spatial-only baseline, ``mean`` over frames; variant 2 only.
         temporal_depth: layers of variant 2's temporal encoder, L_t.
         dropout: before the classifier.
-        drop_path: stochastic depth of the last layer.
+        drop_path: stochastic depth of the last layer; as in the released code, a branch that is kept is not scaled. The
+            released variant 3 has none (set 0).
         zero_head: start the classifier at zero, as the released code does, not with a standard deviation of 0.02.
+        class_token: start of variant 2's class token, which every frame has: ``None`` for the image model's, as the
+            spatial encoder is "identical to the one used for image classification" (section 3.3); ``zero`` as in the
+            released code, where it has another name than the image model's. The other variants are not affected.
         image_weights: image ViT to start from: file or folder with timm's names, ``timm:NAME``, or ``stills:N``.
         tubelet_init: how tubelets start from an image's patches: ``central`` frame, or ``average`` (Table 1).
         **kwargs: see :class:`VideoClassifier`.
@@ -57,6 +61,7 @@ class ViViT(VideoClassifier):
         dropout: float = 0.0,
         drop_path: float = 0.0,
         zero_head: bool = False,
+        class_token: Literal["zero"] | None = None,
         image_weights: str | None = None,
         tubelet_init: TubeletInit = "central",
         **kwargs: Any,
@@ -67,9 +72,22 @@ class ViViT(VideoClassifier):
         vit = vit_size(size)
         classes = outputs(num_classes)
         clip = ClipSize(height_and_width(image_size), patch, frames, tubelet, sampled_frames)
-        network = vivit(vit, classes, clip, variant, pool, order, temporal, temporal_depth, dropout, drop_path)
+        network = vivit(
+            vit,
+            classes,
+            clip,
+            variant=variant,
+            pool=pool,
+            order=order,
+            temporal=temporal,
+            temporal_depth=temporal_depth,
+            dropout=dropout,
+            drop_path=drop_path,
+        )
         if zero_head:
             nn.init.zeros_(network.get_parameter("aggregate.head.weight"))
+        if class_token == "zero" and variant == 2:
+            network.embed.fresh = ("cls_token",)
         super().__init__(network, num_classes=num_classes, **kwargs)
         self.image_weights = image_weights
         self.size = vit

@@ -10,8 +10,9 @@ from torch import Tensor, nn
 from lit_video.attention import Bottleneck, Grid, Heads, Joint
 from lit_video.network.block import MLP
 from lit_video.network.positions import resize_time
+from lit_video.network.style import FLAX, init_flax
 from lit_video.network.transformer import VideoTransformer, all_tokens, frame_means
-from lit_video.network.vit import ViTSize, encoder, init_backbone
+from lit_video.network.vit import ViTSize, encoder
 from lit_video.utils.classes import Classes, outputs
 
 Probe = Literal["attentive", "frames"]
@@ -65,8 +66,10 @@ class AttentiveProbe(LinearHead):
         self.pos_embed = nn.Parameter(torch.zeros(1, frames, width)) if frames else None
         self.query_token = nn.Parameter(torch.empty(1, 1, width))
         nn.init.trunc_normal_(self.query_token, std=0.02)
-        self.read = Bottleneck(width, heads).apply(init_backbone)
-        self.mlp = MLP(width).apply(init_backbone)
+        self.read = Bottleneck(width, heads)
+        self.mlp = MLP(width)
+        init_flax(self.read, width)
+        init_flax(self.mlp, width)
 
     def forward(self, x: Tensor) -> Tensor:
         """Classify what the query has read."""
@@ -172,7 +175,7 @@ class TemporalEncoder(nn.Module):
         self.cls_token = nn.Parameter(torch.zeros(1, 1, size.width)) if cls else None
         self.pos_embed = nn.Parameter(torch.empty(1, cls + frames, size.width))
         nn.init.normal_(self.pos_embed, std=0.02)
-        self.layers = nn.ModuleList(encoder(size, lambda i: Joint(size.width, size.heads), drop_path, gelu="tanh"))
+        self.layers = nn.ModuleList(encoder(size, lambda i: Joint(size.width, size.heads), drop_path, style=FLAX))
         self.norm = nn.LayerNorm(size.width, eps=1e-6)
         self.drop = nn.Dropout(dropout)
         self.head = nn.Linear(size.width, classes)

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from lit_video.attention import Grid, Scheme
+from lit_video.network.style import Gelu
 
-Gelu = Literal["none", "tanh", "quick"]
 Checkpointing = Literal["none", "attention", "block"]
 
 
@@ -53,14 +53,15 @@ class Layer(nn.Module):
 class Block(Layer):
     """An attention scheme, then an MLP, with stochastic depth per clip. Shape: ``(b, n, d) -> (b, n, d)``.
 
-    Stochastic depth drops a clip's MLP branch, and its scheme branch unless the scheme drops parts of that branch.
+    Stochastic depth drops a clip's MLP branch, and its scheme branch unless the scheme drops parts of that branch;
+    ``scale_by_keep``: see :class:`~lit_video.network.style.Style`.
     """
 
-    def __init__(self, scheme: Scheme, mlp: MLP, drop_path: float = 0.0) -> None:
+    def __init__(self, scheme: Scheme, mlp: MLP, drop_path: float = 0.0, *, scale_by_keep: bool = True) -> None:
         super().__init__()
         self.scheme = scheme
         self.mlp = mlp
-        self.drop_path = DropPath(drop_path)
+        self.drop_path = DropPath(drop_path, scale_by_keep)
         self.whole_scheme = not (drop_path and scheme.drop_branches(self.drop_path))
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:

@@ -34,6 +34,7 @@ class Embedding(nn.Module):
         self.pos_embed: nn.Parameter | None = None
         self.temp_embed: nn.Parameter | None = None
         self.reg_token: nn.Parameter | None = None
+        self.fresh: tuple[str, ...] = ()  # parts that an image model does not start
         self.norm_pre: nn.Module = nn.Identity()
         self.slots = int(cls)  # class tokens in front of the patches
         self.prefix = self.slots  # class and register tokens in front of the patches

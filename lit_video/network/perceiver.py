@@ -8,8 +8,12 @@ from lit_video.network.aggregation import LinearHead
 from lit_video.network.block import MLP, Layer
 from lit_video.network.embedding import JointEmbedding
 from lit_video.network.patches import ClipSize
+from lit_video.network.style import Style, init_flax
 from lit_video.network.transformer import VideoTransformer, mean_token
-from lit_video.network.vit import ViTSize, encoder, init_backbone
+from lit_video.network.vit import ViTSize, encoder
+
+# query, key and value are drawn each by itself, as in JAX, in which its authors wrote it
+STYLE = Style(init_flax)
 
 
 class Latents(Layer):
@@ -27,9 +31,11 @@ class Latents(Layer):
             raise ValueError(f"latents is {latents}, expected at least 1")
         self.latents = nn.Parameter(torch.empty(1, latents, size.width))
         nn.init.trunc_normal_(self.latents, std=0.02)
-        self.reads = nn.ModuleList(Bottleneck(size.width, size.heads).apply(init_backbone) for _ in range(reads))
-        self.mlps = nn.ModuleList(MLP(size.width, size.mlp_ratio).apply(init_backbone) for _ in range(reads))
-        self.layers = nn.ModuleList(encoder(size, lambda i: Joint(size.width, size.heads), drop_path))
+        self.reads = nn.ModuleList(Bottleneck(size.width, size.heads) for _ in range(reads))
+        self.mlps = nn.ModuleList(MLP(size.width, size.mlp_ratio) for _ in range(reads))
+        init_flax(self.reads, size.width)
+        init_flax(self.mlps, size.width)
+        self.layers = nn.ModuleList(encoder(size, lambda i: Joint(size.width, size.heads), drop_path, style=STYLE))
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Return the latents after all reads and layers."""

@@ -1,4 +1,4 @@
-"""Sizes of Vision Transformers and their initialisation."""
+"""Sizes of Vision Transformers and their layers."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -7,8 +7,9 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from lit_video.attention import Scheme, ZeroLinear
-from lit_video.network.block import MLP, Block, Gelu
+from lit_video.attention import Scheme
+from lit_video.network.block import MLP, Block
+from lit_video.network.style import TIMM, Gelu, Style
 from lit_video.utils.limits import MOST_LAYERS, within
 
 SizeName = Literal["Ti", "S", "B", "L", "H"]
@@ -68,17 +69,25 @@ def vit_size(given: str | ViTSize | Mapping[str, Any]) -> ViTSize:
     return SIZES[given]
 
 
-def encoder(size: ViTSize, scheme: Callable[[int], Scheme], drop_path: float = 0.0, gelu: Gelu = "none") -> list[Block]:
+def encoder(
+    size: ViTSize, scheme: Callable[[int], Scheme], drop_path: float = 0.0, *, style: Style = TIMM
+) -> list[Block]:
     """Build the encoder layers of a size, freshly initialised; ``scheme(i)`` builds the attention of layer i.
 
-    Stochastic depth rises linearly from 0 in the first layer to ``drop_path`` in the last. ``gelu`` is the
-    model family's choice, used if ``size`` has none.
+    Stochastic depth rises linearly from 0 in the first layer to ``drop_path`` in the last, as in all three releases;
+    ViViT's Eq. 10, l / L of it in layer l of L, does not say whether the first layer is 0 or 1. ``style`` is the model
+    family's; a GELU of ``size`` replaces its own.
     """
     if not 0 <= drop_path < 1:
         raise ValueError(f"drop_path is {drop_path}, expected 0 to less than 1")
+    style = style.with_gelu(size.gelu)
     rates = torch.linspace(0, drop_path, size.depth, device="cpu").tolist()
-    mlps = [MLP(size.width, size.mlp_ratio, gelu=size.gelu or gelu) for _ in rates]
-    blocks = [Block(scheme(i), mlps[i], rates[i]) for i in range(size.depth)]
+
+    blocks = []
+    for i, rate in enumerate(rates):
+        mlp = MLP(size.width, size.mlp_ratio, gelu=style.gelu)
+        blocks.append(Block(scheme(i), mlp, rate, scale_by_keep=style.scale_by_keep))
+
     for module in nn.ModuleList(blocks).modules():
         if isinstance(module, nn.LayerNorm) and size.eps is not None:
             module.eps = size.eps
@@ -86,16 +95,7 @@ def encoder(size: ViTSize, scheme: Callable[[int], Scheme], drop_path: float = 0
             if not module.prefix:
                 raise ValueError(f"registers is {size.registers}, but {type(module).__name__} takes no register tokens")
             module.prefix = 1 + size.registers
-    return [block.apply(init_backbone) for block in blocks]
 
-
-def init_backbone(module: nn.Module) -> None:
-    """Initialise a linear layer with Xavier-uniform weights and zero biases, for ``Module.apply``.
-
-    This initialisation scales with the width, as in the original ViT. timm's standard deviation is 0.02 at any width:
-    about equal to ours at width 768, but too small for narrow models that learn from scratch.
-    """
-    if isinstance(module, nn.Linear) and not isinstance(module, ZeroLinear):
-        nn.init.xavier_uniform_(module.weight)
-        if module.bias is not None:
-            nn.init.zeros_(module.bias)
+    for block in blocks:
+        style.init(block, size.width)
+    return blocks

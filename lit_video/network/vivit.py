@@ -11,6 +11,7 @@ from lit_video.network.aggregation import LinearHead, TemporalEncoder, TemporalM
 from lit_video.network.embedding import FrameEmbedding, JointEmbedding
 from lit_video.network.patches import ClipSize
 from lit_video.network.positions import Positions
+from lit_video.network.style import FLAX, TIMM
 from lit_video.network.transformer import (
     VideoTransformer,
     clip_token,
@@ -51,25 +52,33 @@ def vivit(
     if pool == "fc_norm" and variant == 2:
         raise ValueError("pool is fc_norm, the norm of a mean over the clip, but variant 2 has features of frames")
     cls = pool == "token"
-    patches = clip.patches(size.width)
 
     def scheme(i: int) -> Scheme:
         if variant == 3:
             return Factorised(size.width, size.heads, order)
         return SCHEMES[variant](size.width, size.heads)
 
-    blocks = encoder(size, scheme, drop_path, gelu="none" if pool == "fc_norm" else "tanh")
+    # VideoMAE's authors fine-tune a model of timm's style
+    blocks = encoder(size, scheme, drop_path, style=TIMM if pool == "fc_norm" else FLAX)
     if variant != 2:
         head = LinearHead(size.width, classes, dropout)
-        joint = JointEmbedding(patches, clip.frames, clip.image_size, cls=cls)
+        joint = JointEmbedding(clip.patches(size.width), clip.frames, clip.image_size, cls=cls)
         if pool == "fc_norm":
             joint.fix_positions()
         readout = {"token": clip_token, "mean": mean_token, "fc_norm": normed_mean}[pool]
         return VideoTransformer(joint, blocks, readout, head, size)
-    embed = FrameEmbedding(patches, clip.frames, clip.image_size, Positions("space"), cls)
+    embed = frame_embedding(clip, size.width, cls)
     aggregate: nn.Module = TemporalMean(size.width, classes, dropout)
     if temporal == "encoder":
         deep = replace(size, depth=temporal_depth)
         aggregate = TemporalEncoder(deep, classes, embed.grid.t, cls, dropout, drop_path)
     readout = {"token": frame_tokens, "mean": frame_means}[pool]
     return VideoTransformer(embed, blocks, readout, aggregate, size)
+
+
+def frame_embedding(clip: ClipSize, width: int, cls: bool) -> FrameEmbedding:
+    """Build the embedding of model 2's spatial encoder; its class token starts at zero, as in the released code."""
+    embed = FrameEmbedding(clip.patches(width), clip.frames, clip.image_size, Positions("space"), cls)
+    if embed.cls_token is not None:
+        nn.init.zeros_(embed.cls_token)
+    return embed

@@ -19,7 +19,7 @@ from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
 from lit_video.modules.optimization import Optimization
 from lit_video.network.transformer import VideoTransformer
-from lit_video.network.vit import ViTSize, init_backbone
+from lit_video.network.vit import ViTSize
 from lit_video.training.callbacks.progress import Progress
 from lit_video.training.run_end import keep_handlers
 from lit_video.utils.files import data_folder, write_bytes
@@ -62,7 +62,7 @@ def train_on_stills(size: ViTSize, patch: int, stills: Stills, run_dir: Path | N
     with torch.random.fork_rng():
         torch.manual_seed(VERSION)
         shape: Any = dict(embed_dim=size.width, depth=size.depth, num_heads=size.heads, mlp_ratio=size.mlp_ratio)
-        vit = VisionTransformer(stills.side, patch, num_classes=sum(TASKS.values()), **shape).apply(init_backbone)
+        vit = VisionTransformer(stills.side, patch, num_classes=sum(TASKS.values()), **shape).apply(_init)
         assert vit.pos_embed is not None
         nn.init.trunc_normal_(vit.pos_embed, std=POSITION_STD)
         image_model = nn.Sequential(Rearrange("b c 1 height width -> b c height width"), vit)
@@ -82,3 +82,11 @@ def train_on_stills(size: ViTSize, patch: int, stills: Stills, run_dir: Path | N
         keep_handlers(trainer)
         trainer.fit(classifier, stills)
     return vit.cpu()
+
+
+def _init(module: nn.Module) -> None:
+    """Initialise a linear layer with Xavier-uniform weights and zero biases; timm's 0.02 is too small at this width."""
+    if isinstance(module, nn.Linear):
+        nn.init.xavier_uniform_(module.weight)
+        if module.bias is not None:
+            nn.init.zeros_(module.bias)

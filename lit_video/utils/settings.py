@@ -28,7 +28,7 @@ MODEL: dict[Effect, tuple[str, ...]] = {
     "files": ("weights", "image_weights"),
     "start": (
         *("weights_settings", "weights_source", "weights_ema", "image_pixels"),
-        *("tubelet_init", "position_std", "zero_head"),
+        *("tubelet_init", "position_std", "zero_head", "class_token"),
     ),
     "training": ("optimization", "freeze", "dropout", "drop_path", "task_loss"),
     "machine": ("activation_checkpointing",),

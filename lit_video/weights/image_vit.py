@@ -13,7 +13,7 @@ from einops import einsum, rearrange, repeat
 from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor, nn
 
-from lit_video.attention import Grid, Heads, ZeroLinear
+from lit_video.attention import Grid, Heads, Scheme, ZeroLinear
 from lit_video.errors import one_line
 from lit_video.network.embedding import Embedding, JointEmbedding
 from lit_video.network.positions import resize_space
@@ -154,13 +154,22 @@ def inflate(kernel: Tensor, tubelet: int, how: TubeletInit) -> Tensor:
 
 
 def _from_image(network: VideoTransformer, key: str) -> bool:
-    """Return whether a parameter has a counterpart in the image model; in a scheme, only those of :class:`Heads` do."""
-    if key.startswith("aggregate.") or key == "embed.temp_embed":
+    """Return whether a parameter starts from the image model; in a scheme, only those of :class:`Heads` do."""
+    if key.startswith("aggregate.") or key == "embed.temp_embed" or _fresh(network, key):
         return False
     owner = key.rpartition(".")[0]
     if isinstance(network.get_submodule(owner), ZeroLinear):
         return False
     return ".scheme" not in owner or isinstance(network.get_submodule(owner.rpartition(".")[0]), Heads)
+
+
+def _fresh(network: VideoTransformer, key: str) -> bool:
+    """Return whether the embedding or a scheme names the parameter among its ``fresh`` parts."""
+    for part, module in network.named_modules():
+        fresh = module.fresh if isinstance(module, Embedding | Scheme) else ()
+        if key.startswith(tuple(f"{part}.{name}" for name in fresh)):
+            return True
+    return False
 
 
 def _positions(embed: Embedding, table: Tensor, slots: int, known: Grid | None) -> Tensor:

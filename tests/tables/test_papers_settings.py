@@ -1,4 +1,4 @@
-"""Test settings of the papers' tables that an audit corrected, by the number of its finding."""
+"""Test settings of the papers' tables that an audit corrected, by the number of its finding (A: the second audit)."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from tests.tables.experiments import EXPERIMENTS, at, request_of, resolved
 
 ROOT = EXPERIMENTS.parent
 I3D = {"trainer.max_epochs": 118, "model.optimization.lr": 0.01, "model.optimization.warmup": 0}
-I3D |= {"model.optimization.milestones": [0.372881, 0.745763], "global_batch": 64}
+I3D |= {"model.optimization.milestones": [0.372881, 0.745763], "global_batch": 64, "data.batch_size": 8}
 HR, SOFTMAX = {"data.augmentation.short_side": [448, 512]}, {"model.view_average": "softmax"}
 CLOCK, NESTEROV = {"data.sampling.fps": 30}, {"model.optimization.nesterov": True}
 EQ11 = {"model.cls_in_time": True, "model.hidden_head": True}
@@ -49,8 +49,29 @@ SETTINGS = [
                       "data.augmentation.flip": 0.5, "model.task_loss": "mean"}),
     *(("V4", "vivit_models", row, "epic100", None, {"model.weights": f"runs/vivit_models/k400/{row}/seed0"})
       for row in ("model1", "model2", "model3", "model4", "average_pool")),
-    *(("V14", "vivit_k400", "l_1", "k400", recipe, {"model.temporal_depth": layers})
-      for recipe, layers in ((None, 4), ("released", 24))),
+    *(("A1", "vivit_crops", row, "k400", recipe, {"model.variant": 1})
+      for row in ("crop224", "crop288", "crop320") for recipe in (None, "released")),
+    *(("V14 A6", table, row, scale, recipe, {"model.temporal_depth": 24})
+      for table, row, scale in (("vivit_k400", "l_1", "k400"), ("vivit_views", "f32_1", "k400"),
+                                ("vivit_k600", "l", "k600"))
+      for recipe in (None, "released")),
+    *(("V14 A6", table, "l", scale, recipe, {"model.temporal_depth": 4})
+      for table, scale in (("vivit_epic", "epic100"), ("vivit_ssv2", "ssv2")) for recipe in (None, "released")),
+    *(("A5", "vivit_regularisers", row, "epic100", None,
+       {"data.augmentation.colour": colour, "data.augmentation.grey": grey})
+      for row, colour, grey in (("crop", 0.8, 0.1), ("drop_path", 0.8, 0.1), ("rand_augment", 0.0, 0.0),
+                                ("smoothing", 0.0, 0.0), ("mixup", 0.0, 0.0))),
+    ("A7", "vivit_models", "model3", "epic100", "released", {"model.drop_path": 0.0}),
+    ("A7", "vivit_models", "model3", "epic100", None, {"model.drop_path": 0.2}),
+    ("A8", "vivit_views", "f32_1", "k400", "released", {"model.optimization.lr": 0.1}),
+    ("A9", "vivit_k600", "l", "k600", None, {"data.frames": 128, "data.test_clips": 1, "data.test_crops": 3}),
+    ("A9", "vivit_k600", "l", "k600", "released", {"data.frames": 32, "data.test_clips": 4, "data.test_crops": 3}),
+    *(("A10", table, row, scale, None,
+       {"model.weights": None, "model.image_weights": "timm:vit_large_patch16_224.orig_in21k"})
+      for table, row, scale in (("vivit_epic", "l", "epic100"), ("xvit_epic", "vivit_l", "epic100"),
+                                ("vivit_ssv2", "l", "ssv2"), ("xvit_ssv2", "vivit_l", "ssv2"))),
+    *(("A14", "vivit_models", "model2", scale, recipe, {"model.class_token": token})
+      for scale in ("k400", "epic100") for recipe, token in ((None, None), ("released", "zero"))),
     ("V1 V5 V6 V7 V9 V11", "xvit_ssv2", "vivit_l", "ssv2", None,
      VIVIT | {"data.image_size": 224, "data.sampling.stride": 2, "data.augmentation.flip": 0.5, "data.test_crops": 3}),
     ("V12", "xvit_k600", "vivit_l", "k600", None, {"model.optimization.lr": 0.1}),

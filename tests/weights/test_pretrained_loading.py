@@ -5,6 +5,7 @@ from typing import get_args
 import pytest
 import torch
 
+from benchmarks.parity import VECTORS
 from lit_video.modules import TimeSformer, ViViT
 from lit_video.network.patches import ClipSize
 from lit_video.network.vit import ViTSize
@@ -13,7 +14,6 @@ from lit_video.weights.hugging_face import export_hf_timesformer, export_hf_vivi
 from lit_video.weights.loading import SOURCES, SourceName, load_pretrained
 from lit_video.weights.reading import read_weights
 from lit_video.weights.settings import pixel_settings, refuse_other_settings
-from tests.shared import shared
 from tests.weights.conftest import double
 from tests.weights.test_pretrained_hugging_face import FACEBOOK, randomised, renamed
 
@@ -53,9 +53,8 @@ def released(name, **options):
 
 @pytest.mark.parametrize("frames", [4, 6])
 @pytest.mark.parametrize("name", SCENIC)
-@pytest.mark.shared
 def test_the_release_of_vivit_in_a_network_of_its_frames_and_of_others(name, frames):
-    path = shared(f"parity/scenic_vivit_{name}.pt")
+    path = VECTORS / f"scenic_vivit_{name}.pt"
     weights, clip = double(torch.load(path, weights_only=True)["state_dict"]), torch.randn(2, 3, frames, 32, 48)
     network = vivit(ViTSize(64, 2, 4), 10, ClipSize((32, 48), 16, frames, 2), int(name[1]), temporal_depth=1).eval()
     assert load_pretrained(network, weights) == ""

@@ -6,48 +6,36 @@ import pytest
 import torch
 from einops import rearrange
 
+from benchmarks.parity import MODELS, VECTORS, authors_vivit, channels_first
 from lit_video.network.patches import ClipSize
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
 from lit_video.weights.loading import load_pretrained
 from lit_video.weights.settings import tasks_in_order
 from tests.float32 import assert_close_in_float32
-from tests.shared import shared
 from tests.weights.conftest import double
 
-VECTORS = [f"scenic_vivit_{name}" for name in ("m1_token", "m2_token", "m3_space_time", "m4")]
-MODELS = {
-    "spacetime": 1,
-    "factorized_encoder": 2,
-    "factorized_self_attention_block": 3,
-    "factorized_dot_product_attention": 4,
-}
+NAMES = [f"scenic_vivit_{name}" for name in ("m1_token", "m2_token", "m3_space_time", "m4")]
 
 
-def channels_first(clip):
-    return rearrange(clip, "b t h w c -> b c t h w")
+def vector_of(name):
+    return torch.load(VECTORS / f"{name}.pt", weights_only=True)
 
 
-@pytest.mark.parametrize("name", VECTORS)
-@pytest.mark.shared
+def exact_logits(name):
+    """Return the release's logits in float64."""
+    return vector_of("scenic_vivit_logits_float64")[name]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_logits_of_the_release(name):
-    vector = torch.load(shared(f"parity/{name}.pt"), weights_only=True)
-    config, clip = vector["config"], channels_first(vector["input"])
-    options = dict(
-        model=MODELS[config["attention_type"]],
-        size=ViTSize(64, 2, 4),
-        clip=ClipSize(tuple(clip.shape[-2:]), 16, clip.shape[2], 2),
-        classes=config["num_classes"],
-        pool={"token": "token", "gap": "mean"}[config["classifier"]],
-        order=config["attention_order"] or "space_time",
-        temporal="mean" if config["spatial_only_baseline"] else "encoder",
-        temporal_depth=config["temporal_num_layers"],
-    )
-    single, exact = load(vector["state_dict"], **options), load(double(vector["state_dict"]), **options)
+    vector = vector_of(name)
+    clip = channels_first(vector["input"])
+    single = authors_vivit(vector)
+    exact = authors_vivit(vector, double(vector["state_dict"]))
     with torch.no_grad():
         assert_close_in_float32(single(clip), vector["logits"], single)
-        expected = torch.load(shared("parity/scenic_vivit_logits_float64.pt"), weights_only=True)[name]
-        torch.testing.assert_close(exact(clip.double()), expected, atol=1e-9, rtol=0)
+        torch.testing.assert_close(exact(clip.double()), exact_logits(name), atol=1e-9, rtol=0)
 
 
 WIDTH, HEADS, PATCH, CLASSES = 16, 4, 4, 5
@@ -235,10 +223,9 @@ def load(weights, model, tubelet=2, sampled_frames=None, temporal_depth=1, size=
     return network.eval()
 
 
-@pytest.mark.parametrize("name", VECTORS)
-@pytest.mark.shared
+@pytest.mark.parametrize("name", NAMES)
 def test_the_second_implementation_is_the_release_s(name):
-    vector = torch.load(shared(f"parity/{name}.pt"), weights_only=True)
+    vector = vector_of(name)
     config = vector["config"]
     logits = Scenic(double(vector["state_dict"])).logits(
         vector["input"].double(),
@@ -247,8 +234,7 @@ def test_the_second_implementation_is_the_release_s(name):
         config["n_sampled_frames"] or None,
         "mean" if config["spatial_only_baseline"] else "encoder",
     )
-    expected = torch.load(shared("parity/scenic_vivit_logits_float64.pt"), weights_only=True)[name]
-    torch.testing.assert_close(logits, expected, atol=1e-9, rtol=0)
+    torch.testing.assert_close(logits, exact_logits(name), atol=1e-9, rtol=0)
 
 
 @pytest.mark.parametrize("name", CASES)
