@@ -2,7 +2,6 @@
 
 import os
 import time
-import zipfile
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from torch import Tensor
 from lit_video.errors import RunFailed
 from lit_video.runs.results import LAST
 from lit_video.utils.text import first_line
+from lit_video.weights.integrity import refuse_damage
 
 RUN_KEY = "lit_video_run"  # key of the run's record in a checkpoint
 
@@ -81,9 +81,7 @@ def peek(path: Path) -> dict[str, Any]:
 def damage(path: Path) -> str:
     """Read a whole checkpoint; return its damage in one line, empty if it is intact."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            if member := archive.testzip():
-                return f"{member} has a wrong checksum"
+        refuse_damage(path)
         content = peek(path)
         content["state_dict"], content[RUN_KEY]
     except Exception as error:  # a damaged pickle can raise anything
