@@ -24,6 +24,7 @@ from lit_video.training.checkpoint_file import best_checkpoint, peek, remove_lat
 from lit_video.training.cli import CheckCLI, refuse_ignored, user_errors
 from lit_video.training.global_batch import check_scaling
 from lit_video.training.identity import ask, take_trained, weights_digest
+from lit_video.training.monitors import refuse_wrong_mode
 from lit_video.training.request import Run
 from lit_video.training.run_cli import RunCLI, as_list
 from lit_video.training.run_end import failures, leave, write_end
@@ -88,6 +89,7 @@ def checked_row(run: Run) -> CheckCLI:
         cli.datamodule.check()
         callbacks = as_list(cli.config_init.trainer.callbacks)
         _refuse_searches(callbacks)
+        refuse_wrong_mode(callbacks)
         check_scaling(cli.config.trainer, cli.config.global_batch, cli.datamodule.batch_size)
     return cli
 

@@ -18,6 +18,7 @@ from lit_video.errors import RunFailed
 from lit_video.runs.results import LAST
 from lit_video.training.callbacks.resumption import validation_follows
 from lit_video.training.checkpoint_file import RUN_KEY, CheckpointFile
+from lit_video.training.monitors import refuse_wrong_schedules
 from lit_video.utils.stop_signals import AGAIN, PREEMPTED, STATUS, StopSignals
 
 
@@ -135,7 +136,8 @@ class Checkpoints(Checkpoint):
         checkpoint[RUN_KEY] = self.record
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Defer signals to the end of a step from now on."""
+        """Refuse schedules that monitor in the wrong mode; defer signals to the end of a step from now on."""
+        refuse_wrong_schedules(trainer)
         if trainer.world_size > 1:
             self._group = dist.new_group(backend="gloo")
         self.stops.waits = True

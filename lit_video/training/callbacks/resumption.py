@@ -22,12 +22,14 @@ class ExactResumption(Callback):
     def __init__(self) -> None:
         self._seed = 0
         self._epoch_ends = False  # True while a resumed epoch has no step left
+        self._metrics: dict[str, float] = {}  # logged before the checkpoint
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         """Add what follows the step, and what Lightning's checkpoints leave out."""
         epoch = trainer.fit_loop.epoch_progress.current
         deferred = [each.state_key for each in _savers(trainer) if each._defer_save_until_validation]
         checkpoint[POINT] = {
+            "metrics": {key: float(value) for key, value in trainer.callback_metrics.items()},
             "validation": _at_batch_end(trainer) and validation_follows(trainer),
             "deferred": deferred,
             "stopped": trainer.should_stop and epoch.processed == epoch.ready,  # for instance by EarlyStopping
@@ -39,6 +41,7 @@ class ExactResumption(Callback):
         if trainer.state.fn != "fit" or point is None:
             return
 
+        self._metrics = point["metrics"]
         trainer.should_stop = trainer.should_stop or point["stopped"]
         for saver in _savers(trainer):
             saver._defer_save_until_validation = saver.state_key in point["deferred"]
@@ -61,7 +64,12 @@ class ExactResumption(Callback):
         self._seed = torch.initial_seed()
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Set the learning rate from the schedule; the checkpoint's rate is wrong if training has become longer."""
+        """Restore metrics that callbacks monitor, and set the learning rate from the schedule.
+
+        The checkpoint's rate is wrong if training has become longer.
+        """
+        for key, value in self._metrics.items():
+            trainer._logger_connector._callback_metrics[key] = torch.tensor(value, device=pl_module.device)
         if self._epoch_ends:
             trainer.fit_loop._data_fetcher.done = True  # type: ignore[union-attr]
         for config in trainer.lr_scheduler_configs:
