@@ -199,10 +199,12 @@ def run_here(command: str, runs: Sequence[Run], slots: Sequence[Slot], reuse: bo
 
 def unfinished(runs: Sequence[Run]) -> list[Run]:
     """Check all runs for mistakes; return the unfinished ones."""
-    from lit_video.training.run import is_done  # here, because importing torch takes seconds
+    from lit_video.training.finished import FinishedRuns  # here, because importing torch takes seconds
+    from lit_video.training.run import is_done
 
-    left = [run for run in runs if not is_done(run)]
-    for run in runs:  # nothing is written before all are checked
+    known = FinishedRuns()
+    left = [run for run in runs if not is_done(run, known)]
+    for run in left:  # nothing is written before all are checked
         writable(run.folder)
     if len(left) < len(runs):
         print(f"{len(runs) - len(left)} of {len(runs)} runs are finished, skipped", flush=True)

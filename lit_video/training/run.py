@@ -22,6 +22,7 @@ from lit_video.tables.results import refuse_apart
 from lit_video.training.callbacks.checkpoints import Stopped, metrics_of, refuse_not_finite
 from lit_video.training.checkpoint_file import best_checkpoint, peek, remove_later, usable_checkpoint
 from lit_video.training.cli import CheckCLI, refuse_ignored, user_errors
+from lit_video.training.finished import ASKED, FinishedRuns, asked
 from lit_video.training.global_batch import check_scaling
 from lit_video.training.identity import ask, take_trained, weights_digest
 from lit_video.training.monitors import refuse_wrong_mode
@@ -37,12 +38,16 @@ from lit_video.utils.text import plural
 from lit_video.video.trained_on import seen
 
 
-def is_done(run: Run) -> bool:
+def is_done(run: Run, known: FinishedRuns | None = None) -> bool:
     """Return whether a run has a result, after at least as much training as requested."""
+    if known and known.knows(run):
+        return True
     cli = checked_row(run)
     record = ask(run, cli)
     if not record.finished:
         _refuse_tested(run, cli)
+    elif known:
+        known.learn(run, record)
     return record.finished
 
 
@@ -227,7 +232,7 @@ def _write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], seco
         "command": recorded_command(sys.argv[1:]),
         "finished": datetime.now().astimezone().isoformat(timespec="seconds"),
     }
-    update_run(cli.run_dir, state=None, result=result)
+    update_run(cli.run_dir, state=None, result=result, **{ASKED: asked(cli.run)})
     scores = ", ".join(f"{key} {value:.1f}" for key, value in metrics.items())
     tested = f"{scores} on {plural(videos, 'video')}" if videos else "trained, not tested"
     ended = [tested, *remarks(result | read_run(cli.run_dir)), f"{seconds:.0f} s"]
