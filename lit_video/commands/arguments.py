@@ -119,6 +119,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "--experiments": dict(type=find_experiments, default="experiments", metavar="DIR", help=EXPERIMENTS),
     "--fps": dict(type=positive_number, metavar="N", help="frame rate of videos that are folders of pictures"),
     "--jobs": dict(type=positive, metavar="N", help="runs at once (default 1; sweep: 1 per GPU; finetune: 1 per core)"),
+    "--overridden": dict(action="store_true", help="also rows run with other settings than the table's, labelled"),
     "--recipe": dict(help="the scale's recipe where the paper and its code disagree: paper or released"),
     "--reuse": dict(action="store_true", help="train rows with equal training settings once, also across tables"),
     "--row": dict(action="append", metavar="NAMES", help="some rows only, by names or numbers from 0, with commas"),

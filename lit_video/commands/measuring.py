@@ -191,11 +191,11 @@ def _skills(arguments: Namespace, name: str, folder: Path) -> int:
     flags = ["--row", row, "--runs", str(runs), *_flags(arguments)]
     if status := run_command(["fit", "-c", str(file), "-c", LEVEL, *flags]):
         return status
-    groups = measured_groups(summary(read_table([file, find_config(LEVEL)]), runs)["rows"])
+    groups = measured_groups(summary(read_table([file, find_config(LEVEL)]), runs, overridden=True)["rows"])
     assert groups  # the row has been tested
     for each in groups:
         print("", text_table(*groups_table(nearest_first(each, row))), sep="\n", flush=True)
-    return run_command(["report", str(runs / TABLE / "profile"), "-o", str(folder / "profile.html")])
+    return run_command(["report", str(runs / TABLE / "profile"), "-o", str(folder / "profile.html"), "--overridden"])
 
 
 def nearest_first(groups: Groups, name: str) -> Groups:

@@ -173,7 +173,8 @@ def fit_experiment(arguments: Namespace, file: Path, seeds: str, side_by_side: i
 
 def write_report(file: Path) -> None:
     """Write a page of the experiment's results beside it."""
-    run_command(["report", str(file.with_name("runs") / file.stem), "-o", str(file.with_suffix(".html"))])
+    runs, page = file.with_name("runs") / file.stem, file.with_suffix(".html")
+    run_command(["report", str(runs), "-o", str(page), "--overridden"])
 
 
 def compare_arguments(parser: Parser) -> None:
@@ -200,7 +201,7 @@ def compare(arguments: Namespace) -> int:
     status = fit_experiment(arguments, file, ",".join(map(str, arguments.seeds)))
     if status == DONE:
         table = read_table([file])
-        found = summary(table, file.with_name("runs"))
+        found = summary(table, file.with_name("runs"), overridden=True)
         print(text_table(*pairs_table(found)), flush=True)
         write_report(file)
         best = max(found["rows"], key=lambda row: row["metrics"][table.metric]["ours"])

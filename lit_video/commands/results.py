@@ -25,6 +25,7 @@ def table_arguments(parser: Parser) -> None:
     add_shared(parser, "--seeds", default=None, help="seeds of each row (default: all that were run)")
     parser.add_argument("--format", choices=["text", "json", "markdown"], default="text", help="default: text")
     parser.add_argument("--pairs", action="store_true", help="the differences of all rows, with their intervals")
+    add_shared(parser, "--overridden")
     picture = new_file("--plot", ".png", ".svg")
     parser.add_argument("--plot", type=picture, metavar="FILE", help="direction by skill (or top-1 by group), drawn")
 
@@ -36,7 +37,7 @@ def table(arguments: Namespace) -> int:
     from lit_video.tables.summary import read_runs
 
     table = read_table(configs(arguments), arguments.recipe)
-    read = read_runs(table, arguments.runs, arguments.seeds)
+    read = read_runs(table, arguments.runs, arguments.seeds, arguments.overridden)
     data = read.data
     print(render(data, arguments.format, arguments.pairs))
     if arguments.format in ("text", "markdown") and (lines := of_table(read)):
@@ -58,7 +59,7 @@ def table(arguments: Namespace) -> int:
 def report_arguments(parser: Parser) -> None:
     """Add examples and arguments."""
     parser.examples("runs", "runs own/videos/runs -o report.html")
-    add_shared(parser, "runs", "--experiments")
+    add_shared(parser, "runs", "--experiments", "--overridden")
     add_output(parser, "FILE", default="report.html")
 
 
@@ -75,7 +76,7 @@ def report(arguments: Namespace) -> int:
     except ImportError as error:
         raise UserError(f"report: {error.name} is not installed; pip install 'lit_video[report]'") from None
     damaged: list[UserError] = []
-    sections = collect(arguments.runs, arguments.experiments, damaged)
+    sections = collect(arguments.runs, arguments.experiments, damaged, arguments.overridden)
     if damaged and not sections:
         raise damaged[0]
     claims = read_claims(arguments.experiments)

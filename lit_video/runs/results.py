@@ -29,6 +29,7 @@ COLUMNS = ("epoch", "step", "train/loss", "val/loss", "val/clip_top1", "val/clip
 FOLDER = ("table", "scale", "row", "seed")
 NUMBERS = ("params", "gmacs", "views", "seconds", "test_videos")
 LAST, BEST = "last.ckpt", "best"  # checkpoint of a run, and subfolder for ModelCheckpoint's files
+NAMED, LONGEST = 3, 40  # settings named in a label, and characters of a value
 WAYS = "give a run's last.ckpt or its folder"
 REFUSALS = {ENOLCK, ENOSPC, EDQUOT, EFBIG, EROFS, EACCES, EPERM, EEXIST, ENOTDIR, EIO}
 Point = Mapping[str, float]
@@ -59,13 +60,30 @@ def _checked(path: Path, run: dict[str, Any], anywhere: bool) -> dict[str, Any] 
 
 
 def remarks(result: Mapping[str, Any]) -> list[str]:
-    """Say what no accuracy shows: test videos that were trained on, or left out; changes during the training."""
+    """Say what no accuracy shows: settings other than the row's, test videos seen in training or left out, changes."""
     said, changed = [], {each["key"] for each in result["changes"]} & {"data", OWN, *LONGER}
     if known := result.get("test_seen"):
         said.append(f"{known} of {result['test_videos']} test videos trained on")
     if left := result.get("test_left_out"):
         said.append(f"{plural(left, 'test video')} left out")
+    said += _overridden(result.get("overridden", {}))
     return [*said, *(f"{key} changed during the training" for key in sorted(changed))]
+
+
+def _overridden(changed: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Say which settings are not the row's: up to ``NAMED``, then their number."""
+    said = [f"{key} {short_value(used)}, not {short_value(wanted)}" for key, (wanted, used) in changed.items()]
+    if len(said) > NAMED:
+        said[NAMED:] = [f"{len(said) - NAMED} more settings are not the row's"]
+    return said
+
+
+def short_value(value: Any) -> str:
+    """Return a setting's value for a label; a list of callbacks by their classes."""
+    if isinstance(value, list) and value and all(isinstance(each, dict) and "class_path" in each for each in value):
+        value = ", ".join(each["class_path"].rpartition(".")[2] for each in value)
+    text = str(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def write_curves(run_dir: Path, points: Sequence[Point]) -> None:

@@ -24,7 +24,7 @@ from lit_video.training.checkpoint_file import best_checkpoint, peek, remove_lat
 from lit_video.training.cli import CheckCLI, refuse_ignored, user_errors
 from lit_video.training.finished import ASKED, FinishedRuns, asked
 from lit_video.training.global_batch import check_scaling
-from lit_video.training.identity import ask, take_trained, weights_digest
+from lit_video.training.identity import ask, overridden, take_trained, weights_digest
 from lit_video.training.monitors import refuse_wrong_mode
 from lit_video.training.request import Run
 from lit_video.training.run_cli import RunCLI, as_list
@@ -224,6 +224,7 @@ def _write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], seco
         "video_counts": counts,
         "steps": steps,
         "global_batch": cli.global_batch.clips,
+        "overridden": overridden(cli.run),
         "weights": {"file": file, "step": peek(checkpoint)["global_step"], "digest": weights_digest(checkpoint)},
         "skipped_steps": cli.finite.skipped,
         "seconds": seconds,
