@@ -11,7 +11,7 @@ from lit_video.own_videos.finding import find_videos
 from lit_video.own_videos.schemes import schemes_named
 from lit_video.tables.reading import folder_name, read_table
 from lit_video.utils.annotations import read_table as read_annotations
-from lit_video.utils.files import TABLES, write_atomically
+from lit_video.utils.files import TABLES, user_path, write_atomically
 from lit_video.utils.processes import usable_cores
 from lit_video.utils.stop_signals import DONE
 from lit_video.utils.text import plural, text_table
@@ -33,7 +33,9 @@ def finetune_arguments(parser: Parser) -> None:
 
 def add_videos(parser: Parser) -> None:
     """Add the arguments that ``finetune`` and ``compare`` have in common."""
-    parser.add_argument("videos", type=Path, metavar="DIR|TABLE", help="class folders of videos, or a table of them")
+    parser.add_argument(
+        "videos", type=user_path, metavar="DIR|TABLE", help="class folders of videos, or a table of them"
+    )
     add_output(parser, "DIR", otherwise="own/NAME")
     text = "minutes of training; for compare, minutes of each run (default: 10 on a CPU, 30 on a GPU)"
     parser.add_argument("--minutes", type=number(0, whole=False), metavar="N", help=text)

@@ -10,7 +10,7 @@ from lit_video.commands.arguments import add_output, add_shared, configs, existi
 from lit_video.commands.parser import PROGRAM, Parser
 from lit_video.errors import UserError
 from lit_video.tables.reading import read_table
-from lit_video.utils.files import write_atomically, write_bytes
+from lit_video.utils.files import user_path, write_atomically, write_bytes
 from lit_video.utils.stop_signals import DONE, FAILED
 from lit_video.utils.text import plural, printable, to_bytes
 from lit_video.utils.wandb_login import has_key, project
@@ -119,7 +119,7 @@ def reproduce_arguments(parser: Parser) -> None:
     """Add examples and arguments."""
     parser.examples("", "--check")
     text = "folder of packs or runs (default: benchmarks/results)"
-    parser.add_argument("--results", type=Path, default=Path("benchmarks/results"), metavar="DIR", help=text)
+    parser.add_argument("--results", type=user_path, default=Path("benchmarks/results"), metavar="DIR", help=text)
     add_shared(parser, "--experiments")
     add_output(parser, "FILE", default="REPRODUCE.md")
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a page is not up to date")

@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 from lit_video.errors import OptionError, UserError
 from lit_video.runs.files import AGAIN, RUN, read_run, run_file, update_run
 from lit_video.runs.identity import LONGER, OWN
-from lit_video.utils.files import read_whole, write_table
+from lit_video.utils.files import read_whole, user_path, write_table
 from lit_video.utils.processes import job_name
 from lit_video.utils.text import plural
 
@@ -152,7 +152,7 @@ def read_status(run_dir: Path) -> Status | None:
 
 def find_checkpoint(text: str) -> Path:
     """Return a checkpoint's file; for a run's folder, the checkpoint that was tested."""
-    path = Path(text)
+    path = user_path(text)
     if not path.exists():
         raise OptionError("ckpt", f"{text}: no such file; {WAYS}")
     if not path.is_dir():
