@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from datetime import datetime
+from itertools import product
 from pathlib import Path
 
 from benchmarks.faults.cells import INPUTS, Cell, Injection, Record, References, run_cell
@@ -35,6 +36,8 @@ WITH_WANDB: dict[str, tuple[str, ...]] = {
     "W&B folder garbage": DAMAGES["W&B folder garbage"],
     **dict.fromkeys(SIGNALS, ("training", "writing")),
 }
+VALIDATIONS = ("validation", "after validation")
+DELAYS = (0.1, 0.3, 0.6, 1.0, 2.0)  # seconds after a validation began, or its checkpoint was written
 TWO_RANKS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(SIGNALS, ("starting", "training", "checkpoint write", "validation", "test", "writing")),
     "rank 1 killed": ("training", "checkpoint write", "validation", "test", "writing"),
@@ -50,8 +53,9 @@ def cells() -> list[Cell]:
     one_rank = {name: fault.phases for name, fault in FAULTS.items()} | {name: row[-1] for name, row in INPUTS.items()}
     one_rank |= {name: stages for name, stages in DAMAGES.items() if name not in WITH_WANDB}
     parts = ((one_rank, Setting()), (WITH_WANDB, Setting(wandb=True)), (TWO_RANKS, Setting(ranks=2)))
-    every = [(setting, fault, phase) for faults, setting in parts for fault in faults for phase in faults[fault]]
-    return [Cell(setting, (Injection(fault, phase),)) for setting, fault, phase in every]
+    every = [(setting, fault, phase, 0.0) for faults, setting in parts for fault in faults for phase in faults[fault]]
+    every += [(Setting(), *point) for point in product(SIGNALS, VALIDATIONS, DELAYS)]
+    return [Cell(setting, (Injection(fault, phase, delay),)) for setting, fault, phase, delay in every]
 
 
 def random_cells(rng: random.Random) -> Iterator[Cell]:

@@ -15,7 +15,7 @@ from lit_video.errors import UserError
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.modules.optimization import Optimization
 from lit_video.network.vit import ViTSize
-from lit_video.training.callbacks.checkpoints import ExactResumption
+from lit_video.training.callbacks.resumption import ExactResumption
 from lit_video.video.augmentation import Augmentation
 from tests.conftest import quick_or_slow
 from tests.embedded import four_skills

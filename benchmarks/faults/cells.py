@@ -9,13 +9,16 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from benchmarks.faults.faults import DAMAGES, FAULTS, TESTED, NotInjected, damage
 from benchmarks.faults.runs import END, PHASES, ROOT, Attempt, Sandbox, Setting, mount, new_sandbox
+from lit_video.datamodules.temporal_skills import DIGESTS
 from lit_video.launching.states import lock_held
 from lit_video.runs.files import RUN, has_result
 from lit_video.utils.stop_signals import DONE, FAILED, MISTAKE, TERMINATED
@@ -34,7 +37,7 @@ INPUTS: dict[str, tuple[tuple[str, ...], int, str, tuple[str, ...]]] = {
     "NaN: learning rate 1e6": (("--model.optimization.lr=1e6",), FAILED, "", TESTED[:1]),
     "NaN in two steps, --nan skip:4": (POISON, DONE, "skipped_steps", TESTED[:1]),
 }
-Outcome = dict[str, Any]  # metrics, steps, tested videos and weights of a result
+Outcome = dict[str, Any]  # metrics, steps, tested videos, chosen checkpoint, curve, logits and weights of a result
 
 
 @dataclass(frozen=True)
@@ -91,13 +94,23 @@ def read_outcome(run_dir: Path) -> Outcome | None:
         return None
     result = json.loads((run_dir / RUN).read_text())["result"]
     weights = torch.load(run_dir / result["weights"]["file"], map_location="cpu", weights_only=True)["state_dict"]
-    return {"metrics": result["metrics"], "steps": result["steps"], "videos": result["test_videos"], "weights": weights}
+    with np.load(run_dir / "predictions.npz") as stored:
+        logits = stored["logits"].tolist()
+    return {
+        "metrics": result["metrics"],
+        "steps": result["steps"],
+        "videos": result["test_videos"],
+        "chosen": result["weights"]["file"],
+        "curve": (run_dir / "curves.csv").read_text(),
+        "logits": logits,
+        "weights": weights,
+    }
 
 
 def differences(ours: Outcome, right: Outcome) -> list[str]:
     """Return how an outcome differs from the right one, compared bit by bit."""
-    names = [name for name in ("metrics", "steps", "videos") if ours[name] != right[name]]
-    found, weights = [f"{name} {ours[name]}, not {right[name]}" for name in names], right["weights"]
+    names = [name for name in right if name != "weights" and ours[name] != right[name]]
+    found, weights = [f"{name} {ours[name]}, not {right[name]}"[:300] for name in names], right["weights"]
     if ours["weights"].keys() != weights.keys():
         return [*found, "other names of weights"]
     other = [name for name, tensor in ours["weights"].items() if not torch.equal(tensor, weights[name])]
@@ -253,6 +266,14 @@ def _recover(setting: Setting, sandbox: Sandbox, record: Record, right: Outcome)
         record.recovered = record.judge(attempt, status, right) and status == 0
 
 
+def _replace(video: Path, content: bytes) -> None:
+    """Give a drawn video another content, and its list the digest, so that it is not drawn again."""
+    video.write_bytes(content)
+    root = video.parents[2]
+    with (root / DIGESTS).open("a") as file:
+        file.write(f"{sha256(content).hexdigest()}  {video.relative_to(root).as_posix()}\n")
+
+
 def _input(setting: Setting, sandbox: Sandbox, injection: Injection, record: Record) -> None:
     """Run with a broken video or non-finite numbers; a run that goes on must report them in its result."""
     flags, right, key, _ = INPUTS[injection.fault]
@@ -260,13 +281,13 @@ def _input(setting: Setting, sandbox: Sandbox, injection: Injection, record: Rec
     video = min(sandbox.data.rglob(f"{split}/*/*.mp4"))
     whole = video.read_bytes()
     if "video" in injection.fault:
-        video.write_bytes(whole[: len(whole) // 2])
+        _replace(video, whole[: len(whole) // 2])
     with Attempt(replace(setting, flags=flags), sandbox) as attempt:
         status = attempt.wait()
         problems = problems_of(attempt, status) + ([] if status == right else [f"exit status {status}, not {right}"])
         record.add(injection, True, status=status, line=last_lines(attempt, 1), problems=problems)
     if right != DONE:
-        video.write_bytes(whole)
+        _replace(video, whole)
         record.wrong += ["a result"] if has_result(folder) else []
         # repeating the command would fail again
         record.recovered = right == FAILED and not problems

@@ -154,7 +154,7 @@ def _jump(seconds: float) -> Fault:
     return Fault(inject, (DONE,), ("training", "test"))
 
 
-BUT_VALIDATION = tuple(name for name in PHASES if name != "validation")
+BUT_VALIDATION = tuple(name for name in PHASES if "validation" not in name)
 # without memory for an exception, the interpreter or the system's loader (127) aborts
 ABORTED = (FAILED, -signal.SIGABRT, -signal.SIGSEGV, 127)
 FAULTS: dict[str, Fault] = {

@@ -32,6 +32,9 @@ TINY += [
 ]
 TINY += ["--model.size.width=16", "--model.size.depth=2", "--model.size.heads=2", "--trainer.log_every_n_steps=2"]
 TINY += ["--checkpoint_every=0.5", "--trainer.callbacks+=benchmarks.faults.marks.MarkValidation"]
+# each epoch's validation chooses the tested checkpoint
+TINY += ["--trainer.check_val_every_n_epoch=1", "--trainer.callbacks+=ModelCheckpoint"]
+TINY += ["--trainer.callbacks.monitor=val/loss", "--trainer.callbacks.mode=min"]
 TWO_RANKS = ["--data.batch_size=2", "--trainer.devices=2", "--trainer.strategy=ddp", "--trainer.accelerator=cpu"]
 END = 180.0  # seconds in which a run must end
 # Files allowed in TMPDIR after a run: fixed names of W&B and PyTorch, and leftovers of killed processes.
@@ -221,6 +224,7 @@ PHASES: dict[str, Callable[[Attempt], bool]] = {
     "training": _state("training"),
     "checkpoint write": _writes("last.ckpt"),
     "validation": lambda attempt: attempt.sandbox.validation.exists(),
+    "after validation": lambda attempt: any(attempt.run_dir.glob("best/*.ckpt")),
     "test": _state("testing"),
     "writing": _state("writing"),
     "result write": _writes("run.json", b'"result"'),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.runs.results import find_checkpoint
+from lit_video.utils.files import user_path
 from lit_video.utils.settings import RUN, picked
 from lit_video.utils.text import did_you_mean
 from lit_video.utils.yaml_files import find_config, find_experiments
@@ -44,7 +45,7 @@ def new_file(flag: str, *endings: str) -> Callable[[str], Path]:
     """Return an argument type for a file to write, with one of ``endings`` if given; refuse unwritable paths."""
 
     def checked(text: str) -> Path:
-        path = Path(text)
+        path = user_path(text)
         if endings and path.suffix.lower() not in endings:
             raise ArgumentTypeError(f"{text} ends in none of {', '.join(endings)}")
         if not path.parent.is_dir():
@@ -62,10 +63,11 @@ def existing(otherwise: str, ending: str = "") -> Callable[[str], Path]:
     """Return an argument type for a path: refuse a missing path with this ``ending``; ``otherwise`` is the message."""
 
     def checked(text: str) -> Path:
-        if text.endswith(ending) and not os.path.lexists(text):
-            beside = glob(os.path.join(os.path.dirname(text), "*"))
-            raise UserError(f"{text}: {otherwise}{did_you_mean(text, beside)}")
-        return Path(text)
+        path = user_path(text)
+        if text.endswith(ending) and not os.path.lexists(path):
+            beside = glob(os.path.join(os.path.dirname(path), "*"))
+            raise UserError(f"{text}: {otherwise}{did_you_mean(str(path), beside)}")
+        return path
 
     return checked
 
@@ -119,14 +121,17 @@ SHARED: dict[str, dict[str, Any]] = {
     "--experiments": dict(type=find_experiments, default="experiments", metavar="DIR", help=EXPERIMENTS),
     "--fps": dict(type=positive_number, metavar="N", help="frame rate of videos that are folders of pictures"),
     "--jobs": dict(type=positive, metavar="N", help="runs at once (default 1; sweep: 1 per GPU; finetune: 1 per core)"),
+    "--overridden": dict(action="store_true", help="also rows run with other settings than the table's, labelled"),
     "--recipe": dict(help="the scale's recipe where the paper and its code disagree: paper or released"),
     "--reuse": dict(action="store_true", help="train rows with equal training settings once, also across tables"),
     "--row": dict(action="append", metavar="NAMES", help="some rows only, by names or numbers from 0, with commas"),
-    "--runs": dict(type=Path, default=Path("runs"), metavar="DIR", help="folder of the runs (default: runs)"),
+    "--runs": dict(type=user_path, default=Path("runs"), metavar="DIR", help="folder of the runs (default: runs)"),
     "--scheme": dict(type=scheme_file, metavar="FILE.py", help="the run's own attention scheme; the file is executed"),
     "--seeds": dict(type=whole_numbers, default="0", metavar="0,1,2", help="once per seed (default: %(default)s)"),
     "--workers": dict(type=natural, default=2, metavar="W", help="processes that decode (default: 2)"),
-    "runs": dict(nargs="*", type=Path, default=[Path("runs")], metavar="RUNS", help="folders of runs (default: runs)"),
+    "runs": dict(
+        nargs="*", type=user_path, default=[Path("runs")], metavar="RUNS", help="folders of runs (default: runs)"
+    ),
     "tables": dict(nargs="*", type=find_config, metavar="TABLE", help="files or names; --config FILE overrides them"),
 }
 
@@ -141,7 +146,7 @@ def add_shared(parser: Parser, *names: str, **changes: Any) -> None:
 def add_output(parser: Parser, kind: str, endings: Sequence[str] = (), otherwise: str = "", **settings: Any) -> None:
     """Add ``--output``, ``-o``; ``kind`` is ``FILE`` or ``DIR``; ``otherwise`` describes a computed default."""
     default = settings.get("default", otherwise)
-    text, path = ("file to write", new_file("--output", *endings)) if kind == "FILE" else ("folder to write", Path)
+    text, path = ("file to write", new_file("--output", *endings)) if kind == "FILE" else ("folder to write", user_path)
     text = ", ".join([text, *endings])
     if default:
         text += f" (default: {default})"

@@ -2,13 +2,13 @@
 
 from argparse import Namespace
 from dataclasses import replace
-from pathlib import Path
 
 from lit_video.commands.arguments import add_output, add_settings, add_shared, existing, number, request_of
 from lit_video.commands.names import refuse_unknown_class
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.training.request import Run
+from lit_video.utils.files import user_path
 from lit_video.utils.text import text_table
 
 
@@ -25,7 +25,7 @@ def data_arguments(parser: Parser) -> None:
     preparation.examples("SRC DST --preset fast", "SRC DST --short-side 128")
     text = "folder of videos or of class folders"
     preparation.add_argument("src", type=existing("no such folder"), metavar="SRC", help=text)
-    preparation.add_argument("dst", type=Path, metavar="DST", help="another folder")
+    preparation.add_argument("dst", type=user_path, metavar="DST", help="another folder")
     text = "small (default): GOP 12; fast: a seventh larger, 1.7 x as fast; fastest: GOP 1, 2.8 to 3.8 x as large"
     preparation.add_argument("--preset", choices=("small", "fast", "fastest"), default="small", help=text)
     preparation.add_argument("--short-side", type=number(16), default=256, help="maximum in pixels (default: 256)")

@@ -21,7 +21,7 @@ from lit_video.errors import UserError
 from lit_video.network.cost import Published, compare, count, published, render
 from lit_video.tables.table import column
 from lit_video.training.request import Request, Run
-from lit_video.utils.files import write_atomically, write_bytes
+from lit_video.utils.files import user_path, write_atomically, write_bytes
 from lit_video.utils.stop_signals import DONE
 from lit_video.utils.text import did_you_mean, text_table
 from lit_video.utils.yaml_files import EXPERIMENTS, find_config, read_yaml
@@ -92,7 +92,9 @@ def profile_arguments(parser: Parser) -> None:
     parser.examples("my_scheme.py", "my_scheme.py --on videos --seeds 0,1,2")
     parser.add_argument("scheme", metavar="SCHEME", help="FILE.py, FILE.py:CLASS, MODULE.CLASS, or a built-in scheme")
     add_output(parser, "DIR", otherwise="profile/NAME")
-    parser.add_argument("--on", type=Path, metavar="VIDEOS", help="train on these videos (folder or list), not skills")
+    parser.add_argument(
+        "--on", type=user_path, metavar="VIDEOS", help="train on these videos (folder or list), not skills"
+    )
     parser.add_argument("--look", action="store_true", help="train nothing")
     add_shared(parser, "--seeds")
     add_shared(parser, "--jobs", default=1)
@@ -191,11 +193,11 @@ def _skills(arguments: Namespace, name: str, folder: Path) -> int:
     flags = ["--row", row, "--runs", str(runs), *_flags(arguments)]
     if status := run_command(["fit", "-c", str(file), "-c", LEVEL, *flags]):
         return status
-    groups = measured_groups(summary(read_table([file, find_config(LEVEL)]), runs)["rows"])
+    groups = measured_groups(summary(read_table([file, find_config(LEVEL)]), runs, overridden=True)["rows"])
     assert groups  # the row has been tested
     for each in groups:
         print("", text_table(*groups_table(nearest_first(each, row))), sep="\n", flush=True)
-    return run_command(["report", str(runs / TABLE / "profile"), "-o", str(folder / "profile.html")])
+    return run_command(["report", str(runs / TABLE / "profile"), "-o", str(folder / "profile.html"), "--overridden"])
 
 
 def nearest_first(groups: Groups, name: str) -> Groups:

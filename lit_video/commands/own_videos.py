@@ -11,7 +11,7 @@ from lit_video.own_videos.finding import find_videos
 from lit_video.own_videos.schemes import schemes_named
 from lit_video.tables.reading import folder_name, read_table
 from lit_video.utils.annotations import read_table as read_annotations
-from lit_video.utils.files import TABLES, write_atomically
+from lit_video.utils.files import TABLES, user_path, write_atomically
 from lit_video.utils.processes import usable_cores
 from lit_video.utils.stop_signals import DONE
 from lit_video.utils.text import plural, text_table
@@ -33,7 +33,9 @@ def finetune_arguments(parser: Parser) -> None:
 
 def add_videos(parser: Parser) -> None:
     """Add the arguments that ``finetune`` and ``compare`` have in common."""
-    parser.add_argument("videos", type=Path, metavar="DIR|TABLE", help="class folders of videos, or a table of them")
+    parser.add_argument(
+        "videos", type=user_path, metavar="DIR|TABLE", help="class folders of videos, or a table of them"
+    )
     add_output(parser, "DIR", otherwise="own/NAME")
     text = "minutes of training; for compare, minutes of each run (default: 10 on a CPU, 30 on a GPU)"
     parser.add_argument("--minutes", type=number(0, whole=False), metavar="N", help=text)
@@ -173,7 +175,8 @@ def fit_experiment(arguments: Namespace, file: Path, seeds: str, side_by_side: i
 
 def write_report(file: Path) -> None:
     """Write a page of the experiment's results beside it."""
-    run_command(["report", str(file.with_name("runs") / file.stem), "-o", str(file.with_suffix(".html"))])
+    runs, page = file.with_name("runs") / file.stem, file.with_suffix(".html")
+    run_command(["report", str(runs), "-o", str(page), "--overridden"])
 
 
 def compare_arguments(parser: Parser) -> None:
@@ -200,7 +203,7 @@ def compare(arguments: Namespace) -> int:
     status = fit_experiment(arguments, file, ",".join(map(str, arguments.seeds)))
     if status == DONE:
         table = read_table([file])
-        found = summary(table, file.with_name("runs"))
+        found = summary(table, file.with_name("runs"), overridden=True)
         print(text_table(*pairs_table(found)), flush=True)
         write_report(file)
         best = max(found["rows"], key=lambda row: row["metrics"][table.metric]["ours"])

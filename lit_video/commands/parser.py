@@ -29,8 +29,38 @@ COMMANDS = {
 }
 PROGRAM = "lit_video"
 
+# names of commands in other programs -> our names
+MEANT_COMMANDS = {
+    "train": "fit or finetune",
+    "training": "fit or finetune",
+    "run": "fit",
+    "main": "fit",
+    "eval": "test",
+    "evaluate": "test",
+    "validate": "test",
+    "inference": "predict",
+    "infer": "predict",
+    "classify": "predict",
+    "benchmark": "cost",
+    "download": "weights fetch",
+    "convert": "export",
+    "results": "table",
+    "plot": "report",
+    "prepare": "data prepare",
+    "check": "data check",
+}
 # names of settings in other programs -> our names
 MEANT = {
+    "time": "--minutes of finetune, --trainer.max_time of fit",
+    "hours": "--minutes of finetune, --trainer.max_time of fit",
+    "workers": "--data.num_workers",
+    "num_workers": "--data.num_workers",
+    "num_frames": "--data.frames",
+    "learning_rate": "--model.optimization.lr",
+    "weight_decay": "--model.optimization.weight_decay",
+    "checkpoint": "--ckpt",
+    "resume": "the same command again",
+    "output_dir": "--runs of fit, --output of others",
     "epochs": "--trainer.max_epochs",
     "steps": "--trainer.max_steps",
     "gpus": "--trainer.devices of fit, --gpus-per-run of sweep",
@@ -88,7 +118,8 @@ class Parser(argparse.ArgumentParser):
         if self.lightning and own[:2] == ["--help", "all"]:
             return Namespace(run=_show, asked=[self.lightning, "--help"])
         if self.commands and own and not own[0].startswith("-"):
-            near = did_you_mean(own[0], self.commands)
+            meant = MEANT_COMMANDS.get(own[0].lower()) if self.prog == PROGRAM else None
+            near = f" (did you mean {meant}?)" if meant else did_you_mean(own[0], self.commands)
             self.error(f"no command {own[0]!r}{near}; commands: {', '.join(self.commands)}")
         if wrong := [word for word in settings if not self._is_setting(word)]:
             self.error(f"unrecognized arguments: {' '.join(wrong)}")

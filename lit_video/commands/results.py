@@ -10,7 +10,7 @@ from lit_video.commands.arguments import add_output, add_shared, configs, existi
 from lit_video.commands.parser import PROGRAM, Parser
 from lit_video.errors import UserError
 from lit_video.tables.reading import read_table
-from lit_video.utils.files import write_atomically, write_bytes
+from lit_video.utils.files import user_path, write_atomically, write_bytes
 from lit_video.utils.stop_signals import DONE, FAILED
 from lit_video.utils.text import plural, printable, to_bytes
 from lit_video.utils.wandb_login import has_key, project
@@ -25,6 +25,7 @@ def table_arguments(parser: Parser) -> None:
     add_shared(parser, "--seeds", default=None, help="seeds of each row (default: all that were run)")
     parser.add_argument("--format", choices=["text", "json", "markdown"], default="text", help="default: text")
     parser.add_argument("--pairs", action="store_true", help="the differences of all rows, with their intervals")
+    add_shared(parser, "--overridden")
     picture = new_file("--plot", ".png", ".svg")
     parser.add_argument("--plot", type=picture, metavar="FILE", help="direction by skill (or top-1 by group), drawn")
 
@@ -36,7 +37,7 @@ def table(arguments: Namespace) -> int:
     from lit_video.tables.summary import read_runs
 
     table = read_table(configs(arguments), arguments.recipe)
-    read = read_runs(table, arguments.runs, arguments.seeds)
+    read = read_runs(table, arguments.runs, arguments.seeds, arguments.overridden)
     data = read.data
     print(render(data, arguments.format, arguments.pairs))
     if arguments.format in ("text", "markdown") and (lines := of_table(read)):
@@ -58,7 +59,7 @@ def table(arguments: Namespace) -> int:
 def report_arguments(parser: Parser) -> None:
     """Add examples and arguments."""
     parser.examples("runs", "runs own/videos/runs -o report.html")
-    add_shared(parser, "runs", "--experiments")
+    add_shared(parser, "runs", "--experiments", "--overridden")
     add_output(parser, "FILE", default="report.html")
 
 
@@ -75,7 +76,7 @@ def report(arguments: Namespace) -> int:
     except ImportError as error:
         raise UserError(f"report: {error.name} is not installed; pip install 'lit_video[report]'") from None
     damaged: list[UserError] = []
-    sections = collect(arguments.runs, arguments.experiments, damaged)
+    sections = collect(arguments.runs, arguments.experiments, damaged, arguments.overridden)
     if damaged and not sections:
         raise damaged[0]
     claims = read_claims(arguments.experiments)
@@ -118,7 +119,7 @@ def reproduce_arguments(parser: Parser) -> None:
     """Add examples and arguments."""
     parser.examples("", "--check")
     text = "folder of packs or runs (default: benchmarks/results)"
-    parser.add_argument("--results", type=Path, default=Path("benchmarks/results"), metavar="DIR", help=text)
+    parser.add_argument("--results", type=user_path, default=Path("benchmarks/results"), metavar="DIR", help=text)
     add_shared(parser, "--experiments")
     add_output(parser, "FILE", default="REPRODUCE.md")
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a page is not up to date")

@@ -59,7 +59,7 @@ def run_table(request: Request, jobs: int, quiet: bool = False) -> int:
     """Check all rows, run the unfinished ones, print the table; return 1 if a row has no result."""
     from lit_video.launching.queue import run_here
     from lit_video.tables.rendering import render
-    from lit_video.tables.summary import summary
+    from lit_video.tables.summary import read_runs
 
     if not first_process():
         raise UserError("several runs: a process of torchrun or srun trains only one; name it by --row and --seeds")
@@ -67,9 +67,13 @@ def run_table(request: Request, jobs: int, quiet: bool = False) -> int:
         raise UserError("several runs: a trial of a W&B sweep trains only one; name it by --row and --seeds")
     status = run_here("fit", request.runs, [HERE] if jobs == 1 else slots(jobs, None), request.reuse)
     if status in (DONE, FAILED) and not quiet:
-        print(render(summary(request.table, request.folder, request.seeds), "text"))
+        read = read_runs(request.table, request.folder, request.seeds, overridden=True)
+        print(render(read.data, "text"))
         folder = request.folder / request.table.name
-        print(f"runs: {folder / request.table.scale}; a page of them: {PROGRAM} report {shlex.quote(str(folder))}")
+        report = f"{PROGRAM} report {shlex.quote(str(folder))}"
+        if any(result["overridden"] for result in read.finished):
+            report += " --overridden"
+        print(f"runs: {folder / request.table.scale}; a page of them: {report}")
     return status
 
 

@@ -23,6 +23,7 @@ from lit_video.datamodules.records import Records
 from lit_video.runs.predictions import Draws
 from lit_video.utils.classes import Classes
 from lit_video.utils.clip_shape import ImageSize, PerChannel, as_setting, per_channel
+from lit_video.utils.files import user_path
 from lit_video.video.augmentation import VIEWS, Augmentation, EvaluationViews, TrainingView
 from lit_video.video.batch import Batch, Channels, RawBatch, draw, evaluation_batch, normalise, training_batch
 from lit_video.video.clips import ClipDataset, Order, Sample, Short, VideoRecord, share_of
@@ -219,7 +220,7 @@ class VideoDataModule(LightningDataModule):
         evaluation = [self._dataset([], self.view(1), 1)]
         if (self.test_clips, self.test_crops) != (1, 1):
             evaluation.append(self._dataset([], self.view(self.test_crops), self.test_clips))
-        folder = Path(str(self.features)) / f"{digest(backbone, stored_settings(self), self.augmentation):016x}"
+        folder = user_path(str(self.features)) / f"{digest(backbone, stored_settings(self), self.augmentation):016x}"
         self._features = Features(folder, self._dataset([], self.training_view()), evaluation)
         every, pixels = chain.from_iterable(map(self.records, SPLITS)), (self.mean, self.std, self.channels)
         self._features.complete([*every], lambda clips: compute(normalise(clips[None].to(device), *pixels)))
@@ -302,7 +303,7 @@ class VideoDataModule(LightningDataModule):
         return records
 
     def _tables(self) -> Manifest | None:
-        return load_tables(Path(self.manifest).expanduser(), self.data_root()) if self.manifest else None
+        return load_tables(user_path(self.manifest), self.data_root()) if self.manifest else None
 
     def _loader(self, dataset: ClipDataset, sampler: TrainingSampler | EvaluationSampler) -> DataLoader[Sample]:
         if self._features:

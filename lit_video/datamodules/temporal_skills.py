@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,14 @@ from lit_video.datamodules.floors import distances_told, sum_ceiling
 from lit_video.datamodules.folder import folder_records
 from lit_video.datamodules.records import Records
 from lit_video.errors import UserError
-from lit_video.utils.files import data_folder
+from lit_video.utils.files import data_folder, files_below, is_video
 from lit_video.utils.limits import MOST_DRAWN, within
+from lit_video.utils.text import plural
 from lit_video.video.decoding import FrameTable
 from lit_video.video.sampling import Dense, Sampling, Segments
 from lit_video.video.seeding import digest
 
+DIGESTS = "SHA256SUMS"  # digests of the drawn videos, beside them: sha256sum -c compares them
 VERSION = 3  # increment whenever the pictures of a seed change
 FPS = 8
 SKILLS = ("drift", "zoom", "rotation", "order1", "order2", "order3", "meeting", "duration")
@@ -232,15 +235,50 @@ class TemporalSkills(VideoDataModule):
             self.root.mkdir(parents=True, exist_ok=True)
 
     def prepare_data(self) -> None:
-        """Write the missing videos."""
+        """Draw the videos that are missing, or are not as they were drawn; refuse a folder with other videos."""
         self.check()
-        if (self.root / "complete").exists():
+        pairs = self.drawn_pairs()
+        self._refuse_others(pairs)
+        if not self._to_draw(pairs):
             return
         with FileLock(self.root / "lock"), self._writing():
-            missing = [pair for pair in self.drawn_pairs() if not all(map(Path.exists, pair.paths))]
-            for pair in track(missing, f"Writing {2 * len(missing)} videos to {self.root}"):
+            wrong = self._to_draw(pairs)
+            if len(self._digests()) == 2 * len(pairs) and wrong:
+                print(f"{self.root}: videos are missing or were changed; {2 * len(wrong)} are drawn again", flush=True)
+            for pair in track(wrong, f"Writing {2 * len(wrong)} videos to {self.root}"):
                 self._write(pair)
-            (self.root / "complete").touch()
+
+    def _to_draw(self, pairs: Sequence["DrawnPair"]) -> list["DrawnPair"]:
+        """Return the pairs with a video whose content is not the one that was drawn."""
+        drawn = self._digests()
+        wrong = []
+        for pair in pairs:
+            if not all(_digest(path) == drawn.get(self._name(path)) for path in pair.paths):
+                wrong.append(pair)
+        return wrong
+
+    def _digests(self) -> dict[str, str]:
+        """Return the digests of the drawn videos by name, from a file in the format of ``sha256sum``."""
+        try:
+            lines = (self.root / DIGESTS).read_text().splitlines()
+        except FileNotFoundError:
+            return {}
+        drawn = {}
+        for line in lines:
+            found, _, name = line.partition("  ")
+            drawn[name] = found
+        return drawn
+
+    def _name(self, path: Path) -> str:
+        return path.relative_to(self.root).as_posix()
+
+    def _refuse_others(self, pairs: Sequence["DrawnPair"]) -> None:
+        """Refuse a folder with videos that are not drawn: they would be used too."""
+        drawn = {path for pair in pairs for path in pair.paths}
+        others = sorted(path for path in files_below(self.root) if is_video(path) and path not in drawn)
+        if others:
+            count = plural(len(others), "video")
+            raise UserError(f"data.root: {others[0]}: {count} not drawn here lie in {self.root}; move them away")
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -270,6 +308,8 @@ class TemporalSkills(VideoDataModule):
             path.parent.mkdir(parents=True, exist_ok=True)
             part = path.with_suffix(f".part{os.getpid()}")
             encode(part, pictures, FPS, pair.comment)
+            with (self.root / DIGESTS).open("a") as file:
+                file.write(f"{_digest(part)}  {self._name(path)}\n")
             part.replace(path)
 
 
@@ -299,6 +339,14 @@ class DrawnPair:
         film = [steps[frame // frames_per_step] for frame in range(frames)]
         shape = "bars" if self.skill.name == "rotation" else str(rng.choice(SHAPES))
         return paint(rng, film, shape, side, self.difficulty)
+
+
+def _digest(path: Path) -> str:
+    """Return the SHA-256 of a file; empty without one."""
+    try:
+        return sha256(path.read_bytes()).hexdigest()
+    except FileNotFoundError:
+        return ""
 
 
 def first_steps(count: int, steps: int, seed: int) -> list[int]:

@@ -11,7 +11,7 @@ from lit_video.datamodules.base import Split
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
 from lit_video.utils.annotations import SEPARATORS, Row, like_times, multi_hot, read_table, refuse_repeats, spelled
-from lit_video.utils.files import is_video
+from lit_video.utils.files import is_video, user_path
 from lit_video.utils.text import natural
 from lit_video.video.sampling import positive
 
@@ -87,7 +87,11 @@ class VideoCSV(AnnotatedVideos):
             if split_column is not None and not given and (split == "train" or (split == "val" and given is None)):
                 raise ValueError(f"{split}_values is empty, expected values of the column {split_column}")
         val = val or (train if split_column else "val.csv")
-        self.tables = {"train": self.root / train, "val": self.root / val, "test": self.root / (test or val)}
+        self.tables = {
+            "train": self.root / user_path(train),
+            "val": self.root / user_path(val),
+            "test": self.root / user_path(test or val),
+        }
         self.splits = ("train",)
         if val_values != []:
             self.splits += ("val",)

@@ -16,8 +16,9 @@ from lit_video.errors import OptionError, one_line
 from lit_video.modules import VideoClassifier
 from lit_video.network.aggregation import linear_head
 from lit_video.utils.class_paths import known_class
+from lit_video.weights.integrity import EXPORTED, refuse_damage
 from lit_video.weights.parts import without
-from lit_video.weights.reading import CHECKPOINT_KEY, EXPORTED, held
+from lit_video.weights.reading import CHECKPOINT_KEY, held, refuse_changed
 
 LARGER = "size is larger than that of the weights in the checkpoint"
 
@@ -31,12 +32,17 @@ def read_checkpoint(path: Path, option: str = "ckpt") -> dict[str, Any]:
     if not is_zipfile(path):
         raise OptionError(option, f"{path} is damaged, or no checkpoint of lit_video")
     try:
+        refuse_damage(path)
         checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except Exception as error:  # a damaged pickle can raise anything
         raise OptionError(option, f"{path} is damaged, or no checkpoint of lit_video: {one_line(error)}") from error
     whole = isinstance(checkpoint, dict) and {"state_dict", "hyper_parameters"} <= checkpoint.keys()
     if not whole or not all(isinstance(value, Tensor) for value in dict(checkpoint["state_dict"]).values()):
         raise OptionError(option, f"{path} is no checkpoint of lit_video: it has no state_dict with hyper_parameters")
+    try:
+        refuse_changed(path, checkpoint["state_dict"])
+    except ValueError as error:
+        raise OptionError(option, f"{path}: {error}; train again, or take another file") from error
     return checkpoint
 
 
@@ -45,6 +51,7 @@ def _exported(path: Path, option: str) -> dict[str, Any]:
     try:
         settings = json.loads(path.with_name(EXPORTED).read_text(encoding="utf-8"))
         weights = {f"network.{name}": value for name, value in load_file(path).items()}
+        refuse_changed(path, weights)
         return {"state_dict": weights, "hyper_parameters": settings.pop("hyper_parameters"), CHECKPOINT_KEY: settings}
     except Exception as error:  # the file may come from anybody
         raise OptionError(option, f"{path} with {EXPORTED} is no export of lit_video: {one_line(error)}") from error

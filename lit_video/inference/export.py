@@ -21,7 +21,8 @@ from lit_video.utils.clip_shape import height_and_width, of_channels
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.video.sampling import Dense, DenseStride, Segments
 from lit_video.weights.hugging_face import HIDDEN_ACT, export_hf_timesformer, export_hf_vivit, gelus_of
-from lit_video.weights.reading import CHECKPOINT_KEY, EXPORTED, of_our_own
+from lit_video.weights.integrity import DIGEST, EXPORTED
+from lit_video.weights.reading import CHECKPOINT_KEY, of_our_own, tensors_digest
 
 # target -> our model class, and the function that renames its weights for transformers
 TARGETS: dict[str, tuple[type[VideoClassifier], Callable[[Any], dict[str, Tensor]]]] = {
@@ -136,7 +137,9 @@ def _program(checkpoint: Mapping[str, Any], ckpt: Path, to: str, folder: Path) -
         path.unlink()
         raise UserError(f"--to {to}: program deleted: its logits differ by {difference:.1e} of the largest logit")
     # the weights already include the temperature
-    settings = stored | {"hyper_parameters": dict(checkpoint["hyper_parameters"]), "temperature": None}
+    settings = stored | {"hyper_parameters": dict(checkpoint["hyper_parameters"]), "temperature": None, DIGEST: None}
+    if to == "safetensors":
+        settings[DIGEST] = tensors_digest(load_file(path))
     (folder / EXPORTED).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
     return f"{path} for batches of any size, and {EXPORTED}; its logits differ by {difference:.0e}"
 

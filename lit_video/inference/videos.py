@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lit_video.errors import OptionError, UserError
-from lit_video.utils.files import COMMON, files_below, is_picture, is_video
+from lit_video.utils.files import COMMON, files_below, is_picture, is_video, user_path
 from lit_video.video.clips import VideoRecord
 
 Paths = str | Path | Sequence[str | Path | VideoRecord]  # find_videos returns given records unchanged
@@ -21,7 +21,7 @@ def find_videos(videos: Paths, fps: float | None = None) -> list[VideoRecord]:
         return records
     paths: dict[Path, None] = {}
     for text in map(str, videos):
-        path = Path(text)
+        path = user_path(text)
         if not path.exists():
             raise UserError(f"{path}: no such file or folder")
         inside = _below(path, fps) if path.is_dir() else [path]

@@ -29,7 +29,9 @@ Slot = Mapping[str, str]  # environment variables that give a run its GPUs or co
 HERE: Slot = {}
 say = partial(print, flush=True)
 # variables that a run must not inherit from the job or the process group that its queue runs in
-FOREIGN = re.compile(r"(SLURM_|MASTER_|TORCHELASTIC_).*|(LOCAL_|NODE_|GROUP_)?RANK|(LOCAL_)?WORLD_SIZE")
+FOREIGN = re.compile(
+    r"SLURM_(?!CONF$).*|(SLURMD|SRUN|PMI|PMIX|OMPI|MASTER|TORCHELASTIC)_.*|(LOCAL_|NODE_|GROUP_)?RANK|(LOCAL_)?WORLD_SIZE"
+)
 ENDED = ("failed", "stopped", "preempted")
 LEFT_ALONE = "runs elsewhere, left alone"
 POLL = 0.2  # seconds between looks at the processes
@@ -55,6 +57,11 @@ def gpus() -> list[str]:
     count = torch.cuda.device_count()
     visible = os.environ.get("CUDA_VISIBLE_DEVICES") or ",".join(map(str, range(count)))
     return visible.replace(" ", "").split(",")[:count]
+
+
+def own_environment() -> dict[str, str]:
+    """Return this process's variables without those of the job or process group around it."""
+    return {key: value for key, value in os.environ.items() if not FOREIGN.fullmatch(key)}
 
 
 class Attempt(NamedTuple):
@@ -127,8 +134,7 @@ class Queue:
             return False
         devices = f"GPU {slot['CUDA_VISIBLE_DEVICES']}, " if "CUDA_VISIBLE_DEVICES" in slot else ""
         self.say(f"{run.name}: starting ({devices}log {run.log})")
-        environment = {key: value for key, value in os.environ.items() if not FOREIGN.fullmatch(key)}
-        environment |= dict(slot) | {PARENT: str(os.getpid()), "PYTHONUNBUFFERED": "1"}
+        environment = own_environment() | dict(slot) | {PARENT: str(os.getpid()), "PYTHONUNBUFFERED": "1"}
         run.folder.mkdir(parents=True, exist_ok=True)
         self._running.append(Attempt(run, slot, launch(run.command, environment, run.log)))
         if self.stop:  # the signal came while the process was started
@@ -199,10 +205,12 @@ def run_here(command: str, runs: Sequence[Run], slots: Sequence[Slot], reuse: bo
 
 def unfinished(runs: Sequence[Run]) -> list[Run]:
     """Check all runs for mistakes; return the unfinished ones."""
-    from lit_video.training.run import is_done  # here, because importing torch takes seconds
+    from lit_video.training.finished import FinishedRuns  # here, because importing torch takes seconds
+    from lit_video.training.run import is_done
 
-    left = [run for run in runs if not is_done(run)]
-    for run in runs:  # nothing is written before all are checked
+    known = FinishedRuns()
+    left = [run for run in runs if not is_done(run, known)]
+    for run in left:  # nothing is written before all are checked
         writable(run.folder)
     if len(left) < len(runs):
         print(f"{len(runs) - len(left)} of {len(runs)} runs are finished, skipped", flush=True)

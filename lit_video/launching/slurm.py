@@ -1,5 +1,6 @@
 """Slurm job arrays: one task per run; a preempted task requeues itself."""
 
+import re
 import shlex
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -8,11 +9,14 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from lit_video.errors import UserError
+from lit_video.launching.queue import own_environment
 from lit_video.runs.results import Status, read_status, write_status
 from lit_video.training.request import Run
 
 # USR1, 90 s before the time limit: the run saves a checkpoint and requeues its job
 SIGNAL = "USR1@90"
+# a line of sbatch's answer: with --parsable, or as a site's wrapper may print it
+NUMBER = re.compile(r"(?:Submitted batch job )?(\d+)(?:;\S+| on cluster \S+)?")
 
 
 @dataclass(frozen=True)
@@ -71,16 +75,26 @@ def submit(runs: Sequence[Run], resources: Resources, say: Callable[[str], None]
     for name, array in _arrays(runs):
         command, script = resources.sbatch(name, array), resources.script(array)
         try:
-            done = subprocess.run(command, input=script, capture_output=True, text=True)
+            done = subprocess.run(command, input=script, capture_output=True, text=True, env=own_environment())
         except FileNotFoundError:
             raise UserError("--launcher slurm: no sbatch here; take a login node of the cluster") from None
         if done.returncode:
             lines = done.stderr.replace("sbatch: error: ", "").strip().splitlines()
             raise UserError(f"--launcher slurm: sbatch: {'; '.join(lines)}")
-        job = done.stdout.strip().partition(";")[0]
+        job = _job_number(done.stdout)
         for i, run in enumerate(array):
             with suppress(Timeout, OSError), FileLock(run.folder / "lock", timeout=0):  # a held lock: the run has begun
                 status = read_status(run.folder) or Status("queued")
                 if status.job != (task := f"{job}_{i}"):  # if equal, the run has begun and ended already
                     write_status(run.folder, replace(status, state="queued", job=task, message=""))
         say(f"{name}: {len(array)} runs submitted as job {job}")
+
+
+def _job_number(answer: str) -> str:
+    """Return the job's number from sbatch's answer; sites print banners before it."""
+    for line in reversed(answer.splitlines()):
+        if found := NUMBER.fullmatch(line.strip()):
+            return found[1]
+    said = "; ".join(answer.split("\n")).strip()[:200] or "nothing"
+    advice = "the runs may be in the queue: look there (squeue --me) and cancel them before you repeat the command"
+    raise UserError(f"--launcher slurm: sbatch printed {said!r}, no job's number; {advice}")

@@ -33,6 +33,24 @@ SCHEMES: Rows = {
 }
 
 
+# names of models, and of their schemes in the papers -> our names
+MEANT = {
+    "timesformer": "divided",
+    "vivit": "vivit2",
+    "x-vit": "xvit",
+    "factorised": "vivit2",
+    "factorized": "vivit2",
+    "factorised_encoder": "vivit2",
+    "space_time": "joint",
+    "spacetime": "joint",
+    "st": "joint",
+    "t+s": "divided",
+    "divided_space_time": "divided",
+    "spatial": "space",
+    "space_only": "space",
+}
+
+
 def schemes_named(names: str) -> Rows:
     """Return a row for each scheme in a list such as ``xvit,divided``; a user's scheme is ``MODULE.CLASS``."""
     rows: Rows = {}
@@ -41,7 +59,9 @@ def schemes_named(names: str) -> Rows:
             rows[name] = SCHEMES[name]
             continue
         if "." not in name:
-            raise UserError(f"no scheme {name!r}{did_you_mean(name, SCHEMES)}; schemes: {', '.join(SCHEMES)}")
+            meant = MEANT.get(name.lower())
+            near = f" (did you mean {meant}?)" if meant else did_you_mean(name, SCHEMES)
+            raise UserError(f"no scheme {name!r}{near}; schemes: {', '.join(SCHEMES)}")
         from lit_video.schemes.loading import import_scheme  # imports torch
 
         try:

@@ -1,7 +1,8 @@
 """Files of runs, in one folder per run or packed: ``RUNS/TABLE.tar.xz`` holds the folders of a table's runs.
 
 A run is named by its folder ``RUNS/TABLE/SCALE/ROW/seedK``, packed or not; a result in the folder hides a packed one.
-``run.json`` is a run's record: ``identity``, ``changes``, and ``state`` until the run is finished, then ``result``.
+``run.json`` is a run's record: ``identity``, ``changes``, and ``state`` until the run is finished, then ``result`` and
+``asked``, a digest of the files, flags and code that the run was asked for.
 """
 
 import io

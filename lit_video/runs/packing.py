@@ -14,6 +14,8 @@ from lit_video.runs.results import CURVES, read_result
 from lit_video.utils.files import write_bytes
 from lit_video.utils.settings import data_names
 
+OF_THE_FOLDER = ("state", "asked")  # parts of a record that a pack leaves out
+
 
 def pack_runs(places: Sequence[Path], output: Path) -> dict[Path, int]:
     """Add finished runs to their tables' packs, replacing runs of the same name; return the number of runs per pack.
@@ -48,7 +50,8 @@ def write_pack(path: Path, runs: Mapping[Path, Files]) -> None:
 
 def _files(run_dir: Path) -> Files:
     result, record = read_result(run_dir) or {}, read_run(run_dir)
-    record.pop("state", None)
+    for part in OF_THE_FOLDER:
+        record.pop(part, None)
     settings = record.get("identity", {}).get("settings", {}).get("data", {}).get("init_args", {})
     for name in data_names("folders"):
         if Path(settings.get(name) or "").is_absolute():

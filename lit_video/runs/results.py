@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 from lit_video.errors import OptionError, UserError
 from lit_video.runs.files import AGAIN, RUN, read_run, run_file, update_run
 from lit_video.runs.identity import LONGER, OWN
-from lit_video.utils.files import read_whole, write_table
+from lit_video.utils.files import read_whole, user_path, write_table
 from lit_video.utils.processes import job_name
 from lit_video.utils.text import plural
 
@@ -29,6 +29,7 @@ COLUMNS = ("epoch", "step", "train/loss", "val/loss", "val/clip_top1", "val/clip
 FOLDER = ("table", "scale", "row", "seed")
 NUMBERS = ("params", "gmacs", "views", "seconds", "test_videos")
 LAST, BEST = "last.ckpt", "best"  # checkpoint of a run, and subfolder for ModelCheckpoint's files
+NAMED, LONGEST = 3, 40  # settings named in a label, and characters of a value
 WAYS = "give a run's last.ckpt or its folder"
 REFUSALS = {ENOLCK, ENOSPC, EDQUOT, EFBIG, EROFS, EACCES, EPERM, EEXIST, ENOTDIR, EIO}
 Point = Mapping[str, float]
@@ -59,13 +60,30 @@ def _checked(path: Path, run: dict[str, Any], anywhere: bool) -> dict[str, Any] 
 
 
 def remarks(result: Mapping[str, Any]) -> list[str]:
-    """Say what no accuracy shows: test videos that were trained on, or left out; changes during the training."""
+    """Say what no accuracy shows: settings other than the row's, test videos seen in training or left out, changes."""
     said, changed = [], {each["key"] for each in result["changes"]} & {"data", OWN, *LONGER}
     if known := result.get("test_seen"):
         said.append(f"{known} of {result['test_videos']} test videos trained on")
     if left := result.get("test_left_out"):
         said.append(f"{plural(left, 'test video')} left out")
+    said += _overridden(result.get("overridden", {}))
     return [*said, *(f"{key} changed during the training" for key in sorted(changed))]
+
+
+def _overridden(changed: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Say which settings are not the row's: up to ``NAMED``, then their number."""
+    said = [f"{key} {short_value(used)}, not {short_value(wanted)}" for key, (wanted, used) in changed.items()]
+    if len(said) > NAMED:
+        said[NAMED:] = [f"{len(said) - NAMED} more settings are not the row's"]
+    return said
+
+
+def short_value(value: Any) -> str:
+    """Return a setting's value for a label; a list of callbacks by their classes."""
+    if isinstance(value, list) and value and all(isinstance(each, dict) and "class_path" in each for each in value):
+        value = ", ".join(each["class_path"].rpartition(".")[2] for each in value)
+    text = str(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def write_curves(run_dir: Path, points: Sequence[Point]) -> None:
@@ -134,7 +152,7 @@ def read_status(run_dir: Path) -> Status | None:
 
 def find_checkpoint(text: str) -> Path:
     """Return a checkpoint's file; for a run's folder, the checkpoint that was tested."""
-    path = Path(text)
+    path = user_path(text)
     if not path.exists():
         raise OptionError("ckpt", f"{text}: no such file; {WAYS}")
     if not path.is_dir():

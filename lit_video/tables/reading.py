@@ -11,6 +11,7 @@ import yaml
 
 from lit_video.errors import UserError
 from lit_video.runs.files import NAME
+from lit_video.runs.identity import flatten, short_key
 from lit_video.tables.table import METRIC, Row, Table, data_sets
 from lit_video.utils.files import write_atomically
 from lit_video.utils.settings import RUN
@@ -61,6 +62,7 @@ def read_table(configs: Sequence[str | Path], recipe: str | None = None) -> Tabl
         source=str(section.get("source", "")),
         data_set=reader.data_set,
         data=str(data.get("class_path", "")) if isinstance(data, dict) else "",
+        settings=_of_files((path, *overlays), contents),
         metric=str(section.get("metric", METRIC)),
         rows=reader.rows("rows", ROW_KEYS, {"run": {}}),
         reported=reader.rows("reported", REPORTED_KEYS, {}),
@@ -74,11 +76,26 @@ def table_at(path: Path, scale: str) -> Table:
         overlays = [path.parent / "scale" / f"{part}.yaml" for part in named.split("+")]
         if all(map(Path.is_file, overlays)):
             return replace(read_table([path, *overlays], chosen), scale=scale)
-    table = replace(read_table([path]), scale=scale)
+    table = read_table([path])
+    if table.scale != scale:
+        table = replace(table, scale=scale, settings={})  # the scale's own settings are unknown
     if table.other_data & data_sets(scale):
         missing = f"{path}: scale {scale} has no overlay in {path.parent / 'scale'}"
         raise UserError(f"{missing}, and the paper's numbers would be of {table.data_set}; put the overlay there")
     return table
+
+
+def _of_files(files: Sequence[Path], contents: Mapping[Path, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the settings in the sections ``trainer``, ``data`` and ``model`` of files by key; later files win."""
+    settings: dict[str, Any] = {}
+    for path in files:
+        for name in ("trainer", "data", "model"):
+            section = contents[path].get(name)
+            if isinstance(section, str) and (path.parent / section).is_file():  # fit refuses a missing file
+                section = read_yaml(path.parent / section)
+            if isinstance(section, dict):
+                settings |= {short_key(key): value for key, value in flatten({name: section}).items()}
+    return settings
 
 
 Recipes = dict[str, dict[str, dict[str, Any]]]

@@ -8,8 +8,8 @@ from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.runs.files import packed_files, run_folders, seed_of
-from lit_video.runs.identity import CALLBACKS, OWN, Difference, Identity, Kind, differences
-from lit_video.runs.results import read_result
+from lit_video.runs.identity import CALLBACKS, LONGER, OWN, Difference, Identity, Kind, differences, flatten
+from lit_video.runs.results import read_result, short_value
 from lit_video.tables.table import Table
 from lit_video.utils.settings import data_keys
 
@@ -21,8 +21,13 @@ COMPARED: set[Kind] = {"data", "longer", "test", "training"}  # kinds of differe
 PARTS = {"data": data_keys("folds")}  # settings behind a difference of the videos: those that choose each split
 
 
-def measured_rows(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dict[str, list[dict[str, Any]]]:
-    """Return the results of every row by seed, with their folders, for all seeds or the given ones."""
+def measured_rows(
+    table: Table, runs: Path, seeds: Sequence[int] | None = None, overridden: bool = False
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the results of every row by seed, with their folders, for all seeds or the given ones.
+
+    A run whose settings are not the row's is refused; with ``overridden`` its differences are in its result.
+    """
     measured: dict[str, list[dict[str, Any]]] = {row.name: [] for row in table.rows}
     firsts: dict[str, tuple[Path, dict[str, Any]]] = {}
     for folder in _folders(table, runs):
@@ -32,8 +37,29 @@ def measured_rows(table: Table, runs: Path, seeds: Sequence[int] | None = None) 
                 beside = {row: firsts[row]}
             _refuse_apart(table, (folder, one), beside.values(), "move it away, or run it again")
             firsts.setdefault(row, (folder, one))
-            measured[row].append(one | {"folder": folder})
+            measured[row].append(one | {"folder": folder, "overridden": _changed(table, one)})
+    if not overridden:
+        _refuse_overridden(measured)
     return measured
+
+
+def _changed(table: Table, result: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
+    """Return the settings that a run overrode, or that the table has changed since: the row's value and the run's.
+
+    The length of the training comes first.
+    """
+    now = table.changed(table.row(result["row"]), flatten(result["identity"]["settings"]))
+    changed = dict(result.get("overridden", {})) | now
+    return dict(sorted(changed.items(), key=lambda each: (not each[0].startswith(LONGER), each[0])))
+
+
+def _refuse_overridden(measured: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    """Refuse a run whose settings are not its row's; name the first difference."""
+    for row, results in measured.items():
+        for result in results:
+            for key, (wanted, used) in result["overridden"].items():
+                what = f"{key} is {short_value(used)}, row {row} sets {short_value(wanted)}"
+                raise UserError(f"{result['folder']}: {what}; add --overridden to show such rows, labelled")
 
 
 def refuse_apart(table: Table, runs: Path, row: str, now: Identity, where: str) -> None:
@@ -66,7 +92,7 @@ def _refuse_apart(
 ) -> None:
     """Refuse ``run``, finished or about to start, if it cannot be compared with finished runs of its table."""
     where, one = run
-    if why := table.overridden(table.row(one["row"]), Identity(**one["identity"]).flat):
+    if why := table.overridden(table.row(one["row"]), flatten(one["identity"]["settings"])):
         raise UserError(f"{where}: {why}; {then}")
     apart = f"they do not belong together; {then}"
     for folder, other in beside:

@@ -86,18 +86,21 @@ class TableRuns:
         return list(chain.from_iterable(self.results.values()))
 
 
-def read_runs(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> TableRuns:
-    """Read the results and predictions of a table's runs, for the given seeds or all."""
-    results = measured_rows(table, runs, seeds)
+def read_runs(table: Table, runs: Path, seeds: Sequence[int] | None = None, overridden: bool = False) -> TableRuns:
+    """Read the results and predictions of a table's runs, for the given seeds or all.
+
+    ``overridden``: also runs whose settings are not the row's; their labels name the differences.
+    """
+    results = measured_rows(table, runs, seeds, overridden)
     predictions = row_predictions(table, results)
     hits = comparable(predictions, compared_metric(predictions, table.metric))
     return TableRuns(table, results, predictions, hits)
 
 
-def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dict[str, Any]:
+def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None, overridden: bool = False) -> dict[str, Any]:
     """Read a table's runs and summarise them as plain data: the paper's numbers beside ours.
 
-    ``runs`` is a folder of runs or of packs; ``seeds``: ``None`` for all.
+    ``runs`` is a folder of runs or of packs; ``seeds``: ``None`` for all; ``overridden``: see :func:`read_runs`.
 
     Returns:
         ``table``, ``scale``, ``title``, ``source``, ``metric`` (the paper's) and ``compared`` (ours); ``rows``
@@ -106,9 +109,10 @@ def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None) -> dic
         fewer than its videos; ``agreement`` with the paper's order; ``pairs`` with differences.
 
     Raises:
-        UserError: a run is damaged, is of another table, row or seed than its folder says, or cannot be compared.
+        UserError: a run is damaged, is of another table, row or seed than its folder says, cannot be compared, or
+            has other settings than its row.
     """
-    return read_runs(table, runs, seeds).data
+    return read_runs(table, runs, seeds, overridden).data
 
 
 def row_summary(row: Row, of_seeds: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
-from lit_video.runs.identity import short_key
+from lit_video.runs.identity import FOLDERS, FREE, SPREAD, short_key
 from lit_video.utils.text import did_you_mean
 
 METRIC = "test/video_top1"
+LEFT_OPEN = (*FREE, *FOLDERS, *SPREAD)  # settings that a run of a row may choose
 OF_RUN = "run:"  # weights run:TABLE/SCALE/ROW are those of that row's run with the same seed
 
 
@@ -74,6 +75,22 @@ class Table:
     reported: list[Row] = field(default_factory=list)  # methods that are not implemented here
     data_set: str = ""  # data set of the paper's numbers; empty if the table names none
     data: str = ""  # class that reads it, from the scale of its name
+    settings: dict[str, Any] = field(default_factory=dict)  # of all rows, from the files' trainer, data and model
+
+    def changed(self, row: Row, flat: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+        """Return the settings in the table's files that a run did not use: the row's value and the run's, by key."""
+        wanted = {}
+        for key, value in self.settings.items():
+            if not any(f"{key}.".startswith(f"{whole}.") for whole in row.settings):
+                wanted[key] = value
+        wanted |= row.settings
+
+        found = {}
+        for key, value in flat.items():
+            name = short_key(key)
+            if name in wanted and not key.startswith(LEFT_OPEN) and not _holds(wanted[name], value):
+                found[name] = (wanted[name], value)
+        return found
 
     def overridden(self, row: Row, flat: Mapping[str, Any]) -> str:
         """Describe the first setting that tells rows or data sets apart and that a run overrides; empty if none."""

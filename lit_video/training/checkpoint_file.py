@@ -1,8 +1,8 @@
 """Checkpoints on disk: written atomically in the background, read as tensors only."""
 
+import math
 import os
 import time
-import zipfile
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,9 @@ from lightning_utilities.core.apply_func import apply_to_collection
 from torch import Tensor
 
 from lit_video.errors import RunFailed
-from lit_video.runs.results import LAST
+from lit_video.runs.results import BEST, LAST
 from lit_video.utils.text import first_line
+from lit_video.weights.integrity import refuse_damage
 
 RUN_KEY = "lit_video_run"  # key of the run's record in a checkpoint
 
@@ -81,9 +82,7 @@ def peek(path: Path) -> dict[str, Any]:
 def damage(path: Path) -> str:
     """Read a whole checkpoint; return its damage in one line, empty if it is intact."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            if member := archive.testzip():
-                return f"{member} has a wrong checksum"
+        refuse_damage(path)
         content = peek(path)
         content["state_dict"], content[RUN_KEY]
     except Exception as error:  # a damaged pickle can raise anything
@@ -103,6 +102,42 @@ def usable_checkpoint(run_dir: Path, owner: bool) -> Path | None:
         path.replace(path.with_name("last.damaged.ckpt"))
         print(f"{path}: damaged ({reason}); renamed to last.damaged.ckpt, training starts over", flush=True)
     return None if reason else path
+
+
+def remove_later(run_dir: Path, checkpoint: Path | None) -> None:
+    """Remove ModelCheckpoint's files that were written after ``checkpoint``: the resumed run writes them again.
+
+    Otherwise Lightning would give the second file another name and keep the first one. ``None``: the run starts over.
+    """
+    folder = run_dir / BEST
+    for part in folder.rglob(".*.part"):
+        part.unlink()
+
+    step, known = -1, set[str]()
+    if checkpoint:
+        content = peek(checkpoint)
+        step, known = content["global_step"], _saved_before(content)
+    for file in folder.rglob("*.ckpt"):
+        if _step_of(file) >= step and file.relative_to(folder).as_posix() not in known:
+            file.unlink()
+
+
+def _saved_before(content: dict[str, Any]) -> set[str]:
+    """Return the names, in the folder ``best``, of ModelCheckpoint's files that a checkpoint's callbacks know."""
+    names = set[str]()
+    for state in content["callbacks"].values():
+        if "best_k_models" in state:
+            paths = [*state["best_k_models"], state["best_model_path"], state["last_model_path"]]
+            names.update(path.rpartition(f"/{BEST}/")[2] for path in paths)
+    return names
+
+
+def _step_of(file: Path) -> float:
+    """Return a checkpoint's optimizer step; infinity for a file that cannot be read."""
+    try:
+        return int(peek(file)["global_step"])
+    except Exception:  # a damaged file can raise anything
+        return math.inf
 
 
 def best_checkpoint(trainer: Trainer) -> Path | None:

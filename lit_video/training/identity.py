@@ -5,16 +5,19 @@ from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
+
+from jsonargparse import ArgumentError
 
 from lit_video.datamodules import TemporalSkills
 from lit_video.datamodules.inspection import data_digest
 from lit_video.errors import UserError
 from lit_video.runs.files import RUN
-from lit_video.runs.identity import Identity, Record, differences
+from lit_video.runs.identity import CALLBACKS, OWN, Identity, Record, differences, short_key
 from lit_video.runs.results import BEST, LAST, read_result
 from lit_video.schemes.loading import source_file
 from lit_video.training.checkpoint_file import RUN_KEY, peek, write_checkpoint
-from lit_video.training.cli import VideoCLI
+from lit_video.training.cli import ReadCLI, VideoCLI
 from lit_video.training.request import Run
 from lit_video.utils.environment import commit, versions
 from lit_video.utils.processes import started_together
@@ -48,6 +51,23 @@ def run_identity(cli: VideoCLI) -> Identity:
             if given := model.get(name):
                 files[f"model.init_args.{name}"] = weights_digest(weights_path(given), model.get("weights_ema"))
     return Identity(settings, listing, files, commit(), versions())
+
+
+def overridden(run: Run) -> dict[str, tuple[Any, Any]]:
+    """Return the settings that a run's flags change in the row: the row's value and the run's, by key."""
+    if not run.request.flags:
+        return {}
+    try:
+        row = ReadCLI(run.row_flags).resolved()
+    except ArgumentError:  # the flags name what the file leaves open, such as the data set
+        return {}
+    used = ReadCLI(run.flags).resolved()
+    found = {}
+    for each in differences(Identity(row), Identity(used)):
+        if each.kind not in ("folder", "spread"):
+            key = "trainer.callbacks" if each.key in (CALLBACKS, OWN) else short_key(each.key)
+            found[key] = (each.was, each.now)
+    return found
 
 
 def read_record(run_dir: Path) -> Record | None:

@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +83,11 @@ class Run:
         given = self.request
         settings = self.row.settings | ({"model.weights": str(self.start)} if self.start else {})
         return [*given.files, *setting_flags(settings), *given.flags, f"--seed_everything={self.seed}"]
+
+    @property
+    def row_flags(self) -> list[str]:
+        """Lightning's flags without the user's."""
+        return replace(self, request=replace(self.request, flags=[])).flags
 
     @property
     def start(self) -> Path | None:

@@ -20,10 +20,12 @@ from lit_video.schemes.reach import reach
 from lit_video.tables.reading import write_origin
 from lit_video.tables.results import refuse_apart
 from lit_video.training.callbacks.checkpoints import Stopped, metrics_of, refuse_not_finite
-from lit_video.training.checkpoint_file import best_checkpoint, peek, usable_checkpoint
+from lit_video.training.checkpoint_file import best_checkpoint, peek, remove_later, usable_checkpoint
 from lit_video.training.cli import CheckCLI, refuse_ignored, user_errors
+from lit_video.training.finished import ASKED, FinishedRuns, asked
 from lit_video.training.global_batch import check_scaling
-from lit_video.training.identity import ask, take_trained, weights_digest
+from lit_video.training.identity import ask, overridden, take_trained, weights_digest
+from lit_video.training.monitors import refuse_wrong_mode
 from lit_video.training.request import Run
 from lit_video.training.run_cli import RunCLI, as_list
 from lit_video.training.run_end import failures, leave, write_end
@@ -36,9 +38,17 @@ from lit_video.utils.text import plural
 from lit_video.video.trained_on import seen
 
 
-def is_done(run: Run) -> bool:
+def is_done(run: Run, known: FinishedRuns | None = None) -> bool:
     """Return whether a run has a result, after at least as much training as requested."""
-    return ask(run, checked_row(run)).finished
+    if known and known.knows(run):
+        return True
+    cli = checked_row(run)
+    record = ask(run, cli)
+    if not record.finished:
+        _refuse_tested(run, cli)
+    elif known:
+        known.learn(run, record)
+    return record.finished
 
 
 def run_row(run: Run, stops: StopSignals) -> int:
@@ -51,6 +61,7 @@ def run_row(run: Run, stops: StopSignals) -> int:
         write_origin(run_dir.parents[1], run.request.configs, run.request.recipe)
         record = ask(run, cli)
         if not record.finished:
+            _refuse_tested(run, cli)
             refuse_apart(run.request.table, run.request.folder, run.row.name, record.identity, run.origin())
             if has_result(run_dir):  # result of a shorter training
                 (run_dir / RUN).replace(run_dir / f"run.step{read_run(run_dir)['result']['steps']}.json")
@@ -83,9 +94,16 @@ def checked_row(run: Run) -> CheckCLI:
         cli.datamodule.check()
         callbacks = as_list(cli.config_init.trainer.callbacks)
         _refuse_searches(callbacks)
-        refuse_choice(cli.datamodule, callbacks)
+        refuse_wrong_mode(callbacks)
         check_scaling(cli.config.trainer, cli.config.global_batch, cli.datamodule.batch_size)
     return cli
+
+
+def _refuse_tested(run: Run, cli: CheckCLI) -> None:
+    """Refuse callbacks that choose by test videos, once the videos exist; TemporalSkills draws its splits apart."""
+    if not isinstance(cli.datamodule, TemporalSkills):
+        with user_errors(run.origin):
+            refuse_choice(cli.datamodule, as_list(cli.config_init.trainer.callbacks))
 
 
 def _refuse_searches(callbacks: list[Callback]) -> None:
@@ -132,6 +150,8 @@ def _compiled(network: nn.Module, wanted: bool) -> Iterator[None]:
 def _train_and_test(run: Run, stops: StopSignals, record: Record | None) -> None:
     run_dir = run.folder
     checkpoint = usable_checkpoint(run_dir, owner=record is not None)
+    if record:
+        remove_later(run_dir, checkpoint)
     if record and not checkpoint:
         record = Record(record.identity)
     with user_errors(run.origin):
@@ -204,6 +224,7 @@ def _write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], seco
         "video_counts": counts,
         "steps": steps,
         "global_batch": cli.global_batch.clips,
+        "overridden": overridden(cli.run),
         "weights": {"file": file, "step": peek(checkpoint)["global_step"], "digest": weights_digest(checkpoint)},
         "skipped_steps": cli.finite.skipped,
         "seconds": seconds,
@@ -212,7 +233,7 @@ def _write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], seco
         "command": recorded_command(sys.argv[1:]),
         "finished": datetime.now().astimezone().isoformat(timespec="seconds"),
     }
-    update_run(cli.run_dir, state=None, result=result)
+    update_run(cli.run_dir, state=None, result=result, **{ASKED: asked(cli.run)})
     scores = ", ".join(f"{key} {value:.1f}" for key, value in metrics.items())
     tested = f"{scores} on {plural(videos, 'video')}" if videos else "trained, not tested"
     ended = [tested, *remarks(result | read_run(cli.run_dir)), f"{seconds:.0f} s"]

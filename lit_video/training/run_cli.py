@@ -11,9 +11,10 @@ from lit_video.errors import UserError
 from lit_video.network.cost import count
 from lit_video.runs.identity import Record
 from lit_video.runs.results import BEST
-from lit_video.training.callbacks.checkpoints import Checkpoints, ExactResumption, RequireFinite
+from lit_video.training.callbacks.checkpoints import Checkpoints, RequireFinite
 from lit_video.training.callbacks.progress import Progress, ReportBroken
 from lit_video.training.callbacks.records import Curve, SavePredictions
+from lit_video.training.callbacks.resumption import ExactResumption
 from lit_video.training.checkpoint_file import CheckpointFile
 from lit_video.training.cli import VideoCLI
 from lit_video.training.global_batch import GlobalBatch, accumulation

@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -12,6 +13,7 @@ from lit_video.errors import UserError
 from lit_video.utils.text import to_bytes
 
 T = TypeVar("T")
+UNSET = re.compile(r"\$(\w+|\{\w+\})")  # a variable in a path after its replacement
 TABLES = (".csv", ".tsv", ".txt")
 PICTURES = {".jpg", ".jpeg", ".png"}
 COMMON = (".mp4", ".webm", ".mkv", ".avi", ".mov", ".m4v")  # endings of most videos
@@ -91,13 +93,27 @@ def _visible(names: list[str]) -> list[str]:
     return sorted(name for name in names if not name.startswith("."))
 
 
+def user_path(given: str | Path) -> Path:
+    """Return a path as a shell would: ``~`` and ``$NAME`` replaced, unless a file has this very name.
+
+    Shells leave ``--runs=~/x`` and values of YAML files as they are. A variable that is not set is refused.
+    """
+    text = str(given)
+    if os.path.lexists(text):
+        return Path(text)
+    path = os.path.expandvars(os.path.expanduser(text))
+    if unset := UNSET.search(path):
+        raise UserError(f"{text}: the variable {unset[0]} is not set")
+    return Path(path)
+
+
 def data_folder(given: str | None = None) -> Path:
     """Return the given folder, else ``$LIT_VIDEO_DATA``, else ``~/.cache/lit_video``."""
-    return Path(given or os.environ.get("LIT_VIDEO_DATA") or "~/.cache/lit_video").expanduser()
+    return user_path(given or os.environ.get("LIT_VIDEO_DATA") or "~/.cache/lit_video")
 
 
 def data_root(given: str) -> Path:
     """Return the absolute folder of a data set; ``$LIT_VIDEO_DATA/NAME`` lies in :func:`data_folder`."""
     variable, _, name = given.partition("/")
-    folder = data_folder() / name if variable == "$LIT_VIDEO_DATA" else Path(given).expanduser()
+    folder = data_folder() / name if variable == "$LIT_VIDEO_DATA" else user_path(given)
     return folder.absolute()

@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from lit_video.errors import UserError
+from lit_video.utils.files import user_path
 from lit_video.utils.text import did_you_mean, first_line
 
 try:  # libyaml's loader is eight times as fast
@@ -24,7 +25,7 @@ if not EXPERIMENTS.is_dir():
 
 def find_config(given: str | Path) -> Path:
     """Return the settings file at a path, or this package's file of that name, such as ``ablation_tw``."""
-    path = Path(given)
+    path = user_path(given)
     if path.exists() and not path.is_dir():
         return path
     name = path.as_posix().removeprefix("experiments/").removesuffix(".yaml")
@@ -44,7 +45,7 @@ def _near_file(path: Path) -> str:
 
 def find_experiments(given: str | Path = "experiments") -> Path:
     """Return a folder of tables; ``experiments`` is the package's folder if the working directory has no tables."""
-    path = Path(given)
+    path = user_path(given)
     if path == Path("experiments") and not any(path.glob("*.yaml")):
         return EXPERIMENTS
     if not path.is_dir():

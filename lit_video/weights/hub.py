@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from lit_video.errors import OptionError, UserError, one_line
 from lit_video.runs.files import RUN
 from lit_video.runs.results import find_checkpoint, tested
-from lit_video.utils.files import data_folder
+from lit_video.utils.files import data_folder, user_path
 from lit_video.utils.text import did_you_mean
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.parts import matching, without
@@ -85,7 +85,7 @@ def find_start(weights: str, option: str = "weights") -> str | Path:
 def weights_path(setting: str) -> Path:
     """Return the file or folder that a setting means: a path, a run's folder (tested checkpoint) or ``hub:NAME``."""
     if not setting.startswith(PREFIX):
-        given = Path(setting)
+        given = user_path(setting)
         return tested(given) if (given / RUN).is_file() else given
     release = find(setting)
     if path := release.here:

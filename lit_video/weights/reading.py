@@ -17,13 +17,14 @@ from torch import Tensor
 
 from lit_video.errors import UserError, one_line
 from lit_video.utils.classes import by_task
+from lit_video.weights.integrity import EXPORTED, recorded_digest, refuse_damage
 from lit_video.weights.parts import matching, respelled
 
 # files of weights in a folder; the first that exists is read
 IN_A_FOLDER = ("model.safetensors", "pytorch_model.bin", "checkpoint", "last.ckpt")
 
-# where our checkpoints (key) and our exports (file beside the weights) store clip settings and class names
-CHECKPOINT_KEY, EXPORTED = "lit_video", "settings.json"
+# key under which our checkpoints store clip settings and class names; an export has them in the file EXPORTED
+CHECKPOINT_KEY = "lit_video"
 MODEL_KEY = "lit_video_model"  # key of our checkpoints for the model's family and settings
 
 # keys of the weights in training checkpoints: PySlowFast, Lightning, timm, Flax
@@ -71,10 +72,12 @@ def read_weights(path: Path, average: bool | None = None, named: str | None = No
     if not file.is_file():
         raise UserError(f"the weights file {path} does not exist, or is no plain file")
     try:
+        refuse_damage(file)
         content = _read(file)
         tensors, choice = model_of(content, average)
         if larger := [name for name, tensor in tensors.items() if tensor.numel() > held([tensor])]:
             raise ValueError(f"{larger[0]} has more values than the file holds")
+        refuse_changed(file, tensors)
     except UserError:
         raise
     except Exception as error:
@@ -94,6 +97,13 @@ def tensors_digest(tensors: Mapping[str, Tensor]) -> str:
         digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
         digest.update(value.reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
+
+
+def refuse_changed(file: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Raise a ValueError if a run or an export recorded other weights for this file."""
+    recorded = recorded_digest(file)
+    if recorded and recorded != tensors_digest(without_prefixes(tensors)):
+        raise ValueError(f"its weights are not those that were written ({recorded}): it was damaged or changed")
 
 
 def held(tensors: Iterable[Tensor]) -> int:

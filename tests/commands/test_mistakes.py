@@ -65,7 +65,9 @@ def test_a_wrong_flag_is_reported(flags, message, table, tiny, tmp_path, capsys)
 
 
 MISTAKES = """
-train                                          | no command 'train'; commands: finetune, compare, fit
+train                                          | no command 'train' (did you mean fit or finetune?); commands: finetune,
+evaluate --ckpt RUN                            | no command 'evaluate' (did you mean test?); commands: finetune,
+data train                                     | no command 'train'; commands: check, prepare
 repport                                        | no command 'repport' (did you mean report?)
 fit                                            | name a table, by its YAML or its name
 fit --config experiments/ablation_tx.yaml      | has this name (did you mean experiments/ablation_t
@@ -94,6 +96,10 @@ finetune nowhere                               | nowhere: no such folder
 finetune README.md                             | README.md: is no table (.csv, .tsv, .txt); give the folder
 finetune docs                                  | docs: holds
 finetune docs --weights nothing                 | --weights: nothing: no such file; give a run's last
+finetune docs --time 3                         | --time=3; here it is --minutes of finetune
+fit TABLE --num_workers 3                      | --num_workers=3; here it is --data.num_workers
+compare docs --schemes xvit,timesformer        | no scheme 'timesformer' (did you mean divided?); schemes: xvit
+compare docs --schemes ViViT                   | no scheme 'ViViT' (did you mean vivit2?); schemes: xvit
 finetune docs --scheme dividd                  | no scheme 'dividd' (did you mean divided?); schemes: xvit
 """
 WITHOUT_TORCH = """

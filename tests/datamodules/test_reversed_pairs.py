@@ -1,5 +1,6 @@
 """Test every step of the argument that classes of TemporalSkills differ in time only."""
 
+import shutil
 from itertools import pairwise
 from pathlib import Path
 
@@ -205,12 +206,56 @@ def test_an_interrupted_generation_is_completed_and_stray_half_files_do_not_beco
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(temporal_skills, "encode", interrupted)
         data.prepare_data()
-    assert not (data.root / "complete").exists() and sum(path.exists() for path in files) == 5
+    assert sum(path.exists() for path in files) == 5
     before = {path: path.stat().st_mtime_ns for path in files[:4]}
     few(tmp_path).prepare_data()
-    assert (data.root / "complete").exists() and {path: path.stat().st_mtime_ns for path in before} == before
+    assert {path: path.stat().st_mtime_ns for path in before} == before
     records = [record.path for split in ("train", "val", "test") for record in data.records(split)]
     assert sorted(records) == sorted(files) and all(frame_table(path).count >= 8 for path in records)
+
+
+def removed(files):
+    for path in files[:5]:
+        path.unlink()
+
+
+def exchanged(files):
+    """Give a video the content and the times of another one."""
+    shutil.copy2(files[0], files[2])
+
+
+def emptied(files):
+    files[-1].write_bytes(b"")
+
+
+def unlisted(files):
+    """Empty the list of digests: nobody knows then what was drawn."""
+    (files[0].parents[2] / temporal_skills.DIGESTS).write_text("")
+
+
+@pytest.mark.parametrize("harm", [removed, exchanged, emptied, unlisted])
+def test_videos_that_are_missing_or_changed_are_drawn_again(harm, tmp_path, capsys):
+    data = few(tmp_path)
+    data.prepare_data()
+    files = [path for pair in data.drawn_pairs() for path in pair.paths]
+    contents = [path.read_bytes() for path in files]
+    times = [path.stat().st_mtime_ns for path in files]
+    few(tmp_path).prepare_data()
+    assert [path.stat().st_mtime_ns for path in files] == times, "nothing is drawn twice"
+    capsys.readouterr()
+    harm(files)
+    few(tmp_path).prepare_data()
+    assert [path.read_bytes() for path in files] == contents
+    assert "drawn again" in capsys.readouterr().out or harm is unlisted
+
+
+def test_a_video_that_was_not_drawn_is_refused(tmp_path):
+    data = few(tmp_path)
+    data.prepare_data()
+    first = data.drawn_pairs()[0].paths[0]
+    shutil.copy(first, first.with_name("other.mp4"))
+    with pytest.raises(UserError, match=r"other\.mp4"):
+        few(tmp_path).prepare_data()
 
 
 # (e) the interface

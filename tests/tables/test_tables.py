@@ -373,14 +373,14 @@ def test_rows_that_differ_in_what_the_table_does_not_vary_are_refused(table, tmp
         change_result(folder, identity={"settings": settings})
     read = read_table([path])
     if key == "model.init_args.dropout" and not same_class:
-        assert len(summary(read, tmp_path)["rows"]) == 2
+        assert len(summary(read, tmp_path, overridden=True)["rows"]) == 2
         return
     with pytest.raises(
         UserError, match=rf"second/seed0: {key} is {values[1]}, but in .*first/seed0 it is {values[0]}: they"
     ):
         summary(read, tmp_path)
     rewrite("{model.window: 0}", f"{{model.window: 0, {key.replace('.init_args', '')}: {values[0]}}}")
-    assert len(summary(read_table([path]), tmp_path)["rows"]) == 2, "rows of the table set it"
+    assert len(summary(read_table([path]), tmp_path, overridden=True)["rows"]) == 2, "rows of the table set it"
 
 
 @pytest.mark.parametrize("flag", ["model.window", "model"])

@@ -1,14 +1,20 @@
 """Test Lightning's own callbacks in a run: averaged weights, the best checkpoint, and refused searches."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 import torch
 from lightning import Callback
+from lightning.pytorch.utilities.types import LRSchedulerConfig
+from torch.optim import SGD
+from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from lit_video.__main__ import main
+from lit_video.errors import UserError
 from lit_video.runs.files import has_result
 from lit_video.runs.results import read_result
+from lit_video.training.monitors import refuse_wrong_schedules
 from tests.conftest import write_table
 
 AVERAGED = ["--trainer.callbacks+=EMAWeightAveraging", "--trainer.callbacks.decay=0.9"]
@@ -130,3 +136,34 @@ def test_without_a_best_validation_there_is_no_result(change, message, flags, tm
     assert main(["fit", *flags, "--runs", str(tmp_path / "runs"), *BEST, change]) != 0
     assert message in capfd.readouterr().err
     assert not has_result(run_dir(tmp_path / "runs"))
+
+
+@pytest.mark.parametrize("callback", ["ModelCheckpoint", "EarlyStopping"])
+@pytest.mark.parametrize(
+    ("monitor", "mode", "word"),
+    [
+        ("val/clip_top1", [], "max"),
+        ("val/clip_top5", ["min"], "max"),
+        ("val/verb_top1", ["min"], "max"),
+        ("val/mean_average_precision", [], "max"),
+        ("val/loss", ["max"], "min"),
+        ("train/clip_top1", ["max"], "val/clip_top1"),
+    ],
+)
+def test_a_callback_that_would_choose_the_worst_value_is_refused(callback, monitor, mode, word, flags, tmp_path, capfd):
+    given = [f"--trainer.callbacks+={callback}", f"--trainer.callbacks.monitor={monitor}"]
+    given += [f"--trainer.callbacks.mode={each}" for each in mode]
+    assert main(["fit", *flags, "--runs", str(tmp_path / "runs"), *given]) == 2
+    (line,) = capfd.readouterr().err.splitlines()
+    assert callback in line and monitor in line and word in line
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(("monitor", "mode", "right"), [("val/clip_top1", "min", "max"), ("val/loss", "max", "min")])
+def test_a_schedule_that_would_take_the_worst_value_for_the_best_is_refused(monitor, mode, right):
+    schedule = ReduceLROnPlateau(SGD([torch.zeros(1, requires_grad=True)]), mode=mode)
+    config = LRSchedulerConfig(schedule, monitor=monitor, reduce_on_plateau=True)
+    with pytest.raises(UserError, match=f"ReduceLROnPlateau: mode is {mode}.* set mode to {right}"):
+        refuse_wrong_schedules(SimpleNamespace(lr_scheduler_configs=[config]))
+    schedule.mode = right
+    refuse_wrong_schedules(SimpleNamespace(lr_scheduler_configs=[config]))

@@ -67,6 +67,5 @@ def test_training_resumed_at_any_step_ends_with_the_same_weights(table, tiny, tm
         for key, value in expected.items():
             assert torch.equal(resumed[key], value), f"{key} after resuming at step {step}"
         whole, curve = (read_curves(next((tmp_path / name).rglob("curves.csv")).parent) for name in ("a", f"b{step}"))
-        assert [point["train/loss"] for point in curve] == [point["train/loss"] for point in whole]
-        assert curve[1] == whole[1]
-        assert curve[0] == whole[0] or step == steps // 2, "after an epoch's last step Lightning skips its validation"
+        assert len(curve) == 2
+        assert curve == whole

@@ -36,10 +36,12 @@ class Section(TableRuns):
         return names
 
 
-def collect(places: Sequence[Path], experiments: Path, damaged: list[UserError] | None = None) -> list[Section]:
+def collect(
+    places: Sequence[Path], experiments: Path, damaged: list[UserError] | None = None, overridden: bool = False
+) -> list[Section]:
     """Read every table and scale with a finished run in some folders, ordered by name.
 
-    A folder inside a runs folder stands for its whole table and scale.
+    A folder inside a runs folder stands for its whole table and scale. ``overridden``: see :func:`read_runs`.
     """
     scales, sections = set[Path](), dict[tuple[str, str], Section]()
     for place in places:
@@ -50,7 +52,7 @@ def collect(places: Sequence[Path], experiments: Path, damaged: list[UserError] 
         if key in sections:
             raise UserError(f"{scale_dir}: table {key[0]} at scale {key[1]} lies in two folders; give one of them")
         try:
-            sections[key] = _section(scale_dir, experiments)
+            sections[key] = _section(scale_dir, experiments, overridden)
         except UserError as error:
             if damaged is None:
                 raise
@@ -71,14 +73,14 @@ def _run_folders(place: Path, damaged: list[UserError] | None) -> list[Path]:
     return folders
 
 
-def _section(scale_dir: Path, experiments: Path) -> Section:
+def _section(scale_dir: Path, experiments: Path, overridden: bool) -> Section:
     runs, name, table = scale_dir.parents[1], scale_dir.parent.name, read_origin(scale_dir)
     if table is None:
         path = experiments / f"{name}.yaml"
         if not path.is_file():
             raise UserError(f"{scale_dir.parent}: no {path}; give the folder of {name}.yaml: --experiments DIR")
         table = table_at(path, scale_dir.name)
-    found = read_runs(table, runs)
+    found = read_runs(table, runs, overridden=overridden)
     curves, mistakes = {}, {}
     for row in table.rows:
         folders = column(found.results[row.name], "folder")

@@ -13,13 +13,13 @@ from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback, Checkpoint
 from torch import Tensor, nn
 from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LambdaLR
 
 from lit_video.errors import RunFailed
 from lit_video.runs.results import LAST
+from lit_video.training.callbacks.resumption import validation_follows
 from lit_video.training.checkpoint_file import RUN_KEY, CheckpointFile
+from lit_video.training.monitors import refuse_wrong_schedules
 from lit_video.utils.stop_signals import AGAIN, PREEMPTED, STATUS, StopSignals
-from lit_video.video.seeding import digest
 
 
 class RequireFinite(Callback):
@@ -136,7 +136,8 @@ class Checkpoints(Checkpoint):
         checkpoint[RUN_KEY] = self.record
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Defer signals to the end of a step from now on."""
+        """Refuse schedules that monitor in the wrong mode; defer signals to the end of a step from now on."""
+        refuse_wrong_schedules(trainer)
         if trainer.world_size > 1:
             self._group = dist.new_group(backend="gloo")
         self.stops.waits = True
@@ -154,6 +155,9 @@ class Checkpoints(Checkpoint):
         if action == NOT_FINITE:
             self.file.flush()
             self.finite.fail()
+        if _training_ends(trainer):
+            return
+
         trainer.save_checkpoint(self.path)
         self._saved = time.monotonic()
         if action != SAVE:
@@ -194,10 +198,10 @@ class Checkpoints(Checkpoint):
             return self.stops.received.name
         if self.max_time is not None and now - self._start >= self.max_time:
             return TIME_OVER
-        every = trainer.check_val_every_n_epoch
-        due = every is not None and (trainer.current_epoch + 1) % every == 0
-        before_validation = trainer.is_last_batch and due  # no checkpoint can be made within a validation
-        return SAVE if now - self._saved >= self.every or before_validation else NOTHING
+        if now - self._saved >= self.every:
+            return SAVE
+        # no checkpoint can be made within a validation, nor at a step that ends the training
+        return SAVE if validation_follows(trainer) or trainer.global_step + 1 == trainer.max_steps else NOTHING
 
     def _agree(self, action: str) -> str:
         """Return the highest-priority action in any process; communicate on the CPU, without waiting for devices."""
@@ -208,29 +212,9 @@ class Checkpoints(Checkpoint):
         return ACTIONS[int(code)]
 
 
-class ExactResumption(Callback):
-    """Random draws of training that depend on seed, step and batch only; a learning rate that depends on the step only.
+def _training_ends(trainer: Trainer) -> bool:
+    """Return whether training ends after this step, whatever step of the epoch it is.
 
-    A resumed run then draws the same numbers as an uninterrupted run, on any number of devices.
+    Resumed from a checkpoint of such a step, Lightning would leave out the validation and the end of the epoch.
     """
-
-    def __init__(self) -> None:
-        self._seed = 0
-
-    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Remember the run's seed before the seeds of batches replace it."""
-        self._seed = torch.initial_seed()
-
-    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Set the learning rate from the schedule; the checkpoint's rate is wrong if training has become longer."""
-        for config in trainer.lr_scheduler_configs:
-            if isinstance(schedule := config.scheduler, LambdaLR):
-                groups = zip(schedule.optimizer.param_groups, schedule.base_lrs, schedule.lr_lambdas, strict=True)
-                for group, base, share in groups:
-                    group["lr"] = base * share(schedule.last_epoch)
-
-    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
-        """Seed a batch's draws by the run's seed, the step, and the batch's number among all batches of the step."""
-        accumulated = batch_idx % trainer.accumulate_grad_batches
-        batch_of_step = accumulated * trainer.world_size + trainer.global_rank
-        torch.manual_seed(digest(self._seed, trainer.global_step, batch_of_step))
+    return trainer.should_stop or trainer.global_step == trainer.max_steps

@@ -54,11 +54,6 @@ class Curve(Callback):
         self.total, self.steps = torch.tensor(state_dict["total"]), torch.tensor(state_dict["steps"])
         self.hits = torch.tensor(state_dict["hits"], dtype=torch.float64)
 
-    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
-        """Add the previous epoch's point if a run stopped after its last step: Lightning does not end that epoch."""
-        if batch_idx == 0 and self.steps:
-            self._end_epoch(trainer.current_epoch, trainer.global_step)
-
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
@@ -77,18 +72,15 @@ class Curve(Callback):
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Add the epoch's point after its validation, if any."""
-        self._end_epoch(trainer.current_epoch + 1, trainer.global_step)
-        if trainer.is_global_zero:
-            write_curves(self.run_dir, self.points)
-
-    def _end_epoch(self, epoch: int, step: int) -> None:
         loss = float(self.total) / max(int(self.steps), 1)
-        point = {"epoch": epoch, "step": step, "train/loss": loss} | self.validation
+        point = {"epoch": trainer.current_epoch + 1, "step": trainer.global_step, "train/loss": loss} | self.validation
         right, read = self.hits.tolist()
         if read:
             point["train/clip_top1"] = 100 * right / read
         self.points.append(point)
         self._reset()
+        if trainer.is_global_zero:
+            write_curves(self.run_dir, self.points)
 
     def _reset(self) -> None:
         self.total, self.steps = torch.tensor(0.0), torch.tensor(0)

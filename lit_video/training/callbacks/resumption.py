@@ -1,0 +1,115 @@
+"""Callback that lets a run, stopped anywhere, end like an uninterrupted one."""
+
+from typing import Any
+
+import torch
+from lightning import LightningModule, Trainer
+from lightning.pytorch.callbacks import Callback, ModelCheckpoint
+from torch.optim.lr_scheduler import LambdaLR
+
+from lit_video.video.seeding import digest
+
+POINT = "lit_video_point"  # key, in a checkpoint, of the point of training at which it was saved
+
+
+class ExactResumption(Callback):
+    """Random draws that depend on seed, step and batch only, a learning rate of the step only, and whole epochs.
+
+    A resumed run draws the same numbers as an uninterrupted run, on any number of devices. If the checkpoint was saved
+    after a step that a validation or the end of its epoch follows, these run first: Lightning would skip both.
+    """
+
+    def __init__(self) -> None:
+        self._seed = 0
+        self._epoch_ends = False  # True while a resumed epoch has no step left
+        self._metrics: dict[str, float] = {}  # logged before the checkpoint
+
+    def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
+        """Add what follows the step, and what Lightning's checkpoints leave out."""
+        epoch = trainer.fit_loop.epoch_progress.current
+        deferred = [each.state_key for each in _savers(trainer) if each._defer_save_until_validation]
+        checkpoint[POINT] = {
+            "metrics": {key: float(value) for key, value in trainer.callback_metrics.items()},
+            "validation": _at_batch_end(trainer) and validation_follows(trainer),
+            "deferred": deferred,
+            "stopped": trainer.should_stop and epoch.processed == epoch.ready,  # for instance by EarlyStopping
+        }
+
+    def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
+        """Go on with what follows the checkpoint's step, before Lightning's loops load their progress."""
+        point = checkpoint.get(POINT)
+        if trainer.state.fn != "fit" or point is None:
+            return
+
+        self._metrics = point["metrics"]
+        trainer.should_stop = trainer.should_stop or point["stopped"]
+        for saver in _savers(trainer):
+            saver._defer_save_until_validation = saver.state_key in point["deferred"]
+
+        progress = checkpoint["loops"]["fit_loop"]
+        batches = progress["epoch_loop.batch_progress"]
+        if batches["total"]["completed"] == batches["total"]["processed"]:
+            return  # not saved at the end of a step
+        if batches["is_last_batch"] or point["validation"]:
+            for counts in (batches["total"], batches["current"]):
+                counts["completed"] = counts["processed"]
+        if point["validation"]:
+            _begin_validation(progress["epoch_loop.val_loop.batch_progress"])
+        elif batches["is_last_batch"]:
+            progress["epoch_loop.state_dict"]["_batches_that_stepped"] += 1
+        self._epoch_ends = batches["is_last_batch"]
+
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Remember the run's seed before the seeds of batches replace it."""
+        self._seed = torch.initial_seed()
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Restore metrics that callbacks monitor, and set the learning rate from the schedule.
+
+        The checkpoint's rate is wrong if training has become longer.
+        """
+        for key, value in self._metrics.items():
+            trainer._logger_connector._callback_metrics[key] = torch.tensor(value, device=pl_module.device)
+        if self._epoch_ends:
+            trainer.fit_loop._data_fetcher.done = True  # type: ignore[union-attr]
+        for config in trainer.lr_scheduler_configs:
+            if isinstance(schedule := config.scheduler, LambdaLR):
+                groups = zip(schedule.optimizer.param_groups, schedule.base_lrs, schedule.lr_lambdas, strict=True)
+                for group, base, share in groups:
+                    group["lr"] = base * share(schedule.last_epoch)
+
+    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
+        """Seed a batch's draws by the run's seed, the step, and the batch's number among all batches of the step."""
+        accumulated = batch_idx % trainer.accumulate_grad_batches
+        batch_of_step = accumulated * trainer.world_size + trainer.global_rank
+        torch.manual_seed(digest(self._seed, trainer.global_step, batch_of_step))
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Let Lightning update schedules that monitor a metric: it leaves them out while a loop is restarting."""
+        if self._epoch_ends:
+            trainer.fit_loop._restarting = False
+        self._epoch_ends = False
+
+
+def validation_follows(trainer: Trainer) -> bool:
+    """Return whether Lightning will validate after the current batch."""
+    loop = trainer.fit_loop
+    fetcher = loop._data_fetcher
+    return fetcher is not None and loop.epoch_loop._should_check_val_fx(fetcher)
+
+
+def _at_batch_end(trainer: Trainer) -> bool:
+    """Return whether Lightning calls the hooks of the end of a training batch."""
+    batches = trainer.fit_loop.epoch_loop.batch_progress.total
+    return batches.processed > batches.completed
+
+
+def _begin_validation(progress: dict[str, Any]) -> None:
+    """Change Lightning's counts of validation batches to those of a validation stopped in its first batch."""
+    progress["total"] = {"ready": 1, "started": 1, "processed": 0, "completed": 0}
+    progress["current"] = dict.fromkeys(progress["total"], 0)
+    progress["is_last_batch"] = False
+
+
+def _savers(trainer: Trainer) -> list[ModelCheckpoint]:
+    return [each for each in trainer.checkpoint_callbacks if isinstance(each, ModelCheckpoint)]

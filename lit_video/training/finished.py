@@ -1,0 +1,110 @@
+"""Finished runs, known from their records: what was asked for is compared, and no data set or model is built."""
+
+import json
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import lit_video
+from lit_video.errors import UserError
+from lit_video.runs.files import RUN, has_result, read_run, update_run
+from lit_video.runs.identity import Record
+from lit_video.training.identity import weights_digest
+from lit_video.training.request import Run
+from lit_video.utils.environment import versions
+from lit_video.utils.settings import DataEffect, data_names, model_names
+from lit_video.utils.yaml_files import read_yaml
+from lit_video.weights.hub import weights_path
+
+ASKED = "asked"  # part of a run's record: digest of what the run was asked for
+YAML = (".yaml", ".yml")
+NO_LISTING: tuple[DataEffect, ...] = ("pixels", "views", "counts", "test", "training", "machine", "broken")
+
+
+@dataclass
+class FinishedRuns:
+    """Runs that are known to be finished; the first run of each data set is compared in full, see :meth:`learn`."""
+
+    _videos: dict[str, str] = field(default_factory=dict)  # digest of videos and labels by the data set's settings
+
+    def knows(self, run: Run) -> bool:
+        """Return whether a run's record shows a result of what is asked for now; false also means unknown."""
+        if not has_result(run.folder):
+            return False
+        try:
+            record = read_run(run.folder)
+            identity = record["identity"]
+            settings = identity["settings"]
+            if record["result"] is None or record.get(ASKED) != asked(run):
+                return False
+            if self._videos.get(_key(settings["data"])) != identity["data"]:
+                return False
+            return _same_files(settings["model"]["init_args"], identity["weights"])
+        except (UserError, OSError, LookupError, TypeError):
+            return False
+
+    def learn(self, run: Run, record: Record) -> None:
+        """Remember a finished run that was compared in full."""
+        identity = record.identity
+        self._videos[_key(identity.settings["data"])] = identity.data
+        try:
+            if (run.folder / RUN).is_file() and read_run(run.folder).get(ASKED) != asked(run):
+                update_run(run.folder, **{ASKED: asked(run)})
+        except (UserError, OSError):  # somebody else's run
+            return
+
+
+def asked(run: Run) -> str:
+    """Return a digest of all that decides a run's settings: files, row, flags, seed, and this program."""
+    files = [_content(path) for path in run.request.configs]
+    flags = [[flag, _named(flag)] for flag in run.request.flags]
+    what = [files, run.row.settings, flags, run.seed, str(run.start), program()]
+    return blake2b(json.dumps(what, sort_keys=True, default=str).encode(), digest_size=8).hexdigest()
+
+
+def _content(path: Path) -> dict[str, Any]:
+    """Return a configuration file's content with the files that its sections name."""
+    content = read_yaml(path)
+    for key, section in content.items():
+        if isinstance(section, str) and section.endswith(YAML):
+            content[key] = read_yaml(path.parent / section)
+    return content
+
+
+def _named(flag: str) -> str:
+    """Return a digest of the file that a flag names, if any; empty for any other value."""
+    path = Path(flag.partition("=")[2] or flag)
+    try:
+        return blake2b(path.read_bytes(), digest_size=8).hexdigest() if path.suffix in (*YAML, ".py") else ""
+    except OSError:
+        return ""
+
+
+@cache
+def program() -> str:
+    """Return a digest of this package's code and of the versions that numbers depend on."""
+    folder = Path(lit_video.__file__).parent
+    digest = blake2b(json.dumps(versions(), sort_keys=True).encode(), digest_size=8)
+    for file in sorted(folder.rglob("*.py")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _key(data: Any) -> str:
+    """Return the settings that decide which videos a data set has, as a text."""
+    other = data_names(*NO_LISTING)
+    kept = {name: value for name, value in data["init_args"].items() if name not in other}
+    return json.dumps([data["class_path"], kept], sort_keys=True)
+
+
+def _same_files(model: dict[str, Any], weights: dict[str, str]) -> bool:
+    """Return whether starting weights are as recorded; false for a scheme of the user's own, whose code may differ."""
+    if "." in (model.get("attention") or ""):
+        return False
+    for name in model_names("files"):
+        recorded = weights.get(f"model.init_args.{name}")
+        if recorded and recorded != weights_digest(weights_path(model[name]), model.get("weights_ema")):
+            return False
+    return True

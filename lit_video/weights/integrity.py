@@ -1,0 +1,42 @@
+"""Refusal of files of weights that were damaged or changed after they were written."""
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from zipfile import ZIP_STORED, ZipFile, is_zipfile
+
+from lit_video.errors import UserError
+from lit_video.runs.results import read_result, settings_of
+
+DIGEST, EXPORTED = "digest", "settings.json"  # an export's file beside its weights, and the key of their digest in it
+
+
+def refuse_damage(file: Path) -> None:
+    """Raise a ValueError if an archive's part differs from its checksum, or unpacks to more bytes than the archive has.
+
+    ``torch.load`` asks for no checksums; ``torch.save`` never compresses.
+    """
+    if not is_zipfile(file):
+        return
+    with ZipFile(file) as archive:
+        parts = archive.infolist()
+        packed = [part.filename for part in parts if part.compress_type != ZIP_STORED]
+        if packed:
+            raise ValueError(f"{packed[0]} in it is compressed, which torch.save never does")
+        if sum(part.file_size for part in parts) > file.stat().st_size:
+            raise ValueError("its parts are larger than the file")
+        if damaged := archive.testzip():
+            raise ValueError(f"{damaged} in it has a wrong checksum")
+
+
+def recorded_digest(file: Path) -> str:
+    """Return the digest of weights that a run recorded for its tested checkpoint, or an export; empty if none did."""
+    if file.suffix == ".safetensors":
+        with suppress(OSError, ValueError, AttributeError):  # another program's file
+            return str(json.loads(file.with_name(EXPORTED).read_text()).get(DIGEST) or "")
+    record = settings_of(file)
+    with suppress(UserError):  # the checkpoint of a damaged record is still of use
+        result = read_result(record.parent, anywhere=True)
+        if result and (record.parent / result["weights"]["file"]).resolve() == file.resolve():
+            return str(result["weights"]["digest"])
+    return ""

@@ -1,0 +1,76 @@
+"""Test that a finished run is known from its record alone, and not if anything it depends on has changed."""
+
+import json
+
+import pytest
+
+from lit_video.runs.files import read_run, update_run
+from lit_video.training import run as run_module
+from lit_video.training.finished import ASKED, FinishedRuns, asked
+from lit_video.training.run import is_done
+from tests.command_line import parse_request
+
+
+@pytest.fixture
+def request_of(finished, tiny):
+    """Function that makes the request of the finished run, with more flags."""
+    runs = finished.parents[3]
+    command = ["--config", str(finished.parents[4] / "two.yaml"), "--row", "second", "--runs", str(runs), *tiny]
+    return lambda *flags: parse_request([*command, *flags]).runs[0]
+
+
+@pytest.fixture
+def built(monkeypatch):
+    """Rows that were built, as they are when a run is compared in full."""
+    names = []
+    whole = run_module.checked_row
+
+    def checked_row(run):
+        names.append(run.row.name)
+        return whole(run)
+
+    monkeypatch.setattr(run_module, "checked_row", checked_row)
+    return names
+
+
+@pytest.fixture
+def table_beside(finished, finished_once):
+    """The table's file, where the copied runs lie."""
+    path = finished.parents[4] / "two.yaml"
+    path.write_text(finished_once.with_name("two.yaml").read_text())
+    return path
+
+
+def test_only_the_first_run_of_a_data_set_is_built(table_beside, request_of, built):
+    known = FinishedRuns()
+    run = request_of()
+    assert is_done(run, known) and is_done(run, known) and is_done(run, known)
+    assert built == ["second"]
+    assert read_run(run.folder)[ASKED] == asked(run)
+
+
+def test_whatever_changes_is_compared_in_full(table_beside, request_of, built, monkeypatch):
+    known = FinishedRuns()
+    run = request_of()
+    assert is_done(run, known)
+    assert not known.knows(request_of("--trainer.max_epochs=4"))
+    assert not known.knows(request_of("--seeds=1"))
+
+    record = json.dumps(read_run(run.folder))
+    update_run(run.folder, identity=read_run(run.folder)["identity"] | {"data": "other videos"})
+    assert not known.knows(run)
+    update_run(run.folder, result=None)
+    assert not known.knows(run)
+    (run.folder / "run.json").write_text(record)
+    assert known.knows(run)
+
+    (run.folder / "run.json").write_text("{")
+    assert not known.knows(run)
+    (run.folder / "run.json").write_text(record)
+
+    monkeypatch.setattr("lit_video.training.finished.program", lambda: "other code")
+    assert not known.knows(run)
+    monkeypatch.undo()
+
+    table_beside.write_text(table_beside.read_text().replace("62.5", "63.5"))
+    assert not known.knows(run)
