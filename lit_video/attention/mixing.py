@@ -9,7 +9,7 @@ import torch
 from einops import rearrange, reduce, repeat
 from torch import Tensor
 
-from lit_video.attention.heads import Grid, Heads, Scheme
+from lit_video.attention.heads import Grid, Heads, Scheme, has_hooks
 from lit_video.attention.in_place import shifted_in_place
 
 Target = Literal["x", "key", "value", "query"]
@@ -132,7 +132,9 @@ class Mixing(Scheme):
             raise ValueError(f"{t} frames are not divisible into segments of {segment}")
         d = x.shape[2] // len(names)
         shape = (x.shape[0] * (t // segment), segment, x.shape[1] // t, len(names), self.groups, d // self.groups)
-        parts = shifted_in_place(x, shape, mixed, self.offsets, self.fold)
+        parts = None
+        if not (has_hooks(self.attn.norm) or has_hooks(self.attn.qkv)):  # a hook may keep the output, unshifted
+            parts = shifted_in_place(x, shape, mixed, self.offsets, self.fold)
         if parts is None:
             each = zip(x.reshape(shape).unbind(3), mixed, strict=True)
             parts = [shift_channels(y, self.offsets, self.fold) if moves else y for y, moves in each]
