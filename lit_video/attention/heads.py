@@ -55,7 +55,7 @@ class ZeroLinear(nn.Linear):
 def has_hooks(layer: nn.Module) -> bool:
     """Return whether a call of the layer does more than its ``forward``, by the rule of ``nn.Module``."""
     hooks = layer._forward_pre_hooks or layer._forward_hooks or layer._backward_pre_hooks or layer._backward_hooks
-    return bool(hooks) or _has_any_global_hook()
+    return bool(hooks) or _has_any_global_hook()  # type: ignore[no-untyped-call]
 
 
 def is_plain(layer: nn.Module) -> bool:

@@ -286,6 +286,10 @@ class VideoDataModule(LightningDataModule):
         return load_tables(Path(self.manifest).expanduser(), self.data_root()) if self.manifest else None
 
     def _loader(self, dataset: ClipDataset, sampler: TrainingSampler | EvaluationSampler) -> DataLoader[Sample]:
+        if self.features and self.trainer and self.trainer.state.fn == "fit":
+            cache: Any = getattr(self.trainer.lightning_module, "cache_features", None)
+            if cache:
+                cache()
         if self._features:
             dataset = self._features.of(dataset)
         return loader(dataset, sampler, self.batch_size, self.num_workers, self._tables())

@@ -174,6 +174,7 @@ class TemporalSkills(VideoDataModule):
 
     def prepare_data(self) -> None:
         """Write the missing videos."""
+        super().prepare_data()
         self.check()
         if (self.root / "complete").exists():
             return

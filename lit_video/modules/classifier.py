@@ -1,19 +1,28 @@
 """Base class of video classifiers: training, validation, test; a family only builds its network."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any, Literal
 
 import torch
-from lightning import LightningModule
+from lightning import LightningModule, Trainer
+from lightning.pytorch.utilities import rank_zero_only
 from torch import Tensor, nn
 
 from lit_video.errors import UserError
-from lit_video.modules.evaluation import log_hits, log_metrics, metric_of, numbering, reset_metrics
+from lit_video.modules.evaluation import log_hits, metric_of, numbering
+from lit_video.modules.hooks import ClassifierHooks, with_ours
 from lit_video.modules.hyper_parameters import add_settings, checked_settings, keep_storable, settings_of, videos_of
-from lit_video.modules.metrics import ViewAverage, cross_entropy, mean_over_ranks, right_clips, video_metric
+from lit_video.modules.metrics import ViewAverage, cross_entropy, right_clips, video_metric
 from lit_video.modules.optimization import Optimization, make_optimizer, make_schedule, optimization_of
-from lit_video.modules.starting_weights import StartingWeights, is_loaded, keep_features, mark_when_loaded
+from lit_video.modules.starting_weights import (
+    StartingWeights,
+    is_loaded,
+    is_restored,
+    keep_features,
+    mark_when_loaded,
+)
 from lit_video.network.aggregation import Probe, head_inputs, linear_head, put_probe, replace_head
 from lit_video.network.block import Checkpointing, checkpoint_layers
 from lit_video.network.transformer import VideoTransformer, freeze_layers
@@ -110,7 +119,10 @@ class VideoClassifier(LightningModule):
         # means over the batches of the last optimizer step: loss; numbers of right and of readable clips
         self.step_loss, self.step_hits = torch.tensor(0.0), torch.zeros(2)
         self._batches: list[Tensor] = []  # loss and the two numbers for each batch of the current step
-        mark_when_loaded(network)
+        self._lines: list[str] = []  # facts of the starting weights to print, unless a checkpoint replaces them
+        self._refused: Exception | None = None  # the reason that they could not be read
+        self._fits = False  # whether the weights are the start of a training
+        mark_when_loaded(self, self._plain_network)
 
     @property
     def scheme_name(self) -> str:
@@ -120,9 +132,7 @@ class VideoClassifier(LightningModule):
     def forward(self, clip: Tensor) -> Tensor:
         """Return logits ``(b, classes)`` of normalised clips ``(b, 3, t, h, w)``, computed in the weights' dtype."""
         given = self.weights or self.image_weights
-        if self.weights and self._trainer and not self._trainer.training:
-            self._start.load("test")
-        if given and not (is_loaded(self.network) or clip.is_meta):
+        if given and not (is_loaded(self._plain_network) or clip.is_meta):
             raise UserError(f"model: {given} is loaded when training starts; call setup('fit') to load it now")
         tokens = isinstance(self._plain_network, VideoTransformer)
         if clip.ndim >= 4 or (tokens and self.frozen != "backbone"):
@@ -152,24 +162,50 @@ class VideoClassifier(LightningModule):
         kind = self.num_classes, self.several_labels, self.view_average
         self.val_accuracy, self.test_accuracy = video_metric(*kind), video_metric(*kind)
 
+    @LightningModule.trainer.setter  # type: ignore[attr-defined, untyped-decorator]
+    def trainer(self, trainer: Trainer | None) -> None:
+        """Attach a trainer, with the callback that does the work of this package."""
+        LightningModule.trainer.fset(self, trainer)  # type: ignore[attr-defined]
+        if isinstance(trainer, Trainer):
+            ClassifierHooks.put_first(trainer)
+
     def setup(self, stage: str) -> None:
-        """Load the starting weights if there is no trainer; a trainer loads them after it has restored a checkpoint."""
-        if stage == "fit" and self.frozen is not None and not (self.weights or self.image_weights):
-            raise UserError(f"model.freeze: {self.frozen} would freeze random weights: give model.weights")
+        """Load the starting weights if there is no trainer; with one, a callback does so before all others."""
+        super().setup(stage)
         if self._trainer is None:
-            self._start.load(stage)
+            self._prepare_start(stage)
+            self._confirm_start()
 
-    def on_fit_start(self) -> None:
-        """Load the starting weights even if a subclass overrides ``configure_optimizers``."""
-        self._start_training()
+    def _prepare_start(self, stage: str) -> None:
+        """Read the starting weights for ``fit`` or another stage.
 
-    def _start_training(self) -> None:
-        """Load the starting weights, and cache the backbone's features in a data set that supports it."""
-        self._start.load("fit")
-        if getattr(videos_of(self), "features", None):
-            if self.frozen != "backbone":
-                raise UserError("data.features: needs a frozen backbone; set model.freeze: backbone")
-            keep_features(self._plain_network, videos_of(self), self.device, checked_settings(self))
+        An error waits for :meth:`_confirm_start`: where a checkpoint is restored later, the file is not needed, and may
+        be gone. Where the checkpoint holds a part of the weights only, the others are the file's.
+        """
+        self._lines, self._refused, self._fits = [], None, stage == "fit"
+        try:
+            self._lines = self._start.load(stage)
+        except Exception as error:
+            self._refused = error
+
+    def _confirm_start(self) -> None:
+        """Say what was read, or raise why it was not, unless a checkpoint was restored; refuse to freeze chance."""
+        lines, refused = self._lines, self._refused
+        self._lines, self._refused = [], None
+        if is_restored(self._plain_network):
+            return
+        if refused:
+            raise refused
+        for line in lines:
+            rank_zero_only(print)(line, flush=True)
+        if self._fits and self.frozen is not None and not is_loaded(self._plain_network):
+            raise UserError(f"model.freeze: {self.frozen} would freeze random weights: give model.weights")
+
+    def cache_features(self) -> None:
+        """Cache the backbone's features in the trainer's data set, which has the setting ``features``."""
+        if self.frozen != "backbone":
+            raise UserError("data.features: needs a frozen backbone; set model.freeze: backbone")
+        keep_features(self._plain_network, videos_of(self), self.device, checked_settings(self))
 
     @property
     def _start(self) -> StartingWeights:
@@ -194,7 +230,12 @@ class VideoClassifier(LightningModule):
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """Load weights by name, with or without the prefix of ``torch.compile``."""
         names = {name.replace(COMPILED, ""): name for name in self.state_dict()}
-        named = {names.get(name.replace(COMPILED, ""), name): value for name, value in state_dict.items()}
+        named: Any = OrderedDict()
+        for name, value in state_dict.items():
+            named[names.get(name.replace(COMPILED, ""), name)] = value
+        if metadata := getattr(state_dict, "_metadata", None):  # tell whether the weights are a random start
+            modules = {name.replace(COMPILED, ""): name for name in dict(self.named_modules())}
+            named._metadata = {modules.get(name.replace(COMPILED, ""), name): metadata[name] for name in metadata}
         return super().load_state_dict(named, strict, assign)
 
     @property
@@ -239,15 +280,6 @@ class VideoClassifier(LightningModule):
         taken = as_batch(batch, numbers, features=self.frozen == "backbone")
         return labelled(taken, self.num_classes, self.several_labels, training) if self.num_classes else taken
 
-    def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
-        """Log the step's loss: the mean over its batches and all processes."""
-        if not self._batches:  # a user's own training_step keeps none
-            return
-        step = mean_over_ranks(torch.stack(self._batches).mean(0))
-        self.step_loss, self.step_hits = step[0], step[1:]
-        self._batches.clear()
-        self.log("train/loss", self.step_loss, batch_size=1)  # prog_bar would synchronise the GPU in every step
-
     def validation_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
         """Add the centre views to the metric."""
         self._collect("val", batch, dataloader_idx)
@@ -257,40 +289,36 @@ class VideoClassifier(LightningModule):
         taken = self._batch(batch, numbering(self, accuracy, loader), training=False)
         accuracy.update(self(taken["clip"]), taken["target"], taken["video"], taken["view"])
 
-    def on_validation_epoch_start(self) -> None:
-        """Reset the metrics of the last validation or test."""
-        reset_metrics(self)
-
-    on_test_epoch_start = on_validation_epoch_start
-
-    def on_validation_epoch_end(self) -> None:
-        """Log clip accuracy of one view per video, and the loss over videos that could be read."""
-        log_metrics(self, "val", {"loss": "val/loss", "top1": "val/clip_top1", "top5": "val/clip_top5"})
-
     def test_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
         """Add all views to the metric."""
         self._collect("test", batch, dataloader_idx)
-
-    def on_test_epoch_end(self) -> None:
-        """Log video accuracy over all views. The metric keeps its state for callbacks until the next test."""
-        log_metrics(self, "test", {"top1": "test/video_top1", "top5": "test/video_top5", "videos": "test/videos"})
 
     def predict_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> Tensor:
         """Return logits ``(b, classes)`` of labelled or unlabelled clips; NaN for unreadable videos."""
         taken = as_batch(batch, torch.clone, labelled=False, features=self.frozen == "backbone")
         return self(taken["clip"]).masked_fill((taken["video"] < 0)[:, None], torch.nan)
 
-    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+    def _of_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Refuse weights of another scheme, other pixels or other classes; the message has flags that correct this."""
         self._start.refuse_checkpoint(checkpoint)
 
-    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+    def _into_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add the model's settings and, if there is a data set, its classes, clip settings and videos."""
         add_settings(self, self._plain_network, checkpoint)
 
+    on_load_checkpoint = with_ours(_of_checkpoint, LightningModule.on_load_checkpoint)
+    on_save_checkpoint = with_ours(_into_checkpoint, LightningModule.on_save_checkpoint)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Keep the work of this class in the two hooks that no callback has, whatever a subclass does in them."""
+        super().__init_subclass__(**kwargs)
+        if "on_load_checkpoint" in vars(cls):
+            cls.on_load_checkpoint = with_ours(cls._of_checkpoint, cls.on_load_checkpoint)
+        if "on_save_checkpoint" in vars(cls):
+            cls.on_save_checkpoint = with_ours(cls._into_checkpoint, cls.on_save_checkpoint)
+
     def configure_optimizers(self) -> Any:
-        """Load the starting weights, then make optimizer and schedule; Lightning restores a checkpoint before this."""
-        self._start_training()
-        optimizer = make_optimizer(self.optimization, self._plain_network)
+        """Make optimizer and schedule for all parameters, also those that a subclass adds to the network's."""
+        optimizer = make_optimizer(self.optimization, self)
         schedule = make_schedule(self.optimization, optimizer, self.trainer.estimated_stepping_batches)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}

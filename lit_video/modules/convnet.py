@@ -64,9 +64,11 @@ class ConvNet(VideoClassifier):
         super().__init__(network, num_classes=num_classes, **kwargs)
         self.architecture = architecture
 
-    def on_fit_start(self) -> None:
+    def _prepare_start(self, stage: str) -> None:
         """Refuse bfloat16 on a CPU: gradients of temporal convolutions may read uninitialised memory."""
-        if self.device.type == "cpu" and str(self.trainer.precision).startswith("bf16"):
+        super()._prepare_start(stage)
+        trains = stage == "fit" and self._trainer is not None
+        if trains and self.device.type == "cpu" and str(self.trainer.precision).startswith("bf16"):
             wrong = "gradients of convolutions over few frames are wrong in bfloat16 on a CPU (a fault of PyTorch)"
             raise UserError(f"trainer.precision: {wrong}; train in 32-true, or on a GPU")
 

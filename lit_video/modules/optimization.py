@@ -12,6 +12,7 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from lit_video.errors import UserError
 from lit_video.utils.startup import avoid_amx
+from lit_video.weights.loading import CLASSIFIER
 
 
 @dataclass(frozen=True)
@@ -93,13 +94,17 @@ def make_optimizer(config: Optimization, module: nn.Module) -> torch.optim.Optim
 
 
 def parameter_groups(config: Optimization, module: nn.Module) -> list[dict[str, object]]:
-    """Group parameters by learning rate and weight decay, highest rate first."""
-    trained = {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
-    top = 1 + max(map(_layer, trained), default=0)
+    """Group parameters by learning rate and weight decay, highest rate first.
+
+    Frozen parameters are in the groups too: optimizers skip parameters without a gradient, and a callback may unfreeze
+    them later.
+    """
+    parameters_by_name = dict(module.named_parameters())
+    layers = sorted({_layer(name) for name in parameters_by_name} - {-1})  # a CNN's pooling is no layer of its own
     groups: dict[tuple[float, bool], list[nn.Parameter]] = {}
-    for name, parameter in trained.items():
+    for name, parameter in parameters_by_name.items():
         layer = _layer(name)
-        below = top - layer if layer >= 0 else 0
+        below = len(layers) - layers.index(layer) if layer >= 0 else 0
         weight = parameter.ndim > 1 and not name.endswith(("_token", "_embed", "latents"))
         groups.setdefault((config.layer_decay**below, weight or config.decay_all), []).append(parameter)
     made: list[dict[str, object]] = []
@@ -113,6 +118,8 @@ def parameter_groups(config: Optimization, module: nn.Module) -> list[dict[str, 
 
 def _layer(name: str) -> int:
     """Return a parameter's layer: 0 for the embedding, from 1 for the blocks, -1 for any other parameter."""
+    if re.search(rf"(?:^|\.){CLASSIFIER}", name):  # a CNN's is in its last block
+        return -1
     block = re.search(r"(?:^|\.)blocks\.(\d+)\.(?:layers\.(\d+)\.)?", name)  # a Perceiver's layers are in one block
     if block:
         return 1 + int(block[1]) + int(block[2] or 0)
