@@ -2,7 +2,9 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, replace
+from itertools import chain
 from typing import Any, Literal
 
 import torch
@@ -27,12 +29,14 @@ from lit_video.network.aggregation import Probe, head_inputs, linear_head, put_p
 from lit_video.network.block import Checkpointing, checkpoint_layers
 from lit_video.network.transformer import VideoTransformer, freeze_layers
 from lit_video.network.vit import ViTSize
+from lit_video.utils.arguments import Whole, check_arguments, constructors, types_of
 from lit_video.utils.classes import Classes, by_task
-from lit_video.video.batch import Batch, as_batch, check_axes, check_classes, labelled
+from lit_video.utils.text import did_you_mean
+from lit_video.video.batch import Batch, as_batch, check_axes, check_classes, check_floating, labelled
 from lit_video.video.trained_on import noted
 from lit_video.weights.image_vit import TubeletInit
 from lit_video.weights.loading import SourceName
-from lit_video.weights.reading import COMPILED
+from lit_video.weights.reading import COMPILED, StoredWeights, of_our_own
 from lit_video.weights.settings import WeightsSettings
 
 
@@ -66,7 +70,8 @@ class VideoClassifier(LightningModule):
         activation_checkpointing: part of each layer that the backward pass recomputes, ``attention`` or ``block``.
         task_loss: whether the losses of several tasks are added, or averaged as in ViViT's release.
         view_average: what a test averages over the views of a video, ``logits`` or ``softmax`` scores.
-        num_classes: classes of each task by its name, in the order of the logits; a number for one task.
+        num_classes: classes of each task by its name, in the order of the logits; a number for one task; 0 for the
+            features in place of logits, as in timm.
         several_labels: whether a video may have several labels; the command line takes it from the data set.
     """
 
@@ -85,7 +90,7 @@ class VideoClassifier(LightningModule):
         weights_ema: bool | None = None,
         image_pixels: Literal["ignore"] | None = None,
         probe: Probe | None = None,
-        freeze: int | Literal["backbone"] | None = None,
+        freeze: Whole | Literal["backbone"] | None = None,
         activation_checkpointing: Checkpointing = "none",
         task_loss: Literal["sum", "mean"] = "sum",
         view_average: ViewAverage = "logits",
@@ -93,10 +98,10 @@ class VideoClassifier(LightningModule):
         several_labels: bool = False,
         **kwargs: Any,
     ) -> None:
+        check_arguments(locals())
         super().__init__()
         if kwargs:
-            learning = "a rate, weight decay or schedule is given by optimization=Optimization(...)"
-            raise TypeError(f"{type(self).__name__} has no argument {', '.join(kwargs)}; {learning}")
+            raise TypeError(_no_argument(type(self), list(kwargs)))
         self.own_steps = type(self).training_step is not VideoClassifier.training_step  # a subclass overrides it
         if 1 in by_task(num_classes).values() and not several_labels and not self.own_steps:
             one = f"num_classes is {num_classes}: of a single class the loss is always 0, the accuracy 100 %"
@@ -105,6 +110,8 @@ class VideoClassifier(LightningModule):
         keep_storable(self)
         if probe:
             put_probe(network, probe, num_classes)
+        if num_classes == 0:
+            replace_head(network, 0)
         self.network = network
         self.weights, self.weights_settings = weights, weights_settings
         self.weights_source, self.weights_ema, self.image_pixels = weights_source, weights_ema, image_pixels
@@ -122,6 +129,8 @@ class VideoClassifier(LightningModule):
         self._lines: list[str] = []  # facts of the starting weights to print, unless a checkpoint replaces them
         self._refused: Exception | None = None  # the reason that they could not be read
         self._fits = False  # whether the weights are the start of a training
+        self._known = StoredWeights({})  # classes and pixels of the checkpoint, or of the data set of the training
+        self._compare = False  # whether they are still to be compared with the trainer's data set
         mark_when_loaded(self, self._plain_network)
 
     @property
@@ -134,6 +143,7 @@ class VideoClassifier(LightningModule):
         given = self.weights or self.image_weights
         if given and not (is_loaded(self._plain_network) or clip.is_meta):
             raise UserError(f"model: {given} is loaded when training starts; call setup('fit') to load it now")
+        check_floating(clip)
         tokens = isinstance(self._plain_network, VideoTransformer)
         if clip.ndim >= 4 or (tokens and self.frozen != "backbone"):
             in_time = tokens and self.hparams.get("positions", "space-time") == "space-time"
@@ -148,14 +158,20 @@ class VideoClassifier(LightningModule):
 
     def forward_features(self, clip: Tensor) -> Tensor:
         """Return the features ``(b, num_features)`` of normalised clips: the linear classifier's input."""
-        with head_inputs(self._plain_network) as inputs:
+        # compiled code ignores the hook that collects the inputs
+        eager = nullcontext() if torch.compiler.is_compiling() else torch.compiler.set_stance("force_eager")
+        with eager, head_inputs(self._plain_network) as inputs:
             self(clip)
         return inputs[0]
 
     def reset_classifier(self, num_classes: int) -> None:
-        """Replace the classifier by one of ``num_classes`` outputs, drawn at random; the rest of the network stays."""
+        """Replace the classifier by one of ``num_classes`` outputs, drawn at random; the rest of the network stays.
+
+        With 0 classes, as in timm, the model returns its features ``(b, num_features)``.
+        """
         replace_head(self._plain_network, num_classes)
         self.num_classes = self.hparams["num_classes"] = num_classes
+        self._known = replace(self._known, class_names=None)
         self._make_metrics()
 
     def _make_metrics(self) -> None:
@@ -182,7 +198,7 @@ class VideoClassifier(LightningModule):
         An error waits for :meth:`_confirm_start`: where a checkpoint is restored later, the file is not needed, and may
         be gone. Where the checkpoint holds a part of the weights only, the others are the file's.
         """
-        self._lines, self._refused, self._fits = [], None, stage == "fit"
+        self._lines, self._refused, self._fits, self._compare = [], None, stage == "fit", True
         try:
             self._lines = self._start.load(stage)
         except Exception as error:
@@ -192,6 +208,9 @@ class VideoClassifier(LightningModule):
         """Say what was read, or raise why it was not, unless a checkpoint was restored; refuse to freeze chance."""
         lines, refused = self._lines, self._refused
         self._lines, self._refused = [], None
+        if self._compare:
+            self._compare = False
+            self._known = self._start.compare(self._known, self._fits)
         if is_restored(self._plain_network):
             return
         if refused:
@@ -272,7 +291,8 @@ class VideoClassifier(LightningModule):
     def _on_before_batch_transfer(self, batch: Any, dataloader_idx: int = 0) -> Any:
         """Check the classes while the batch is on the CPU, to avoid a synchronisation of the GPU."""
         batch = super()._on_before_batch_transfer(batch, dataloader_idx)
-        if self.num_classes is not None and not (self.own_steps or self.trainer.predicting):
+        predicts = self._trainer is None or self._trainer.predicting  # no trainer: an export with an example
+        if self.num_classes is not None and not (self.own_steps or predicts):
             check_classes(batch, self.num_classes, self.several_labels)
         return batch
 
@@ -301,6 +321,7 @@ class VideoClassifier(LightningModule):
     def _of_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Refuse weights of another scheme, other pixels or other classes; the message has flags that correct this."""
         self._start.refuse_checkpoint(checkpoint)
+        self._known = of_our_own(checkpoint)
 
     def _into_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add the model's settings and, if there is a data set, its classes, clip settings and videos."""
@@ -322,3 +343,12 @@ class VideoClassifier(LightningModule):
         optimizer = make_optimizer(self.optimization, self)
         schedule = make_schedule(self.optimization, optimizer, self.trainer.estimated_stepping_batches)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+
+def _no_argument(kind: type, names: list[str]) -> str:
+    """Return the message for arguments that a family does not have."""
+    known = chain.from_iterable(types_of(base.__init__) for base in constructors(kind))  # type: ignore[misc]
+    hint = did_you_mean(names[0], known)
+    if not hint:
+        hint = "; a rate, weight decay or schedule is given by optimization=Optimization(...)"
+    return f"{kind.__name__} has no argument {', '.join(names)}{hint}"

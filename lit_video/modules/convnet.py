@@ -1,10 +1,11 @@
 """The papers' CNN baselines as a LightningModule."""
 
-from typing import Any
+from typing import Any, Literal
 
 from lit_video.errors import UserError
 from lit_video.modules.classifier import VideoClassifier
 from lit_video.network.convnets import Architecture, convnet, slow_frames
+from lit_video.utils.arguments import Count, Positive, Share, check_arguments
 from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.clip_shape import ImageSize
 
@@ -44,18 +45,19 @@ class ConvNet(VideoClassifier):
     def __init__(
         self,
         num_classes: Classes,
-        frames: int = 8,
+        frames: Count = 8,
         image_size: ImageSize = 224,
         architecture: Architecture = "i3d",
-        depth: int = 50,
-        width: int | None = None,
-        alpha: int = 4,
-        beta_inv: int = 8,
-        x3d_width: float = 2.0,
-        x3d_depth: float = 2.2,
-        dropout: float = 0.5,
+        depth: Literal[50, 101, 152] = 50,
+        width: Count | None = None,
+        alpha: Count = 4,
+        beta_inv: Count = 8,
+        x3d_width: Positive = 2.0,
+        x3d_depth: Positive = 2.2,
+        dropout: Share = 0.5,
         **kwargs: Any,
     ) -> None:
+        check_arguments(locals())
         if architecture.startswith("slowfast"):
             slow_frames(frames, alpha)
         network = convnet(

@@ -11,6 +11,15 @@ from torch import nn
 from torch.optim.lr_scheduler import LambdaLR
 
 from lit_video.errors import UserError
+from lit_video.utils.arguments import (
+    InnerShare,
+    NotNegative,
+    Positive,
+    Share,
+    ShareAboveZero,
+    ShareBelowOne,
+    check_fields,
+)
 from lit_video.utils.startup import avoid_amx
 from lit_video.weights.loading import CLASSIFIER
 
@@ -40,29 +49,20 @@ class Optimization:
     """
 
     optimizer: Literal["sgd", "adamw", "muon"] = "sgd"
-    lr: float = 0.05
-    momentum: float = 0.9
+    lr: Positive = 0.05
+    momentum: ShareBelowOne = 0.9
     nesterov: bool = False
-    betas: tuple[float, float] = (0.9, 0.999)
-    weight_decay: float = 1e-4
+    betas: tuple[ShareBelowOne, ShareBelowOne] = (0.9, 0.999)
+    weight_decay: NotNegative = 1e-4
     decay_all: bool = False
-    layer_decay: float = 1.0
-    warmup: float = 5 / 35
-    warmup_start: float = 0.1
-    milestones: tuple[float, ...] = ()
+    layer_decay: ShareAboveZero = 1.0
+    warmup: ShareBelowOne = 5 / 35
+    warmup_start: Share = 0.1
+    milestones: tuple[InnerShare, ...] = ()
     whole_cosine: bool = False
 
     def __post_init__(self) -> None:
-        if self.lr <= 0:
-            raise ValueError(f"lr is {self.lr}, expected more than 0")
-        if not 0 <= self.warmup < 1:
-            raise ValueError(f"warmup is {self.warmup}, a share of training, expected 0 to 1")
-        if not all(0 < share < 1 for share in self.milestones):
-            raise ValueError(f"milestones are {list(self.milestones)}, shares of training, expected 0 to 1")
-        if not 0 < self.layer_decay <= 1:
-            raise ValueError(f"layer_decay is {self.layer_decay}, expected above 0 and at most 1")
-        if not all(0 <= beta < 1 for beta in self.betas):
-            raise ValueError(f"betas are {list(self.betas)}, expected two numbers from 0 to below 1")
+        check_fields(self)
         if self.optimizer == "muon" and self.decay_all:
             raise ValueError("decay_all is for sgd and adamw; muon is for matrices alone")
 

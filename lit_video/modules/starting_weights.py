@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import getsource
 from pathlib import Path
 from typing import Any, Literal
@@ -93,6 +93,23 @@ class StartingWeights:
             self._check_labels(stored, whole=True)
         except ValueError as error:
             raise UserError(f"the checkpoint does not fit: {error}") from error
+
+    def compare(self, known: StoredWeights, fits: bool) -> StoredWeights:
+        """Refuse a data set of other pixels or classes than those of the model's weights, in a training or a test.
+
+        Return what the weights have seen then: ``known`` or, after a training, the data set's classes and pixels.
+        """
+        if self.data is None:
+            return known
+        if self.weights_settings != "ignore":
+            try:
+                stated.refuse_other_pixels(stored_settings(self.data), known, stated.IGNORE)
+                self._check_labels(known, whole=True)
+            except ValueError as error:
+                raise UserError(f"the model's weights do not fit the data: {error}") from error
+        if not fits:
+            return known
+        return replace(known, clips=stored_settings(self.data), class_names=self.data.class_names)
 
     def _take_image(self, given: str) -> tuple[StoredWeights, str]:
         assert isinstance(self.network, VideoTransformer)

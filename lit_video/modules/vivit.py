@@ -1,6 +1,6 @@
 """ViViT as a LightningModule."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from torch import nn
 
@@ -10,8 +10,10 @@ from lit_video.network.patches import ClipSize
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SizeName, ViTSize, vit_size
 from lit_video.network.vivit import Pool, Temporal, vivit
+from lit_video.utils.arguments import Count, Range, Share, ShareBelowOne, check_arguments
 from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.clip_shape import ImageSize, height_and_width
+from lit_video.utils.limits import MOST_LAYERS
 from lit_video.weights.image_vit import TubeletInit
 
 
@@ -43,24 +45,25 @@ class ViViT(VideoClassifier):
     def __init__(
         self,
         num_classes: Classes,
-        frames: int = 32,
+        frames: Count = 32,
         image_size: ImageSize = 224,
         size: SizeName | ViTSize = "B",
-        patch: int = 16,
-        tubelet: int = 2,
-        sampled_frames: int | None = None,
+        patch: Count = 16,
+        tubelet: Count = 2,
+        sampled_frames: Count | None = None,
         variant: Literal[1, 2, 3, 4] = 1,
         pool: Pool | None = None,
         order: Order = "space_time",
         temporal: Temporal = "encoder",
-        temporal_depth: int = 4,
-        dropout: float = 0.0,
-        drop_path: float = 0.0,
+        temporal_depth: Annotated[int, Range(1, MOST_LAYERS)] = 4,
+        dropout: Share = 0.0,
+        drop_path: ShareBelowOne = 0.0,
         zero_head: bool = False,
         image_weights: str | None = None,
         tubelet_init: TubeletInit = "central",
         **kwargs: Any,
     ) -> None:
+        check_arguments(locals())
         for name, given, default, only in (("order", order, "space_time", 3), ("temporal", temporal, "encoder", 2)):
             if given != default and variant != only:
                 raise ValueError(f"{name} is {given}, but variant is {variant}: {name} is for variant {only}")

@@ -58,6 +58,7 @@ class AttentiveProbe(LinearHead):
         u' = u + MCA(LN(u), LN(z)),   u'' = u' + MLP(LN(u')),   then a linear classifier     (query u, tokens z)
 
     Source: V-JEPA, arXiv:2404.08471; its released probe has one such layer, on a frozen encoder.
+    Unlike the release, which has no norm on the query: u' = u + MCA(u, LN(z)).
     """
 
     def __init__(self, width: int, classes: int, heads: int, frames: int | None = None) -> None:
@@ -195,7 +196,17 @@ class TemporalEncoder(nn.Module):
         return torch.cat((table[:, : self.slots], resize_time(table[:, self.slots :], t)), dim=1)
 
 
-def linear_head(network: nn.Module) -> nn.Linear:
+class NoClassifier(nn.Identity):
+    """Features in place of logits, for ``num_classes`` 0: the input of the classifier that was here."""
+
+    def __init__(self, in_features: int) -> None:
+        super().__init__()
+        self.in_features = in_features
+        self.place: Tensor
+        self.register_buffer("place", torch.empty(0), persistent=False)  # device and dtype of a new classifier
+
+
+def linear_head(network: nn.Module) -> nn.Linear | NoClassifier:
     """Return the last linear layer; its outputs, averaged over any frames or pixels, are the logits."""
     last: object = None
     if isinstance(network, VideoTransformer):
@@ -204,17 +215,20 @@ def linear_head(network: nn.Module) -> nn.Linear:
             last = last[-1]
     elif isinstance(blocks := getattr(network, "blocks", None), nn.ModuleList):
         last = getattr(blocks[-1], "proj", None)
-    if not isinstance(last, nn.Linear):
+    if not isinstance(last, nn.Linear | NoClassifier):
         raise ValueError(f"{type(network).__name__} ends in no linear layer that is known")
     return last
 
 
 def replace_head(network: nn.Module, classes: int) -> None:
-    """Replace the linear head by a newly initialised one."""
+    """Replace the linear head by a newly initialised one; with 0 classes the network returns features."""
     old = linear_head(network)
-    new = nn.Linear(old.in_features, classes, device=old.weight.device, dtype=old.weight.dtype)
-    nn.init.trunc_normal_(new.weight, std=0.02)
-    nn.init.zeros_(new.bias)
+    place = old.place if isinstance(old, NoClassifier) else old.weight
+    new: nn.Module = NoClassifier(old.in_features).to(place.device, place.dtype)
+    if classes:
+        new = nn.Linear(old.in_features, classes, device=place.device, dtype=place.dtype)
+        nn.init.trunc_normal_(new.weight, std=0.02)
+        nn.init.zeros_(new.bias)
     name = next(name for name, module in network.named_modules() if module is old)
     network.set_submodule(name, new)
 

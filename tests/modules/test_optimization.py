@@ -133,7 +133,7 @@ def test_layers_that_start_at_random_are_not_frozen():
     ("options", "message"),
     [
         (dict(lr=0), "lr is 0"),
-        (dict(betas=(0.9, 1.0)), "betas are"),
+        (dict(betas=(0.9, 1.0)), "betas is"),
         (dict(warmup=1.0), "warmup is 1"),
         (dict(optimizer="muon", decay_all=True), "decay_all is for sgd and adamw"),
     ],
