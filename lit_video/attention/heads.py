@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from einops import rearrange, repeat
 from torch import Tensor, nn
+from torch.nn.modules.module import _has_any_global_hook
 
 
 class Grid(NamedTuple):
@@ -53,6 +54,22 @@ class ZeroLinear(nn.Linear):
         nn.init.zeros_(self.bias)
 
 
+def has_hooks(layer: nn.Module) -> bool:
+    """Return whether a call of the layer does more than its ``forward``, by the rule of ``nn.Module``."""
+    hooks = layer._forward_pre_hooks or layer._forward_hooks or layer._backward_pre_hooks or layer._backward_hooks
+    return bool(hooks) or _has_any_global_hook()  # type: ignore[no-untyped-call]
+
+
+def is_plain(layer: nn.Module) -> bool:
+    """Return whether a layer computes W x + b from two ordinary tensors, and nobody watches or changes that.
+
+    Adapters, quantisation, parametrisations, pruning and sharding change the class, add hooks or replace the tensors.
+    """
+    if type(layer) not in (nn.Linear, ZeroLinear) or "forward" in vars(layer) or has_hooks(layer):
+        return False
+    return all(type(value) in (nn.Parameter, Tensor) for value in (layer.weight, layer.bias))
+
+
 class Heads(nn.Module):
     """Pre-norm multi-head attention, with timm's parameter names (``norm``, ``qkv``, ``proj``).
 
@@ -95,9 +112,14 @@ class Heads(nn.Module):
         return self.proj(y) if then is None else self._project_twice(y, then)
 
     def _project_twice(self, y: Tensor, then: nn.Linear) -> Tensor:
-        """Return W (W_o y + b_o) + b; training with many tokens computes (W W_o) y + (W b_o + b), which costs less."""
-        if not self.training or y.shape[0] * y.shape[1] <= y.shape[2]:
+        """Return W (W_o y + b_o) + b; training with many tokens computes (W W_o) y + (W b_o + b), which costs less.
+
+        The shortcut uses the weights of two layers without a call of either, so both have to be plain.
+        """
+        many = y.shape[0] * y.shape[1] > y.shape[2]
+        if not (self.training and many and is_plain(self.proj) and is_plain(then)):
             return then(self.proj(y))
+
         return F.linear(y, then.weight @ self.proj.weight, F.linear(self.proj.bias, then.weight, then.bias))
 
     def forward(self, x: Tensor, then: nn.Linear | None = None) -> Tensor:

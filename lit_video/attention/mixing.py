@@ -9,8 +9,9 @@ import torch
 from einops import rearrange, reduce, repeat
 from torch import Tensor
 
-from lit_video.attention.heads import Grid, Heads, Scheme
+from lit_video.attention.heads import Grid, Heads, Scheme, has_hooks
 from lit_video.attention.in_place import shifted_in_place
+from lit_video.utils.arguments import Count, Share, Whole, check_fields
 
 Target = Literal["x", "key", "value", "query"]
 Scope = Literal["per_head", "full"]
@@ -23,38 +24,30 @@ PARTS: tuple[Target, ...] = ("query", "key", "value")
 class MixingPlan:
     """Settings of the mixing: which channels of which tensors are read from other frames, and from which frames."""
 
-    window: int = 1  # t_w: channels are read from frames up to this distance; 0 is spatial-only attention
+    window: Whole = 1  # t_w: channels are read from frames up to this distance; 0 is spatial-only attention
     boundary: bool = False  # read only the two frames at distance ``window`` ("Bo." in Table 1)
-    ratio: float = 0.5  # rho in [0, 1], the share of channels that comes from other frames
+    ratio: Share = 0.5  # rho in [0, 1], the share of channels that comes from other frames
     mixed: tuple[Target, ...] = field(default=("key", "value"))  # tensors whose channels move; x is the normed input
     # per_head: a share of each head's channels moves (Eq. 9); full: a share of all channels (released code)
     scope: Scope = "per_head"
     # True: append summary tokens of all frames (section 3's text); own: only of this frame (section 3's complexity)
     summary: Summary = False
-    summary_tokens: int = 1  # R per frame, a square number; each is the mean over one of R equal cells
+    summary_tokens: Count = 1  # R per frame, a square number; each is the mean over one of R equal cells
     summary_before_norm: bool = False  # average the tokens before the norm, as in the paper's text
-    segment: int | None = None  # frames per group; channels move within a group only. None: the whole clip
+    segment: Count | None = None  # frames per group; channels move within a group only. None: the whole clip
     causal: bool = False  # read earlier frames only: half as many frames, twice the channels of each
 
     def __post_init__(self) -> None:
-        r, unknown = self.summary_tokens, ", ".join(sorted({*self.mixed} - {"x", *PARTS}))
-        wrong = {
-            f"window is {self.window}, expected 0, 1, 2, ...": self.window < 0,
-            f"ratio is {self.ratio}, expected a number from 0 to 1": not 0 <= self.ratio <= 1,
-            f"scope is {self.scope!r}, expected per_head or full": self.scope not in ("per_head", "full"),
-            f"summary is {self.summary!r}, expected true, false or own": self.summary not in (True, False, "own"),
-            f"summary_tokens is {r}, expected 1, 4, 9, ...": r < 1 or math.isqrt(r) ** 2 != r,
-            "summary_tokens and summary_before_norm do not apply without summary": not self.summary
-            and (r > 1 or self.summary_before_norm),
-            f"segment is {self.segment}, expected at least 1 frame": self.segment is not None and self.segment < 1,
-            f"mixed names {unknown}, expected x, key, value or query": unknown,
-            "summary is true: the summary tokens of all frames are not causal; give own or false": self.causal
-            and self.summary is True,
-            f"segments is {self.segment}: causal mixing has no groups of frames": self.causal and self.segment,
-        }
-        for message, applies in wrong.items():
-            if applies:
-                raise ValueError(message)
+        check_fields(self)
+        tokens = self.summary_tokens
+        if math.isqrt(tokens) ** 2 != tokens:
+            raise ValueError(f"summary_tokens is {tokens}, expected a square number: 1, 4, 9, ...")
+        if not self.summary and (tokens > 1 or self.summary_before_norm):
+            raise ValueError("summary_tokens and summary_before_norm do not apply without summary")
+        if self.causal and self.summary is True:
+            raise ValueError("summary is true: the summary tokens of all frames are not causal; give own or false")
+        if self.causal and self.segment:
+            raise ValueError(f"segments is {self.segment}: causal mixing has no groups of frames")
 
     @property
     def offsets(self) -> tuple[int, ...]:
@@ -132,7 +125,9 @@ class Mixing(Scheme):
             raise ValueError(f"{t} frames are not divisible into segments of {segment}")
         d = x.shape[2] // len(names)
         shape = (x.shape[0] * (t // segment), segment, x.shape[1] // t, len(names), self.groups, d // self.groups)
-        parts = shifted_in_place(x, shape, mixed, self.offsets, self.fold)
+        parts = None
+        if not (has_hooks(self.attn.norm) or has_hooks(self.attn.qkv)):  # a hook may keep the output, unshifted
+            parts = shifted_in_place(x, shape, mixed, self.offsets, self.fold)
         if parts is None:
             each = zip(x.reshape(shape).unbind(3), mixed, strict=True)
             parts = [shift_channels(y, self.offsets, self.fold) if moves else y for y, moves in each]

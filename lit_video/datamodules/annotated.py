@@ -9,6 +9,7 @@ from typing import Any, Literal
 from lit_video.datamodules.base import Split, VideoDataModule
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
+from lit_video.utils.arguments import check_arguments
 from lit_video.utils.classes import Classes
 from lit_video.utils.files import COMMON, data_root, is_video
 from lit_video.utils.text import shortened
@@ -35,6 +36,7 @@ class AnnotatedVideos(VideoDataModule):
     splits: tuple[Split, ...] = ("train", "val")  #: splits with annotations; without test, val is tested
 
     def __init__(self, root: str, missing: Literal["fail", "skip"] = "fail", **kwargs: Any) -> None:
+        check_arguments(locals())
         super().__init__(**kwargs)
         self.root = data_root(root)
         self.missing = missing

@@ -1,12 +1,12 @@
 """Base class of data sets: loaders, views, augmentation on the device, exact resumption."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from multiprocessing.pool import AsyncResult, ThreadPool
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from lightning import LightningDataModule
@@ -21,6 +21,7 @@ from lit_video.datamodules.loaders import loader, position, ranks, training_samp
 from lit_video.datamodules.manifest import Manifest, load_tables
 from lit_video.datamodules.records import Records
 from lit_video.runs.predictions import Draws
+from lit_video.utils.arguments import Count, NotNegative, Range, ShareAboveZero, Whole, check_arguments
 from lit_video.utils.classes import Classes
 from lit_video.utils.clip_shape import ImageSize, PerChannel, as_setting, per_channel
 from lit_video.utils.files import user_path
@@ -86,14 +87,14 @@ class VideoDataModule(LightningDataModule):
 
     def __init__(
         self,
-        frames: int = 8,
+        frames: Count = 8,
         image_size: ImageSize = 224,
-        batch_size: int = 8,
-        num_workers: int = 2,
+        batch_size: Count = 8,
+        num_workers: Whole = 2,
         sampling: Sampling | None = None,
         augmentation: Recipe | Augmentation | None = None,
-        test_clips: int = 1,
-        test_crops: int = 3,
+        test_clips: Count = 1,
+        test_crops: Count = 3,
         views: Literal["even", "released", "whole"] = "even",
         mean: PerChannel = 0.5,
         std: PerChannel = 0.5,
@@ -102,15 +103,16 @@ class VideoDataModule(LightningDataModule):
         order: Order = "forward",
         test_orders: tuple[Order, ...] = (),
         broken: OnBroken = "fail",
-        broken_percent: float = 1.0,
-        keep_gb: float = 0.0,
+        broken_percent: Annotated[float, Range(0, 100)] = 1.0,
+        keep_gb: NotNegative = 0.0,
         manifest: str | None = None,
-        train_share: float = 1.0,
+        train_share: ShareAboveZero = 1.0,
         short: Short = "repeat",
-        short_side: int | None = None,
+        short_side: Count | None = None,
         test_image_size: ImageSize | None = None,
         features: str | None = None,
     ) -> None:
+        check_arguments(locals())
         super().__init__()
         self.frames = frames
         self.image_size = as_setting(image_size)
@@ -237,7 +239,7 @@ class VideoDataModule(LightningDataModule):
 
     def on_before_batch_transfer(self, batch: Any, dataloader_idx: int) -> RawBatch | Any:
         """Count broken videos; draw the random augmentation of a training batch on the CPU."""
-        if self.trainer is None:
+        if self.trainer is None or not _is_raw(batch):
             return batch
         if any(batch["broken"]):
             split = SPLIT_OF_STAGE.get(self.trainer.state.stage, "val")
@@ -247,7 +249,9 @@ class VideoDataModule(LightningDataModule):
         return batch
 
     def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Batch | Any:
-        """Augment a training batch, or normalise an evaluation batch, on the device."""
+        """Augment a training batch, or normalise an evaluation batch, on the device; leave other batches unchanged."""
+        if not _is_raw(batch):
+            return batch
         return self.augment(batch) if batch.get("draws") else self.normalise(batch)
 
     def augment(self, batch: RawBatch) -> Batch:
@@ -306,6 +310,10 @@ class VideoDataModule(LightningDataModule):
         return load_tables(user_path(self.manifest), self.data_root()) if self.manifest else None
 
     def _loader(self, dataset: ClipDataset, sampler: TrainingSampler | EvaluationSampler) -> DataLoader[Sample]:
+        if self.features and self.trainer and self.trainer.state.fn == "fit":
+            cache: Any = getattr(self.trainer.lightning_module, "cache_features", None)
+            if cache:
+                cache()
         if self._features:
             dataset = self._features.of(dataset)
         return loader(dataset, sampler, self.batch_size, self.num_workers, self._tables())
@@ -316,3 +324,8 @@ class VideoDataModule(LightningDataModule):
         if root:
             return Path(root)
         return Path(os.path.commonpath([path for split in SPLITS for path in Records.of(self.records(split)).paths]))
+
+
+def _is_raw(batch: Any) -> bool:
+    """Return whether a batch is of this package's loaders, not a user's own or an export's example."""
+    return isinstance(batch, Mapping) and {"clip", "label", "broken", "key"} <= batch.keys()

@@ -9,17 +9,11 @@ from lit_video.datamodules.records import Records
 from lit_video.errors import UserError
 from lit_video.utils.clip_shape import height_and_width
 from lit_video.utils.limits import MOST_PIXELS, within
-from lit_video.video.sampling import positive
 from lit_video.video.settings import check_storable
 
 
 def refuse_contradictions(data: Any) -> None:
     """Refuse settings that are out of range or contradict each other."""
-    positive(frames=data.frames, batch_size=data.batch_size)
-    if not 0 < data.train_share <= 1:
-        raise ValueError(f"train_share is {data.train_share}, expected above 0 and at most 1")
-    if data.keep_gb < 0:
-        raise ValueError(f"keep_gb is {data.keep_gb}, expected 0 or more")
     for size in (data.image_size, data.test_image_size):
         within("clips' pixels", data.frames * prod(height_and_width(size)), MOST_PIXELS)
     check_storable(data.sampling)

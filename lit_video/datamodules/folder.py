@@ -9,6 +9,7 @@ from typing import Any
 from lit_video.datamodules.base import SPLITS, Split, VideoDataModule
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
+from lit_video.utils.arguments import check_arguments
 from lit_video.utils.files import data_root, is_video
 from lit_video.utils.text import natural, plural, shortened
 from lit_video.video.clips import VideoRecord
@@ -58,6 +59,7 @@ class VideoFolder(VideoDataModule):
     """
 
     def __init__(self, root: str, **kwargs: Any) -> None:
+        check_arguments(locals())
         super().__init__(**kwargs)
         self._records: dict[Split, Records] = {}
         self.root = data_root(root)
@@ -95,6 +97,7 @@ class VideoList(VideoDataModule):
     """Videos given as records, the same in every split; videos without a label have label 0."""
 
     def __init__(self, listed: Sequence[VideoRecord], **kwargs: Any) -> None:
+        check_arguments(locals())
         super().__init__(**kwargs)
         self.listed = list(listed)
 

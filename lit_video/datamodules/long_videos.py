@@ -10,6 +10,7 @@ from lit_video.datamodules.annotated import AS_TEST, AS_VALIDATION, AnnotatedVid
 from lit_video.datamodules.base import Split
 from lit_video.errors import UserError
 from lit_video.utils.annotations import Row, exactly, multi_hot, numbered, read_table, read_text
+from lit_video.utils.arguments import Count, check_arguments
 from lit_video.video.clips import VideoRecord
 from lit_video.video.seeding import digest
 
@@ -120,7 +121,8 @@ class HowTo100MTasks(AnnotatedVideos):
         **kwargs: see :class:`AnnotatedVideos`.
     """
 
-    def __init__(self, classes: int = 1059, least_videos: int = 100, **kwargs: Any) -> None:
+    def __init__(self, classes: Count = 1059, least_videos: Count = 100, **kwargs: Any) -> None:
+        check_arguments(locals())
         super().__init__(**kwargs)
         self.classes, self.least_videos = classes, least_videos
         self._csv, self._names_csv = self.root / "HowTo100M_v1.csv", self.root / "task_ids.csv"

@@ -9,6 +9,7 @@ from lit_video.datamodules.annotated import AS_TEST, AS_VALIDATION, AnnotatedVid
 from lit_video.datamodules.base import Split
 from lit_video.errors import UserError
 from lit_video.utils.annotations import Row, exactly, numbered, read_entries, read_json, read_table, refuse_repeats
+from lit_video.utils.arguments import Count, check_arguments
 from lit_video.video.clips import VideoRecord
 
 KINETICS_COLUMNS = ("label", "youtube_id", "time_start", "time_end", "split")
@@ -97,6 +98,7 @@ class UCF101(AnnotatedVideos):
     classes = 101
 
     def __init__(self, split: Literal[1, 2, 3] = 1, **kwargs: Any) -> None:
+        check_arguments(locals())
         super().__init__(**kwargs)
         self.split = split
         train, test = UCF101_SIZES[split]
@@ -137,6 +139,7 @@ class HMDB51(AnnotatedVideos):
     released: Mapping[Split, tuple[int, int]] = {"train": (3_570, 3_570), "val": (1_530, 1_530)}
 
     def __init__(self, split: Literal[1, 2, 3] = 1, **kwargs: Any) -> None:
+        check_arguments(locals())
         super().__init__(**kwargs)
         self.split = split
 
@@ -201,7 +204,8 @@ class MomentsInTime(AnnotatedVideos):
 
     released: Mapping[Split, tuple[int, int]] = {"train": (727_305, 802_264), "val": (30_500, 33_900)}
 
-    def __init__(self, classes: int = 339, **kwargs: Any) -> None:
+    def __init__(self, classes: Count = 339, **kwargs: Any) -> None:
+        check_arguments(locals())
         super().__init__(**kwargs)
         self.classes: int = classes
 

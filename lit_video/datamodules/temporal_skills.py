@@ -22,6 +22,7 @@ from lit_video.datamodules.floors import distances_told, sum_ceiling
 from lit_video.datamodules.folder import folder_records
 from lit_video.datamodules.records import Records
 from lit_video.errors import UserError
+from lit_video.utils.arguments import Count, Share, Whole, check_arguments
 from lit_video.utils.files import data_folder, files_below, is_video
 from lit_video.utils.limits import MOST_DRAWN, within
 from lit_video.utils.text import plural
@@ -103,18 +104,19 @@ class TemporalSkills(VideoDataModule):
         self,
         root: str | None = None,
         skills: tuple[str, ...] = SKILLS,
-        length: int | None = None,
-        frames_per_step: int = 1,
-        side: int = 32,
-        difficulty: float = 0.65,
-        test_difficulty: float = 0.85,
-        pairs: tuple[int, int, int] = (256, 16, 64),
-        drawing: int = 0,
+        length: Count | None = None,
+        frames_per_step: Count = 1,
+        side: Count = 32,
+        difficulty: Share = 0.65,
+        test_difficulty: Share = 0.85,
+        pairs: tuple[Count, Count, Count] = (256, 16, 64),
+        drawing: Whole = 0,
         sampling: Sampling | None = None,
-        frames: int = 8,
-        test_crops: int = 1,
+        frames: Count = 8,
+        test_crops: Count = 1,
         **kwargs: Any,
     ) -> None:
+        check_arguments(locals())
         super().__init__(sampling=sampling or Segments(), frames=frames, test_crops=test_crops, **kwargs)
         self.skills = {name: skill(name) for name in skills}
         self.length = length or frames
@@ -139,12 +141,6 @@ class TemporalSkills(VideoDataModule):
         self._check_clips()
 
     def _check_pictures(self, skills: Sequence[str], pairs: Sequence[int]) -> None:
-        if not 0 <= self.difficulty <= 1 or not 0 <= self.test_difficulty <= 1:
-            raise ValueError(f"difficulty is {self.difficulty} and {self.test_difficulty}, expected 0 to 1")
-        if min(pairs) < 1:
-            raise ValueError(f"pairs is {list(pairs)}, expected at least 1 for each split")
-        if self.drawing < 0:
-            raise ValueError(f"drawing is {self.drawing}, expected a number from 0")
         within("videos' pixels", 2 * len(skills) * sum(pairs) * self.length * self.side**2, MOST_DRAWN)
         if self.side < 16 or self.side % 2:
             raise ValueError(f"side is {self.side}, expected an even number from 16: H.264 halves the colours' size")
@@ -236,6 +232,7 @@ class TemporalSkills(VideoDataModule):
 
     def prepare_data(self) -> None:
         """Draw the videos that are missing, or are not as they were drawn; refuse a folder with other videos."""
+        super().prepare_data()
         self.check()
         pairs = self.drawn_pairs()
         self._refuse_others(pairs)

@@ -11,9 +11,9 @@ from lit_video.datamodules.base import Split
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
 from lit_video.utils.annotations import SEPARATORS, Row, like_times, multi_hot, read_table, refuse_repeats, spelled
+from lit_video.utils.arguments import Positive, check_arguments
 from lit_video.utils.files import is_video, user_path
 from lit_video.utils.text import natural
-from lit_video.video.sampling import positive
 
 Values = list[str | int]
 _TIMES = ("start", "end")
@@ -70,14 +70,14 @@ class VideoCSV(AnnotatedVideos):
         val_values: Values | None = None,
         test_values: Values | None = None,
         label_separator: str | None = None,
-        fps: float | None = None,
+        fps: Positive | None = None,
         draw_column: str | None = None,
         groups: dict[str, list[str]] | None = None,
         source: str | None = None,
         **kwargs: Any,
     ) -> None:
+        check_arguments(locals())
         super().__init__(**kwargs)
-        positive(fps=fps)
         self.values: dict[Split, list[str]] = {}
         wanted: dict[Split, Values | None] = {"train": train_values, "val": val_values, "test": test_values}
         for split, given in wanted.items():

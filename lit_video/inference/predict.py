@@ -123,6 +123,9 @@ class TrainedModel:
 
         Shape: ``(frames, height, width, 3)``, RGB -> float ``(crops, 3, frames, crop height, crop width)``.
         """
+        if getattr(frames, "dtype", None) != np.uint8 or frames.ndim != 4 or frames.shape[-1] != 3:
+            kind = f"{getattr(frames, 'dtype', type(frames).__name__)} {tuple(np.shape(frames))}"
+            raise UserError(f"frames are {kind}, expected uint8 pixels from 0 to 255, (frames, height, width, 3)")
         data = VideoList([], **self.settings)
         views = data.view(data.test_crops)(frames)
         return normalise(views[None], data.mean, data.std, data.channels)

@@ -1,29 +1,42 @@
 """Base class of video classifiers: training, validation, test; a family only builds its network."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, replace
+from itertools import chain
 from typing import Any, Literal
 
 import torch
-from lightning import LightningModule
+from lightning import LightningModule, Trainer
+from lightning.pytorch.utilities import rank_zero_only
 from torch import Tensor, nn
 
 from lit_video.errors import UserError
-from lit_video.modules.evaluation import log_hits, log_metrics, metric_of, numbering, reset_metrics
+from lit_video.modules.evaluation import log_hits, metric_of, numbering
+from lit_video.modules.hooks import ClassifierHooks, with_ours
 from lit_video.modules.hyper_parameters import add_settings, checked_settings, keep_storable, settings_of, videos_of
-from lit_video.modules.metrics import ViewAverage, cross_entropy, mean_over_ranks, right_clips, video_metric
+from lit_video.modules.metrics import ViewAverage, cross_entropy, right_clips, video_metric
 from lit_video.modules.optimization import Optimization, make_optimizer, make_schedule, optimization_of
-from lit_video.modules.starting_weights import StartingWeights, is_loaded, keep_features, mark_when_loaded
+from lit_video.modules.starting_weights import (
+    StartingWeights,
+    is_loaded,
+    is_restored,
+    keep_features,
+    mark_when_loaded,
+)
 from lit_video.network.aggregation import Probe, head_inputs, linear_head, put_probe, replace_head
 from lit_video.network.block import Checkpointing, checkpoint_layers
 from lit_video.network.transformer import VideoTransformer, freeze_layers
 from lit_video.network.vit import ViTSize
+from lit_video.utils.arguments import Whole, check_arguments, constructors, types_of
 from lit_video.utils.classes import Classes, by_task
-from lit_video.video.batch import Batch, as_batch, check_axes, check_classes, labelled
+from lit_video.utils.text import did_you_mean
+from lit_video.video.batch import Batch, as_batch, check_axes, check_classes, check_floating, labelled
 from lit_video.video.trained_on import noted
 from lit_video.weights.image_vit import TubeletInit
 from lit_video.weights.loading import SourceName
-from lit_video.weights.reading import COMPILED
+from lit_video.weights.reading import COMPILED, StoredWeights, of_our_own
 from lit_video.weights.settings import WeightsSettings
 
 
@@ -57,7 +70,8 @@ class VideoClassifier(LightningModule):
         activation_checkpointing: part of each layer that the backward pass recomputes, ``attention`` or ``block``.
         task_loss: whether the losses of several tasks are added, or averaged as in ViViT's release.
         view_average: what a test averages over the views of a video, ``logits`` or ``softmax`` scores.
-        num_classes: classes of each task by its name, in the order of the logits; a number for one task.
+        num_classes: classes of each task by its name, in the order of the logits; a number for one task; 0 for the
+            features in place of logits, as in timm.
         several_labels: whether a video may have several labels; the command line takes it from the data set.
     """
 
@@ -76,7 +90,7 @@ class VideoClassifier(LightningModule):
         weights_ema: bool | None = None,
         image_pixels: Literal["ignore"] | None = None,
         probe: Probe | None = None,
-        freeze: int | Literal["backbone"] | None = None,
+        freeze: Whole | Literal["backbone"] | None = None,
         activation_checkpointing: Checkpointing = "none",
         task_loss: Literal["sum", "mean"] = "sum",
         view_average: ViewAverage = "logits",
@@ -84,10 +98,10 @@ class VideoClassifier(LightningModule):
         several_labels: bool = False,
         **kwargs: Any,
     ) -> None:
+        check_arguments(locals())
         super().__init__()
         if kwargs:
-            learning = "a rate, weight decay or schedule is given by optimization=Optimization(...)"
-            raise TypeError(f"{type(self).__name__} has no argument {', '.join(kwargs)}; {learning}")
+            raise TypeError(_no_argument(type(self), list(kwargs)))
         self.own_steps = type(self).training_step is not VideoClassifier.training_step  # a subclass overrides it
         if 1 in by_task(num_classes).values() and not several_labels and not self.own_steps:
             one = f"num_classes is {num_classes}: of a single class the loss is always 0, the accuracy 100 %"
@@ -96,6 +110,8 @@ class VideoClassifier(LightningModule):
         keep_storable(self)
         if probe:
             put_probe(network, probe, num_classes)
+        if num_classes == 0:
+            replace_head(network, 0)
         self.network = network
         self.weights, self.weights_settings = weights, weights_settings
         self.weights_source, self.weights_ema, self.image_pixels = weights_source, weights_ema, image_pixels
@@ -110,7 +126,12 @@ class VideoClassifier(LightningModule):
         # means over the batches of the last optimizer step: loss; numbers of right and of readable clips
         self.step_loss, self.step_hits = torch.tensor(0.0), torch.zeros(2)
         self._batches: list[Tensor] = []  # loss and the two numbers for each batch of the current step
-        mark_when_loaded(network)
+        self._lines: list[str] = []  # facts of the starting weights to print, unless a checkpoint replaces them
+        self._refused: Exception | None = None  # the reason that they could not be read
+        self._fits = False  # whether the weights are the start of a training
+        self._known = StoredWeights({})  # classes and pixels of the checkpoint, or of the data set of the training
+        self._compare = False  # whether they are still to be compared with the trainer's data set
+        mark_when_loaded(self, self._plain_network)
 
     @property
     def scheme_name(self) -> str:
@@ -120,10 +141,9 @@ class VideoClassifier(LightningModule):
     def forward(self, clip: Tensor) -> Tensor:
         """Return logits ``(b, classes)`` of normalised clips ``(b, 3, t, h, w)``, computed in the weights' dtype."""
         given = self.weights or self.image_weights
-        if self.weights and self._trainer and not self._trainer.training:
-            self._start.load("test")
-        if given and not (is_loaded(self.network) or clip.is_meta):
+        if given and not (is_loaded(self._plain_network) or clip.is_meta):
             raise UserError(f"model: {given} is loaded when training starts; call setup('fit') to load it now")
+        check_floating(clip)
         tokens = isinstance(self._plain_network, VideoTransformer)
         if clip.ndim >= 4 or (tokens and self.frozen != "backbone"):
             in_time = tokens and self.hparams.get("positions", "space-time") == "space-time"
@@ -138,38 +158,73 @@ class VideoClassifier(LightningModule):
 
     def forward_features(self, clip: Tensor) -> Tensor:
         """Return the features ``(b, num_features)`` of normalised clips: the linear classifier's input."""
-        with head_inputs(self._plain_network) as inputs:
+        # compiled code ignores the hook that collects the inputs
+        eager = nullcontext() if torch.compiler.is_compiling() else torch.compiler.set_stance("force_eager")
+        with eager, head_inputs(self._plain_network) as inputs:
             self(clip)
         return inputs[0]
 
     def reset_classifier(self, num_classes: int) -> None:
-        """Replace the classifier by one of ``num_classes`` outputs, drawn at random; the rest of the network stays."""
+        """Replace the classifier by one of ``num_classes`` outputs, drawn at random; the rest of the network stays.
+
+        With 0 classes, as in timm, the model returns its features ``(b, num_features)``.
+        """
         replace_head(self._plain_network, num_classes)
         self.num_classes = self.hparams["num_classes"] = num_classes
+        self._known = replace(self._known, class_names=None)
         self._make_metrics()
 
     def _make_metrics(self) -> None:
         kind = self.num_classes, self.several_labels, self.view_average
         self.val_accuracy, self.test_accuracy = video_metric(*kind), video_metric(*kind)
 
+    @LightningModule.trainer.setter  # type: ignore[attr-defined, untyped-decorator]
+    def trainer(self, trainer: Trainer | None) -> None:
+        """Attach a trainer, with the callback that does the work of this package."""
+        LightningModule.trainer.fset(self, trainer)  # type: ignore[attr-defined]
+        if isinstance(trainer, Trainer):
+            ClassifierHooks.put_first(trainer)
+
     def setup(self, stage: str) -> None:
-        """Load the starting weights if there is no trainer; a trainer loads them after it has restored a checkpoint."""
-        if stage == "fit" and self.frozen is not None and not (self.weights or self.image_weights):
-            raise UserError(f"model.freeze: {self.frozen} would freeze random weights: give model.weights")
+        """Load the starting weights if there is no trainer; with one, a callback does so before all others."""
+        super().setup(stage)
         if self._trainer is None:
-            self._start.load(stage)
+            self._prepare_start(stage)
+            self._confirm_start()
 
-    def on_fit_start(self) -> None:
-        """Load the starting weights even if a subclass overrides ``configure_optimizers``."""
-        self._start_training()
+    def _prepare_start(self, stage: str) -> None:
+        """Read the starting weights for ``fit`` or another stage.
 
-    def _start_training(self) -> None:
-        """Load the starting weights, and cache the backbone's features in a data set that supports it."""
-        self._start.load("fit")
-        if getattr(videos_of(self), "features", None):
-            if self.frozen != "backbone":
-                raise UserError("data.features: needs a frozen backbone; set model.freeze: backbone")
-            keep_features(self._plain_network, videos_of(self), self.device, checked_settings(self))
+        An error waits for :meth:`_confirm_start`: where a checkpoint is restored later, the file is not needed, and may
+        be gone. Where the checkpoint holds a part of the weights only, the others are the file's.
+        """
+        self._lines, self._refused, self._fits, self._compare = [], None, stage == "fit", True
+        try:
+            self._lines = self._start.load(stage)
+        except Exception as error:
+            self._refused = error
+
+    def _confirm_start(self) -> None:
+        """Say what was read, or raise why it was not, unless a checkpoint was restored; refuse to freeze chance."""
+        lines, refused = self._lines, self._refused
+        self._lines, self._refused = [], None
+        if self._compare:
+            self._compare = False
+            self._known = self._start.compare(self._known, self._fits)
+        if is_restored(self._plain_network):
+            return
+        if refused:
+            raise refused
+        for line in lines:
+            rank_zero_only(print)(line, flush=True)
+        if self._fits and self.frozen is not None and not is_loaded(self._plain_network):
+            raise UserError(f"model.freeze: {self.frozen} would freeze random weights: give model.weights")
+
+    def cache_features(self) -> None:
+        """Cache the backbone's features in the trainer's data set, which has the setting ``features``."""
+        if self.frozen != "backbone":
+            raise UserError("data.features: needs a frozen backbone; set model.freeze: backbone")
+        keep_features(self._plain_network, videos_of(self), self.device, checked_settings(self))
 
     @property
     def _start(self) -> StartingWeights:
@@ -194,7 +249,12 @@ class VideoClassifier(LightningModule):
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """Load weights by name, with or without the prefix of ``torch.compile``."""
         names = {name.replace(COMPILED, ""): name for name in self.state_dict()}
-        named = {names.get(name.replace(COMPILED, ""), name): value for name, value in state_dict.items()}
+        named: Any = OrderedDict()
+        for name, value in state_dict.items():
+            named[names.get(name.replace(COMPILED, ""), name)] = value
+        if metadata := getattr(state_dict, "_metadata", None):  # tell whether the weights are a random start
+            modules = {name.replace(COMPILED, ""): name for name in dict(self.named_modules())}
+            named._metadata = {modules.get(name.replace(COMPILED, ""), name): metadata[name] for name in metadata}
         return super().load_state_dict(named, strict, assign)
 
     @property
@@ -231,22 +291,14 @@ class VideoClassifier(LightningModule):
     def _on_before_batch_transfer(self, batch: Any, dataloader_idx: int = 0) -> Any:
         """Check the classes while the batch is on the CPU, to avoid a synchronisation of the GPU."""
         batch = super()._on_before_batch_transfer(batch, dataloader_idx)
-        if self.num_classes is not None and not (self.own_steps or self.trainer.predicting):
+        predicts = self._trainer is None or self._trainer.predicting  # no trainer: an export with an example
+        if self.num_classes is not None and not (self.own_steps or predicts):
             check_classes(batch, self.num_classes, self.several_labels)
         return batch
 
     def _batch(self, batch: Any, numbers: Callable[[Tensor], Tensor] = torch.clone, training: bool = True) -> Batch:
         taken = as_batch(batch, numbers, features=self.frozen == "backbone")
         return labelled(taken, self.num_classes, self.several_labels, training) if self.num_classes else taken
-
-    def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
-        """Log the step's loss: the mean over its batches and all processes."""
-        if not self._batches:  # a user's own training_step keeps none
-            return
-        step = mean_over_ranks(torch.stack(self._batches).mean(0))
-        self.step_loss, self.step_hits = step[0], step[1:]
-        self._batches.clear()
-        self.log("train/loss", self.step_loss, batch_size=1)  # prog_bar would synchronise the GPU in every step
 
     def validation_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
         """Add the centre views to the metric."""
@@ -257,40 +309,46 @@ class VideoClassifier(LightningModule):
         taken = self._batch(batch, numbering(self, accuracy, loader), training=False)
         accuracy.update(self(taken["clip"]), taken["target"], taken["video"], taken["view"])
 
-    def on_validation_epoch_start(self) -> None:
-        """Reset the metrics of the last validation or test."""
-        reset_metrics(self)
-
-    on_test_epoch_start = on_validation_epoch_start
-
-    def on_validation_epoch_end(self) -> None:
-        """Log clip accuracy of one view per video, and the loss over videos that could be read."""
-        log_metrics(self, "val", {"loss": "val/loss", "top1": "val/clip_top1", "top5": "val/clip_top5"})
-
     def test_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
         """Add all views to the metric."""
         self._collect("test", batch, dataloader_idx)
-
-    def on_test_epoch_end(self) -> None:
-        """Log video accuracy over all views. The metric keeps its state for callbacks until the next test."""
-        log_metrics(self, "test", {"top1": "test/video_top1", "top5": "test/video_top5", "videos": "test/videos"})
 
     def predict_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> Tensor:
         """Return logits ``(b, classes)`` of labelled or unlabelled clips; NaN for unreadable videos."""
         taken = as_batch(batch, torch.clone, labelled=False, features=self.frozen == "backbone")
         return self(taken["clip"]).masked_fill((taken["video"] < 0)[:, None], torch.nan)
 
-    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+    def _of_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Refuse weights of another scheme, other pixels or other classes; the message has flags that correct this."""
         self._start.refuse_checkpoint(checkpoint)
+        self._known = of_our_own(checkpoint)
 
-    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+    def _into_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add the model's settings and, if there is a data set, its classes, clip settings and videos."""
         add_settings(self, self._plain_network, checkpoint)
 
+    on_load_checkpoint = with_ours(_of_checkpoint, LightningModule.on_load_checkpoint)
+    on_save_checkpoint = with_ours(_into_checkpoint, LightningModule.on_save_checkpoint)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Keep the work of this class in the two hooks that no callback has, whatever a subclass does in them."""
+        super().__init_subclass__(**kwargs)
+        if "on_load_checkpoint" in vars(cls):
+            cls.on_load_checkpoint = with_ours(cls._of_checkpoint, cls.on_load_checkpoint)
+        if "on_save_checkpoint" in vars(cls):
+            cls.on_save_checkpoint = with_ours(cls._into_checkpoint, cls.on_save_checkpoint)
+
     def configure_optimizers(self) -> Any:
-        """Load the starting weights, then make optimizer and schedule; Lightning restores a checkpoint before this."""
-        self._start_training()
-        optimizer = make_optimizer(self.optimization, self._plain_network)
+        """Make optimizer and schedule for all parameters, also those that a subclass adds to the network's."""
+        optimizer = make_optimizer(self.optimization, self)
         schedule = make_schedule(self.optimization, optimizer, self.trainer.estimated_stepping_batches)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+
+def _no_argument(kind: type, names: list[str]) -> str:
+    """Return the message for arguments that a family does not have."""
+    known = chain.from_iterable(types_of(base.__init__) for base in constructors(kind))  # type: ignore[misc]
+    hint = did_you_mean(names[0], known)
+    if not hint:
+        hint = "; a rate, weight decay or schedule is given by optimization=Optimization(...)"
+    return f"{kind.__name__} has no argument {', '.join(names)}{hint}"

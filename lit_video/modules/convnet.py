@@ -1,10 +1,11 @@
 """The papers' CNN baselines as a LightningModule."""
 
-from typing import Any
+from typing import Any, Literal
 
 from lit_video.errors import UserError
 from lit_video.modules.classifier import VideoClassifier
 from lit_video.network.convnets import Architecture, convnet, slow_frames
+from lit_video.utils.arguments import Count, Positive, Share, check_arguments
 from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.clip_shape import ImageSize
 
@@ -44,18 +45,19 @@ class ConvNet(VideoClassifier):
     def __init__(
         self,
         num_classes: Classes,
-        frames: int = 8,
+        frames: Count = 8,
         image_size: ImageSize = 224,
         architecture: Architecture = "i3d",
-        depth: int = 50,
-        width: int | None = None,
-        alpha: int = 4,
-        beta_inv: int = 8,
-        x3d_width: float = 2.0,
-        x3d_depth: float = 2.2,
-        dropout: float = 0.5,
+        depth: Literal[50, 101, 152] = 50,
+        width: Count | None = None,
+        alpha: Count = 4,
+        beta_inv: Count = 8,
+        x3d_width: Positive = 2.0,
+        x3d_depth: Positive = 2.2,
+        dropout: Share = 0.5,
         **kwargs: Any,
     ) -> None:
+        check_arguments(locals())
         if architecture.startswith("slowfast"):
             slow_frames(frames, alpha)
         network = convnet(
@@ -64,9 +66,11 @@ class ConvNet(VideoClassifier):
         super().__init__(network, num_classes=num_classes, **kwargs)
         self.architecture = architecture
 
-    def on_fit_start(self) -> None:
+    def _prepare_start(self, stage: str) -> None:
         """Refuse bfloat16 on a CPU: gradients of temporal convolutions may read uninitialised memory."""
-        if self.device.type == "cpu" and str(self.trainer.precision).startswith("bf16"):
+        super()._prepare_start(stage)
+        trains = stage == "fit" and self._trainer is not None
+        if trains and self.device.type == "cpu" and str(self.trainer.precision).startswith("bf16"):
             wrong = "gradients of convolutions over few frames are wrong in bfloat16 on a CPU (a fault of PyTorch)"
             raise UserError(f"trainer.precision: {wrong}; train in 32-true, or on a GPU")
 

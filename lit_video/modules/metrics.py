@@ -36,6 +36,8 @@ class VideoAccuracy(Metric):
         average: scores to average over views, see :func:`view_scores`.
     """
 
+    full_state_update = False  # an update needs no state of other processes
+
     video: list[Tensor]
     view: list[Tensor]
     logits: list[Tensor]
@@ -75,11 +77,17 @@ class VideoAccuracy(Metric):
         total = torch.zeros_like(scores[: len(numbers)]).index_add(0, of_video, scores)
         targets = target.new_zeros(len(numbers), *target.shape[1:])
         targets[of_video] = target[first]
+        _refuse_restarts(video, target, targets[of_video[inverse]], logits, logits[first][inverse])
         return video_logits(total / torch.bincount(of_video)[:, None], self.average), targets
 
     def videos(self) -> Tensor:
         """Return the numbers of the videos, in the order of :meth:`per_video`."""
         return torch.unique(self._read(self.video))
+
+    def _nothing(self, *names: str) -> dict[str, Tensor]:
+        """Return the result before any update: torchmetrics warns, and computes."""
+        unknown = torch.tensor(torch.nan, device=self.device)
+        return dict.fromkeys((*names, "loss"), unknown) | {"videos": torch.zeros_like(unknown)}
 
     def per_task(self) -> dict[str, tuple[Tensor, Tensor]]:
         """Return :meth:`per_video` by task; a single task has an empty name."""
@@ -93,6 +101,8 @@ class VideoAccuracy(Metric):
         The loss is the cross entropy of mean logits, summed over tasks. Without a readable video, or if logits are not
         finite, loss and accuracies are NaN. There is no ``top5`` of five classes or fewer, see :func:`informative`.
         """
+        if not self.video:
+            return self._nothing("top1")
         tasks, depth = self.per_task(), max(TOP)
         finite = torch.cat([logits for logits, _ in tasks.values()], dim=1).isfinite().all()
         ranked = {"": list(tasks.values())}
@@ -109,6 +119,24 @@ class VideoAccuracy(Metric):
         losses = [F.cross_entropy(logits, target) for logits, target in tasks.values()]
         videos = torch.tensor(float(len(hits)), device=hits.device)
         return result | {"videos": videos, "loss": torch.stack(losses).sum()}
+
+
+def _refuse_restarts(video: Tensor, target: Tensor, of_video: Tensor, logits: Tensor, of_view: Tensor) -> None:
+    """Refuse video numbers that several videos share: views with other labels, or a view twice with other logits.
+
+    A distributed sampler repeats clips to fill its last batch; their logits agree within rounding.
+    """
+    if not len(video):
+        return
+    other = (target != of_video).reshape(len(target), -1).any(1)
+    what = "labels"
+    if not other.any() and logits.isfinite().all():
+        other = (logits - of_view).abs().amax(1) > 0.1 * logits.abs().amax() + 1e-6
+        what = "logits of one view"
+    if other.any():
+        number = int(video[other.nonzero()[0, 0]])
+        numbered = "the loader's video must number the videos of the whole split, not those of a batch"
+        raise UserError(f"video {number} has different {what}: {numbered}")
 
 
 def informative(classes: int) -> list[int]:
@@ -141,6 +169,8 @@ class VideoPrecision(VideoAccuracy):
 
     def compute(self) -> dict[str, Tensor]:
         """Return ``mean_average_precision``, ``top1`` and ``top5`` (a label is among the best classes), in percent."""
+        if not self.video:
+            return self._nothing("top1", "mean_average_precision")
         logits, target = self.per_video()
         best = target.gather(1, logits.argsort(dim=1, descending=True, stable=True)[:, : max(TOP)])
         result = {f"top{k}": best[:, :k].amax(1).float().mean() for k in informative(logits.shape[1])}

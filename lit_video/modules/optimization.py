@@ -11,7 +11,17 @@ from torch import nn
 from torch.optim.lr_scheduler import LambdaLR
 
 from lit_video.errors import UserError
+from lit_video.utils.arguments import (
+    InnerShare,
+    NotNegative,
+    Positive,
+    Share,
+    ShareAboveZero,
+    ShareBelowOne,
+    check_fields,
+)
 from lit_video.utils.startup import avoid_amx
+from lit_video.weights.loading import CLASSIFIER
 
 
 @dataclass(frozen=True)
@@ -39,29 +49,20 @@ class Optimization:
     """
 
     optimizer: Literal["sgd", "adamw", "muon"] = "sgd"
-    lr: float = 0.05
-    momentum: float = 0.9
+    lr: Positive = 0.05
+    momentum: ShareBelowOne = 0.9
     nesterov: bool = False
-    betas: tuple[float, float] = (0.9, 0.999)
-    weight_decay: float = 1e-4
+    betas: tuple[ShareBelowOne, ShareBelowOne] = (0.9, 0.999)
+    weight_decay: NotNegative = 1e-4
     decay_all: bool = False
-    layer_decay: float = 1.0
-    warmup: float = 5 / 35
-    warmup_start: float = 0.1
-    milestones: tuple[float, ...] = ()
+    layer_decay: ShareAboveZero = 1.0
+    warmup: ShareBelowOne = 5 / 35
+    warmup_start: Share = 0.1
+    milestones: tuple[InnerShare, ...] = ()
     whole_cosine: bool = False
 
     def __post_init__(self) -> None:
-        if self.lr <= 0:
-            raise ValueError(f"lr is {self.lr}, expected more than 0")
-        if not 0 <= self.warmup < 1:
-            raise ValueError(f"warmup is {self.warmup}, a share of training, expected 0 to 1")
-        if not all(0 < share < 1 for share in self.milestones):
-            raise ValueError(f"milestones are {list(self.milestones)}, shares of training, expected 0 to 1")
-        if not 0 < self.layer_decay <= 1:
-            raise ValueError(f"layer_decay is {self.layer_decay}, expected above 0 and at most 1")
-        if not all(0 <= beta < 1 for beta in self.betas):
-            raise ValueError(f"betas are {list(self.betas)}, expected two numbers from 0 to below 1")
+        check_fields(self)
         if self.optimizer == "muon" and self.decay_all:
             raise ValueError("decay_all is for sgd and adamw; muon is for matrices alone")
 
@@ -93,13 +94,17 @@ def make_optimizer(config: Optimization, module: nn.Module) -> torch.optim.Optim
 
 
 def parameter_groups(config: Optimization, module: nn.Module) -> list[dict[str, object]]:
-    """Group parameters by learning rate and weight decay, highest rate first."""
-    trained = {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
-    top = 1 + max(map(_layer, trained), default=0)
+    """Group parameters by learning rate and weight decay, highest rate first.
+
+    Frozen parameters are in the groups too: optimizers skip parameters without a gradient, and a callback may unfreeze
+    them later.
+    """
+    parameters_by_name = dict(module.named_parameters())
+    layers = sorted({_layer(name) for name in parameters_by_name} - {-1})  # a CNN's pooling is no layer of its own
     groups: dict[tuple[float, bool], list[nn.Parameter]] = {}
-    for name, parameter in trained.items():
+    for name, parameter in parameters_by_name.items():
         layer = _layer(name)
-        below = top - layer if layer >= 0 else 0
+        below = len(layers) - layers.index(layer) if layer >= 0 else 0
         weight = parameter.ndim > 1 and not name.endswith(("_token", "_embed", "latents"))
         groups.setdefault((config.layer_decay**below, weight or config.decay_all), []).append(parameter)
     made: list[dict[str, object]] = []
@@ -113,6 +118,8 @@ def parameter_groups(config: Optimization, module: nn.Module) -> list[dict[str, 
 
 def _layer(name: str) -> int:
     """Return a parameter's layer: 0 for the embedding, from 1 for the blocks, -1 for any other parameter."""
+    if re.search(rf"(?:^|\.){CLASSIFIER}", name):  # a CNN's is in its last block
+        return -1
     block = re.search(r"(?:^|\.)blocks\.(\d+)\.(?:layers\.(\d+)\.)?", name)  # a Perceiver's layers are in one block
     if block:
         return 1 + int(block[1]) + int(block[2] or 0)

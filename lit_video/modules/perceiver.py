@@ -7,6 +7,7 @@ from lit_video.network.patches import ClipSize
 from lit_video.network.perceiver import perceiver
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SizeName, ViTSize, vit_size
+from lit_video.utils.arguments import Count, Share, ShareBelowOne, check_arguments
 from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.clip_shape import ImageSize, height_and_width
 
@@ -30,17 +31,18 @@ class Perceiver(VideoClassifier):
     def __init__(
         self,
         num_classes: Classes,
-        frames: int = 8,
+        frames: Count = 8,
         image_size: ImageSize = 224,
         size: SizeName | ViTSize = "B",
-        patch: int = 16,
-        tubelet: int = 1,
-        latents: int = 256,
-        reads: int = 1,
-        dropout: float = 0.0,
-        drop_path: float = 0.0,
+        patch: Count = 16,
+        tubelet: Count = 1,
+        latents: Count = 256,
+        reads: Count = 1,
+        dropout: Share = 0.0,
+        drop_path: ShareBelowOne = 0.0,
         **kwargs: Any,
     ) -> None:
+        check_arguments(locals())
         vit = vit_size(size)
         clip = ClipSize(height_and_width(image_size), patch, frames, tubelet)
         network = perceiver(vit, outputs(num_classes), clip, latents, reads, dropout, drop_path)

@@ -1,14 +1,14 @@
 """Starting weights of a network, from an image model or a release, checked against settings and data."""
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import getsource
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from lightning.pytorch.utilities import rank_zero_only
 from torch import nn
 
 from lit_video.errors import UserError
@@ -22,12 +22,14 @@ from lit_video.weights import settings as stated
 from lit_video.weights.hub import weights_path
 from lit_video.weights.hugging_face import check_config, check_labels
 from lit_video.weights.image_vit import TubeletInit, load_image_vit, read_image_vit
-from lit_video.weights.loading import SourceName, load_pretrained
+from lit_video.weights.loading import CLASSIFIER, SourceName, load_pretrained
 from lit_video.weights.parts import without
 from lit_video.weights.reading import StoredWeights, of_our_own, read_weights, tensors_digest
 from lit_video.weights.settings import WeightsSettings
 
-LOADED = "loaded"  # attribute of a network that has loaded weights
+LOADED = "loaded"  # attribute of a network: who loaded its weights
+FROM_FILE, FROM_STATE = "file", "state"  # its values: the starting weights, or a state dict; absent or None: nobody
+AWAITS = "awaits_weights"  # key of a state dict's metadata: its values are random, and a file is to replace them
 
 
 @dataclass(frozen=True)
@@ -45,18 +47,34 @@ class StartingWeights:
     image_pixels: Literal["ignore"] | None = None
     tubelet_init: TubeletInit = "central"
 
-    def load(self, stage: str) -> None:
-        """Load image weights (for training only) and released weights, unless the network has loaded weights before."""
+    def load(self, stage: str) -> list[str]:
+        """Load image weights (for training only) and released weights, unless the network has loaded weights before.
+
+        Return what there is to say about them, a line each. After an error the network counts as it did before.
+        """
+        lines: list[str] = []
         if is_loaded(self.network):
-            return
-        if stage == "fit" and self.image_weights:
-            stored, taken = self._take_image(self.image_weights)
-            _say(self.image_weights, stored.choice, taken)
-            if self.image_pixels != "ignore":
-                _say(self.image_weights, self._match_pixels(stored))
-        if self.weights is not None:
-            with _naming("weights", self.weights):
-                self._start_from(self.weights, fresh_head=stage == "fit")
+            return lines
+
+        loaded = False
+        try:
+            if stage == "fit" and self.image_weights:
+                stored, taken = self._take_image(self.image_weights)
+                lines += _about(self.image_weights, stored.choice, taken)
+                if self.image_pixels != "ignore":
+                    lines += _about(self.image_weights, self._match_pixels(stored))
+                loaded = True
+            if self.weights is not None:
+                with _naming("weights", self.weights):
+                    lines += self._start_from(self.weights, fresh_head=stage == "fit")
+                loaded = True
+        except BaseException:
+            loaded = False
+            raise
+        finally:
+            setattr(self.network, LOADED, FROM_FILE if loaded else None)
+
+        return lines
 
     def check_image(self) -> None:
         """Refuse image weights that do not fit a network on the meta device."""
@@ -76,6 +94,23 @@ class StartingWeights:
         except ValueError as error:
             raise UserError(f"the checkpoint does not fit: {error}") from error
 
+    def compare(self, known: StoredWeights, fits: bool) -> StoredWeights:
+        """Refuse a data set of other pixels or classes than those of the model's weights, in a training or a test.
+
+        Return what the weights have seen then: ``known`` or, after a training, the data set's classes and pixels.
+        """
+        if self.data is None:
+            return known
+        if self.weights_settings != "ignore":
+            try:
+                stated.refuse_other_pixels(stored_settings(self.data), known, stated.IGNORE)
+                self._check_labels(known, whole=True)
+            except ValueError as error:
+                raise UserError(f"the model's weights do not fit the data: {error}") from error
+        if not fits:
+            return known
+        return replace(known, clips=stored_settings(self.data), class_names=self.data.class_names)
+
     def _take_image(self, given: str) -> tuple[StoredWeights, str]:
         assert isinstance(self.network, VideoTransformer)
         with _naming("image_weights", given):
@@ -85,8 +120,9 @@ class StartingWeights:
             taken = load_image_vit(self.network, stored.tensors, self.tubelet_init, grid)
             return stored, "; ".join(filter(None, (taken, stated.line_on_grid(self.network, stored, image=True))))
 
-    def _start_from(self, path: str, fresh_head: bool) -> None:
+    def _start_from(self, path: str, fresh_head: bool) -> list[str]:
         file = weights_path(path)
+        facts = []
         stored = read_weights(file, self.weights_ema, self.weights_source)
         noted(self.network, stored.trained_on)
         if self.weights_settings != "ignore":
@@ -97,15 +133,16 @@ class StartingWeights:
             self.network, tensors, fresh_head, stated.known_grid(self.network, stored), self.weights_source
         )
         if Path(path).is_dir() and file.is_file():
-            _say(path, f"starts from the run's tested checkpoint, {file.name}")
-        _say(path, stored.choice, stated.line_on_grid(self.network, stored))
+            facts.append(f"starts from the run's tested checkpoint, {file.name}")
+        facts += [stored.choice, stated.line_on_grid(self.network, stored)]
         if left_out:
-            _say(path, f"it has no classifier of these classes: the classifier starts from scratch ({left_out})")
+            facts.append(f"it has no classifier of these classes: the classifier starts from scratch ({left_out})")
         known = stated.pixel_settings(stored) and not stated.channel_pixels(stored)  # already compared above
         if self.weights_settings != "ignore" and not known:
-            _say(path, self._match_pixels(stored))
+            facts.append(self._match_pixels(stored))
         if not left_out:
             self._check_labels(stored, whole=not fresh_head)
+        return _about(path, *facts)
 
     def _match_pixels(self, stored: StoredWeights) -> str:
         """Fold the data's pixel scale into the patches to match the weights' training; return a message."""
@@ -142,17 +179,37 @@ def keep_features(network: VideoTransformer, data: Any, device: torch.device, se
 
 
 def is_loaded(network: nn.Module) -> bool:
-    """Return whether a network has loaded weights since :func:`mark_when_loaded`."""
-    return getattr(network, LOADED, False)
+    """Return whether a network has other weights than its random start: of a file, a checkpoint or a state dict."""
+    return getattr(network, LOADED, None) is not None
 
 
-def mark_when_loaded(network: nn.Module) -> None:
-    """Mark a network once it loads weights."""
-    network.register_load_state_dict_post_hook(_mark)  # type: ignore[no-untyped-call]
+def is_restored(network: nn.Module) -> bool:
+    """Return whether the last weights that a network loaded were a checkpoint's or a state dict's."""
+    return getattr(network, LOADED, None) == FROM_STATE
 
 
-def _mark(network: nn.Module, _: object) -> None:
-    setattr(network, LOADED, True)
+def mark_when_loaded(model: nn.Module, network: nn.Module) -> None:
+    """Mark a classifier's network once it loads a state dict with all its weights, of whatever classifier.
+
+    The metadata of a classifier's state dict tell whether its starting weights were still to come: tuners that save a
+    model, try something and restore it give back what was there, and this is no loading.
+    """
+    model.register_state_dict_post_hook(_tell)  # type: ignore[no-untyped-call]
+    network.register_load_state_dict_pre_hook(_mark)  # type: ignore[no-untyped-call]
+
+
+def _tell(model: Any, state: Any, prefix: str, _: object) -> None:
+    awaits = bool(model.weights or model.image_weights) and not is_loaded(model._plain_network)
+    for name, metadata in state._metadata.items():
+        if name.startswith(f"{prefix}network"):
+            metadata[AWAITS] = awaits
+
+
+def _mark(network: nn.Module, state: Mapping[str, Any], prefix: str, metadata: Mapping[str, Any], *_: object) -> None:
+    names = [name for name, _ in network.named_parameters() if not re.match(rf"aggregate\.|{CLASSIFIER}", name)]
+    whole = all(f"{prefix}{name}" in state for name in names)
+    if whole and not metadata.get(AWAITS):
+        setattr(network, LOADED, FROM_STATE)
 
 
 @contextmanager
@@ -166,6 +223,5 @@ def _naming(setting: str, path: str) -> Iterator[None]:
         raise UserError(f"model.{setting}: {path}: {error}") from error
 
 
-def _say(path: str, *facts: str) -> None:
-    for fact in filter(None, facts):
-        rank_zero_only(print)(f"{path}: {fact}", flush=True)
+def _about(path: str, *facts: str) -> list[str]:
+    return [f"{path}: {fact}" for fact in facts if fact]

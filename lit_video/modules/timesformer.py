@@ -8,6 +8,7 @@ from lit_video.network.positions import PositionKind, Positions
 from lit_video.network.timesformer import timesformer, usual_positions
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SizeName, ViTSize, vit_size
+from lit_video.utils.arguments import Count, NotNegative, Share, ShareBelowOne, check_arguments
 from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.clip_shape import ImageSize, height_and_width
 
@@ -41,20 +42,21 @@ class TimeSformer(VideoClassifier):
     def __init__(
         self,
         num_classes: Classes,
-        frames: int = 8,
+        frames: Count = 8,
         image_size: ImageSize = 224,
         size: SizeName | ViTSize = "B",
-        patch: int = 16,
+        patch: Count = 16,
         attention: str = "divided",
         positions: PositionKind | None = None,
-        dropout: float = 0.0,
-        drop_path: float = 0.0,
-        position_std: float | None = None,
+        dropout: Share = 0.0,
+        drop_path: ShareBelowOne = 0.0,
+        position_std: NotNegative | None = None,
         cls_in_time: bool = False,
         hidden_head: bool = False,
         image_weights: str | None = None,
         **kwargs: Any,
     ) -> None:
+        check_arguments(locals())
         vit = vit_size(size)
         clip, classes = ClipSize(height_and_width(image_size), patch, frames), outputs(num_classes)
         table = Positions(positions or usual_positions(attention), position_std)

@@ -1,6 +1,6 @@
 """ViViT as a LightningModule."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from torch import nn
 
@@ -10,8 +10,10 @@ from lit_video.network.patches import ClipSize
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SizeName, ViTSize, vit_size
 from lit_video.network.vivit import Pool, Temporal, vivit
+from lit_video.utils.arguments import Count, Range, Share, ShareBelowOne, check_arguments
 from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.clip_shape import ImageSize, height_and_width
+from lit_video.utils.limits import MOST_LAYERS
 from lit_video.weights.image_vit import TubeletInit
 
 
@@ -29,7 +31,8 @@ class ViViT(VideoClassifier):
             ``fc_norm`` is VideoMAE's: the mean before the last norm, fixed sinusoidal positions, the exact GELU.
         order: ``space_time`` or ``time_space``; variant 3 only.
         temporal: ``encoder`` or, as a spatial-only baseline, ``mean`` over frames; variant 2 only.
-        temporal_depth: layers of variant 2's temporal encoder, L_t.
+        temporal_depth: layers of variant 2's temporal encoder, L_t; 0, with ``pool`` ``mean``, is a control for
+            attention in time: the mean of frames with positions in time.
         dropout: before the classifier.
         drop_path: stochastic depth of the last layer; as in the released code, a branch that is kept is not scaled. The
             released variant 3 has none (set 0).
@@ -47,25 +50,26 @@ class ViViT(VideoClassifier):
     def __init__(
         self,
         num_classes: Classes,
-        frames: int = 32,
+        frames: Count = 32,
         image_size: ImageSize = 224,
         size: SizeName | ViTSize = "B",
-        patch: int = 16,
-        tubelet: int = 2,
-        sampled_frames: int | None = None,
+        patch: Count = 16,
+        tubelet: Count = 2,
+        sampled_frames: Count | None = None,
         variant: Literal[1, 2, 3, 4] = 1,
         pool: Pool | None = None,
         order: Order = "space_time",
         temporal: Temporal = "encoder",
-        temporal_depth: int = 4,
-        dropout: float = 0.0,
-        drop_path: float = 0.0,
+        temporal_depth: Annotated[int, Range(0, MOST_LAYERS)] = 4,
+        dropout: Share = 0.0,
+        drop_path: ShareBelowOne = 0.0,
         zero_head: bool = False,
         class_token: Literal["zero"] | None = None,
         image_weights: str | None = None,
         tubelet_init: TubeletInit = "central",
         **kwargs: Any,
     ) -> None:
+        check_arguments(locals())
         for name, given, default, only in (("order", order, "space_time", 3), ("temporal", temporal, "encoder", 2)):
             if given != default and variant != only:
                 raise ValueError(f"{name} is {given}, but variant is {variant}: {name} is for variant {only}")

@@ -1,6 +1,6 @@
 """X-ViT as a LightningModule."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from lit_video.attention import MixingPlan
 from lit_video.attention.mixing import Scope, Summary, Target
@@ -10,8 +10,10 @@ from lit_video.network.positions import PositionKind, Positions, Resizing
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SizeName, ViTSize, vit_size
 from lit_video.network.xvit import LayerChoice, aggregation, xvit
+from lit_video.utils.arguments import Count, NotNegative, Range, Share, ShareBelowOne, Whole, check_arguments
 from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.clip_shape import ImageSize, height_and_width
+from lit_video.utils.limits import MOST_LAYERS
 
 
 class XViT(VideoClassifier):
@@ -51,31 +53,32 @@ class XViT(VideoClassifier):
     def __init__(
         self,
         num_classes: Classes,
-        frames: int = 8,
+        frames: Count = 8,
         image_size: ImageSize = 224,
         size: SizeName | ViTSize = "B",
-        patch: int = 16,
-        window: int = 1,
+        patch: Count = 16,
+        window: Whole = 1,
         boundary: bool = False,
-        ratio: float = 0.5,
+        ratio: Share = 0.5,
         mixed: tuple[Target, ...] = ("key", "value"),
-        layers: LayerChoice | list[int] = "all",
+        layers: LayerChoice | list[Whole] = "all",
         scope: Scope = "per_head",
         summary: Summary = False,
-        summary_tokens: int = 1,
+        summary_tokens: Count = 1,
         summary_before_norm: bool = False,
-        summary_layers: LayerChoice | list[int] = "all",
+        summary_layers: LayerChoice | list[Whole] = "all",
         exact: bool = False,
         causal: bool = False,
-        segments: int | None = None,
-        ta_layers: int = 1,
+        segments: Count | None = None,
+        ta_layers: Annotated[int, Range(0, MOST_LAYERS)] = 1,
         positions: PositionKind = "space-time",
-        dropout: float = 0.5,
-        drop_path: float = 0.0,
-        position_std: float | None = None,
+        dropout: Share = 0.5,
+        drop_path: ShareBelowOne = 0.0,
+        position_std: NotNegative | None = None,
         image_weights: str | None = None,
         **kwargs: Any,
     ) -> None:
+        check_arguments(locals())
         if exact and (boundary or summary or segments):
             raise ValueError("exact attends the whole window; boundary, summary and segments do not apply to it")
         vit = vit_size(size)

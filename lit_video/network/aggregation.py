@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Literal
 
 import torch
@@ -59,6 +60,7 @@ class AttentiveProbe(LinearHead):
         u' = u + MCA(LN(u), LN(z)),   u'' = u' + MLP(LN(u')),   then a linear classifier     (query u, tokens z)
 
     Source: V-JEPA, arXiv:2404.08471; its released probe has one such layer, on a frozen encoder.
+    Unlike the release, which has no norm on the query: u' = u + MCA(u, LN(z)).
     """
 
     def __init__(self, width: int, classes: int, heads: int, frames: int | None = None) -> None:
@@ -163,19 +165,37 @@ class TemporalEncoder(nn.Module):
     After learned positions, layers of joint attention and a final norm, the class token or the mean is classified.
     Source: ViViT, arXiv:2103.15691, section 3.3, model 2; norm and positions as in the released code.
 
-    ``size`` is the size of the spatial encoder with another depth. Positions are learned for ``frames`` tubelets along
-    time and interpolated linearly for other lengths. Without ``cls`` the mean over frames is classified.
+    ``size`` is the size of the spatial encoder, ``depth`` the number of layers over time, L_t. Positions are learned
+    for ``frames`` tubelets along time and interpolated linearly for other lengths. Without ``cls`` the mean over
+    frames is classified; without layers no two frames are compared, but positions in time stay: a control for
+    attention in time.
+
+    Raises:
+        ValueError: without layers a class token would see no frame.
     """
 
     def __init__(
-        self, size: ViTSize, classes: int, frames: int, cls: bool = True, dropout: float = 0.0, drop_path: float = 0.0
+        self,
+        size: ViTSize,
+        depth: int,
+        classes: int,
+        *,
+        frames: int,
+        cls: bool = True,
+        dropout: float = 0.0,
+        drop_path: float = 0.0,
     ) -> None:
         super().__init__()
+        if cls and not depth:
+            raise ValueError("temporal_depth is 0, expected 1 or more for a class token; or set pool to mean")
         self.slots = int(cls)  # class tokens in front of the frames
         self.cls_token = nn.Parameter(torch.zeros(1, 1, size.width)) if cls else None
         self.pos_embed = nn.Parameter(torch.empty(1, cls + frames, size.width))
         nn.init.normal_(self.pos_embed, std=0.02)
-        self.layers = nn.ModuleList(encoder(size, lambda i: Joint(size.width, size.heads), drop_path, style=FLAX))
+        self.layers = nn.ModuleList()
+        if depth:
+            deep = replace(size, depth=depth)
+            self.layers.extend(encoder(deep, lambda i: Joint(size.width, size.heads), drop_path, style=FLAX))
         self.norm = nn.LayerNorm(size.width, eps=1e-6)
         self.drop = nn.Dropout(dropout)
         self.head = nn.Linear(size.width, classes)
@@ -198,7 +218,17 @@ class TemporalEncoder(nn.Module):
         return torch.cat((table[:, : self.slots], resize_time(table[:, self.slots :], t)), dim=1)
 
 
-def linear_head(network: nn.Module) -> nn.Linear:
+class NoClassifier(nn.Identity):
+    """Features in place of logits, for ``num_classes`` 0: the input of the classifier that was here."""
+
+    def __init__(self, in_features: int) -> None:
+        super().__init__()
+        self.in_features = in_features
+        self.place: Tensor
+        self.register_buffer("place", torch.empty(0), persistent=False)  # device and dtype of a new classifier
+
+
+def linear_head(network: nn.Module) -> nn.Linear | NoClassifier:
     """Return the last linear layer; its outputs, averaged over any frames or pixels, are the logits."""
     last: object = None
     if isinstance(network, VideoTransformer):
@@ -207,17 +237,20 @@ def linear_head(network: nn.Module) -> nn.Linear:
             last = last[-1]
     elif isinstance(blocks := getattr(network, "blocks", None), nn.ModuleList):
         last = getattr(blocks[-1], "proj", None)
-    if not isinstance(last, nn.Linear):
+    if not isinstance(last, nn.Linear | NoClassifier):
         raise ValueError(f"{type(network).__name__} ends in no linear layer that is known")
     return last
 
 
 def replace_head(network: nn.Module, classes: int) -> None:
-    """Replace the linear head by a newly initialised one."""
+    """Replace the linear head by a newly initialised one; with 0 classes the network returns features."""
     old = linear_head(network)
-    new = nn.Linear(old.in_features, classes, device=old.weight.device, dtype=old.weight.dtype)
-    nn.init.trunc_normal_(new.weight, std=0.02)
-    nn.init.zeros_(new.bias)
+    place = old.place if isinstance(old, NoClassifier) else old.weight
+    new: nn.Module = NoClassifier(old.in_features).to(place.device, place.dtype)
+    if classes:
+        new = nn.Linear(old.in_features, classes, device=place.device, dtype=place.dtype)
+        nn.init.trunc_normal_(new.weight, std=0.02)
+        nn.init.zeros_(new.bias)
     name = next(name for name, module in network.named_modules() if module is old)
     network.set_submodule(name, new)
 

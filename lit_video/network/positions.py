@@ -1,7 +1,7 @@
 """Learned position tables, and their resizing to another grid."""
 
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -9,6 +9,7 @@ from einops import rearrange, repeat
 from torch import Tensor
 
 from lit_video.attention import Grid
+from lit_video.utils.arguments import NotNegative, check_fields
 
 PositionKind = Literal["none", "space", "space-time"]
 
@@ -21,6 +22,9 @@ class Resizing:
     # nearest: TimeSformer's release; repeat: X-ViT's release, if the clip's length is a multiple of the table's length
     time: Literal["linear", "nearest", "repeat"] = "linear"
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
 
 NEAREST = Resizing("nearest", "nearest")
 
@@ -32,13 +36,12 @@ class Positions:
     kind: PositionKind = "space-time"  # spatial positions include one for the class token
     # standard deviation of the initial positions. None: 0.02 in space and 0 in time, so that training starts from an
     # image model; such small positions are barely learned from scratch on little data
-    std: float | None = None
+    std: NotNegative | None = None
     resizing: Resizing = field(default_factory=Resizing)  # for clips of another size or length
     stored: Resizing = field(default_factory=Resizing)  # for positions of a checkpoint with another grid
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(PositionKind):
-            raise ValueError(f"positions is {self.kind!r}, expected none, space or space-time")
+        check_fields(self)
 
 
 def sinusoids(count: int, width: int) -> Tensor:

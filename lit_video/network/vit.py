@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import nn
@@ -10,7 +10,8 @@ from torch import nn
 from lit_video.attention import Scheme
 from lit_video.network.block import MLP, Block
 from lit_video.network.style import TIMM, Gelu, Style
-from lit_video.utils.limits import MOST_LAYERS, within
+from lit_video.utils.arguments import Count, Positive, Range, Whole, check_fields
+from lit_video.utils.limits import MOST_LAYERS
 
 SizeName = Literal["Ti", "S", "B", "L", "H"]
 
@@ -30,17 +31,17 @@ class ViTSize:
         registers: register tokens beside the class token (arXiv:2309.16588).
     """
 
-    width: int
-    depth: int
-    heads: int
-    mlp_ratio: float = 4.0
-    eps: float | None = None
+    width: Count
+    depth: Annotated[int, Range(1, MOST_LAYERS)]
+    heads: Count
+    mlp_ratio: Positive = 4.0
+    eps: Positive | None = None
     gelu: Gelu | None = None
     norm_pre: bool | None = None
-    registers: int | None = None
+    registers: Whole | None = None
 
     def __post_init__(self) -> None:
-        within("depth", self.depth, MOST_LAYERS)
+        check_fields(self)
         if self.width % self.heads:
             raise ValueError(f"width {self.width} is not divisible by heads {self.heads}")
 

@@ -1,6 +1,5 @@
 """ViViT: tubelets, and one of the paper's four models of attention over space and time."""
 
-from dataclasses import replace
 from typing import Literal
 
 from torch import nn
@@ -70,8 +69,9 @@ def vivit(
     embed = frame_embedding(clip, size.width, cls)
     aggregate: nn.Module = TemporalMean(size.width, classes, dropout)
     if temporal == "encoder":
-        deep = replace(size, depth=temporal_depth)
-        aggregate = TemporalEncoder(deep, classes, embed.grid.t, cls, dropout, drop_path)
+        aggregate = TemporalEncoder(
+            size, temporal_depth, classes, frames=embed.grid.t, cls=cls, dropout=dropout, drop_path=drop_path
+        )
     readout = {"token": frame_tokens, "mean": frame_means}[pool]
     return VideoTransformer(embed, blocks, readout, aggregate, size)
 

@@ -7,8 +7,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from lit_video.utils.arguments import Count, Whole
+
 # number of classes of a single task, or of each task by name, in the order of the logits' columns
-Classes = int | dict[str, int]
+Classes = Whole | dict[str, Count]
 IGNORED = -100  # F.cross_entropy's default ignore_index
 
 
@@ -20,8 +22,11 @@ def by_task(classes: Any, single: str = "") -> dict[str, Any]:
 
 
 def outputs(classes: Classes) -> int:
-    """Return the number of logits for these classes; the heads of several tasks are one linear layer."""
-    return sum(by_task(classes).values())
+    """Return the number of logits for these classes; the heads of several tasks are one linear layer.
+
+    Without classes a network is built with one output, and its classifier taken away.
+    """
+    return sum(by_task(classes).values()) or 1
 
 
 def per_task(x: Tensor, classes: Classes | None) -> Sequence[Tensor]:

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
-ImageSize = int | tuple[int, int]
+from lit_video.utils.arguments import Count
+
+ImageSize = Count | tuple[Count, Count]
 PerChannel = float | tuple[float, float, float]  # one number for all channels, or one each for red, green and blue
 
 

@@ -4,7 +4,6 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from math import inf
 from typing import Any, Literal
 
 import numpy as np
@@ -15,8 +14,17 @@ from torch import Tensor
 from torchvision.transforms import InterpolationMode, v2
 from torchvision.transforms.v2 import functional as F
 
+from lit_video.utils.arguments import NotNegative, Share, check_fields
 from lit_video.utils.clip_shape import ImageSize, height_and_width
-from lit_video.video.crops import Box, even_boxes, multiscale_boxes, random_box, short_side_size, uniform_crop
+from lit_video.video.crops import (
+    Box,
+    even_boxes,
+    multiscale_boxes,
+    random_box,
+    share_of_largest,
+    short_side_size,
+    uniform_crop,
+)
 from lit_video.video.decoding import Frames
 
 Policy = Literal["none", "auto", "rand", "timm-v0", "vivit-rand-15", "vivit-rand-20"]
@@ -144,24 +152,21 @@ class Augmentation:
     """
 
     short_side: tuple[float, float] | None = None
-    flip: float = 0.0
+    flip: Share = 0.0
     policy: Policy = "auto"
-    erasing: float = 0.5
-    mixup: float = 0.0
-    smoothing: float = 0.3
+    erasing: Share = 0.5
+    mixup: NotNegative = 0.0
+    smoothing: Share = 0.3
     crop: Literal["scale", "stretch", "multiscale", "most", "whole"] = "scale"
-    cutmix: float = 0.0
+    cutmix: NotNegative = 0.0
     inverse: bool = False
-    colour: float = 0.0
-    grey: float = 0.0
+    colour: Share = 0.0
+    grey: Share = 0.0
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.short_side and not 0 < self.short_side[0] <= self.short_side[1]:
             raise ValueError(f"short_side is {list(self.short_side)}, expected two ascending numbers of pixels")
-        limits = {"mixup": inf, "cutmix": inf, "flip": 1, "erasing": 1, "smoothing": 1, "colour": 1, "grey": 1}
-        for name, most in limits.items():
-            if not 0 <= getattr(self, name) <= most:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected a number from 0 to {most:g}")
 
 
 class TrainingView:
@@ -180,6 +185,9 @@ class TrainingView:
         low, high = [side * multiple for multiple in SHORT_SIDES[augmentation.crop]]
         if augmentation.short_side and augmentation.crop not in ("most", "multiscale"):
             low, high = augmentation.short_side
+        # a short side of one's own scales the frame, whatever the clip's shape; multiples are of the largest box's side
+        scaled = bool(augmentation.short_side) and augmentation.crop in ("scale", "stretch")
+        self.scales = scaled and side != max(self.size)
         if low < side:
             raise ValueError(f"augmentation.short_side begins at {low:g}, below the clip's {side} pixels")
         self.shares = (low / side, high / side)
@@ -201,16 +209,19 @@ class TrainingView:
         if self.augmentation.crop == "multiscale":
             return random.choice(multiscale_boxes(height, width, self.size))
         shape = (height, width) if self.augmentation.crop == "whole" else self.size
-        down = across = self._share()
+        down = across = self._share(height, width)
         if self.augmentation.crop == "stretch":
-            across = self._share()
+            across = self._share(height, width)
         return random_box(height, width, (down, across), shape)
 
-    def _share(self) -> float:
+    def _share(self, height: int, width: int) -> float:
+        """Draw a side of the box, as a share of the largest box's."""
         low, high = self.shares
-        if self.augmentation.inverse:
-            return random.uniform(1 / high, 1 / low)
-        return 1 / random.uniform(low, high)
+        inverse = self.augmentation.inverse
+        share = random.uniform(1 / high, 1 / low) if inverse else 1 / random.uniform(low, high)
+        if not self.scales:
+            return share
+        return share_of_largest(height, width, self.size, min(self.size) / share)
 
 
 class EvaluationViews:
@@ -231,7 +242,8 @@ class EvaluationViews:
 
     def boxes(self, height: int, width: int) -> list[Box]:
         """Return boxes of the crops in frames of this size."""
-        return even_boxes(height, width, self.crops, self.size, min(self.size) / self.short_side)
+        share = share_of_largest(height, width, self.size, self.short_side)
+        return even_boxes(height, width, self.crops, self.size, share)
 
     def __call__(self, frames: Frames) -> Tensor:
         """Crop deterministically."""

@@ -16,6 +16,8 @@ from lit_video.video.augmentation import Augmentation
 from lit_video.video.crops import Box
 from lit_video.video.seeding import digest
 
+NORMALISED = "expected a tensor of normalised float values (b, 3, t, height, width)"
+
 
 class Batch(TypedDict):
     """A batch of ``b`` clips with ``t`` frames each, as models see it.
@@ -50,8 +52,9 @@ def as_batch(given: Any, numbers: Callable[[Tensor], Tensor], labelled: bool = T
             kind = f"{name} is a {type(found.get(name)).__name__} (given: {', '.join(found)})"
             raise UserError(f"{expected}, and video and view if clips share videos; {kind}")
     clip = found["clip"]
-    if (clip.ndim != 5 and not features) or not clip.is_floating_point():
-        raise UserError(f"clip is {_kind(clip)}, expected normalised float values (b, 3, t, height, width)")
+    if clip.ndim != 5 and not features:
+        raise UserError(f"clip is {_kind(clip)}, {NORMALISED}")
+    check_floating(clip)
     index = torch.arange(len(clip), device=clip.device)
     batch: Any = {"target": torch.full_like(index, IGNORED)}
     if not {"video", "view"} <= names:
@@ -69,6 +72,14 @@ def _named(given: Any) -> Mapping[str, Any]:
 
 def _kind(x: Tensor) -> str:
     return f"{str(x.dtype).removeprefix('torch.')} {tuple(x.shape)}"
+
+
+def check_floating(clip: Tensor) -> None:
+    """Refuse a clip of whole numbers, such as the uint8 frames of a decoder: models take normalised pixels."""
+    if not isinstance(clip, Tensor):
+        raise UserError(f"clip is a {type(clip).__name__}, {NORMALISED}")
+    if not clip.is_floating_point():
+        raise UserError(f"clip is {_kind(clip)}, {NORMALISED}")
 
 
 def _axes(target: Tensor, classes: Classes, several_labels: bool) -> tuple[int, ...]:

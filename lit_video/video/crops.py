@@ -32,6 +32,16 @@ def largest(height: int, width: int, shape: tuple[int, int]) -> tuple[float, flo
     return width * rows / columns, width
 
 
+def share_of_largest(height: int, width: int, shape: tuple[int, int], short_side: float) -> float:
+    """Return the share of the largest box that is the clip, once the frame's short side is scaled to ``short_side``.
+
+    ``shape`` is the clip's height and width in scaled pixels. A frame in which the clip does not fit gives the largest
+    box; of a square clip the share is its side divided by ``short_side``.
+    """
+    rows = shape[0] / short_side * min(height, width)  # before scaling
+    return min(1.0, rows / largest(height, width, shape)[0])
+
+
 def random_box(height: int, width: int, shares: tuple[float, float], shape: tuple[int, int]) -> Box:
     """Draw the position of a box; ``shares`` are its height and width as fractions of the largest box's."""
     most = largest(height, width, shape)

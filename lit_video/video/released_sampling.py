@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import torch
 
+from lit_video.utils.arguments import Count, Positive
 from lit_video.video.decoding import FrameTable
 from lit_video.video.sampling import DenseStride, Sampling
 
@@ -45,8 +46,8 @@ class ReleasedDense(DenseStride):
     clip lasts as long as in a video of that frame rate; with ``None``, ``stride`` counts the video's own frames.
     """
 
-    stride: int = 16
-    fps: float | None = None
+    stride: Count = 16
+    fps: Positive | None = None
     counts_frames = True  # with ``fps`` too
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:

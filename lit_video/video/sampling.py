@@ -6,11 +6,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil, floor, inf
+from math import ceil, floor
 
 import numpy as np
 from pytorchvideo.data.clip_sampling import RandomClipSampler
 
+from lit_video.utils.arguments import Count, Positive, check_fields
 from lit_video.utils.clip_shape import evenly
 from lit_video.video.decoding import FrameTable, exact, looped
 
@@ -54,10 +55,10 @@ class Dense(Sampling):
     clips of a video played backwards show the same frames in reverse. A single clip is the centre clip.
     """
 
-    seconds: float = 2.0
+    seconds: Positive = 2.0
 
     def __post_init__(self) -> None:
-        positive(seconds=self.seconds)
+        check_fields(self)
 
     def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
         """Return the frame numbers of one clip, see :class:`Sampling`."""
@@ -77,11 +78,11 @@ class DenseStride(Sampling):
     rate ``fps``, whatever the video's rate; with ``None``, the video's own frames are counted.
     """
 
-    stride: int
-    fps: float | None = None
+    stride: Count
+    fps: Positive | None = None
 
     def __post_init__(self) -> None:
-        positive(stride=self.stride, fps=self.fps)
+        check_fields(self)
 
     @property
     def counts_frames(self) -> bool:  # type: ignore[override]
@@ -125,7 +126,7 @@ class WholeVideo(Dense):
     often; if it has more, evenly spaced ones are used. Set ``clips`` to cover the longest video (:meth:`covering`).
     """
 
-    seconds: float = 8.0
+    seconds: Positive = 8.0
 
     def covering(self, seconds: Fraction) -> list[Span]:
         """Return the clips that cover a video of this length, start and end in seconds."""
@@ -142,13 +143,6 @@ class WholeVideo(Dense):
         covering = self.covering(table.seconds)
         index = (2 * clip + 1) * len(covering) // (2 * clips)  # at the middle of the clip's share of ``covering``
         return frame_numbers(table, covering[index], [0.5] * frames)
-
-
-def positive(**values: float | None) -> None:
-    """Refuse an argument that is not a finite number above 0; accept ``None``."""
-    for name, value in values.items():
-        if value is not None and not 0 < value < inf:
-            raise ValueError(f"{name} is {value}, expected more than 0")
 
 
 def clip_span(length: Fraction, seconds: Fraction, clip: int, clips: int | None) -> Span:

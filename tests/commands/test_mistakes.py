@@ -22,7 +22,7 @@ def fit(*args):
     ("setting", "message"),
     [
         ("{model.windw: 1}", "row second: model.windw: no such setting (did you mean model.window?) (fit --help all "),
-        ("{model.optimization.lr: -1}", "row second: model: lr is -1.0, expected more than 0"),
+        ("{model.optimization.lr: -1}", "row second: model: lr is -1.0"),
         ("{model.num_classes: 5}", "model.num_classes: is taken from the data set; leave it out"),
         ("{model.window: 9}", "row second: model: window 9 at ratio 0.5 leaves no channel per offset"),
         ("{model.frames: 3}", "model.frames: is taken from the data set; set it there, as data.frames"),

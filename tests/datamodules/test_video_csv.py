@@ -244,7 +244,7 @@ def test_a_label_that_training_has_not_is_reported(root, table):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (dict(fps=0), "fps is 0, expected more than 0"),
+        (dict(fps=0), "fps is 0"),
         (dict(train_values=[1]), r"train_values is \[1\], but split_column is not set"),
         (dict(split_column="take", train_values=[1]), "val_values is empty, expected values of the column take"),
         (dict(groups={"others": ["sit"]}), "groups is .'others'., expected names other than others"),

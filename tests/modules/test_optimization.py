@@ -13,6 +13,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from lit_video.errors import UserError
 from lit_video.modules import ConvNet, Perceiver, XViT
 from lit_video.modules.optimization import Optimization, make_optimizer, parameter_groups, rate
+from lit_video.network.aggregation import linear_head
+from lit_video.network.convnets import convnet
 from lit_video.network.vit import ViTSize
 
 RELEASED = Path(__file__).parents[1] / "vectors" / "xvit_sampling_crops_lr.json"
@@ -131,7 +133,7 @@ def test_layers_that_start_at_random_are_not_frozen():
     ("options", "message"),
     [
         (dict(lr=0), "lr is 0"),
-        (dict(betas=(0.9, 1.0)), "betas are"),
+        (dict(betas=(0.9, 1.0)), "betas is"),
         (dict(warmup=1.0), "warmup is 1"),
         (dict(optimizer="muon", decay_all=True), "decay_all is for sgd and adamw"),
     ],
@@ -150,3 +152,20 @@ def test_on_a_gpu_the_optimizer_is_fused_and_its_gradients_can_be_clipped(name):
             parameter.grad = torch.ones_like(parameter)
         MixedPrecision("bf16-mixed", "cuda").clip_gradients(optimizer, 1.0)
     assert not any(group["fused"] for group in make_optimizer(Optimization(name), nn.Linear(3, 2)).param_groups)
+
+
+@pytest.mark.parametrize("architecture", ["c2d", "slowfast", "x3d"])
+def test_a_cnns_classifier_has_the_full_rate_and_each_stage_less_than_the_next(architecture):
+    network = convnet(architecture, 4, width=8)
+    groups = make_optimizer(Optimization("adamw", lr=1.0, layer_decay=0.5), network).param_groups
+    rates = {id(value): group["lr"] for group in groups for value in group["params"]}
+    head = linear_head(network)
+    assert rates[id(head.weight)] == rates[id(head.bias)] == 1
+    stages = []
+    for block in network.blocks:
+        of_block = [
+            rates[id(value)] for value in block.parameters() if value is not head.weight and value is not head.bias
+        ]
+        assert len(set(of_block)) <= 1
+        stages += of_block[:1]
+    assert stages == [0.5**i for i in range(len(stages), 0, -1)]

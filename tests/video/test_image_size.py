@@ -56,3 +56,39 @@ def test_a_whole_frame_of_the_clip_s_size_comes_out_as_it_was():
 def test_released_views_are_squares(tmp_path):
     with pytest.raises(ValueError, match=r"views is released, .* image_size is \[24, 32\]: use even"):
         VideoFolder(str(tmp_path), image_size=(24, 32), views="released")
+
+
+def scaled_then_cropped(frames, size, short_side):
+    """Return the centre of frames whose short side is ``short_side``, ``size`` pixels large: the reference."""
+    assert min(frames.shape[1:3]) == short_side
+    top, left = (frames.shape[1] - size[0]) // 2, (frames.shape[2] - size[1]) // 2
+    return torch.from_numpy(frames[:, top : top + size[0], left : left + size[1]]).permute(0, 3, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("frame", "size"),
+    [((32, 48), (16, 48)), ((48, 32), (48, 16)), ((32, 48), (32, 16)), ((32, 64), (8, 40)), ((32, 48), (16, 16))],
+)
+def test_a_short_side_scales_the_frame_whatever_the_clip_s_shape(frame, size):
+    frames = np.random.default_rng(0).integers(0, 255, (2, *frame, 3), np.uint8)
+    expected = scaled_then_cropped(frames, size, 32)
+    assert torch.equal(EvaluationViews(1, size, 32)(frames)[0], expected)
+    for crop in ("scale", "stretch"):
+        view = TrainingView(Augmentation(crop=crop, policy="none", short_side=(32, 32)), size)
+        box = view.box(*frame)
+        assert (box.height, box.width) == size
+        random.seed(3)
+        box = view.box(*frame)
+        random.seed(3)
+        found = view(frames)[0]
+        cut = frames[:, box.top : box.top + size[0], box.left : box.left + size[1]]
+        assert torch.equal(found, torch.from_numpy(cut).permute(0, 3, 1, 2))
+
+
+@pytest.mark.parametrize(("frame", "size", "side"), [((64, 96), (16, 48), 32), ((40, 40), (16, 48), 32)])
+def test_a_box_is_the_clip_in_the_pixels_of_the_frame_or_the_largest_that_fits(frame, size, side):
+    (box,) = EvaluationViews(1, size, side).boxes(*frame)
+    scale = min(frame) / side
+    fits = size[0] * scale <= frame[0] and size[1] * scale <= frame[1]
+    expected = [length * scale for length in size] if fits else largest(*frame, size)
+    assert (box.height, box.width) == tuple(map(round, expected))

@@ -90,7 +90,7 @@ def test_frames_times_rate_in_time_is_a_clip_of_so_many_seconds(rate):
 @pytest.mark.parametrize("kind", [Dense, WholeVideo, DenseStride, ReleasedDense, partial(DenseStride, 4)])
 @pytest.mark.parametrize("wrong", [0, -4, float("inf"), float("nan")])
 def test_a_length_or_rate_of_nothing_is_refused_by_name(kind, wrong):
-    with pytest.raises(ValueError, match=rf"^(seconds|stride|fps) is {wrong}, expected more than 0"):
+    with pytest.raises(ValueError, match=rf"^(seconds|stride|fps) is {wrong}, "):
         kind(wrong)
 
 

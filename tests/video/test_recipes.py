@@ -46,7 +46,7 @@ def test_a_data_module_takes_a_name_or_all_settings(tmp_path):
     assert VideoFolder(root=str(tmp_path), augmentation="vivit-ssv2").augmentation == RECIPES["vivit-ssv2"]
     assert VideoFolder(root=str(tmp_path), augmentation=own).augmentation is own
     assert VideoFolder(root=str(tmp_path)).augmentation == RECIPES["none"]
-    with pytest.raises(ValueError, match="augmentation is xvit, expected one of xvit-paper-ssv2, "):
+    with pytest.raises(ValueError, match=r"augmentation is .xvit., expected .*xvit-paper-ssv2"):
         VideoFolder(root=str(tmp_path), augmentation="xvit")
     with pytest.raises(ValueError, match="timesformer is for clips of 224 pixels, image_size is 448: write"):
         VideoFolder(root=str(tmp_path), augmentation="timesformer", image_size=448)

@@ -1,0 +1,113 @@
+"""Work of the package around the stages of a Trainer, where a subclass that overrides a hook cannot leave it out."""
+
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import torch
+from lightning import LightningModule, Trainer
+from lightning.pytorch.callbacks import Callback
+
+from lit_video.modules.evaluation import log_metrics, reset_metrics
+from lit_video.modules.metrics import mean_over_ranks
+
+if TYPE_CHECKING:
+    from lit_video.modules.classifier import VideoClassifier
+
+VAL_NAMES = {"loss": "val/loss", "top1": "val/clip_top1", "top5": "val/clip_top5"}
+TEST_NAMES = {"top1": "test/video_top1", "top5": "test/video_top5", "videos": "test/videos"}
+
+
+class ClassifierHooks(Callback):
+    """Starting weights, the loss of a step and the metrics of every classifier that a Trainer runs.
+
+    Lightning calls the hooks of callbacks besides those of the module, which users override with or without
+    ``super()``. The callback is the first of all, because others copy or measure the model in their ``setup``, and
+    Lightning calls the module's ``setup`` after theirs. It keeps no state.
+    """
+
+    @classmethod
+    def put_first(cls, trainer: Trainer) -> None:
+        """Make the callback the first of a trainer, once."""
+        others = [callback for callback in trainer.callbacks if type(callback) is not cls]  # type: ignore[attr-defined]
+        trainer.callbacks = [cls(), *others]  # type: ignore[attr-defined]
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """Read the starting weights of the model, or of the classifiers in it, before any callback sees them."""
+        for model in classifiers(pl_module):
+            model._prepare_start(stage)
+
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Refuse to train without the starting weights; Lightning has restored a checkpoint, if any, by now."""
+        if not trainer.strategy.restore_checkpoint_after_setup:
+            self._confirm(pl_module)
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Refuse to train without the starting weights, with strategies that restore a checkpoint late."""
+        self._confirm(pl_module)
+
+    def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Refuse to validate without the weights."""
+        self._confirm(pl_module)
+
+    def on_test_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Refuse to test without the weights."""
+        self._confirm(pl_module)
+
+    def on_predict_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Refuse to predict without the weights."""
+        self._confirm(pl_module)
+
+    @staticmethod
+    def _confirm(module: LightningModule) -> None:
+        for model in classifiers(module):
+            model._confirm_start()
+
+    def on_before_optimizer_step(
+        self, trainer: Trainer, pl_module: LightningModule, optimizer: torch.optim.Optimizer
+    ) -> None:
+        """Log the step's loss: the mean over its batches and all processes."""
+        batches: list[torch.Tensor] = getattr(pl_module, "_batches", [])
+        if not batches:  # a user's own training_step keeps none
+            return
+        step = mean_over_ranks(torch.stack(batches).mean(0))
+        batches.clear()
+        model: Any = pl_module
+        model.step_loss, model.step_hits = step[0], step[1:]
+        model.log("train/loss", model.step_loss, batch_size=1)  # prog_bar would synchronise the GPU in every step
+
+    def on_validation_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Reset the metrics of the last validation or test."""
+        reset_metrics(pl_module)
+
+    def on_test_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Reset the metrics of the last validation or test."""
+        reset_metrics(pl_module)
+
+    def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Log clip accuracy of one view per video, and the loss over videos that could be read."""
+        if pl_module in set(classifiers(pl_module)):
+            log_metrics(pl_module, "val", VAL_NAMES)
+
+    def on_test_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Log video accuracy over all views. The metric keeps its state for callbacks until the next test."""
+        if pl_module in set(classifiers(pl_module)):
+            log_metrics(pl_module, "test", TEST_NAMES)
+
+
+def classifiers(module: LightningModule) -> "Iterator[VideoClassifier]":
+    """Iterate over the classifiers in a module, itself included; a user's module may hold several (distillation)."""
+    from lit_video.modules.classifier import VideoClassifier
+
+    return (part for part in module.modules() if isinstance(part, VideoClassifier))
+
+
+def with_ours(ours: Callable[..., None], hook: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a hook that does the package's work, then what a subclass does in its place, with or without super()."""
+
+    @wraps(hook)
+    def both(self: Any, *args: Any, **kwargs: Any) -> Any:
+        ours(self, *args, **kwargs)
+        return hook(self, *args, **kwargs)
+
+    return both
