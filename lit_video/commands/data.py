@@ -42,14 +42,14 @@ def check(arguments: Namespace) -> int:
     Writes one row per video to a manifest. Exit status 1: something is missing or broken.
     """
     refuse_unknown_class("dataset", arguments.dataset)
-    from lit_video.datamodules.inspection import check_report, find_faults, open_dataset
+    from lit_video.datamodules.inspection import VERDICTS, check_report, find_faults, open_dataset
     from lit_video.datamodules.manifest import MANIFEST
 
     data = open_dataset(arguments.dataset, arguments.root, arguments.settings)
     file = arguments.output or arguments.root / MANIFEST
     faults = find_faults(data, file, arguments.decode)
     print(check_report(data, faults, file))
-    return int(any(any(found.values()) for found in faults.values()))
+    return int(any(found[verdict] for found in faults.values() for verdict in VERDICTS))
 
 
 def prepare(arguments: Namespace) -> int:

@@ -236,12 +236,15 @@ class VideoDataModule(LightningDataModule):
         return batch, [] if batch["broken"][0] else dataset.numbers(record, 0)
 
     def on_before_batch_transfer(self, batch: Any, dataloader_idx: int) -> RawBatch | Any:
-        """Count broken videos; draw the random augmentation of a training batch on the CPU."""
+        """Count broken videos and videos with gaps; draw the random augmentation of a training batch on the CPU."""
         if self.trainer is None:
             return batch
         if any(batch["broken"]):
             split = SPLIT_OF_STAGE.get(self.trainer.state.stage, "val")
             self.found_broken.add(split, batch["video"].tolist(), batch["broken"])
+        if any(batch.get("gap", ())):
+            split = SPLIT_OF_STAGE.get(self.trainer.state.stage, "val")
+            self.found_broken.add_gaps(split, batch["video"].tolist(), batch["gap"])
         if self.trainer.training:
             batch["draws"] = self._draws(batch)
         return batch

@@ -99,6 +99,7 @@ class FeatureDataset(ClipDataset):
             first_view=clip * crops,
             key=torch.tensor(key),
             broken="",
+            gap="",
         )
 
 

@@ -21,6 +21,7 @@ from lit_video.utils.files import COMMON, files_below, is_video, write_atomicall
 from lit_video.utils.parallel import in_parallel
 from lit_video.utils.text import printable
 from lit_video.video.decoding import DecodeError, forget_tables, frame_table
+from lit_video.video.decoding.colours import refuse_colours
 from lit_video.video.decoding.frame_table import check_sound
 from lit_video.video.decoding.pyav import frames_in_order, orientation
 
@@ -149,6 +150,7 @@ def resized(source: Path, short_side: int) -> Iterator[VideoFrame]:
     check_sound(source, table, range(table.count))
     graph, size = Graph(), None
     for _, frame in frames_in_order(source, table, range(table.count)):
+        refuse_colours(frame)
         if size is None:
             size = (frame.width, frame.height, orientation(frame))
             width, height = scaled(*size[:2], short_side)

@@ -96,7 +96,7 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
     looked_at = {video.path: (found.root / video.path, None) for video in found.videos}
     manifest = scan(looked_at, options.file.with_name(MANIFEST)).facts()
     videos, rare = dividing.without_rare(_readable(found.videos, manifest, found.root))
-    notes += rare
+    notes += [*rare, *_with_gaps(videos, manifest)]
     few = options.folds and len(videos) < dividing.FEW_FOR_FOLDS and not dividing.held_out(videos)
     least, split = (dividing.LEAST_OF_FOLDS, dividing.folds) if few else (dividing.LEAST, dividing.divide)
     groups = dividing.find_groups(videos, options.group, least)
@@ -203,6 +203,15 @@ def _readable(videos: Sequence[OwnVideo], rows: Mapping[str, VideoInfo], root: P
     if not good:
         raise UserError(f"{root}: none of its {len(videos)} videos can be read ({broken[0]})")
     return good
+
+
+def _with_gaps(videos: Sequence[OwnVideo], rows: Mapping[str, VideoInfo]) -> list[str]:
+    """Say how many videos have gaps in time, and name one."""
+    with_gaps = [video.path for video in videos if rows[video.path].gap]
+    if not with_gaps:
+        return []
+    example = f"{with_gaps[0]}: {rows[with_gaps[0]].gap}"
+    return [printable(f"{plural(len(with_gaps), 'video')} with gaps in time, used as they are ({example})")]
 
 
 def _speed(chosen: Sequence[Choice], model: str, rows: Rows, classes: int) -> float:

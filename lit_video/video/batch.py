@@ -140,6 +140,7 @@ class RawBatch(TypedDict):
     first_view: Tensor
     key: Tensor
     broken: list[str]
+    gap: NotRequired[list[str]]
     draws: NotRequired[BatchDraws]  # in training
 
 
