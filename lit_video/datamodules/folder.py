@@ -57,6 +57,8 @@ class VideoFolder(VideoDataModule):
         **kwargs: see :class:`VideoDataModule`.
     """
 
+    compares_contents = True
+
     def __init__(self, root: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._records: dict[Split, Records] = {}

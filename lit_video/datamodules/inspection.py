@@ -8,6 +8,7 @@ from pathlib import Path
 from jsonargparse import ArgumentError, ArgumentParser
 
 from lit_video.datamodules import VideoDataModule
+from lit_video.datamodules.checks import contradicting_copies
 from lit_video.datamodules.manifest import Video, scan
 from lit_video.datamodules.records import Records, relative
 from lit_video.errors import UserError
@@ -76,7 +77,15 @@ def check_report(data: VideoDataModule, faults: Faults, manifest: Path) -> str:
             lines[SHOWN:] = [f"  and {len(lines) - SHOWN} more; all are in the manifest"]
         if lines:
             parts.append("\n".join([title, *lines]))
+    copied = contradictions(data)
+    if copied:
+        parts.append("\n".join(["copies:", *(printable(f"  {text}") for text in copied)]))
     return "\n\n".join([*parts, f"data digest  {data_digest(data)}  (paths, labels)"])
+
+
+def contradictions(data: VideoDataModule) -> list[str]:
+    """Describe videos of equal content in two splits or two classes; none for a released data set."""
+    return [found.text for found in contradicting_copies(data)] if data.compares_contents else []
 
 
 def data_digest(data: VideoDataModule) -> str:

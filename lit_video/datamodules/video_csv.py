@@ -57,6 +57,8 @@ class VideoCSV(AnnotatedVideos):
         **kwargs: see :class:`AnnotatedVideos`.
     """
 
+    compares_contents = True
+
     def __init__(
         self,
         train: str = "train.csv",

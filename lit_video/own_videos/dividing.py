@@ -4,7 +4,7 @@ import math
 import re
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from sklearn.model_selection import StratifiedGroupKFold
 
 from lit_video.errors import UserError
 from lit_video.own_videos.finding import OwnVideo, labels_of, splits_of
-from lit_video.utils.text import natural
+from lit_video.utils.text import natural, plural
 
 # columns of a table that may name groups, in the order in which they are tried
 COLUMNS = ("group", "recording", "source", "session", "scene", "subject", "speaker", "person", "participant", "actor")
@@ -72,6 +72,51 @@ def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None, least: in
             few += f"{sign}. So the model is tested on recordings that it knows, and its accuracy will look too high. "
     unknown = "Neither a column nor every file name says which videos were recorded together. If some were, accuracy "
     return Groups(None, few or f"{unknown}will look too high: name them in a table's column and give --group COLUMN.")
+
+
+def refuse_contradictions(videos: Sequence[OwnVideo], contents: Sequence[str]) -> None:
+    """Refuse equal files in two classes, or in training and another given split.
+
+    ``contents`` has a name for the content of each video that has a copy, else an empty text.
+    """
+    first: dict[str, OwnVideo] = {}
+    classes, splits = list[str](), list[str]()
+    for video, content in zip(videos, contents, strict=True):
+        other = first.setdefault(content, video) if content else video
+        if other.label != video.label:
+            classes.append(f"{video.path} is {other.path}")
+        elif other.split != video.split:
+            splits.append(f"{video.path} is {other.path}")
+    if classes:
+        counts = f"{plural(len(classes), 'file')} in two classes, by content ({classes[0]})"
+        raise UserError(f"{counts}; keep each in the class that it shows")
+    if splits:
+        counts = f"{plural(len(splits), 'file')} in two splits, by content ({splits[0]})"
+        raise UserError(f"{counts}; the test would be of videos that were learned: keep each in one split")
+
+
+def with_copies(groups: Groups, contents: Sequence[str]) -> Groups:
+    """Join the groups of equal files, so that no copy of a training video is tested; say how many there are."""
+    names = [*groups.names] if groups.names else [f"video {i}" for i in range(len(contents))]
+    joined: dict[str, str] = {}
+    of_content: dict[str, str] = {}
+    for name, content in zip(names, contents, strict=True):
+        if not content:
+            continue
+        one, other = _joined(joined, name), _joined(joined, of_content.setdefault(content, name))
+        if one != other:
+            joined[one] = other
+    number = sum(map(bool, contents)) - len(of_content)
+    if not number:
+        return groups
+    said = f" {plural(number, 'video')} with the bytes of another stay with it."
+    return Groups([_joined(joined, name) for name in names], groups.reason + said)
+
+
+def _joined(joined: Mapping[str, str], name: str) -> str:
+    while name in joined:
+        name = joined[name]
+    return name
 
 
 def _signs(videos: Sequence[OwnVideo]) -> Iterator[tuple[list[str], str, bool]]:

@@ -21,6 +21,7 @@ from lit_video.own_videos.schemes import Rows
 from lit_video.own_videos.starts import SCRATCH, Start
 from lit_video.utils.files import write_atomically, write_table
 from lit_video.utils.text import counted, plural, printable
+from lit_video.video.content import copies
 from lit_video.video.decoding import decode
 
 VIDEOS = "_videos.csv"  # ending of the table of videos, after the experiment's name
@@ -99,7 +100,10 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
     notes += [*rare, *_with_gaps(videos, manifest)]
     few = options.folds and len(videos) < dividing.FEW_FOR_FOLDS and not dividing.held_out(videos)
     least, split = (dividing.LEAST_OF_FOLDS, dividing.folds) if few else (dividing.LEAST, dividing.divide)
-    groups = dividing.find_groups(videos, options.group, least)
+    same = copies(str(found.root / video.path) for video in videos)
+    contents = [same.get(str(found.root / video.path), "") for video in videos]
+    dividing.refuse_contradictions(videos, contents)
+    groups = dividing.with_copies(dividing.find_groups(videos, options.group, least), contents)
     videos, how = split(videos, groups.names)
     counts = Counter(splits_of(videos))
     notes += [how, groups.reason, *dividing.limits(videos)]

@@ -36,8 +36,8 @@ def made(tmp_path_factory):
         for name in "ab":
             folder = root / split / name
             folder.mkdir(parents=True)
-            write(folder / "1.mp4", frames=12)
-            write(folder / "2.mkv", frames=24, height=32)
+            write(folder / "1.mp4", frames=12, comment=f"{split} {name}")
+            write(folder / "2.mkv", frames=24, height=32, comment=f"{split} {name}")
     return root
 
 

@@ -20,11 +20,11 @@ from tests.video.made import X264_CLOSED, write
 @pytest.fixture
 def root(tmp_path):
     """Folder with two classes of one video each in three splits."""
-    write(tmp_path / "one.mp4", x264=X264_CLOSED, frames=12)
     for split in ("train", "val", "test"):
         for name in ("run", "walk"):
             (tmp_path / "root" / split / name).mkdir(parents=True)
-            shutil.copy(tmp_path / "one.mp4", tmp_path / "root" / split / name / "1.mp4")
+            path = tmp_path / "root" / split / name / "1.mp4"
+            write(path, x264=X264_CLOSED, frames=12, comment=f"{split} {name}")
     return tmp_path / "root"
 
 
