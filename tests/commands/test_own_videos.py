@@ -62,7 +62,7 @@ def test_a_folder_becomes_a_tested_model(videos, capsys, rows_in_this_process):
     said = capsys.readouterr().out
     assert "31 videos of 3 classes in rooms (class folders)" in said
     assert "left out: walk/rec9_1.mp4: " in said
-    assert "stay together, by a part of their file names such as s01: 5 groups ('rec0', ...)." in said
+    assert "kept together, a guess by a part of their file names such as rec0: 5 groups ('rec0', ...)." in said
     assert "With 30 test videos, two models must differ by 25 points" in said
     assert "6 trainings, " in said and "clips: each shows a whole video; videos last 1.0 to 1.0 s" in said
     assert "columns that are not used" not in said and "tested on fold1" not in said
