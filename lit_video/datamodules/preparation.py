@@ -99,6 +99,10 @@ def _prepare(encoding: Encoding, job: tuple[Path, Path]) -> str:
         encode(source, target, encoding)
     except DecodeError as error:
         return str(error).removeprefix(f"{source}: ")
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        return f"its name is too long to write ({len(source.name.encode())} bytes); rename it"
     finally:
         forget_tables()
     return ""
