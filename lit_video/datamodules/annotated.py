@@ -11,7 +11,7 @@ from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
 from lit_video.utils.classes import Classes
 from lit_video.utils.files import COMMON, data_root, is_video
-from lit_video.utils.text import shortened
+from lit_video.utils.text import composed, shortened
 from lit_video.video.clips import VideoRecord
 
 AS_TEST = {"train": "train", "val": "test"}  # split -> its name in releases where test videos are used for validation
@@ -120,7 +120,12 @@ class Folders:
         if name in names:
             return path
         stem = os.path.splitext(name)[0] if is_video(name) else name
-        return os.path.join(folder, next((stem + ending for ending in _ENDINGS if stem + ending in names), name))
+        wanted = [name, *(stem + ending for ending in _ENDINGS)]
+        there = next((each for each in wanted if each in names), None)
+        if there is None and not name.isascii():  # a Mac's archives spell accents otherwise
+            spelled = {composed(each): each for each in names}
+            there = next((spelled[composed(each)] for each in wanted if composed(each) in spelled), None)
+        return os.path.join(folder, there or name)
 
 
 def _names(folder: str | Path) -> set[str]:

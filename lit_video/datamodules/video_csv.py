@@ -12,7 +12,7 @@ from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
 from lit_video.utils.annotations import SEPARATORS, Row, like_times, multi_hot, read_table, refuse_repeats, spelled
 from lit_video.utils.files import is_video, user_path
-from lit_video.utils.text import natural
+from lit_video.utils.text import case_twins, composed, natural
 from lit_video.video.sampling import positive
 
 Values = list[str | int]
@@ -127,6 +127,8 @@ class VideoCSV(AnnotatedVideos):
         if numeric and numeric != names:
             both = f"numbers ({min(numeric)}) and names ({min(names - numeric)})"
             raise UserError(f"data.train: {self.tables['train']} has {both} as labels; use either")
+        if twins := case_twins(sorted(names)):
+            print_once(f"data.train: {twins}")
         return sorted(names, key=natural)
 
     @property
@@ -183,7 +185,7 @@ class VideoCSV(AnnotatedVideos):
         return multi_hot(numbers, len(self.class_names)) if self.several_labels else numbers[0]
 
     def _labels(self, row: Row) -> list[str]:
-        text = row.text(self.columns[1])
+        text = composed(row.text(self.columns[1]))
         if self.label_separator:
             if labels := [*filter(None, map(str.strip, text.split(self.label_separator)))]:
                 return labels

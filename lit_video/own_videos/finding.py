@@ -10,8 +10,8 @@ from pathlib import Path
 
 from lit_video.errors import UserError
 from lit_video.utils.annotations import SEPARATORS, Row, like_times, read_table
-from lit_video.utils.files import PICTURES, TABLES, files_below, is_picture, is_video
-from lit_video.utils.text import counted, natural
+from lit_video.utils.files import PICTURES, TABLES, files_below, is_picture, is_video, is_visible
+from lit_video.utils.text import composed, counted, natural
 
 NAMES = {"train": "train", "training": "train"}  # name of a folder, table or cell -> split
 NAMES |= dict.fromkeys(("val", "valid", "validation", "dev"), "val") | dict.fromkeys(("test", "testing"), "test")
@@ -120,7 +120,7 @@ def _split_folders(root: Path) -> Mapping[str, Path]:
     also be no class folders beside it.
     """
     named, folders = dict[str, Path](), dict[str, Path]()
-    for path in sorted(root.glob("[!.]*")):
+    for path in sorted(filter(lambda path: is_visible(path.name), root.glob("*"))):
         name = path.name.lower()
         if name in NAMES and any(_videos(path, 2)):
             named.setdefault(name, path)
@@ -131,8 +131,10 @@ def _split_folders(root: Path) -> Mapping[str, Path]:
 
 
 def _videos(root: Path, depth: int) -> Iterator[Path]:
-    paths = sorted(root.glob("/".join(["[!.]*"] * depth)))
-    return filter(Path.is_file, filter(is_video, paths))
+    paths = sorted(root.glob("/".join(["*"] * depth)))
+    for path in filter(is_video, paths):
+        if all(map(is_visible, path.relative_to(root).parts)) and path.is_file():
+            yield path
 
 
 def _class_folders(root: Path, tables: Sequence[Path]) -> OwnVideos:
@@ -141,7 +143,7 @@ def _class_folders(root: Path, tables: Sequence[Path]) -> OwnVideos:
     videos, used = list[OwnVideo](), set[Path]()
     for split, folder in splits.items() or [(None, root)]:
         for path in _videos(folder, 2):
-            videos.append(OwnVideo(str(path.relative_to(root)), path.parent.name, split))
+            videos.append(OwnVideo(str(path.relative_to(root)), composed(path.parent.name), split))
             used.add(path)
     if splits:
         return OwnVideos(videos, f"class folders in {_names(splits.values())}", root, _unused(root, used))
@@ -241,7 +243,7 @@ def _of_table(path: Path, split: str | None) -> Iterator[OwnVideo]:
         raise UserError(f"{path}: columns {label} and {more}: several labels per video are not learned; keep one")
     of_split = None if split else _split_column(path, others, rows)
     for row in rows:
-        video, name = os.path.abspath(path.parent / row.text(place)), row.text(label)
+        video, name = os.path.abspath(path.parent / row.text(place)), composed(row.text(label))
         if {*SEPARATORS} & {*name}:
             raise row.error(label, f"is {name!r}; several labels per video are not learned, keep one")
         if os.path.isdir(video) or is_picture(Path(video)):

@@ -20,7 +20,7 @@ from lit_video.own_videos.finding import OwnVideo, OwnVideos, labels_of, splits_
 from lit_video.own_videos.schemes import Rows
 from lit_video.own_videos.starts import SCRATCH, Start
 from lit_video.utils.files import write_atomically, write_table
-from lit_video.utils.text import counted, plural, printable
+from lit_video.utils.text import case_twins, counted, plural, printable
 from lit_video.video.content import copies
 from lit_video.video.decoding import decode
 
@@ -156,6 +156,8 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
 def _found(found: OwnVideos, place: Path) -> list[str]:
     """Say what was found, and what is not used."""
     notes = [f"{len(found.videos)} videos of {len(found.class_names)} classes in {place} ({found.found})"]
+    if twins := case_twins(found.class_names):
+        notes.append(printable(twins))
     kinds = counted(dict(sorted(found.unused.items())))
     if len(kinds) > KINDS:
         kinds[KINDS:] = [f"{len(kinds) - KINDS} other kinds of files"]
