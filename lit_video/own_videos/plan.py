@@ -14,7 +14,7 @@ from lit_video.datamodules.manifest import MANIFEST, scan
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.errors import UserError
 from lit_video.own_videos import choices, dividing
-from lit_video.own_videos.budget import ENOUGH, FEWEST, built, clips_per_second, length, probed
+from lit_video.own_videos.budget import ENOUGH, FEWEST, built, clips_per_second, duration, length, probed
 from lit_video.own_videos.choices import STILLS, Choice, Machine, measured, nested
 from lit_video.own_videos.finding import OwnVideo, OwnVideos, labels_of, splits_of
 from lit_video.own_videos.schemes import Rows
@@ -123,7 +123,7 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
         folder = str(options.file.resolve().with_name("features"))
         frozen += [Choice("data.features", folder, "float16, shared by all rows")]
     rows = options.schemes or start.rows
-    chosen, lengths = list[Choice](), list[Choice]()
+    chosen, lengths, speed = list[Choice](), list[Choice](), 1.0
     left = choices.sizes(facts, training, machine, start)
     while left:
         size = left.pop(0)
@@ -139,7 +139,7 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
             continue
         if chosen and epochs < ENOUGH:
             break
-        chosen, lengths = larger, found_lengths
+        chosen, lengths, speed = larger, found_lengths, rate
     if not start.weights and lengths[0].value < ENOUGH:
         chosen = choices.crop_less(chosen)
     chosen += lengths
@@ -147,6 +147,7 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
         rows = _fold_rows(rows, dividing.fold_names(counts))
     lines = map("  {}".format, choices.main_lines(chosen))
     print("Chosen for these videos and this machine:", *lines, sep="\n", flush=True)
+    print(duration(speed, epoch, lengths[0].value, minutes), flush=True)
     table = options.file.with_name(options.file.stem + VIDEOS)
     columns = _write_videos(table, videos, groups.names)
     _write_experiment(options, found.root, chosen, rows, notes, counts, columns)
