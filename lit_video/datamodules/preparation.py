@@ -156,15 +156,15 @@ def resized(source: Path, short_side: int) -> Iterator[VideoFrame]:
     for _, frame in frames_in_order(source, table, range(table.count)):
         refuse_colours(frame)
         if size is None:
-            size = (frame.width, frame.height, orientation(frame))
+            size = (frame.width, frame.height, orientation(frame, table.matrix))
             width, height = scaled(*size[:2], short_side)
             nodes = [graph.add_buffer(width=size[0], height=size[1], format=frame.format, time_base=Fraction(1, 1000))]
             nodes.append(graph.add("scale", f"{width}:{height}:flags=bicubic+accurate_rnd"))
-            transposed, down, right = orientation(frame)
+            transposed, down, right = orientation(frame, table.matrix)
             nodes += map(graph.add, compress(_TURNS, (transposed, down < 0, right < 0)))
             nodes += [graph.add("format", "pix_fmts=yuv420p"), graph.add("buffersink")]
             graph.link_nodes(*nodes).configure()
-        if (frame.width, frame.height, orientation(frame)) != size:
+        if (frame.width, frame.height, orientation(frame, table.matrix)) != size:
             raise DecodeError(f"{source}: its frames have several sizes")
         frame.pts, frame.time_base = 0, Fraction(1, 1000)
         graph.vpush(frame)

@@ -275,6 +275,19 @@ def test_reported_files_are_what_ffmpeg_shows(name):
 
 
 @pytest.mark.shared
+def test_the_rate_of_a_raw_stream_is_that_of_its_header():
+    assert frame_table(shared("cases/data/r10_timing.h264")).seconds == 4
+
+
+@pytest.mark.parametrize(("ending", "codec"), [(".h264", "libx264"), (".hevc", "libx265"), (".m2v", "mpeg2video")])
+def test_a_raw_stream_of_another_rate_lasts_as_long_as_in_a_container(tmp_path, ending, codec):
+    options = {"libx264": None, "libx265": {"x265-params": X265}, "mpeg2video": {"g": "12"}}[codec]
+    fps = 50 if codec == "mpeg2video" else 10
+    write(tmp_path / f"raw{ending}", codec=codec, options=options, fps=fps, frames=30)
+    assert float(frame_table(tmp_path / f"raw{ending}").seconds) == pytest.approx(30 / fps)
+
+
+@pytest.mark.shared
 def test_pictures_that_a_theora_video_repeats_are_shown_longer():
     table = frame_table(shared("cases/data/still_theora.ogv"))
     assert (table.count, [*table.pts]) == (5, [0, 12, 24, 36, 48])

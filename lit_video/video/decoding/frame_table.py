@@ -26,6 +26,7 @@ from lit_video.video.decoding.container import DecodeError, check_end, check_fil
 from lit_video.video.decoding.damage import reported
 from lit_video.video.decoding.decoder import judged
 from lit_video.video.decoding.packets import Seen, before_key, one_frame_each, seeks, seen_packets
+from lit_video.video.decoding.side_data import side_data
 from lit_video.video.decoding.times import gap_text, restarts, usual_step, without_jumps
 
 Frames = NDArray[np.uint8]
@@ -53,6 +54,7 @@ class FrameTable:
     damage: str = ""  # reason of the damage
     counted: bool = False  # True if the frames were found by decoding, because packets may not be frames
     gap: str = ""  # description of gaps in time, which may be pauses or lost data
+    matrix: str = ""  # display matrix of frames that have none, in hexadecimal digits
 
     @property
     def times(self) -> Sequence[int]:
@@ -159,7 +161,15 @@ def _table(path: Path, container: InputContainer, stream: VideoStream, packets: 
         damage=why if damaged else "",
         counted=counted,
         gap=gap_text(times, base),
+        matrix=_first_matrix(path) if packets[0].turns else "",
     )
+
+
+def _first_matrix(path: Path) -> str:
+    """Return the display matrix of the first frame; FFmpeg gives none to the frames after it."""
+    with open_video(path) as container:
+        frame = next(container.decode(video_stream(container)))
+        return bytes(side_data(frame).get("DISPLAYMATRIX", b"")).hex()
 
 
 def _shown(packets: Sequence[Seen]) -> list[Seen]:

@@ -39,6 +39,51 @@ def units(extradata: bytes) -> Iterator[bytes]:
         at += 2 + size
 
 
+ORIENTATION = 47  # supplemental message that turns the pictures that follow (H.264 and HEVC, D.1)
+_MESSAGES = {"h264": (6, 1), "hevc": (39, 2)}  # type of a unit of messages, and bytes before them
+
+
+def turns_pictures(packet: bytes, codec: str) -> bool:
+    """Return whether a packet of H.264 or HEVC holds a message about the orientation of its pictures."""
+    if codec not in _MESSAGES:
+        return False
+    kind, start = _MESSAGES[codec]
+    for unit in _units_of_packet(packet):
+        found = unit[0] & 31 if codec == "h264" else unit[0] >> 1 & 63
+        if found == kind and ORIENTATION in _message_types(unit[start:]):
+            return True
+    return False
+
+
+def _units_of_packet(packet: bytes) -> Iterator[bytes]:
+    if packet.startswith((b"\0\0\1", b"\0\0\0\1")):
+        yield from units(packet)
+        return
+    at = 0
+    while at + 4 < len(packet):
+        size = int.from_bytes(packet[at : at + 4], "big")
+        yield packet[at + 4 : at + 4 + size]
+        at += 4 + size
+
+
+def _message_types(messages: bytes) -> set[int]:
+    """Return the types of a unit's messages, each stored as type, size and content."""
+    types, at = set[int](), 0
+    while at + 2 < len(messages):
+        numbers = list[int]()
+        for _ in range(2):
+            number = 0
+            while at < len(messages) and messages[at] == 255:
+                number, at = number + 255, at + 1
+            if at >= len(messages):
+                return types
+            numbers.append(number + messages[at])
+            at += 1
+        types.add(numbers[0])
+        at += numbers[1]
+    return types
+
+
 class _Bits:
     """Bits of a unit, without the bytes that keep marks out of it."""
 

@@ -10,7 +10,7 @@ from av.container import InputContainer
 from av.packet import Packet
 from av.video.stream import VideoStream
 
-from lit_video.video.decoding.h264 import parameters
+from lit_video.video.decoding.h264 import parameters, turns_pictures
 
 # codecs that decode to the same pixels from a key frame as from the start of the file, in tests; other codecs, unless
 # each of their frames stands alone, may also store several frames, a half or none in a packet
@@ -33,6 +33,7 @@ class Seen(NamedTuple):
     size: int = 0  # bytes
     is_kept: bool = False  # has a palette or parameters that later packets need too
     is_hidden: bool = False  # holds a frame that is not shown
+    turns: bool = False  # is the first one, and turns the pictures that follow
 
 
 def filled(container: InputContainer, stream: VideoStream) -> Iterator[Packet[VideoStream]]:
@@ -43,7 +44,13 @@ def filled(container: InputContainer, stream: VideoStream) -> Iterator[Packet[Vi
 def seen_packets(container: InputContainer, stream: VideoStream) -> list[Seen]:
     """Return times and flags of a stream's packets in decoding order."""
     codec = stream.codec_context.codec.canonical_name
-    return [_seen(packet, codec) for packet in filled(container, stream)]
+    packets = list[Seen]()
+    for packet in filled(container, stream):
+        found = _seen(packet, codec)
+        if not packets and turns_pictures(bytes(packet), codec):
+            found = found._replace(turns=True)
+        packets.append(found)
+    return packets
 
 
 def _seen(packet: Packet[VideoStream], codec: str) -> Seen:

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from fractions import Fraction
 from itertools import count, groupby, islice, repeat
 from math import atan2, copysign, degrees, hypot
 from pathlib import Path
-from typing import cast
 
 import av
 import numpy as np
 from av.container import InputContainer
-from av.filter import Graph
 from av.packet import Packet
-from av.sidedata.sidedata import Type
 from av.video.frame import VideoFrame
 from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
@@ -27,10 +23,10 @@ from lit_video.video.decoding.container import DecodeError, open_video, reading,
 from lit_video.video.decoding.decoder import PREDICTED, Decoder, judged
 from lit_video.video.decoding.frame_table import Frames, FrameTable, check_numbers, check_sound, frame_table, stacked
 from lit_video.video.decoding.packets import filled
+from lit_video.video.decoding.side_data import side_data
 
 # (path, frame numbers from 0) -> RGB (frames, height, width, 3); raises DecodeError and IndexError
 Decode = Callable[[Path, Sequence[int]], Frames]
-KINDS = 64  # kinds of side data, with room for later versions of FFmpeg
 
 
 def decode(path: Path, numbers: Sequence[int]) -> Frames:
@@ -61,7 +57,7 @@ def decode_in_order(path: Path, numbers: Sequence[int]) -> Iterator[Frames]:
     missing, converter = Counter(numbers), VideoReformatter()
     with reading(path):
         for number, frame in frames_in_order(path, table, sorted(missing)):
-            yield from [_rgb(frame, converter)] * missing.pop(number)
+            yield from [_rgb(frame, converter, table.matrix)] * missing.pop(number)
     if missing:
         raise DecodeError(f"{path}: {table.where(sorted(missing))} missing from the stream")
 
@@ -87,7 +83,7 @@ def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) ->
                 found = {}  # frames shown earlier may refer to the damaged frame
                 break
             if frame.pts in number_of:
-                found[number_of[frame.pts]] = _rgb(frame, converter)
+                found[number_of[frame.pts]] = _rgb(frame, converter, table.matrix)
         images |= found
     return images
 
@@ -153,20 +149,23 @@ def frames_in_order(path: Path, table: FrameTable, wanted: Sequence[int]) -> Ite
                 break
 
 
-def _rgb(frame: VideoFrame, converter: VideoReformatter) -> Frames:
+def _rgb(frame: VideoFrame, converter: VideoReformatter, matrix: str) -> Frames:
     refuse_colours(frame)
     # one converter per clip, without threads: creating a converter or threads costs more than converting a small frame
     image: Frames = converter.reformat(frame, format="rgb24", threads=1).to_ndarray().astype(np.uint8, copy=False)
-    transposed, down, right = orientation(frame)
+    transposed, down, right = orientation(frame, matrix)
     if transposed:
         image = image.swapaxes(0, 1)
     return image[::down, ::right]
 
 
-def orientation(frame: VideoFrame) -> tuple[bool, int, int]:
-    """Return whether a frame is shown transposed, and the steps through its rows and columns (-1: reversed)."""
-    matrix = _side_data(frame).get("DISPLAYMATRIX", bytes(20))
-    a, b, _, c, d = np.frombuffer(matrix, np.int32)[:5].tolist()
+def orientation(frame: VideoFrame, matrix: str) -> tuple[bool, int, int]:
+    """Return whether a frame is shown transposed, and the steps through its rows and columns (-1: reversed).
+
+    ``matrix`` is the table's, for frames that have none.
+    """
+    own = side_data(frame).get("DISPLAYMATRIX", bytes.fromhex(matrix) or bytes(20))
+    a, b, _, c, d = np.frombuffer(own, np.int32)[:5].tolist()
     across, down = hypot(a, c), hypot(b, d)
     if not across or not down:  # no matrix, or a degenerate one: FFmpeg shows the stored picture
         return False, 1, 1
@@ -176,19 +175,6 @@ def orientation(frame: VideoFrame) -> tuple[bool, int, int]:
         raise av.PatchWelcomeError(0, f"{turn}; encode it upright: ffmpeg -i IN OUT")
     down, right = (b, c) if quarters % 2 else (d, a)
     return bool(quarters % 2), int(copysign(1, down)), int(copysign(1, right))
-
-
-def _side_data(frame: VideoFrame) -> Mapping[str, bytes]:
-    """Return a frame's side data without the kinds for which PyAV raises, because it has no name for them (EXIF)."""
-    with suppress(ValueError):
-        return cast("Mapping[str, bytes]", frame.side_data)  # PyAV's type is too narrow
-    graph = Graph()
-    nodes = [graph.add_buffer(None, frame.width, frame.height, frame.format, time_base=Fraction(1, 1000))]
-    for kind in range(len(Type), KINDS):
-        nodes.append(graph.add("sidedata", f"mode=delete:type={kind}"))
-    graph.link_nodes(*nodes, graph.add("buffersink")).configure()
-    graph.vpush(frame)
-    return cast("Mapping[str, bytes]", graph.vpull().side_data)
 
 
 class KeptVideos:
