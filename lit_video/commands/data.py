@@ -39,17 +39,19 @@ def data_arguments(parser: Parser) -> None:
 def check(arguments: Namespace) -> int:
     """Look at every video of every split: what is there, what is missing, what is broken.
 
-    Writes one row per video to a manifest. Exit status 1: something is missing or broken.
+    Writes one row per video to a manifest. Exit status 1: something is missing or broken, or equal videos are in two
+    splits or classes.
     """
     refuse_unknown_class("dataset", arguments.dataset)
-    from lit_video.datamodules.inspection import check_report, find_faults, open_dataset
+    from lit_video.datamodules.inspection import VERDICTS, check_report, contradictions, find_faults, open_dataset
     from lit_video.datamodules.manifest import MANIFEST
 
     data = open_dataset(arguments.dataset, arguments.root, arguments.settings)
     file = arguments.output or arguments.root / MANIFEST
     faults = find_faults(data, file, arguments.decode)
     print(check_report(data, faults, file))
-    return int(any(any(found.values()) for found in faults.values()))
+    faulty = any(found[verdict] for found in faults.values() for verdict in VERDICTS)
+    return int(faulty or bool(contradictions(data)))
 
 
 def prepare(arguments: Namespace) -> int:

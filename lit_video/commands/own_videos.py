@@ -1,5 +1,6 @@
 """The commands ``finetune`` and ``compare``: from a folder of videos to trained and tested models."""
 
+import os
 import shlex
 from argparse import Namespace
 from pathlib import Path
@@ -72,10 +73,13 @@ def finetune(arguments: Namespace) -> int:
 
 def print_result(run_dir: Path) -> None:
     """Print a finished run's accuracy, the baseline of the most frequent class, and a command to run next."""
-    from lit_video.reports.card import headline
+    from lit_video.reports.card import headline, is_of_use
 
-    next_command = f"{PROGRAM} predict --ckpt {shlex.quote(str(run_dir))} VIDEO"
-    print(*headline(run_dir), f"Next, name the class of a video: {next_command}", sep="\n", flush=True)
+    then = f"Next, name the class of a video: {PROGRAM} predict --ckpt {shlex.quote(str(run_dir))} VIDEO"
+    if not is_of_use(run_dir):
+        then = "This model is of no use yet: it is no better than one answer for all videos. Next, give it more time "
+        then += "(--minutes N and another --output), more videos, or weights to start from (--weights NAME)"
+    print(*headline(run_dir), then, sep="\n", flush=True)
 
 
 def experiment_of(arguments: Namespace, ending: str = "") -> Path:
@@ -102,6 +106,9 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
     if weights not in ("auto", "none") and not compared:
         find_start(weights)
     found = find_videos(arguments.videos)
+    from lit_video.own_videos.dividing import without_rare
+
+    without_rare(found.videos)  # refuses too few videos before weights are downloaded
     # imported after the checks above, because torch takes seconds
     from lit_video.own_videos.images import image_start
     from lit_video.own_videos.plan import PlanOptions, plan
@@ -143,8 +150,11 @@ def _check_same_plan(arguments: Namespace, file: Path) -> None:
             if (now := labels.pop(path, "gone")) != was:
                 what = f"{path}: was {was} when {file} was planned, is {now} now"
                 raise UserError(f"{what}; delete {file} and {file.with_name('runs')}, or give another --output")
-        if labels:
-            print(f"not in this plan: {plural(len(labels), 'video')}, such as {next(iter(labels))}", flush=True)
+        known = _looked_at(file)
+        new = [path for path in labels if os.path.relpath(path, found.root.resolve()) not in known]
+        if new:
+            how = "to train on them too, give another --output"
+            print(f"not in this plan: {plural(len(new), 'new video')}, such as {new[0]}; {how}", flush=True)
     first = file.read_text(encoding="utf-8").partition("\n")[0]
     words = shlex.split(first.partition(PROGRAM)[2])
     planned = vars(parse(words)) if words else {}
@@ -153,6 +163,14 @@ def _check_same_plan(arguments: Namespace, file: Path) -> None:
         if value is not None and value != planned.get(name):
             what = f"--{name} {value}: {file} is planned already, with {planned.get(name) or 'another'}"
             raise UserError(f"{what}; delete it to plan anew, or give another --output")
+
+
+def _looked_at(file: Path) -> set[str]:
+    """Return the videos that were there when a plan was made, those that were left out included."""
+    from lit_video.datamodules.manifest import MANIFEST, Manifest
+
+    manifest = file.with_name(MANIFEST)
+    return {*Manifest(manifest).facts()} if manifest.exists() else set()
 
 
 def fit_experiment(arguments: Namespace, file: Path, seeds: str, side_by_side: int = 1) -> int:

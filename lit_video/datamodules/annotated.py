@@ -1,9 +1,7 @@
 """Data sets listed by annotation files, checked against the release and the disk."""
 
-import os
 from collections.abc import Iterable, Mapping
-from functools import cache, cached_property
-from pathlib import Path
+from functools import cached_property
 from typing import Any, Literal
 
 from lit_video.datamodules.base import Split, VideoDataModule
@@ -11,13 +9,13 @@ from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
 from lit_video.utils.arguments import check_arguments
 from lit_video.utils.classes import Classes
-from lit_video.utils.files import COMMON, data_root, is_video
+from lit_video.utils.files import data_root
+from lit_video.utils.folders import Folders
 from lit_video.utils.text import shortened
 from lit_video.video.clips import VideoRecord
 
 AS_TEST = {"train": "train", "val": "test"}  # split -> its name in releases where test videos are used for validation
 AS_VALIDATION = {"train": "train", "val": "validation"}
-_ENDINGS = sorted([*COMMON, *map(str.upper, COMMON)])
 
 
 class AnnotatedVideos(VideoDataModule):
@@ -104,37 +102,9 @@ class AnnotatedVideos(VideoDataModule):
         return [path for path in dict.fromkeys(listed.paths) if not self.folders.contains(path)]
 
 
-class Folders:
-    """Cached folder listings: a check per file takes minutes for 240,000 videos on a network disk."""
-
-    def __init__(self) -> None:
-        self.names = cache(_names)
-
-    def contains(self, path: str | Path) -> bool:
-        """Return whether a video or a folder of frames exists."""
-        folder, name = os.path.split(path)
-        return name in self.names(folder)
-
-    def there(self, path: str) -> str:
-        """Return a video's path with the extension found on disk, which downloads and ``data prepare`` may change."""
-        folder, name = os.path.split(path)
-        names = self.names(folder)
-        if name in names:
-            return path
-        stem = os.path.splitext(name)[0] if is_video(name) else name
-        return os.path.join(folder, next((stem + ending for ending in _ENDINGS if stem + ending in names), name))
-
-
-def _names(folder: str | Path) -> set[str]:
-    """Return the names of all files and folders in a folder; empty if it is absent."""
-    try:
-        return set(os.listdir(folder))
-    except FileNotFoundError:
-        return set()
-    except OSError as error:
-        raise UserError(f"data.root: {folder} cannot be read: {error.strerror}") from None
-
-
 def _counts(absent: list[str], listed: Records, split: str) -> str:
     videos = len({*listed.paths})
-    return f"{len(absent):,} of {videos:,} {split} videos are missing ({shortened(sorted(absent))})"
+    counts = f"{len(absent):,} of {videos:,} {split} videos are missing ({shortened(sorted(absent))})"
+    if any("\\" in path for path in absent):
+        counts = f"{counts}; write / for the backslashes in the paths"
+    return counts

@@ -82,6 +82,7 @@ class VideoDataModule(LightningDataModule):
     """
 
     several_labels = False  #: True if labels are multi-hot: a one or zero for each class
+    compares_contents: bool = False  #: True to compare the files' bytes across splits and classes (own videos)
     present: tuple[Split, ...] = SPLITS  #: splits that ``data check`` inspects
     draw_kind = "recording"  #: noun for what :meth:`draw_names` names
 
@@ -238,12 +239,15 @@ class VideoDataModule(LightningDataModule):
         return batch, [] if batch["broken"][0] else dataset.numbers(record, 0)
 
     def on_before_batch_transfer(self, batch: Any, dataloader_idx: int) -> RawBatch | Any:
-        """Count broken videos; draw the random augmentation of a training batch on the CPU."""
+        """Count broken videos and videos with gaps; draw the random augmentation of a training batch on the CPU."""
         if self.trainer is None or not _is_raw(batch):
             return batch
         if any(batch["broken"]):
             split = SPLIT_OF_STAGE.get(self.trainer.state.stage, "val")
             self.found_broken.add(split, batch["video"].tolist(), batch["broken"])
+        if any(batch.get("gap", ())):
+            split = SPLIT_OF_STAGE.get(self.trainer.state.stage, "val")
+            self.found_broken.add_gaps(split, batch["video"].tolist(), batch["gap"])
         if self.trainer.training:
             batch["draws"] = self._draws(batch)
         return batch

@@ -1,4 +1,4 @@
-"""Count the videos of a data set that could not be read, and refuse too many."""
+"""Count the videos of a data set that could not be read, and refuse too many; count those with gaps in time."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -18,6 +18,7 @@ class BrokenVideos:
     def __init__(self, on_broken: OnBroken, percent: float) -> None:
         self.on_broken, self.percent = on_broken, percent
         self.reasons: dict[str, dict[int, str]] = {"train": {}, "val": {}, "test": {}}
+        self.gaps: dict[str, dict[int, str]] = {"train": {}, "val": {}, "test": {}}
         self._records: dict[str, Records] = {}
 
     def expect(self, split: str, records: Records, tables: Manifest | None = None) -> None:
@@ -45,14 +46,29 @@ class BrokenVideos:
         if new:
             self._check(split)
 
+    def add_gaps(self, split: str, videos: Sequence[int], gaps: Sequence[str]) -> None:
+        """Add a batch's videos whose time has gaps, by index in the split's records; a video without has no text."""
+        self.gaps[split] |= {video: gap for video, gap in zip(videos, gaps, strict=True) if gap}
+
+    def gap_line(self, splits: Sequence[str]) -> str:
+        """Return a line with the number of videos whose time has gaps, and one of them; empty if there are none."""
+        with_gaps = [gap for split in splits for _, gap in sorted(self.gaps[split].items())]
+        if not with_gaps:
+            return ""
+        counts = " and ".join(f"{len(self.gaps[split])} {split}" for split in splits if self.gaps[split])
+        return f"{counts} videos have gaps in time, and were used ({with_gaps[0]})"
+
     def gather(self) -> None:
-        """Merge the broken videos of all processes; every process must call it."""
+        """Merge the broken videos, and those with gaps, of all processes; every process must call it."""
         if not dist.is_available() or not dist.is_initialized() or dist.get_world_size() == 1:
             return
         ranks: list[Any] = [None] * dist.get_world_size()
-        dist.all_gather_object(ranks, self.reasons)
+        dist.all_gather_object(ranks, (self.reasons, self.gaps))
         for split in self.reasons:
-            self.reasons[split] = {video: why for rank in reversed(ranks) for video, why in rank[split].items()}
+            self.reasons[split], self.gaps[split] = {}, {}
+            for reasons, gaps in reversed(ranks):
+                self.reasons[split] |= reasons[split]
+                self.gaps[split] |= gaps[split]
             self._check(split)
 
     def rows(self) -> list[tuple[str, str, str]]:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
-from hashlib import file_digest
 from io import BytesIO
 from pathlib import Path
 
@@ -14,10 +13,11 @@ from filelock import FileLock
 from torch import Tensor
 
 from lit_video.errors import UserError
-from lit_video.utils.files import files_below, write_bytes
+from lit_video.utils.files import write_bytes
 from lit_video.utils.parallel import with_progress
 from lit_video.video.augmentation import TrainingView
 from lit_video.video.clips import ClipDataset, Key, Sample, VideoRecord
+from lit_video.video.content import whole_digest
 from lit_video.video.decoding import KeptVideos, decode
 from lit_video.video.seeding import digest, seeded
 
@@ -36,7 +36,7 @@ class Features:
     def __init__(self, folder: Path, random: ClipDataset, evaluation: Sequence[ClipDataset]) -> None:
         self.folder = folder
         self._views = (random, *evaluation)
-        self._digest = cache(_digest)
+        self._digest = cache(whole_digest)
 
     def file(self, record: VideoRecord) -> Path:
         """Return the file of a video's features."""
@@ -99,6 +99,7 @@ class FeatureDataset(ClipDataset):
             first_view=clip * crops,
             key=torch.tensor(key),
             broken="",
+            gap="",
         )
 
 
@@ -107,12 +108,3 @@ def _whole(file: Path) -> bool:
     with suppress(OSError, ValueError, EOFError):
         return np.load(file, mmap_mode="r").ndim > 0
     return False
-
-
-def _digest(path: Path) -> str:
-    """Return the digest of a video's content, or the digests of a folder's pictures."""
-    digests = []
-    for file in files_below(path) if path.is_dir() else [path]:
-        with file.open("rb") as content:
-            digests.append(file_digest(content, "blake2b").hexdigest())
-    return ",".join(digests)

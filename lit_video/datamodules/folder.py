@@ -10,8 +10,8 @@ from lit_video.datamodules.base import SPLITS, Split, VideoDataModule
 from lit_video.datamodules.records import Records, print_once
 from lit_video.errors import UserError
 from lit_video.utils.arguments import check_arguments
-from lit_video.utils.files import data_root, is_video
-from lit_video.utils.text import natural, plural, shortened
+from lit_video.utils.files import data_root, is_video, is_visible
+from lit_video.utils.text import case_twins, composed, natural, plural, shortened
 from lit_video.video.clips import VideoRecord
 
 
@@ -22,10 +22,10 @@ def folder_records(root: Path, split: Split, class_names: list[str]) -> Records:
         if not entry.is_dir():
             others.append(entry.name)
             continue
-        found[entry.name] = []
+        videos = found.setdefault(composed(entry.name), [])
         for one in _shown(entry.path):
-            if is_video(one.name):
-                found[entry.name].append(one.path)
+            if is_video(one.name) and not _is_folder(one):
+                videos.append(one.path)
             else:
                 others.append(f"{entry.name}/{one.name}")
     if unknown := sorted(found.keys() - set(class_names)):
@@ -34,18 +34,30 @@ def folder_records(root: Path, split: Split, class_names: list[str]) -> Records:
     if not listed:
         frames = "folders of frames are listed in a table (VideoCSV)"
         raise UserError(f"data.root: {folder} holds no video; expected {folder}/CLASS/VIDEO.mp4; {frames}")
+    if empty := [name for name in class_names if not found.get(name, True)]:
+        print_once(f"data.root: {len(empty)} of the classes without a video in {folder}: {shortened(empty)}")
     if others:
         print_once(f"data.root: {len(others):,} items left out of {folder}: no videos of a class ({shortened(others)})")
     return Records(*zip(*listed, strict=True))
 
 
 def _shown(folder: str | Path) -> list[os.DirEntry[str]]:
-    """Return a folder's entries, sorted, without hidden ones; ``DirEntry`` knows its type without a system call."""
+    """Return a folder's entries, sorted, without hidden ones and those of systems.
+
+    ``DirEntry`` knows its type without a system call.
+    """
     try:
         with os.scandir(folder) as entries:
-            return sorted((entry for entry in entries if entry.name[0] != "."), key=lambda entry: entry.name)
+            return sorted((entry for entry in entries if is_visible(entry.name)), key=lambda entry: entry.name)
     except (FileNotFoundError, NotADirectoryError):
         return []
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a circular link, which is a broken video
+        return False
 
 
 class VideoFolder(VideoDataModule):
@@ -57,6 +69,8 @@ class VideoFolder(VideoDataModule):
         root: the folder.
         **kwargs: see :class:`VideoDataModule`.
     """
+
+    compares_contents = True
 
     def __init__(self, root: str, **kwargs: Any) -> None:
         check_arguments(locals())
@@ -70,7 +84,9 @@ class VideoFolder(VideoDataModule):
         train, splits = self.root / "train", "train/, val/ and test/"
         if not self.root.is_dir():
             raise UserError(f"data.root: the folder {self.root} does not exist; give the folder that holds {splits}")
-        names = sorted((entry.name for entry in _shown(train) if entry.is_dir()), key=natural)
+        names = sorted({composed(entry.name) for entry in _shown(train) if entry.is_dir()}, key=natural)
+        if twins := case_twins(names):
+            print_once(f"data.root: {twins}")
         if len(names) < 2:
             there = plural(len(names), "class folder")
             raise UserError(f"data.root: {train} holds {there}; expected two or more as {train}/CLASS/VIDEO.mp4")

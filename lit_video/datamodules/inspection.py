@@ -8,6 +8,7 @@ from pathlib import Path
 from jsonargparse import ArgumentError, ArgumentParser
 
 from lit_video.datamodules import VideoDataModule
+from lit_video.datamodules.checks import contradicting_copies
 from lit_video.datamodules.manifest import Video, scan
 from lit_video.datamodules.records import Records, relative
 from lit_video.errors import UserError
@@ -16,6 +17,7 @@ from lit_video.utils.text import printable, text_table, to_bytes
 
 SHOWN = 10  # videos listed per fault
 VERDICTS = ["missing", "broken", "damaged"]
+GAPS = "gaps in time"  # no fault
 Faults = dict[str, dict[str, list[str]]]  # by split and verdict: a line for each faulty video, with path and reason
 
 
@@ -32,7 +34,10 @@ def open_dataset(name: str, root: Path, flags: Sequence[str]) -> VideoDataModule
 
 
 def find_faults(data: VideoDataModule, file: Path, every_frame: bool = False) -> Faults:
-    """Probe every video of every split, and write the manifest to ``file``; a segment of a long video is a video."""
+    """Probe every video of every split, and write the manifest to ``file``; a segment of a long video is a video.
+
+    Also list videos with gaps in time (``GAPS``), which are no faults.
+    """
     root = data.data_root()
     records = {split: Records.of(data.records(split)) for split in data.present}
     videos: dict[str, Video] = {}
@@ -41,7 +46,7 @@ def find_faults(data: VideoDataModule, file: Path, every_frame: bool = False) ->
     rows = scan(videos, file, every_frame).facts()
     faults: Faults = {}
     for split, each in records.items():
-        faults[split] = {verdict: [] for verdict in VERDICTS}
+        faults[split] = {verdict: [] for verdict in (*VERDICTS, GAPS)}
         for record in each:
             row = rows[relative(record.path, root)]
             status, reason = row.status, row.reason
@@ -50,6 +55,8 @@ def find_faults(data: VideoDataModule, file: Path, every_frame: bool = False) ->
                 status, reason = "broken", f"no segment from {start:g} s in a video of {seconds:.2f} s"
             if status != "ok":
                 faults[split][status].append(printable(f"  {row.path}: {reason}"))
+            if row.gap:
+                faults[split][GAPS].append(printable(f"  {row.path}: {row.gap}"))
     return faults
 
 
@@ -60,16 +67,25 @@ def check_report(data: VideoDataModule, faults: Faults, manifest: Path) -> str:
         counts = ", ".join(f"{count} {task}s" for task, count in data.num_classes.items())
     cells = []
     for split in data.present:
-        cells.append([split, str(len(data.records(split))), *map(str, map(len, faults[split].values()))])
+        numbers = [len(data.records(split)), *(len(faults[split][verdict]) for verdict in VERDICTS)]
+        cells.append([split, *map(str, numbers)])
     parts = [text_table(f"{counts}; rows in {manifest}", ["split", "videos", *VERDICTS], cells)]
-    for verdict in VERDICTS:
+    for verdict in (*VERDICTS, GAPS):
         lines = list(dict.fromkeys(chain.from_iterable(found[verdict] for found in faults.values())))
         title = f"{verdict} ({len(lines)}):"
         if len(lines) > SHOWN:
             lines[SHOWN:] = [f"  and {len(lines) - SHOWN} more; all are in the manifest"]
         if lines:
             parts.append("\n".join([title, *lines]))
+    copied = contradictions(data)
+    if copied:
+        parts.append("\n".join(["copies:", *(printable(f"  {text}") for text in copied)]))
     return "\n\n".join([*parts, f"data digest  {data_digest(data)}  (paths, labels)"])
+
+
+def contradictions(data: VideoDataModule) -> list[str]:
+    """Describe videos of equal content in two splits or two classes; none for a released data set."""
+    return [found.text for found in contradicting_copies(data)] if data.compares_contents else []
 
 
 def data_digest(data: VideoDataModule) -> str:

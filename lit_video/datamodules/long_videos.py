@@ -15,6 +15,9 @@ from lit_video.video.clips import VideoRecord
 from lit_video.video.seeding import digest
 
 EPIC_CLASSES = {"verb": 97, "noun": 300}
+EPIC_TIMES = ("start_timestamp", "stop_timestamp")
+EPIC_FRAMES = ("start_frame", "stop_frame")
+EPIC_RATES = (60.0, 50.0)  # released frames a second, whatever the rate of the video; 50 in the extension
 TRAIN_SHARE = 85 / 120  # training share of HowTo100M's videos
 
 
@@ -55,8 +58,9 @@ class EpicKitchens100(AnnotatedVideos):
 
     Reads ``EPIC_100_{train,validation}.csv`` and ``EPIC_100_{verb,noun}_classes.csv``
     (github.com/epic-kitchens/epic-kitchens-100-annotations) in ``root/annotations``. A video is a folder of frames,
-    ``root/rgb_frames/P01/P01_01/`` or ``root/P01/rgb_frames/P01_01/`` (rate in ``EPIC_100_video_info.csv``), or else
-    a file ``root/P01/videos/P01_01.MP4``. Results are reported on the validation segments.
+    ``root/rgb_frames/P01/P01_01/`` or ``root/P01/rgb_frames/P01_01/``, or else
+    a file ``root/P01/videos/P01_01.MP4``. Frames are taken by ``start_frame`` and ``stop_frame``, as released at 60 a
+    second, or 50 in the extension; a file by its times. Results are reported on the validation segments.
     """
 
     classes = EPIC_CLASSES
@@ -73,8 +77,8 @@ class EpicKitchens100(AnnotatedVideos):
 
     def annotated(self, split: Split) -> Iterable[VideoRecord]:
         """Return the segments that a split's csv lists."""
-        columns = ("participant_id", "video_id", "start_timestamp", "stop_timestamp", "verb_class", "noun_class")
-        return map(self._record, self._rows(AS_VALIDATION[split], ("narration_id", *columns), unique="narration_id"))
+        columns = ("narration_id", "participant_id", "video_id", *EPIC_TIMES, *EPIC_FRAMES, "verb_class", "noun_class")
+        return map(self._record, self._rows(AS_VALIDATION[split], columns, unique="narration_id"))
 
     draw_kind = "person"
 
@@ -84,21 +88,20 @@ class EpicKitchens100(AnnotatedVideos):
 
     def _record(self, row: Row) -> VideoRecord:
         label = row.whole("verb_class", below=97), row.whole("noun_class", below=300)
-        for column in ("start_timestamp", "stop_timestamp"):
+        for column in EPIC_TIMES:
             row.text(column)
-        start, end = row.segment("start_timestamp", "stop_timestamp")
+        start, end = row.segment(*EPIC_TIMES)
         person, video = row.text("participant_id"), row.text("video_id")
         folders = (self.root / "rgb_frames" / person, self.root / person / "rgb_frames")
         for frames in folders:
             if video in self.folders.names(frames):
-                if not self._rates.get(video):
-                    raise row.error("video_id", f"{video} has no frame rate in EPIC_100_video_info.csv; add its row")
-                return VideoRecord(frames / video, label, start, end, self._rates[video])
+                first, last = map(row.whole, EPIC_FRAMES)
+                if not 0 < first <= last:
+                    raise row.error(EPIC_FRAMES[1], f"is {last}, before the first frame {first}; correct one of them")
+                assert end is not None, "not empty, as checked above"
+                rate = min(EPIC_RATES, key=lambda rate: abs(last - end * rate))
+                return VideoRecord(frames / video, label, (first - 1) / rate, last / rate, rate)  # numbered from 1
         return VideoRecord(self.root / person / "videos" / f"{video}.mp4", label, start, end)
-
-    @cached_property
-    def _rates(self) -> dict[str, float | None]:
-        return {row.text("video_id"): row.seconds("fps") for row in self._rows("video_info", ("video_id", "fps"))}
 
     def _csv(self, name: str) -> Path:
         return self.root / "annotations" / f"EPIC_100_{name}.csv"

@@ -22,7 +22,7 @@ from lit_video.utils.text import to_bytes, to_text
 from lit_video.video.decoding import DecodeError, FrameTable
 from lit_video.video.decoding.frame_table import add_source
 
-VERSION = 10  # increment whenever columns, verdicts or frame tables change
+VERSION = 11  # increment whenever columns, verdicts or frame tables change
 MANIFEST = "manifest.sqlite"
 LOOKS = 16  # parallel stat calls: on a network disk each waits for its answer
 KEPT = 16  # rows per commit; a killed check loses at most this many

@@ -21,6 +21,7 @@ from lit_video.utils.files import COMMON, files_below, is_video, write_atomicall
 from lit_video.utils.parallel import in_parallel
 from lit_video.utils.text import printable
 from lit_video.video.decoding import DecodeError, forget_tables, frame_table
+from lit_video.video.decoding.colours import refuse_colours
 from lit_video.video.decoding.frame_table import check_sound
 from lit_video.video.decoding.pyav import frames_in_order, orientation
 
@@ -98,6 +99,10 @@ def _prepare(encoding: Encoding, job: tuple[Path, Path]) -> str:
         encode(source, target, encoding)
     except DecodeError as error:
         return str(error).removeprefix(f"{source}: ")
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        return f"its name is too long to write ({len(source.name.encode())} bytes); rename it"
     finally:
         forget_tables()
     return ""
@@ -149,16 +154,17 @@ def resized(source: Path, short_side: int) -> Iterator[VideoFrame]:
     check_sound(source, table, range(table.count))
     graph, size = Graph(), None
     for _, frame in frames_in_order(source, table, range(table.count)):
+        refuse_colours(frame)
         if size is None:
-            size = (frame.width, frame.height, orientation(frame))
+            size = (frame.width, frame.height, orientation(frame, table.matrix))
             width, height = scaled(*size[:2], short_side)
             nodes = [graph.add_buffer(width=size[0], height=size[1], format=frame.format, time_base=Fraction(1, 1000))]
             nodes.append(graph.add("scale", f"{width}:{height}:flags=bicubic+accurate_rnd"))
-            transposed, down, right = orientation(frame)
+            transposed, down, right = orientation(frame, table.matrix)
             nodes += map(graph.add, compress(_TURNS, (transposed, down < 0, right < 0)))
             nodes += [graph.add("format", "pix_fmts=yuv420p"), graph.add("buffersink")]
             graph.link_nodes(*nodes).configure()
-        if (frame.width, frame.height, orientation(frame)) != size:
+        if (frame.width, frame.height, orientation(frame, table.matrix)) != size:
             raise DecodeError(f"{source}: its frames have several sizes")
         frame.pts, frame.time_base = 0, Fraction(1, 1000)
         graph.vpush(frame)

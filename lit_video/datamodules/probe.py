@@ -15,8 +15,8 @@ from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import DecodeError, Frames, FrameTable, forget_tables
 from lit_video.video.decoding.container import open_video, reading
 from lit_video.video.decoding.damage import spoiled
+from lit_video.video.decoding.decoder import PREDICTED, judged
 from lit_video.video.decoding.frame_table import compact
-from lit_video.video.decoding.pyav import PREDICTED, judged
 
 Status = Literal["ok", "damaged", "missing", "broken"]
 
@@ -36,6 +36,7 @@ class VideoInfo:
     height: int | None = None
     fps: float | None = None  # frames per second, on average
     damaged: int = 0  # number of damaged frames; the table lists them
+    gap: str = ""  # description of gaps in time, which may be pauses or lost data
     decoded: bool = False  # True if all frames were decoded
     table: str | None = None  # the frame table, see pack()
 
@@ -64,7 +65,7 @@ def stamp(path: Path, name: str) -> VideoInfo:
 
 
 def probe(path: Path, name: str, every_frame: bool, fps: float | None = None) -> VideoInfo:
-    """Read a video's packets, or list a folder's images (with ``fps``); decode the first frame or, if in doubt, all."""
+    """Read a video's packets, or list a folder's images (with ``fps``); decode the first frame or all."""
     record, info = VideoRecord(path, 0, fps=fps), stamp(path, name)
     if info.status != "ok":
         return info
@@ -72,7 +73,7 @@ def probe(path: Path, name: str, every_frame: bool, fps: float | None = None) ->
     try:
         table = record.table()
         picture = None
-        if not (every_frame or table.doubtful):
+        if not every_frame:
             with suppress(DecodeError):
                 picture = _first(record, table)
         if picture is None:
@@ -81,7 +82,7 @@ def probe(path: Path, name: str, every_frame: bool, fps: float | None = None) ->
         info.frames, info.seconds = table.count, float(table.seconds)
         info.height, info.width = picture.shape[1:3]
         info.fps = round(table.count / float(table.seconds), 3)
-        info.decoded = every_frame
+        info.decoded, info.gap = every_frame, table.gap
         info.damaged, info.table = len(table.damaged), pack(table)
         if table.damaged:
             info.status, info.reason = "damaged", f"{table.where(table.damaged)} damaged: {table.damage}"

@@ -13,7 +13,7 @@ from lit_video.errors import UserError
 from lit_video.utils.annotations import SEPARATORS, Row, like_times, multi_hot, read_table, refuse_repeats, spelled
 from lit_video.utils.arguments import Positive, check_arguments
 from lit_video.utils.files import is_video, user_path
-from lit_video.utils.text import natural
+from lit_video.utils.text import case_twins, composed, natural
 
 Values = list[str | int]
 _TIMES = ("start", "end")
@@ -56,6 +56,8 @@ class VideoCSV(AnnotatedVideos):
         source: origin of the videos, for the error if ``root`` does not exist.
         **kwargs: see :class:`AnnotatedVideos`.
     """
+
+    compares_contents = True
 
     def __init__(
         self,
@@ -125,6 +127,8 @@ class VideoCSV(AnnotatedVideos):
         if numeric and numeric != names:
             both = f"numbers ({min(numeric)}) and names ({min(names - numeric)})"
             raise UserError(f"data.train: {self.tables['train']} has {both} as labels; use either")
+        if twins := case_twins(sorted(names)):
+            print_once(f"data.train: {twins}")
         return sorted(names, key=natural)
 
     @property
@@ -181,7 +185,7 @@ class VideoCSV(AnnotatedVideos):
         return multi_hot(numbers, len(self.class_names)) if self.several_labels else numbers[0]
 
     def _labels(self, row: Row) -> list[str]:
-        text = row.text(self.columns[1])
+        text = composed(row.text(self.columns[1]))
         if self.label_separator:
             if labels := [*filter(None, map(str.strip, text.split(self.label_separator)))]:
                 return labels

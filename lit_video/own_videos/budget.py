@@ -84,6 +84,16 @@ def probed(start: Start, videos: int, training: int, minutes: float, classes: in
     ]
 
 
+def duration(rate: float, training: int, epochs: int, minutes: float) -> str:
+    """Say how long trainings take, validation and test included, and why if that is not what was asked for."""
+    needed = epochs * training / rate / SHARE / 60
+    line = f"This takes about {plural(max(1, round(needed)), 'minute')}"
+    if needed < 1.5 * minutes or needed < 1:
+        return line
+    least = f"{epochs} epochs are the fewest that are trained"
+    return f"{line}, not the {minutes:g} of --minutes: {least}. Fewer or shorter videos, or a GPU, take less"
+
+
 def length(rate: float, training: int, minutes: float, validates: bool, runs: int = 1) -> list[Choice]:
     """Choose epochs and validation interval of ``runs`` trainings that share ``minutes``.
 

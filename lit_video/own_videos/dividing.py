@@ -4,7 +4,7 @@ import math
 import re
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
@@ -15,15 +15,25 @@ from sklearn.model_selection import StratifiedGroupKFold
 
 from lit_video.errors import UserError
 from lit_video.own_videos.finding import OwnVideo, labels_of, splits_of
-from lit_video.utils.text import natural
+from lit_video.utils.text import natural, plural
 
 # columns of a table that may name groups, in the order in which they are tried
 COLUMNS = ("group", "recording", "source", "session", "scene", "subject", "speaker", "person", "participant", "actor")
+# names of published data sets and of cameras that split a recording: what names a recording, in parentheses
+FORMS = {
+    "UCF101": r"v_.+_(g\d{2})_c\d{2}",
+    "KTH": r"(person\d{2})_.+_d\d.*",
+    "NTU RGB+D": r"S\d{3}C\d{3}(P\d{3})R\d{3}A\d{3}.*",
+    "Kinetics": r"(.{11})_\d{6}_\d{6}",
+    "a GoPro's chapters": r"(?:G[HXPL]\d{2}|GOPR)(\d{4})",
+}
 _WORDS = "person|subject|subj|actor|speaker|participant|session|scene|rec|g|s|p"
 _MARKED = re.compile(rf"(?:^|(?<=[_\-. ]))(?:{_WORDS})\d{{1,4}}(?![^_\-. ])", re.I)
-_COUNTER = re.compile(r"(?:^|[_\-. ]+)(?:clip|part|seg|segment|shot|take|c|v)?[_\-. ]*(?:\d+|\(\d+\))$", re.I)
+_COUNTED = "clip|part|seg|segment|shot|take|c|v"
+_COUNTER = re.compile(rf"(?:^|[_\-. ]+)(?:{_COUNTED}|{_WORDS})?[_\-. ]*(?:\d+|\(\d+\))$", re.I)
 _DATE = r"(?<!\d)(20\d\d)[-_.]?([01]\d)[-_.]?([0-3]\d)"
-_TIME = re.compile(_DATE + r"(?:[-_. T]| at )*([0-2]\d)[-_.:h]?([0-5]\d)[-_.:m]?([0-5]\d)")
+_CLOCK = r"([0-2]\d|(?<!\d)\d(?=[-_.:h]))[-_.:h]?([0-5]\d)[-_.:m]?([0-5]\d)(?:[-_.\s]?([ap])\.?m\b)?"
+_TIME = re.compile(_DATE + r"(?:[-_. T,]| at )*" + _CLOCK, re.I)
 # words that phones, cameras and messengers put before a counter or a date
 _CAMERA = re.compile(
     r"(?:img|e|vid|pxl|mvi|mov|mah|dsc[nf]?|gopr|g[hpxs]?|dji|sam|p|c|wa|whatsapp|signal|telegram|video|movie|clip|file"
@@ -50,14 +60,14 @@ def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None, least: in
     """
     if wanted == "none":
         return Groups(None, "Every video stands for itself (--group none).")
-    signs: Iterable[tuple[list[str], str, bool]] = _signs(videos)
+    signs: Iterable[Sign] = _signs(videos)
     if wanted:
-        signs = [(_cells(videos, wanted), f"by the column {wanted}", True)]
+        signs = [Sign(_cells(videos, wanted), f"by the column {wanted}")]
         if not all(_cells(videos, wanted)):
             there = ", ".join(videos[0].columns) or "there is no table"
             raise UserError(f"--group {wanted}: no such column, or an empty cell in it; columns: {there}")
     few = ""
-    for names, sign, sure in signs:
+    for names, sign, is_guess, is_likely in signs:
         if not all(names):
             continue
         count, pairs = len(set(names)), {*zip(labels_of(videos), names, strict=True)}
@@ -65,25 +75,101 @@ def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None, least: in
         if rare and wanted:
             raise UserError(f"--group {wanted}: class {rare[0]!r} has fewer than {least} groups, too few for a test")
         if not rare and (wanted or count < len(videos)):
-            together = f"Videos recorded together stay together, {sign}: {count} groups ({min(names)!r}, ...)."
-            return Groups(names, few + together)
-        if rare and sure and not few:
+            together = f"{sign}: {count} groups ({min(names)!r}, ...)."
+            if is_guess:
+                together += " If that is wrong, name the recordings in a table's column and give --group COLUMN."
+            kept = "Videos are kept together" if is_guess else "Videos recorded together stay together"
+            return Groups(names, f"{few}{kept}, {together}")
+        if rare and is_likely and not few:
             few = f"Videos recorded together are not kept together: class {rare[0]!r} has fewer than {least} groups "
             few += f"{sign}. So the model is tested on recordings that it knows, and its accuracy will look too high. "
     unknown = "Neither a column nor every file name says which videos were recorded together. If some were, accuracy "
     return Groups(None, few or f"{unknown}will look too high: name them in a table's column and give --group COLUMN.")
 
 
-def _signs(videos: Sequence[OwnVideo]) -> Iterator[tuple[list[str], str, bool]]:
-    """Yield (group names, explanation, is_certain), most certain first; the name of an unknown group is empty."""
+def refuse_contradictions(videos: Sequence[OwnVideo], contents: Sequence[str]) -> None:
+    """Refuse equal files in two classes, or in training and another given split.
+
+    ``contents`` has a name for the content of each video that has a copy, else an empty text.
+    """
+    first: dict[str, OwnVideo] = {}
+    classes, splits = list[str](), list[str]()
+    for video, content in zip(videos, contents, strict=True):
+        other = first.setdefault(content, video) if content else video
+        if other.label != video.label:
+            classes.append(f"{video.path} is {other.path}")
+        elif other.split != video.split:
+            splits.append(f"{video.path} is {other.path}")
+    if classes:
+        counts = f"{plural(len(classes), 'file')} in two classes, by content ({classes[0]})"
+        raise UserError(f"{counts}; keep each in the class that it shows")
+    if splits:
+        counts = f"{plural(len(splits), 'file')} in two splits, by content ({splits[0]})"
+        raise UserError(f"{counts}; the test would be of videos that were learned: keep each in one split")
+
+
+def with_copies(groups: Groups, contents: Sequence[str]) -> Groups:
+    """Join the groups of equal files, so that no copy of a training video is tested; say how many there are."""
+    names = [*groups.names] if groups.names else [f"video {i}" for i in range(len(contents))]
+    joined: dict[str, str] = {}
+    of_content: dict[str, str] = {}
+    for name, content in zip(names, contents, strict=True):
+        if not content:
+            continue
+        one, other = _joined(joined, name), _joined(joined, of_content.setdefault(content, name))
+        if one != other:
+            joined[one] = other
+    number = sum(map(bool, contents)) - len(of_content)
+    if not number:
+        return groups
+    said = f" {plural(number, 'video')} with the bytes of another stay with it."
+    return Groups([_joined(joined, name) for name in names], groups.reason + said)
+
+
+def _joined(joined: Mapping[str, str], name: str) -> str:
+    while name in joined:
+        name = joined[name]
+    return name
+
+
+class Sign(NamedTuple):
+    """Group name of each video (empty if unknown), how it is known, and how sure that is."""
+
+    names: Sequence[str]
+    how: str
+    is_guess: bool = False
+    is_likely: bool = True  # worth a warning if there are too few groups to keep
+
+
+def _signs(videos: Sequence[OwnVideo]) -> Iterator[Sign]:
+    """Yield signs of videos that were recorded together, most certain first."""
     for column in COLUMNS:
-        yield _cells(videos, column), f"by the column {column}", True
+        yield Sign(_cells(videos, column), f"by the column {column}")
     stems = [video.path.rpartition("/")[2].rpartition(".")[0] for video in videos]
+    labels = labels_of(videos)
+    if len({*stems}) == len(stems):  # otherwise numbers begin again in every folder
+        for form, pattern in FORMS.items():
+            found = [re.fullmatch(pattern, stem) for stem in stems]
+            yield Sign([match[1] if match else "" for match in found], f"by the form of their file names ({form})")
+    marked = _marked(stems, labels)
+    part = f"a guess by a part of their file names such as {min(marked, default='')}"
+    yield Sign(marked, part, is_guess=True, is_likely=False)
+    times = f"a guess by the times in their file names (less than {GAP // 60} minutes apart)"
+    yield Sign(_by_time(stems), times, is_guess=True)
+    starts = [*map(_start, stems, labels)]
+    yield Sign(starts, "a guess by the start of their file names", is_guess=True, is_likely=False)
+
+
+def _marked(stems: Sequence[str], labels: Sequence[str]) -> list[str]:
+    """Return the part of each name that may name a recording, such as s01; empty if the rest names more of them.
+
+    In ``ID_s10_e20`` and ``ID_p2`` it is a second or a part, and the rest names the recording.
+    """
     marked = ["_".join(_MARKED.findall(stem)) for stem in stems]
-    yield marked, "by a part of their file names such as s01", False
-    guess = f"a guess by the times in their file names (less than {GAP // 60} minutes apart)"
-    yield _by_time(stems), guess, True
-    yield [*map(_start, stems, labels_of(videos))], "a guess by the start of their file names", False
+    rests = {_start(_MARKED.sub("", stem), label) for stem, label in zip(stems, labels, strict=True)}
+    if len(rests) > len({*marked}):
+        return [""] * len(stems)
+    return marked
 
 
 def _cells(videos: Sequence[OwnVideo], column: str) -> list[str]:
@@ -107,7 +193,11 @@ def _time(stem: str) -> datetime | None:
     if not found:
         return None
     try:
-        return datetime(*map(int, found.groups()))  # type: ignore[arg-type]
+        *numbers, half = found.groups()
+        time = datetime(*map(int, numbers))  # type: ignore[arg-type]
+        if half:
+            time = time.replace(hour=time.hour % 12 + 12 * (half in "pP"))
+        return time
     except ValueError:  # such as month 13
         return None
 

@@ -7,11 +7,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from lit_video.errors import UserError
 from lit_video.utils.annotations import SEPARATORS, Row, like_times, read_table
-from lit_video.utils.files import PICTURES, TABLES, files_below, is_picture, is_video
-from lit_video.utils.text import counted, natural
+from lit_video.utils.files import PICTURES, TABLES, files_below, is_picture, is_video, is_visible
+from lit_video.utils.folders import Folders
+from lit_video.utils.text import composed, counted, natural
 
 NAMES = {"train": "train", "training": "train"}  # name of a folder, table or cell -> split
 NAMES |= dict.fromkeys(("val", "valid", "validation", "dev"), "val") | dict.fromkeys(("test", "testing"), "test")
@@ -120,7 +122,7 @@ def _split_folders(root: Path) -> Mapping[str, Path]:
     also be no class folders beside it.
     """
     named, folders = dict[str, Path](), dict[str, Path]()
-    for path in sorted(root.glob("[!.]*")):
+    for path in sorted(filter(lambda path: is_visible(path.name), root.glob("*"))):
         name = path.name.lower()
         if name in NAMES and any(_videos(path, 2)):
             named.setdefault(name, path)
@@ -131,8 +133,10 @@ def _split_folders(root: Path) -> Mapping[str, Path]:
 
 
 def _videos(root: Path, depth: int) -> Iterator[Path]:
-    paths = sorted(root.glob("/".join(["[!.]*"] * depth)))
-    return filter(Path.is_file, filter(is_video, paths))
+    paths = sorted(root.glob("/".join(["*"] * depth)))
+    for path in filter(is_video, paths):
+        if all(map(is_visible, path.relative_to(root).parts)) and path.is_file():
+            yield path
 
 
 def _class_folders(root: Path, tables: Sequence[Path]) -> OwnVideos:
@@ -141,7 +145,7 @@ def _class_folders(root: Path, tables: Sequence[Path]) -> OwnVideos:
     videos, used = list[OwnVideo](), set[Path]()
     for split, folder in splits.items() or [(None, root)]:
         for path in _videos(folder, 2):
-            videos.append(OwnVideo(str(path.relative_to(root)), path.parent.name, split))
+            videos.append(OwnVideo(str(path.relative_to(root)), composed(path.parent.name), split))
             used.add(path)
     if splits:
         return OwnVideos(videos, f"class folders in {_names(splits.values())}", root, _unused(root, used))
@@ -159,12 +163,18 @@ def _split_named(name: str) -> str | None:
     return NAMES.get(name.lower())
 
 
+def _split_of_table(path: Path) -> str | None:
+    """Return the split that a table's name tells, such as ``train.csv``, ``testlist01.txt`` or ``val_videos.txt``."""
+    name = re.sub(r"[_\-. ]*(?:list|split|videos|files|set)?[_\-. ]*\d*$", "", path.stem.lower())
+    return _split_named(name)
+
+
 def _tables_in(root: Path) -> list[Path]:
     """Return the tables in a folder; .txt files count only if they list videos."""
     tables = list[Path]()
     for path in sorted(root.iterdir()):
         ending = path.suffix.lower()
-        if ending in TABLES and path.is_file() and (ending != ".txt" or _columns(path)):
+        if ending in TABLES and path.is_file() and (ending != ".txt" or _form(path)):
             tables.append(path)
     return tables
 
@@ -175,10 +185,10 @@ def _tables(root: Path, tables: Sequence[Path]) -> OwnVideos | None:
         return None
     by_split: dict[Path, str | None] = {}
     for split in SPLITS:
-        of_split = [path for path in tables if _split_named(path.stem) == split]
+        of_split = [path for path in tables if _split_of_table(path) == split]
         by_split |= dict.fromkeys(of_split[:1], split)
     if "train" not in by_split.values():
-        by_split = dict.fromkeys(filter(_columns, tables))
+        by_split = dict.fromkeys(filter(_form, tables))
         if len(by_split) > 1:
             what = "could all be the table of the videos; give one of them, or keep one there"
             raise UserError(f"{root}: {_names(by_split)} {what}")
@@ -201,13 +211,33 @@ def _first(names: Iterable[str], known: Collection[str]) -> str | None:
     return next((name for name in names if name.lower() in known), None)
 
 
-def _columns(path: Path) -> tuple[str, str] | None:
-    """Return a table's path and label columns, ``None`` if one is missing; a two-column list needs no header."""
+class _Form(NamedTuple):
+    """Columns of a table: path, label (``None``: the label is the video's folder), and all of one without a header."""
+
+    path: str
+    label: str | None
+    headless: tuple[str, ...]
+
+
+def _form(path: Path) -> _Form | None:
+    """Return a table's form; ``None`` without a path or label column. Lists of videos need no header.
+
+    Such a list has the columns path and label, or path, number of frames and label (MMAction2), or path alone.
+    """
     header = _header(path)
-    if is_video(header[0]) and len(header) == 2:
-        return PATH[0], LABEL[0]
+    if _is_listed(path.parent, header[0]):
+        if len(header) == 3 and header[1].isdecimal():
+            return _Form(PATH[0], LABEL[0], (PATH[0], "frames", LABEL[0]))
+        if len(header) == 2:
+            return _Form(PATH[0], LABEL[0], (PATH[0], LABEL[0]))
+        return _Form(PATH[0], None, (PATH[0],)) if len(header) == 1 and os.path.dirname(header[0]) else None
     place, label = _first(header, PATH), _first(header, LABEL)
-    return (place, label) if place and label else None
+    return _Form(place, label, (place, label)) if place and label else None
+
+
+def _is_listed(folder: Path, cell: str) -> bool:
+    """Return whether a cell is a video's name, or names a file there that lacks its ending."""
+    return is_video(cell) or (bool(cell) and is_video(Folders().there(os.path.abspath(folder / cell))))
 
 
 def _misses(path: Path) -> str:
@@ -216,10 +246,19 @@ def _misses(path: Path) -> str:
 
 
 def _of_tables(tables: Mapping[Path, str | None]) -> OwnVideos:
-    """Return the videos of a folder's tables; paths are relative to it, or to a common parent if some lie outside."""
+    """Return the videos of a folder's tables; paths are relative to it, or to a common parent if some lie outside.
+
+    If a table has no labels, the labels of all are the videos' folders.
+    """
+    forms = dict[Path, _Form]()
+    for path in tables:
+        if not (form := _form(path)):
+            raise UserError(f"{path}: {_misses(path)}")
+        forms[path] = form
+    by_folder = any(form.label is None for form in forms.values())
     videos = list[OwnVideo]()
     for path, split in tables.items():
-        videos += _of_table(path, split)
+        videos += _of_table(path, split, forms[path], by_folder)
     root, paths = os.path.abspath(min(tables).parent), [video.path for video in videos]
     if os.path.commonpath([root, *paths]) != root:
         root = os.path.commonpath([*map(os.path.dirname, paths)])
@@ -227,25 +266,29 @@ def _of_tables(tables: Mapping[Path, str | None]) -> OwnVideos:
     return OwnVideos(videos, _names(tables), Path(root))
 
 
-def _of_table(path: Path, split: str | None) -> Iterator[OwnVideo]:
-    """Yield a table's videos with their absolute paths."""
-    if not (columns := _columns(path)):
-        raise UserError(f"{path}: {_misses(path)}")
-    place, label = columns
-    rows = read_table("table", path, columns, columns, unique=place, files=place)
+def _of_table(path: Path, split: str | None, form: _Form, by_folder: bool) -> Iterator[OwnVideo]:
+    """Yield a table's videos with their absolute paths; ``by_folder``: a video's class is its folder."""
+    columns = tuple(filter(None, (form.path, form.label)))
+    rows = read_table("table", path, columns, form.headless, unique=form.path, files=form.path)
     if times := like_times(rows[0].cells):
         advice = "cut the videos, or write an experiment of VideoCSV, which reads parts; or rename the column"
         raise UserError(f"{path}: column {times[0]}: parts of videos are not supported here; {advice}")
     others = [name for name in rows[0].cells if name not in columns]
     if more := next(filter(LIKE_LABELS.fullmatch, others), None):
-        raise UserError(f"{path}: columns {label} and {more}: several labels per video are not learned; keep one")
+        raise UserError(f"{path}: columns {form.label} and {more}: several labels per video are not learned; keep one")
     of_split = None if split else _split_column(path, others, rows)
+    folders = Folders()
     for row in rows:
-        video, name = os.path.abspath(path.parent / row.text(place)), row.text(label)
+        video = folders.there(os.path.abspath(path.parent / row.text(form.path)))
+        name = (
+            composed(row.text(form.label)) if form.label and not by_folder else os.path.basename(os.path.dirname(video))
+        )
         if {*SEPARATORS} & {*name}:
-            raise row.error(label, f"is {name!r}; several labels per video are not learned, keep one")
+            raise row.error(form.label or form.path, f"is {name!r}; several labels per video are not learned, keep one")
         if os.path.isdir(video) or is_picture(Path(video)):
             raise UserError(f"{video}: is a picture or a folder of frames; see docs/adding.md")
+        if "\\" in video and not os.path.exists(video):
+            raise row.error(form.path, f"is {row.text(form.path)}, which does not exist; write / for the backslashes")
         if of_split and not (split := _split_named(row.cells[of_split])):
             raise row.error(of_split, f"is {row.cells[of_split]!r}, expected train, val or test")
         yield OwnVideo(video, name, split, dict(row.cells))

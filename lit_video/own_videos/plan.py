@@ -14,13 +14,14 @@ from lit_video.datamodules.manifest import MANIFEST, scan
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.errors import UserError
 from lit_video.own_videos import choices, dividing
-from lit_video.own_videos.budget import ENOUGH, FEWEST, built, clips_per_second, length, probed
+from lit_video.own_videos.budget import ENOUGH, FEWEST, built, clips_per_second, duration, length, probed
 from lit_video.own_videos.choices import STILLS, Choice, Machine, measured, nested
 from lit_video.own_videos.finding import OwnVideo, OwnVideos, labels_of, splits_of
 from lit_video.own_videos.schemes import Rows
 from lit_video.own_videos.starts import SCRATCH, Start
 from lit_video.utils.files import write_atomically, write_table
-from lit_video.utils.text import counted, plural, printable
+from lit_video.utils.text import case_twins, counted, plural, printable
+from lit_video.video.content import copies
 from lit_video.video.decoding import decode
 
 VIDEOS = "_videos.csv"  # ending of the table of videos, after the experiment's name
@@ -96,10 +97,13 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
     looked_at = {video.path: (found.root / video.path, None) for video in found.videos}
     manifest = scan(looked_at, options.file.with_name(MANIFEST)).facts()
     videos, rare = dividing.without_rare(_readable(found.videos, manifest, found.root))
-    notes += rare
+    notes += [*rare, *_with_gaps(videos, manifest)]
     few = options.folds and len(videos) < dividing.FEW_FOR_FOLDS and not dividing.held_out(videos)
     least, split = (dividing.LEAST_OF_FOLDS, dividing.folds) if few else (dividing.LEAST, dividing.divide)
-    groups = dividing.find_groups(videos, options.group, least)
+    same = copies(str(found.root / video.path) for video in videos)
+    contents = [same.get(str(found.root / video.path), "") for video in videos]
+    dividing.refuse_contradictions(videos, contents)
+    groups = dividing.with_copies(dividing.find_groups(videos, options.group, least), contents)
     videos, how = split(videos, groups.names)
     counts = Counter(splits_of(videos))
     notes += [how, groups.reason, *dividing.limits(videos)]
@@ -119,7 +123,7 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
         folder = str(options.file.resolve().with_name("features"))
         frozen += [Choice("data.features", folder, "float16, shared by all rows")]
     rows = options.schemes or start.rows
-    chosen, lengths = list[Choice](), list[Choice]()
+    chosen, lengths, speed = list[Choice](), list[Choice](), 1.0
     left = choices.sizes(facts, training, machine, start)
     while left:
         size = left.pop(0)
@@ -135,7 +139,7 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
             continue
         if chosen and epochs < ENOUGH:
             break
-        chosen, lengths = larger, found_lengths
+        chosen, lengths, speed = larger, found_lengths, rate
     if not start.weights and lengths[0].value < ENOUGH:
         chosen = choices.crop_less(chosen)
     chosen += lengths
@@ -143,6 +147,7 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
         rows = _fold_rows(rows, dividing.fold_names(counts))
     lines = map("  {}".format, choices.main_lines(chosen))
     print("Chosen for these videos and this machine:", *lines, sep="\n", flush=True)
+    print(duration(speed, epoch, lengths[0].value, minutes), flush=True)
     table = options.file.with_name(options.file.stem + VIDEOS)
     columns = _write_videos(table, videos, groups.names)
     _write_experiment(options, found.root, chosen, rows, notes, counts, columns)
@@ -152,6 +157,8 @@ def plan(found: OwnVideos, options: PlanOptions) -> None:
 def _found(found: OwnVideos, place: Path) -> list[str]:
     """Say what was found, and what is not used."""
     notes = [f"{len(found.videos)} videos of {len(found.class_names)} classes in {place} ({found.found})"]
+    if twins := case_twins(found.class_names):
+        notes.append(printable(twins))
     kinds = counted(dict(sorted(found.unused.items())))
     if len(kinds) > KINDS:
         kinds[KINDS:] = [f"{len(kinds) - KINDS} other kinds of files"]
@@ -203,6 +210,15 @@ def _readable(videos: Sequence[OwnVideo], rows: Mapping[str, VideoInfo], root: P
     if not good:
         raise UserError(f"{root}: none of its {len(videos)} videos can be read ({broken[0]})")
     return good
+
+
+def _with_gaps(videos: Sequence[OwnVideo], rows: Mapping[str, VideoInfo]) -> list[str]:
+    """Say how many videos have gaps in time, and name one."""
+    with_gaps = [video.path for video in videos if rows[video.path].gap]
+    if not with_gaps:
+        return []
+    example = f"{with_gaps[0]}: {rows[with_gaps[0]].gap}"
+    return [printable(f"{plural(len(with_gaps), 'video')} with gaps in time, used as they are ({example})")]
 
 
 def _speed(chosen: Sequence[Choice], model: str, rows: Rows, classes: int) -> float:

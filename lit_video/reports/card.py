@@ -66,6 +66,16 @@ def headline(run_dir: Path) -> list[str]:
     return facts
 
 
+def is_of_use(run_dir: Path) -> bool:
+    """Return whether a finished run's model is right more often than always answering the most frequent class."""
+    _, predictions = _tested(run_dir)
+    if predictions is None:
+        return True
+    return all(
+        task.hits().mean() > np.bincount(task.target).max() / len(task.target) for task in predictions.tasks.values()
+    )
+
+
 def _data_name(data: dict[str, Any]) -> str:
     """Return the folder of the videos if it has a name, else the data set's class."""
     folder = Path(str(data["init_args"].get("root") or "")).name

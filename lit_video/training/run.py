@@ -11,7 +11,7 @@ from lightning.pytorch.callbacks import BatchSizeFinder, Callback, LearningRateF
 from torch import nn
 
 from lit_video.datamodules import TemporalSkills
-from lit_video.datamodules.checks import refuse_choice
+from lit_video.datamodules.checks import refuse_choice, refuse_copies
 from lit_video.errors import RunFailed, UserError
 from lit_video.runs.files import RUN, has_result, read_run, update_run
 from lit_video.runs.identity import Record
@@ -95,6 +95,7 @@ def checked_row(run: Run) -> CheckCLI:
         callbacks = as_list(cli.config_init.trainer.callbacks)
         _refuse_searches(callbacks)
         refuse_wrong_mode(callbacks)
+        refuse_copies(cli.datamodule)
         check_scaling(cli.config.trainer, cli.config.global_batch, cli.datamodule.batch_size)
     return cli
 

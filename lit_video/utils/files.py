@@ -23,6 +23,10 @@ _RARE = """.3g2 .3gp .apng .asf .dav .dif .divx .dv .f4v .flv .gif .h261 .h263 .
 .vob .wmv .wtv .y4m"""
 _VIDEOS = {*COMMON, *_RARE.split()}
 
+# folders that systems and network disks make (Windows, macOS, Linux, Synology, QNAP), in lower case
+_OF_SYSTEMS = {"$recycle.bin", "recycler", "system volume information", "found.000", "__macosx", "lost+found"}
+_OF_SYSTEMS |= {"@eadir", "#recycle", "#snapshot", "@recycle", "@recently-snapshot", "@tmp", "@sharebin"}
+
 
 def is_video(name: str | Path) -> bool:
     """Return whether a file is a video by its ending."""
@@ -89,8 +93,13 @@ def files_below(folder: Path) -> Iterator[Path]:
         yield from map(Path(place).joinpath, _visible(names))
 
 
+def is_visible(name: str) -> bool:
+    """Return whether a file or folder is a user's, by its name: neither hidden nor made by a system."""
+    return not name.startswith(".") and name.lower() not in _OF_SYSTEMS
+
+
 def _visible(names: list[str]) -> list[str]:
-    return sorted(name for name in names if not name.startswith("."))
+    return sorted(filter(is_visible, names))
 
 
 def user_path(given: str | Path) -> Path:

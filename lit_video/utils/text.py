@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from unicodedata import normalize
 
 STEERING = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
@@ -53,6 +54,20 @@ def to_bytes(text: str) -> bytes:
 def to_text(content: bytes) -> str:
     """Return the text that :func:`to_bytes` turns into these bytes."""
     return content.decode("utf-8", "surrogateescape")
+
+
+def composed(name: str) -> str:
+    """Return a name with composed characters (Unicode's NFC): a Mac's archives spell an accent as a character."""
+    return normalize("NFC", name)
+
+
+def case_twins(names: Iterable[str]) -> str:
+    """Say which names differ in upper and lower case only, such as ``Walk`` and ``walk``; empty if none do."""
+    spellings: dict[str, list[str]] = {}
+    for name in names:
+        spellings.setdefault(name.casefold(), []).append(name)
+    twins = [" and ".join(alike) for alike in spellings.values() if len(alike) > 1]
+    return f"classes that differ in upper and lower case only: {shortened(twins)}" if twins else ""
 
 
 def drawable(text: str) -> str:

@@ -93,7 +93,20 @@ def check_axes(clip: Tensor, frames: int) -> None:
     """Refuse a clip whose shape is not ``(batch, 3, frames, height, width)``; ``frames`` 0 allows any number."""
     if clip.ndim != 5 or clip.shape[1] != 3 or (frames and clip.shape[2] != frames):
         expected = f"expected (batch, 3 colours, {frames or 'frames'}, height, width)"
-        raise ValueError(f"a clip is {tuple(clip.shape)}, {expected}; clip.transpose(1, 2) swaps frames and colours")
+        raise ValueError(f"a clip is {tuple(clip.shape)}, {expected}{_hint(tuple(clip.shape), frames)}")
+
+
+def _hint(shape: tuple[int, ...], frames: int) -> str:
+    """Say how a clip of another shape becomes one that models take; empty if that cannot be known."""
+    if len(shape) == 4 and (shape[0] == 3 or shape[1] == 3):
+        return "; clip[None] adds the batch" if shape[0] == 3 else "; clip.transpose(0, 1)[None] moves the colours"
+    if len(shape) == 5 and shape[1] == 3:
+        return f"; it has {shape[2]} frames, the model takes {frames}: choose as many"
+    if len(shape) == 5 and shape[2] == 3:
+        return "; clip.transpose(1, 2) swaps frames and colours"
+    if len(shape) == 5 and shape[4] == 3:
+        return "; clip.permute(0, 4, 1, 2, 3) moves the colours"
+    return ""
 
 
 def labelled(batch: Batch, classes: Classes, several_labels: bool, training: bool) -> Batch:
@@ -151,6 +164,7 @@ class RawBatch(TypedDict):
     first_view: Tensor
     key: Tensor
     broken: list[str]
+    gap: NotRequired[list[str]]
     draws: NotRequired[BatchDraws]  # in training
 
 

@@ -70,7 +70,8 @@ class Sample(TypedDict):
     """One clip.
 
     ``clip``: uint8 ``(views, t, 3, height, width)``, a view per spatial crop; ``label``: ``()``, ``(tasks,)`` or
-    multi-hot ``(classes,)``; ``broken``: path and reason if the video could not be read (its clip is black), or empty.
+    multi-hot ``(classes,)``; ``broken``: path and reason if the video could not be read (its clip is black), or empty;
+    ``gap``: path and description of gaps in the video's time, or empty.
     """
 
     clip: Tensor
@@ -79,6 +80,7 @@ class Sample(TypedDict):
     first_view: int
     key: Tensor
     broken: str
+    gap: str
 
 
 @dataclass(eq=False, repr=False)
@@ -134,10 +136,11 @@ class ClipDataset(Dataset[Sample]):
     def _sample(self, key: Key, decode: Callable[[list[int]], Frames]) -> Sample:
         epoch, index = key
         video, clip = divmod(index, self.clips or 1)
-        record, broken = self.records[video], ""
+        record, broken, gap = self.records[video], "", ""
         try:
             with seeded(self.seed, epoch, index):
                 views = self.view(decode(self.numbers(record, clip)))
+            gap = record.table().gap
         except DecodeError as error:
             if self.fail:
                 raise
@@ -150,6 +153,7 @@ class ClipDataset(Dataset[Sample]):
             first_view=clip * len(views),
             key=torch.tensor(key),
             broken=broken,
+            gap=f"{record.path}: {gap}" if gap else "",
         )
 
     def numbers(self, record: VideoRecord, clip: int) -> list[int]:

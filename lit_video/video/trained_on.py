@@ -79,17 +79,17 @@ def _rows(records: Sequence[VideoRecord], known: Mapping[int, int], progress: bo
 
 def _digests(known: Mapping[int, int], path: Path) -> tuple[int, int]:
     name = _digest(b"path", to_bytes(os.path.realpath(path)))
-    return name, known[name] if name in known else _content(path)
+    return name, known[name] if name in known else content_digest(path)
 
 
-def _content(path: Path) -> int:
+def content_digest(path: Path) -> int:
     """Digest a file's size and some of its parts (all of a small file), or some files of a folder; 0 if unreadable."""
     try:
         if path.is_dir():
             names = sorted(entry.name for entry in os.scandir(path) if entry.is_file())
             contents = [len(names)]
             for i in np.linspace(0, len(names) - 1, min(PARTS, len(names))).astype(int):
-                contents.append(_content(path / names[i]))
+                contents.append(content_digest(path / names[i]))
             return _digest(b"folder", str(contents).encode())
         with path.open("rb", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size

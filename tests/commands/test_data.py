@@ -36,8 +36,8 @@ def made(tmp_path_factory):
         for name in "ab":
             folder = root / split / name
             folder.mkdir(parents=True)
-            write(folder / "1.mp4", frames=12)
-            write(folder / "2.mkv", frames=24, height=32)
+            write(folder / "1.mp4", frames=12, comment=f"{split} {name}")
+            write(folder / "2.mkv", frames=24, height=32, comment=f"{split} {name}")
     return root
 
 
@@ -76,7 +76,7 @@ def test_check_lists_what_is_broken_or_missing_and_ends_with_1(root, capsys):
     build(root / "train" / "a")
     assert check(root, "--decode") == 1
     out = capsys.readouterr().out
-    videos = {name for name, file in BAD_FILES.items() if not file.frames and is_video(Path(name))}
+    videos = {name for name, file in BAD_FILES.items() if not file.frames and is_video(Path(name))} - {"folder.mp4"}
     listed = {path: row["reason"] for path, row in rows(root).items() if row["status"] == "broken"}
     assert {Path(path).name for path in listed} == {name for name in videos if os.path.lexists(root / "train/a" / name)}
     assert f"broken ({len(listed)}):" in out
@@ -111,6 +111,18 @@ def test_the_digest_is_that_of_a_copy_and_of_the_listing_and_differs_for_other_l
 def test_a_packed_table_is_the_table(name, tmp_path):
     path = build(tmp_path, [name])[name]
     assert unpack(json.loads(json.dumps(pack(frame_table(path))))) == frame_table(path)
+
+
+@pytest.mark.parametrize("bytes_", [251, 255])
+def test_a_name_that_is_too_long_to_write_leaves_the_other_videos(tmp_path, capsys, bytes_):
+    (tmp_path / "src").mkdir()
+    long = "x" * (bytes_ - 4) + ".mkv"
+    write(tmp_path / "src" / long, frames=3)
+    write(tmp_path / "src/short.mkv", frames=3)
+    assert main(["data", "prepare", str(tmp_path / "src"), str(tmp_path / "dst")]) == 1
+    out = capsys.readouterr().out
+    assert "1 videos in" in out and f"{long}: its name is too long to write ({bytes_} bytes)" in out.replace("\n", "")
+    assert [path.name for path in (tmp_path / "dst").glob("*.mp4")] == ["short.mp4"]
 
 
 @pytest.mark.parametrize("workers", [0, 2])

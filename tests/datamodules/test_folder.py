@@ -1,14 +1,16 @@
 """Test folders of videos: every file is used or reported, and short videos are looped."""
 
 import shutil
+from unicodedata import normalize
 
 import pytest
 from PIL import Image
 
 from lit_video.__main__ import main
-from lit_video.datamodules import Dense, DenseStride, VideoFolder
+from lit_video.datamodules import Dense, DenseStride, VideoCSV, VideoFolder
 from lit_video.datamodules.inspection import data_digest
 from lit_video.errors import UserError
+from lit_video.own_videos.finding import find_videos
 from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import frame_table
@@ -20,11 +22,11 @@ from tests.video.made import X264_CLOSED, write
 @pytest.fixture
 def root(tmp_path):
     """Folder with two classes of one video each in three splits."""
-    write(tmp_path / "one.mp4", x264=X264_CLOSED, frames=12)
     for split in ("train", "val", "test"):
         for name in ("run", "walk"):
             (tmp_path / "root" / split / name).mkdir(parents=True)
-            shutil.copy(tmp_path / "one.mp4", tmp_path / "root" / split / name / "1.mp4")
+            path = tmp_path / "root" / split / name / "1.mp4"
+            write(path, x264=X264_CLOSED, frames=12, comment=f"{split} {name}")
     return tmp_path / "root"
 
 
@@ -41,6 +43,52 @@ def test_what_is_left_out_is_counted_and_named_once(root, capsys):
     assert data_digest(data) == before
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert f"3 items left out of {root}/train: no videos of a class (run/frames, run/notes.txt, stray.mp4)" in line
+
+
+OF_SYSTEMS = ["@eaDir", "$RECYCLE.BIN", "System Volume Information", "__MACOSX", "lost+found", "#recycle"]
+
+
+@pytest.mark.parametrize("name", OF_SYSTEMS)
+def test_folders_of_systems_are_no_classes_and_folders_no_videos(root, tmp_path, name, capsys):
+    for split in ("train", "val"):
+        (root / split / name).mkdir()
+        (root / split / "run" / name).mkdir()
+        shutil.copy(root / "train/run/1.mp4", root / split / name / "1.mp4")
+    (root / "train/walk/x1.mp4").mkdir()
+    (root / "val/walk/1.mp4").unlink()
+    data = VideoFolder(str(root))
+    assert data.class_names == ["run", "walk"]
+    assert [len(data.records(split)) for split in ("train", "val")] == [2, 1]
+    said = capsys.readouterr().err
+    assert "1 of the classes without a video" in said and "walk" in said and name not in said
+    own = find_videos(root)
+    assert own.class_names == ["run", "walk"] and len(own.videos) == 5
+
+
+def test_an_accent_is_one_class_however_it_is_spelled_and_case_twins_are_said(root, capsys):
+    for split, form in (("train", "NFC"), ("val", "NFD"), ("test", "NFD")):
+        folder = root / split / normalize(form, "café")
+        folder.mkdir()
+        write(folder / normalize(form, "é.mp4"), frames=3, comment=split)
+        (root / split / "walk").rename(root / split / "Run")
+    (root / "train" / normalize("NFD", "café")).mkdir()
+    write(root / "train" / normalize("NFD", "café") / "2.mp4", frames=3, comment="2")
+    data = VideoFolder(str(root))
+    assert data.class_names == ["Run", "café", "run"]
+    assert [len(data.records(split)) for split in ("train", "val", "test")] == [4, 3, 3]
+    assert "Run and run" in capsys.readouterr().err
+    own = find_videos(root)
+    assert own.class_names == data.class_names
+    rows = [
+        f"train/{normalize('NFC', 'café')}/{normalize('NFC', 'é')}.mp4,{normalize('NFD', 'café')}",
+        "train/run/1.mp4,run",
+    ]
+    (root / "train.csv").write_text("\n".join(["path,label", *rows]))
+    rows = [f"val/{normalize('NFD', 'café')}/{normalize('NFC', 'é')}.mp4,{normalize('NFC', 'café')}"]
+    (root / "val.csv").write_text("\n".join(["path,label", *rows]))
+    table = VideoCSV(root=str(root))
+    table.check()
+    assert table.class_names == ["café", "run"]
 
 
 def test_classes_and_videos_are_listed_by_name_and_what_is_wrong_is_said(tmp_path):

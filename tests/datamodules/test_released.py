@@ -1,7 +1,6 @@
 """Test released data sets in their authors' layout: records, missing videos, and wrong rows."""
 
 import json
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +11,7 @@ from lit_video.datamodules.annotated import AnnotatedVideos
 from lit_video.datamodules.long_videos import in_training
 from lit_video.errors import UserError
 from lit_video.video.clips import ClipDataset, VideoRecord
+from lit_video.video.decoding import FrameTable, exact, segment
 from lit_video.video.sampling import Dense
 
 
@@ -185,6 +185,14 @@ EPIC_VAL = [
 ]
 
 
+EPIC_SEGMENTS = [  # times, numbers of the released frames, and their rate
+    ("00:00:05.44", "00:00:07.00", 326, 420, 60),
+    ("00:00:00.00", "00:00:01.00", 1, 60, 60),
+    ("00:00:10.02", "00:00:11.50", 501, 575, 50),
+    ("00:20:00.50", "00:20:00.60", 72030, 72036, 60),
+]
+
+
 def epic_classes(count):
     rows = [f"{i},name {i},\"['name {i}', 'other']\",group" for i in range(count)]
     return "\n".join(["id,key,instances,category", *rows])
@@ -318,18 +326,30 @@ def test_segments_with_verb_and_noun_are_read_and_cut(tmp_path, video, small, lo
 
 
 @pytest.mark.parametrize("folder", ["rgb_frames/P01/P01_01", "P01/rgb_frames/P01_01"])
-def test_extracted_frames_are_taken_before_videos_at_the_rate_of_the_release(folder, tmp_path, video, small):
-    info = tmp_path / "annotations" / "EPIC_100_video_info.csv"
-    for row, message in (
-        ("P01_01,1652.152817,0,1920x1080", "column video_id: P01_01 has no frame rate in EPIC_100_video_info.csv"),
-        ("P09_01,1652.152817,50,1920x1080", "column video_id: P01_01 has no frame rate in EPIC_100_video_info.csv"),
-        ("P01_01,1652.152817,59.9400599400599,1920x1080", ""),
-    ):
-        data = EPIC.open(tmp_path, video, small)
-        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
-        info.write_text(f"video_id,duration,fps,resolution\n{row}\n")
-        with pytest.raises(UserError, match=message) if message else nullcontext():
-            assert data.records("train")[0] == VideoRecord(tmp_path / folder, (3, 3), 0.0, 1.0, 59.9400599400599)
+@pytest.mark.parametrize(("start", "stop", "first", "last", "rate"), EPIC_SEGMENTS)
+def test_extracted_frames_are_those_that_the_annotation_numbers(
+    folder, start, stop, first, last, rate, tmp_path, video, small
+):
+    data = EPIC.open(tmp_path, video, small)
+    annotations = tmp_path / EPIC_CSV
+    row = "00:00:00.00,00:00:01.00,1,60,"
+    annotations.write_text(annotations.read_text().replace(row, f"{start},{stop},{first},{last},"))
+    (tmp_path / folder).mkdir(parents=True)
+    record = data.records("train")[0]
+    assert (record.path, record.label, record.fps) == (tmp_path / folder, (3, 3), rate)
+    count = last + 9
+    whole = FrameTable(range(count), 1 / exact(rate), range(count), count, count / exact(rate), 10, 20)
+    index, part = segment(record.path, whole, record.start, record.end)
+    assert (index + 1, index + part.count) == (first, last)  # frames are numbered from 1
+
+
+def test_frames_without_a_valid_number_are_refused(tmp_path, video, small):
+    data = EPIC.open(tmp_path, video, small)
+    (tmp_path / "rgb_frames/P01/P01_01").mkdir(parents=True)
+    annotations = tmp_path / EPIC_CSV
+    annotations.write_text(annotations.read_text().replace("00:00:01.00,1,60,", "00:00:01.00,61,60,"))
+    with pytest.raises(UserError, match="line 2, column stop_frame"):
+        data.records("train")
 
 
 def test_annotations_without_a_video_are_named(tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from lit_video.datamodules.probe import VideoInfo
-from lit_video.own_videos.budget import length
+from lit_video.own_videos.budget import duration, length
 from lit_video.own_videos.choices import Machine, as_lines, choose, crop_less, nested, sizes
 from lit_video.own_videos.starts import SCRATCH, Start
 
@@ -99,6 +99,14 @@ def test_the_sizes_to_choose_from_are_what_the_videos_have(videos, training, mac
         less = nested(crop_less(choices))["data"]["augmentation"].get("short_side")
         short_side = [size[1], pytest.approx(size[1] / 0.9, abs=0.01)]
         assert less == (None if start.weights or size[1] in (32, 112) else short_side)
+
+
+@pytest.mark.parametrize(
+    ("rate", "minutes", "said"), [(1, 1, "24 minutes, not the 1"), (10, 2, "2 minutes"), (1e5, 0.1, "1 minute")]
+)
+def test_the_time_that_training_takes_is_said_before_it_starts(rate, minutes, said):
+    line = duration(rate, 100, 10, minutes)
+    assert line.startswith(f"This takes about {said}") and ("--minutes" in line) == ("not" in said)
 
 
 def test_epochs_follow_from_speed_and_time():

@@ -31,6 +31,47 @@ def test_names_tell_recordings(case):
     assert len(set(groups.names)) == len({name[: len(name) - 8] for name in names}) or len(set(groups.names)) in (4, 5)
 
 
+RECORDINGS = range(6)
+FORMED = {  # names of four parts of each recording, and what is said; no recording may be torn apart
+    "seconds": (lambda label, r: [f"{label}{r}x_s{10 * k}_e{10 * k + 10}" for k in range(4)], None),
+    "parts": (lambda label, r: [f"{'abcdef'[r] * 3}{label}_p{k}" for k in range(1, 5)], "guess"),
+    "scenes": (lambda label, r: [f"film {label} {'abcdef'[r] * 2} scene{k}" for k in range(1, 5)], "guess"),
+    "repetitions": (lambda label, r: [f"{'abcdef'[r]}{label}-rec{k}" for k in range(4)], "guess"),
+    "UCF101": (lambda label, r: [f"v_{label}_g{r:02d}_c{k:02d}" for k in range(4)], "UCF101"),
+    "KTH": (lambda label, r: [f"person{r:02d}_{label}_d{k}_uncomp" for k in range(4)], "KTH"),
+    "NTU": (lambda label, r: [f"S001C00{k}P{r:03d}R001A{len(label):03d}_rgb" for k in range(4)], "NTU"),
+    "Kinetics": (lambda label, r: [f"{label:_<10}{r}_{10 * k:06d}_{10 * k + 10:06d}" for k in range(4)], "Kinetics"),
+    "GoPro": (lambda label, r: [f"GX0{k}{len(label)}{r:03d}" for k in range(1, 5)], "GoPro"),
+    "12 hours": (
+        lambda label, r: [f"2024-01-01 at {1 + r % 3}.0{k}.07 {'AP'[r // 3]}M {label}" for k in range(4)],
+        "guess",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FORMED)
+def test_no_name_tears_a_recording_apart(case):
+    name_of, said = FORMED[case]
+    videos, recordings = list[OwnVideo](), list[object]()
+    for label in ("walk", "sit"):
+        for r in RECORDINGS:
+            for name in name_of(label, r):
+                videos.append(OwnVideo(f"{label}/{name}.mp4", label))
+                recordings.append(r if case in ("UCF101", "KTH", "NTU", "12 hours") else (label, r))
+    groups = find_groups(videos)
+    assert (groups.names is None) == (said is None)
+    assert (said or "--group") in groups.reason
+    if groups.names:
+        assert len({*zip(groups.names, recordings, strict=True)}) == len({*recordings})
+        assert len({*groups.names}) >= len(RECORDINGS)
+
+
+def test_a_part_of_names_is_a_guess_where_the_rest_names_no_more_recordings():
+    videos = named((label, f"{label}_s{s:02d}_{i}") for label in ("walk", "sit") for s in range(5) for i in range(3))
+    groups = find_groups(videos)
+    assert len({*groups.names}) == 5 and "guess" in groups.reason and "--group" in groups.reason
+
+
 CAMERAS = """walk_{} clip_{} part{} IMG_{} DSC_{} DSCN{} MVI_{} GOPR{} GX01{} dji_{} P101{} C{} {} clip_({}) Movie-{}
 VID-20240101-WA{} IMG_{}_copy VID_20240101_{} WhatsApp_Video_2024-01-01_({}) MOV_{} 2024-01-01_{} MAH{}"""
 

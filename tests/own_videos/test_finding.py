@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from lit_video.datamodules import VideoCSV
 from lit_video.errors import UserError
 from lit_video.own_videos.finding import find_videos
 
@@ -35,6 +36,53 @@ def test_a_table_with_other_names_of_columns(column, tmp_path):
     assert read == [("a.mp4", "walk", "train"), ("b.mp4", "sit", "val")]
     assert found.videos[0].columns["who"] == "x"
     assert found.found == "labels.csv"
+
+
+LISTS = {  # tables without a header: their lines, and the labels
+    "ids": ("walk/a walk\nwalk/b walk\nsit/c sit\n", ["walk", "walk", "sit"]),
+    "frames": ("walk/a.mp4 72 0\nwalk/b.mp4 80 0\nsit/c.webm 9 1\n", ["0", "0", "1"]),
+    "frames and ids": ("walk/a,72,0\nwalk/b,80,0\nsit/c,9,1\n", ["0", "0", "1"]),
+    "folders": ("walk/a.mp4\nwalk/b.mp4\nsit/c.webm\n", ["walk", "walk", "sit"]),
+    "a header and ids": ("video,label\nwalk/a,x\nwalk/b,x\nsit/c,y\n", ["x", "x", "y"]),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+@pytest.mark.parametrize("ending", [".txt", ".csv"])
+def test_lists_are_read_as_video_csv_reads_them(name, ending, tmp_path):
+    touch(tmp_path, "walk/a.mp4", "walk/b.mp4", "sit/c.webm")
+    lines, labels = LISTS[name]
+    (tmp_path / f"videos{ending}").write_text(lines)
+    found = find_videos(tmp_path / f"videos{ending}")
+    assert [(video.path, video.label) for video in found.videos] == [
+        *zip(("walk/a.mp4", "walk/b.mp4", "sit/c.webm"), labels, strict=True)
+    ]
+
+
+NAMED = [("trainlist01", "testlist01"), ("train_list", "val_list"), ("train_videos", "test_videos"), ("train", "test1")]
+
+
+@pytest.mark.parametrize(("train", "other"), NAMED)
+@pytest.mark.parametrize("labels", [True, False])
+def test_a_list_for_each_split_is_found_by_its_name(train, other, labels, tmp_path):
+    touch(tmp_path, *(f"{label}/{i}.avi" for label in ("walk", "sit") for i in range(4)))
+    rows = [f"{label}/{i}.avi {number}" for number, label in enumerate(("walk", "sit")) for i in range(3)]
+    (tmp_path / f"{train}.txt").write_text("\n".join(rows))
+    (tmp_path / f"{other}.txt").write_text("walk/3.avi 0\nsit/3.avi 1\n" if labels else "walk/3.avi\nsit/3.avi\n")
+    found = find_videos(tmp_path)
+    assert found.class_names == (["0", "1"] if labels else ["sit", "walk"])
+    assert {video.split for video in found.videos} == {"train", "val" if other.startswith("val") else "test"}
+    assert len(found.videos) == 8
+
+
+def test_backslashes_are_named_as_what_is_wrong(tmp_path):
+    touch(tmp_path, "walk/a.mp4", "sit/b.mp4")
+    (tmp_path / "train.csv").write_text("path,label\nwalk\\a.mp4,walk\nsit\\b.mp4,sit\n")
+    (tmp_path / "val.csv").write_text("path,label\nwalk\\a.mp4,walk\n")
+    with pytest.raises(UserError, match=r"line 2, column path: .* write / for the backslashes"):
+        find_videos(tmp_path)
+    with pytest.raises(UserError, match=r"2 of 2 train videos are missing .* write / for the backslashes"):
+        VideoCSV(root=str(tmp_path)).check()
 
 
 def test_columns_that_name_splits_do_not_matter_in_the_table_of_one_split(tmp_path):

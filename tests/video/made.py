@@ -57,14 +57,20 @@ def write(
     container=None,
     form=None,
     pictures=None,
+    comment=None,
 ):
-    """Encode ``pictures``, by default of :func:`scroll`; ``pts`` are in units of ``time_base``."""
+    """Encode ``pictures``, by default of :func:`scroll`; ``pts`` are in units of ``time_base``.
+
+    With a ``comment``, files of equal pictures have other bytes.
+    """
     try:
         av.codec.Codec(codec, "w")
     except av.codec.codec.UnknownCodecError:
         pytest.skip(f"this PyAV has no encoder {codec}")
     time_base = time_base or Fraction(1, fps)
     with own_priority(), av.open(str(path), "w", format=form, options=container or {}) as output:
+        if comment is not None:
+            output.metadata["comment"] = comment
         stream = output.add_stream(codec, rate=fps)
         stream.width, stream.height, stream.pix_fmt = width, height, pixels
         stream.codec_context.time_base = time_base

@@ -70,11 +70,12 @@ def returned(path, whole, at_once=False):
     return numbers, refusals
 
 
+SILENT = {"vp9", "mpeg4"}  # streams whose decoders report no lost pictures
+
+
 @pytest.mark.parametrize(("lost", "ending"), [(range(40, 52), ".mkv"), (range(40, 52), ".ts"), (range(41, 42), ".mkv")])
-@pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.parametrize("name", sorted(STREAMS.keys() - SILENT))
 def test_lost_packets_spoil_their_group_of_pictures(streams, tmp_path, name, lost, ending):
-    if name in {"vp9", "mpeg4"} and ending == ".ts":
-        pytest.skip("a transport stream does not take it")
     path = tmp_path / f"lost{ending}"
     remux(streams(name), path, lambda i: i not in lost)
     numbers, refusals = returned(path, streams(name))
@@ -85,26 +86,25 @@ def test_lost_packets_spoil_their_group_of_pictures(streams, tmp_path, name, los
         pytest.skip("no other frame refers to that one")
     # no frame behind the loss; H.264's decoder reports it, so frames before it in its group are intact
     assert numbers[:30] == [*range(30)] and not {*range(52, 71)} & {*numbers}
-    for every in (False, True) if len(lost) > 1 else (True,):  # one lost frame is found by decoding only
-        info = probe(path, "x", every_frame=every)
-        assert info.status == "damaged"
-        assert {*unpack(info.table).damaged} >= {*refusals}
+    assert "s without a frame at" in probe(path, "x", every_frame=False).gap
+    info = probe(path, "x", every_frame=True)
+    assert info.status == "damaged"
+    assert {*unpack(info.table).damaged} >= {*refusals}
 
 
-@pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.parametrize("name", sorted(STREAMS.keys() - SILENT))
 def test_no_wrong_frame_comes_behind_a_lost_key_frame(streams, tmp_path, name):
     path = tmp_path / "lost.mkv"
     remux(streams(name), path, lambda i: not 30 <= i < 41)
     assert returned(path, streams(name))[1]
 
 
-def test_a_gap_in_an_even_rate_is_a_loss_however_short_and_at_however_many_places(streams, tmp_path):
-    for at in ({40}, {40, 41}, {5, 16, 27, 38, 49, 60}):
+@pytest.mark.parametrize("name", sorted(SILENT))
+def test_lost_packets_that_no_decoder_reports_are_a_gap_that_is_said(streams, tmp_path, name):
+    for at in ({40}, {40, 41}, {5, 17, 29, 50, 62}):
         path = tmp_path / f"lost{len(at)}.mkv"
-        remux(streams("vp9"), path, lambda i, at=at: i not in at)
-        _, refusals = returned(path, streams("vp9"))
-        assert len(refusals) == (72 - len(at) if 5 in at else 36 - len(at))
-        assert "in an even rate" in probe(path, "x", every_frame=False).reason
+        remux(streams(name), path, lambda i, at=at: i not in at)
+        assert "s without a frame at" in probe(path, "x", every_frame=True).gap
 
 
 def test_a_damaged_frame_spoils_its_group_and_a_key_frame_the_one_before_too():
@@ -112,7 +112,6 @@ def test_a_damaged_frame_spoils_its_group_and_a_key_frame_the_one_before_too():
     assert spoiled(range(10), [0, 6], [3]) == [0, 1, 2, 3, 4, 5]
     assert spoiled(range(10), [0, 6], [8]) == [6, 7, 8, 9]
     assert spoiled(range(10), [0, 6], [6]) == spoiled(range(10), [], [6]) == [*range(10)]
-    assert spoiled(range(10), [2, 6], []) == [0, 1]  # shown before the first key frame
 
 
 PAUSE, PAUSES, LATE = (
@@ -158,7 +157,7 @@ def test_sampling_spans_the_frames_where_time_jumps(streams, tmp_path, jump):
         assert returned(path, streams("b_frames"))[1] == {}
     pictures = list(sequentially(path)[0].values())
     assert np.array_equal(decode(path, range(count)), np.stack(pictures))
-    assert table.doubtful and probe(path, "x", every_frame=False).status == "ok"
+    assert table.counted == (jump < 0) and probe(path, "x", every_frame=False).status == "ok"
 
 
 @pytest.fixture
@@ -182,7 +181,7 @@ def listed(folder, paths, **options):
 
 
 def test_a_manifest_excludes_what_the_check_calls_broken(damaged_set, capsys):
-    assert main(["data", "check", str(damaged_set), "--dataset", "VideoFolder"]) == 1
+    assert main(["data", "check", str(damaged_set), "--dataset", "VideoFolder", "--decode"]) == 1
     out = capsys.readouterr().out
     assert "broken (1):\n  train/b/1.mkv: Invalid data found when processing input" in out
     assert "damaged (1):\n  train/a/0.mkv: frame 36 (1.44 s) and 23 more damaged: they cannot be decoded" in out

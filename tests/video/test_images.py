@@ -3,6 +3,8 @@
 import re
 from fractions import Fraction
 
+import av
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -36,6 +38,65 @@ def test_only_the_wanted_images_are_read_and_a_broken_one_is_named(images):
     assert decode_images(images, [0, 11]).shape == (2, 10, 20, 3)
     with pytest.raises(DecodeError, match=re.escape(str(images / "4.png"))):
         decode_images(images, [3])
+
+
+@pytest.mark.parametrize(
+    ("pixels", "shape"), [("gray16be", (10, 20)), ("rgb48be", (10, 20, 3)), ("ya16be", (10, 20, 2))]
+)
+def test_16_bits_are_shown_by_their_upper_8_as_ffmpeg_does(tmp_path, pixels, shape):
+    values = np.linspace(0, 65535, int(np.prod(shape))).reshape(shape).astype(np.uint16)
+    if pixels == "gray16be":
+        Image.fromarray(values).save(tmp_path / "1.png")
+    else:
+        context = av.CodecContext.create("png", "w")
+        context.width, context.height, context.pix_fmt, context.time_base = 20, 10, pixels, Fraction(1, 25)
+        frame = av.VideoFrame(20, 10, pixels)
+        rows = values.astype(">u2").reshape(10, -1).view(np.uint8)
+        rows = np.pad(rows, ((0, 0), (0, frame.planes[0].line_size - rows.shape[1])))
+        frame.planes[0].update(rows.tobytes())
+        (tmp_path / "1.png").write_bytes(b"".join(map(bytes, context.encode(frame))))
+    (frame,) = decode_images(tmp_path, [0])
+    if pixels == "gray16be":
+        assert np.array_equal(frame, np.repeat((values >> 8).astype(np.uint8)[..., None], 3, axis=2))
+    with av.open(str(tmp_path / "1.png")) as container:
+        (shown,) = container.decode(video=0)
+    assert np.abs(shown.to_ndarray(format="rgb24").astype(int) - frame).max() <= 1
+
+
+SERIES = {
+    "flow": ["img_00001", "img_00002", "flow_x_00001", "flow_x_00002", "flow_y_00001", "flow_y_00002"],
+    "depth": ["0001", "0002", "0001_depth", "0002_depth"],
+    "cameras": ["cam1_0001", "cam1_0002", "cam2_0001", "cam2_0002"],
+}
+
+
+@pytest.mark.parametrize("names", SERIES)
+def test_several_series_of_pictures_are_no_video_and_named(tmp_path, names):
+    for name in SERIES[names]:
+        Image.new("RGB", (20, 10)).save(tmp_path / f"{name}.jpg")
+    with pytest.raises(DecodeError, match="series") as error:
+        image_table(tmp_path, 25)
+    assert {"flow": "flow_x_#", "depth": "#_depth", "cameras": "cam2_#"}[names] in str(error.value)
+
+
+ONE = {
+    "plain": ([f"{i}" for i in range(8, 13)], ""),
+    "every fifth": ([f"frame{5 * i:04d}" for i in range(9)], ""),
+    "clock": ([f"2024-01-01_12-{i // 3:02d}-{20 * (i % 3):02d}" for i in range(9)], ""),
+    "video and frame": ([f"video7_{i:04d}" for i in range(9)], ""),
+    "missing": ([f"{i:03d}" for i in range(30) if i not in (4, 5, 6)], "between 003 and 007"),
+    "twice": ([f"f{i}" for i in range(40) if i not in (9, 20)], "between f8 and f10 and 1 more gap"),
+}
+
+
+@pytest.mark.parametrize("names", ONE)
+def test_one_series_is_a_video_whose_missing_numbers_are_said(tmp_path, names):
+    stems, said = ONE[names]
+    for name in stems:
+        Image.new("RGB", (20, 10)).save(tmp_path / f"{name}.jpg")
+    table = image_table(tmp_path, 25)
+    assert table.count == len(stems)
+    assert (said in table.gap) and bool(said) == bool(table.gap)
 
 
 def test_bad_folders_and_rates_are_refused(tmp_path, images):

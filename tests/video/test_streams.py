@@ -12,7 +12,7 @@ from lit_video.datamodules.preparation import Encoding, encode
 from lit_video.datamodules.probe import probe
 from lit_video.video.decoding import DecodeError, decode, decode_in_order, frame_table
 from tests.shared import shared
-from tests.video.made import write
+from tests.video.made import X265, write
 
 X264_NO_B = "keyint=12:min-keyint=12:scenecut=0:bframes=0"
 NEW_EXTRADATA = 1  # AV_PKT_DATA_NEW_EXTRADATA
@@ -85,6 +85,42 @@ def test_pictures_are_turned_as_the_exif_of_a_camera_says(tmp_path, number, show
             output.mux(packet)
     expected = corners(shown, *((32, 16) if EXIF[number] > 4 else (16, 32)))
     assert np.abs(decode(path, [1])[0].astype(int) - expected)[2::12, 2::12].max() < 40
+
+
+MIRRORED, UPSIDE_DOWN, QUARTER = b"\x40\0\x14", b"\x20\0\x14", b"\x08\0\x14"  # orientation messages (H.264, D.1.27)
+
+
+@pytest.mark.parametrize("message", [MIRRORED, UPSIDE_DOWN, QUARTER])
+@pytest.mark.parametrize(
+    ("codec", "unit", "ending"), [("h264", b"\6", ".mp4"), ("h264", b"\6", ".ts"), ("hevc", b"\x4e\1", ".mp4")]
+)
+def test_a_message_in_the_first_picture_turns_all_pictures(tmp_path, message, codec, unit, ending):
+    whole, path, new = tmp_path / "whole.mp4", tmp_path / f"turned{ending}", tmp_path / "new.mp4"
+    how = dict(x264=X264_NO_B) if codec == "h264" else dict(codec="libx265", options={"x265-params": X265})
+    write(whole, frames=24, height=48, width=64, **how)
+    with av.open(str(whole)) as old, av.open(str(path), "w") as output:
+        copy = output.add_stream_from_template(old.streams.video[0], opaque=True)
+        for i, packet in enumerate(packet for packet in old.demux(video=0) if packet.size):
+            if i == 0:
+                first = av.Packet(
+                    (len(unit) + 6).to_bytes(4, "big") + unit + b"\x2f\3" + message + b"\x80" + bytes(packet)
+                )
+                first.pts, first.dts, first.time_base, first.is_keyframe = (
+                    packet.pts,
+                    packet.dts,
+                    packet.time_base,
+                    True,
+                )
+                packet = first
+            packet.stream = copy
+            output.mux(packet)
+    plain = decode(whole, range(24))
+    turned = {MIRRORED: plain[:, :, ::-1], UPSIDE_DOWN: plain[:, ::-1], QUARTER: np.rot90(plain, 1, (1, 2))}[message]
+    assert np.array_equal(decode(path, range(24)), turned)
+    assert np.array_equal(decode(path, [20])[0], turned[20])
+    assert np.array_equal(np.stack([*decode_in_order(path, range(24))]), turned)
+    encode(path, new, Encoding())
+    assert decode(new, [20])[0].shape == turned[20].shape
 
 
 @pytest.mark.parametrize(("matrix", "angle"), [((1, 1, -1, 1), 45), ((1, 0.02, -0.02, 1), 1), ((1, -1, 1, 1), 315)])

@@ -13,7 +13,7 @@ from lit_video.datamodules.broken import BrokenVideos
 from lit_video.runs.results import State, Status, write_status
 from lit_video.utils.files import write_table
 from lit_video.utils.parallel import EVERY
-from lit_video.utils.text import time_left
+from lit_video.utils.text import printable, time_left
 
 SHOWN = {"train/loss": "loss", "train/clip_top1": "% right in training", "val/clip_top1": "% right in validation"}
 
@@ -88,7 +88,10 @@ class Progress(Callback):
 
 
 class ReportBroken(Callback):
-    """Report of the broken videos of all ranks: a line, and ``broken.csv`` (split, path, reason) in ``run_dir``."""
+    """Report of the broken videos of all ranks and of those with gaps in time: a line each.
+
+    ``broken.csv`` (split, path, reason) in ``run_dir`` lists the broken ones.
+    """
 
     def __init__(self, run_dir: Path | None = None) -> None:
         self.run_dir = run_dir
@@ -100,7 +103,7 @@ class ReportBroken(Callback):
     on_validation_epoch_end = on_test_epoch_end = on_train_epoch_end
 
     def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Report broken videos of training and validation, or of the test."""
+        """Report broken videos, and those with gaps, of training and validation, or of the test."""
         broken = _broken(trainer)
         splits = ("test",) if trainer.testing else ("train", "val")
         if not trainer.is_global_zero:
@@ -116,6 +119,8 @@ class ReportBroken(Callback):
         counts = [f"{len(broken.reasons[split])} {split}" for split in splits if broken.reasons[split]]
         if counts:
             print(f"{' and '.join(counts)} videos could not be used and were left out{where}", flush=True)
+        if line := broken.gap_line(splits):
+            print(printable(line), flush=True)
 
     on_test_end = on_fit_end
 

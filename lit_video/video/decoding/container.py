@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 import av
 from av.container import InputContainer
-from av.packet import Packet
 from av.stream import Disposition
 from av.video.stream import VideoStream
 
 # FFmpeg's formats of playlists, and of text files, whose text FFmpeg would draw as pictures
 _NO_VIDEOS = dict.fromkeys(("concat", "hls", "dash"), "a list of files")
 _NO_VIDEOS |= dict.fromkeys(("tty", "bin", "xbin", "adf", "idf"), "a text")
-# codecs that decode to the same pixels from a key frame as from the start of the file, in tests
-_SEEKING = {"h264", "hevc", "vp8", "vp9", "av1", "mpeg1video", "mpeg2video", "mpeg4", "mjpeg", "ffv1", "png"}
-_SEEKING |= {"h263", "flv1", "msmpeg4v2", "msmpeg4v3", "wmv1", "wmv2"}
-_KEPT = {"palette", "new_extradata", "param_change"}  # kinds of a packet's side data that later packets need too
 SHORT = 0.9  # a video shorter than this share of its announced duration is truncated
 
 
@@ -56,36 +50,13 @@ def video_stream(container: InputContainer) -> VideoStream:
     return stream
 
 
-class Seen(NamedTuple):
-    """Times and flags of a packet, named as in PyAV."""
-
-    pts: int | None
-    dts: int | None
-    duration: int | None
-    is_keyframe: bool
-    is_corrupt: bool
-    is_discard: bool
-    is_kept: bool = False  # has a palette or parameters that later packets need too
-
-
-def seen(packet: Packet[VideoStream]) -> Seen:
-    """Return a packet's times and flags."""
-    times = packet.pts, packet.dts, packet.duration
-    kept = any(data.data_type in _KEPT for data in packet.iter_sidedata())
-    return Seen(*times, packet.is_keyframe, packet.is_corrupt, packet.is_discard, kept)
-
-
-def seeks(stream: VideoStream, packets: Sequence[Seen]) -> bool:
-    """Return whether decoding can start at any key frame, without data of earlier packets."""
-    codec = stream.codec_context.codec
-    return (codec.intra_only or codec.canonical_name in _SEEKING) and not any(packet.is_kept for packet in packets)
-
-
 def check_file(container: InputContainer, stream: VideoStream, path: Path) -> None:
     """Raise an ``av.InvalidDataError`` for a playlist, a text or a truncated file, which FFmpeg would decode."""
     if what := _NO_VIDEOS.get(container.format.name):
         raise av.InvalidDataError(0, f"{what}, no video")
     size = path.stat().st_size
+    if "matroska" in container.format.name and (end := _segment_end(path)) > size:
+        raise av.InvalidDataError(0, f"the file ends early: its header announces {end:,} bytes, there are {size:,}")
     if lost := sum(entry.pos + entry.size > size for entry in stream.index_entries):
         raise av.InvalidDataError(0, f"the file ends early, {lost} or more of its frames are cut off")
 
@@ -95,19 +66,46 @@ def check_end(container: InputContainer, stream: VideoStream, first: float, end:
 
     ``first`` is the first frame's start, ``end`` the last frame's end, ``step`` the usual frame interval; in seconds.
     """
-    formats, least = set(container.format.name.split(",")), SHORT
+    formats = set(container.format.name.split(","))
     here = end - first
-    if "matroska" in formats:
-        least = 1.0
-    if tag := "matroska" in formats and stream.metadata.get("DURATION"):  # DURATION is an end time
-        hours, minutes, seconds = tag.split(":")
-        announced, here = int(hours) * 3600 + int(minutes) * 60 + float(seconds), end
-    elif formats & {"matroska", "flv"} and len(container.streams) == 1:  # the container's duration is an end time too
-        announced, here = (container.duration or 0) / 1e6, end
+    if "flv" in formats and len(container.streams) == 1:
+        announced, here = (container.duration or 0) / 1e6, end  # an end time
     elif formats & {"mp4", "asf"}:
         announced = float((stream.duration or 0) * (stream.time_base or 0))
-    else:  # other formats store no duration: FFmpeg computes it from the packets
+    else:  # others announce their bytes (Matroska), or no duration: FFmpeg computes it from the packets
         return
-    if here < least * announced and announced - here > 3 * step:
+    if here < SHORT * announced and announced - here > 3 * step:
         why = f"the file ends early: {announced:.2f} s are announced, the frames end at {here:.2f} s"
         raise av.InvalidDataError(0, why)
+
+
+EBML, SEGMENT = 0x1A45DFA3, 0x18538067  # Matroska's elements at the top (RFC 9559)
+TOP = 4096  # bytes that hold a Matroska file's first elements
+
+
+def _segment_end(path: Path) -> int:
+    """Return where a Matroska file's segment ends, in bytes; 0 if its header does not say it, as in a live stream."""
+    with path.open("rb") as file:
+        top = file.read(TOP)
+    at = 0
+    while at < len(top):
+        name, at = _number(top, at, marked=True)
+        size, at = _number(top, at)
+        if name == SEGMENT:
+            return at + size if size >= 0 else 0
+        if size < 0:
+            return 0
+        at += size
+    return 0
+
+
+def _number(content: bytes, at: int, marked: bool = False) -> tuple[int, int]:
+    """Read a number of variable length (RFC 8794, 4); return it, -1 if unknown, and where it ends."""
+    first = content[at] if at < len(content) else 0
+    length = 9 - first.bit_length()
+    number = int.from_bytes(content[at : at + length], "big")
+    bits = 7 * length
+    if marked:  # a name includes the mark of its length
+        return number, at + length
+    number &= (1 << bits) - 1
+    return (-1 if number == (1 << bits) - 1 else number), at + length

@@ -1,4 +1,9 @@
-"""Table of a video's frames, their times and key frames, read from its packets without decoding."""
+"""Table of a video's frames, their times and key frames, mostly read from its packets without decoding.
+
+The video is what the decoder shows, in its order and at its times: where packets may not be frames, it is decoded.
+"""
+
+from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
@@ -17,24 +22,19 @@ from av.container import InputContainer
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
-from lit_video.video.decoding.container import (
-    DecodeError,
-    Seen,
-    check_end,
-    check_file,
-    open_video,
-    reading,
-    seeks,
-    seen,
-    video_stream,
-)
-from lit_video.video.decoding.damage import gaps, joints, verdict, without_jumps
+from lit_video.video.decoding.container import DecodeError, check_end, check_file, open_video, reading, video_stream
+from lit_video.video.decoding.damage import reported
+from lit_video.video.decoding.decoder import judged
+from lit_video.video.decoding.packets import Seen, before_key, one_frame_each, seeks, seen_packets
+from lit_video.video.decoding.side_data import side_data
+from lit_video.video.decoding.times import gap_text, restarts, usual_step, without_jumps
 
 Frames = NDArray[np.uint8]
 
 KEPT = 2**14  # tables kept in memory; each takes about 2 kB, plus 8 bytes per frame if the frame rate varies
 TAIL = 32  # the frame shown last is among this many last packets in decoding order
 NO_TIMESTAMPS = 0x80  # AVFMT_NOTIMESTAMPS: FFmpeg invents the times
+USUAL_RATE = 25  # FFmpeg's rate of a stream that has none
 FIRST = 64  # frames decoded to detect a wrong order
 
 
@@ -52,7 +52,9 @@ class FrameTable:
     shown: Sequence[int] = ()  # times for sampling if they differ from pts: pts without jumps, or decoding times
     damaged: Sequence[int] = ()  # numbers of the frames that are known to be damaged
     damage: str = ""  # reason of the damage
-    doubtful: bool = False  # gaps or jumps in times: only decoding can tell whether frames are missing
+    counted: bool = False  # True if the frames were found by decoding, because packets may not be frames
+    gap: str = ""  # description of gaps in time, which may be pauses or lost data
+    matrix: str = ""  # display matrix of frames that have none, in hexadecimal digits
 
     @property
     def times(self) -> Sequence[int]:
@@ -114,57 +116,99 @@ def _scan(path: Path) -> FrameTable:
         with open_video(path) as container:
             stream = video_stream(container)
             check_file(container, stream, path)
-            packets = [seen(packet) for packet in container.demux(stream) if packet.size]
+            packets = seen_packets(container, stream)
             return _table(path, container, stream, packets)
 
 
 def _table(path: Path, container: InputContainer, stream: VideoStream, packets: Sequence[Seen]) -> FrameTable:
-    shown = [p for p in packets if not p.is_discard]  # an edit list may hide frames to which shown frames refer
-    # drop the frames shown before the first key frame: Matroska cannot store their (negative) times
-    if shown and shown[0].pts is not None:
-        del shown[1 : next((i for i, p in enumerate(shown) if i and p.pts is not None), 1)]
+    base = Fraction(stream.time_base or 1)
+    shown = _shown(packets)
     if not shown:
         raise av.InvalidDataError(0, "the video stream is empty")
-    base, rate = Fraction(stream.time_base or 1), Fraction(stream.average_rate or 25)
-    starts = joints(packets, base)
-    back = any(starts.values())  # times go back: frames are identified by counting
-    pts = compact({p.pts for p in shown if p.pts is not None})
-    if back or len(pts) < len(shown) or not _identify(path, container, stream, shown):
+    _check_end(container, stream, shown)
+    starts = restarts(packets, base)
+    back = any(starts.values())
+    spoilt = list[int]()
+    counted = back or not one_frame_each(stream, packets)
+    if counted:
+        shown, spoilt = _decoded(path, inside=bool(before_key(packets)))
+    pts = compact({frame.pts for frame in shown if frame.pts is not None})
+    if back or len(pts) < len(shown) or not _identify(path, container, stream, shown, counted):
         pts = ()
     times = pts if pts or back else compact(_clock(container, shown))
-    found = gaps(times, base, stream.codec_context.codec.canonical_name)
-    sampled = without_jumps(times, found) or times
-    step, seconds = 1 / rate, len(shown) / rate
-    if len(sampled) > 1:
-        step = (sampled[-1] - sampled[-2]) * base  # also the last frame's duration
-    if times:
-        seconds = (sampled[-1] - sampled[0]) * base + step
-        last = max((p.duration or 0 for p in shown[-TAIL:] if p.pts == times[-1]), default=0)
-        end = times[-1] * base + max(last * base, step)
-        check_end(container, stream, float(times[0] * base), float(end), float(found.usual * base or step))
+    sampled = without_jumps(times, base)
+    seconds = _seconds(container, stream, shown, times, sampled)
     keyframes: Sequence[int] = ()
     if pts and seeks(stream, packets):
-        keyframes = compact(p.pts for p in packets if p.is_keyframe and p.pts is not None)
-    if sampled is pts:
-        sampled = ()  # not stored twice
-    damaged, why, doubtful = verdict(packets, starts, pts, times, found, stream)
+        starts_at = {p.pts for p in packets if p.is_keyframe and p.pts is not None}
+        keyframes = compact(starts_at & {*pts} if counted else starts_at)
+    damaged, why = reported(packets, starts, pts)
     if damaged and not pts:
         raise av.InvalidDataError(0, f"{why}, and without times its frames cannot be told apart")
-    size, numbers = (stream.codec_context.height, stream.codec_context.width), compact(damaged)
+    if pts and spoilt:
+        damaged, why = sorted({*damaged, *spoilt}), why if damaged else "says the decoder"
+    height, width = stream.codec_context.height, stream.codec_context.width
     return FrameTable(
-        pts, base, keyframes, len(shown), seconds, *size, compact(sampled), numbers, why, doubtful or back
+        pts=pts,
+        time_base=base,
+        keyframes=keyframes,
+        count=len(shown),
+        seconds=seconds,
+        height=height,
+        width=width,
+        shown=() if sampled is pts else compact(sampled),  # not stored twice
+        damaged=compact(damaged),
+        damage=why if damaged else "",
+        counted=counted,
+        gap=gap_text(times, base),
+        matrix=_first_matrix(path) if packets[0].turns else "",
     )
 
 
-def _identify(path: Path, container: InputContainer, stream: VideoStream, shown: Sequence[Seen]) -> bool:
-    """Return whether the packets' times, which are all different, are presentation times.
+def _first_matrix(path: Path) -> str:
+    """Return the display matrix of the first frame; FFmpeg gives none to the frames after it."""
+    with open_video(path) as container:
+        frame = next(container.decode(video_stream(container)))
+        return bytes(side_data(frame).get("DISPLAYMATRIX", b"")).hex()
+
+
+def _shown(packets: Sequence[Seen]) -> list[Seen]:
+    """Return the packets whose frames are shown; an edit list may hide frames to which shown frames refer."""
+    shown = [packet for packet in packets if not packet.is_discard and not packet.is_hidden]
+    # drop the frames shown before the first key frame: Matroska cannot store their (negative) times
+    if shown and shown[0].pts is not None:
+        del shown[1 : next((i for i, packet in enumerate(shown) if i and packet.pts is not None), 1)]
+    return shown
+
+
+def _decoded(path: Path, inside: bool) -> tuple[list[Seen], list[int]]:
+    """Decode a whole video; return its frames' times in display order, and the numbers of those damage spoils.
+
+    A stream that begins ``inside`` a group of pictures has no frames before its first key frame, whatever FFmpeg shows.
+    """
+    frames = list[tuple[Seen, bool]]()
+    with open_video(path) as container:
+        for frame, is_spoiled in judged(container, timed=True):
+            frames.append((Seen(frame.pts, frame.dts, frame.duration, bool(frame.key_frame)), is_spoiled))
+    if not frames:
+        raise av.InvalidDataError(0, "no frame can be decoded")
+    if inside:
+        first = next((i for i, (frame, _) in enumerate(frames) if frame.is_keyframe), 0)
+        del frames[:first]
+    return [frame for frame, _ in frames], [i for i, (_, is_spoiled) in enumerate(frames) if is_spoiled]
+
+
+def _identify(path: Path, container: InputContainer, stream: VideoStream, shown: Sequence[Seen], counted: bool) -> bool:
+    """Return whether the times of packets or ``counted`` frames, which are all different, are presentation times.
 
     AVI and streams without a container have no presentation times. If the decoder reorders frames, ascending times may
     be decoding times that are stored as presentation times (ASF, bad copies). Then the first decoded frames decide.
     """
     if container.format.name == "avi" or container.format.flags & NO_TIMESTAMPS or stream.time_base is None:
         return False
-    reorders = stream.codec_context.has_b_frames and not all(p.is_keyframe for p in shown)
+    if counted:
+        return all((a.pts or 0) < (b.pts or 0) for a, b in pairwise(shown))
+    reorders = stream.codec_context.has_b_frames and not all(packet.is_keyframe for packet in shown)
     if not reorders or any((a.pts or 0) > (b.pts or 0) for a, b in pairwise(shown)):
         return True
     times = []
@@ -175,10 +219,37 @@ def _identify(path: Path, container: InputContainer, stream: VideoStream, shown:
 
 def _clock(container: InputContainer, shown: Sequence[Seen]) -> list[int]:
     """Return decoding times, which have the same steps as presentation times; empty if unknown or not ascending."""
-    times = [p.dts for p in shown if p.dts is not None]
+    times = [packet.dts for packet in shown if packet.dts is not None]
     if container.format.flags & NO_TIMESTAMPS or len(times) < len(shown) or times != sorted({*times}):
         return []
     return times
+
+
+def _check_end(container: InputContainer, stream: VideoStream, packets: Sequence[Seen]) -> None:
+    """Raise an ``av.InvalidDataError`` if the header announces more than the packets hold."""
+    times = sorted({packet.pts for packet in packets if packet.pts is not None})
+    if not times or stream.time_base is None:
+        return
+    usual = usual_step(times) if len(times) > 1 else 1
+    last = max((packet.duration or 0 for packet in packets[-TAIL:] if packet.pts == times[-1]), default=0)
+    end = times[-1] + max(last, usual)
+    check_end(container, stream, *(float(time * stream.time_base) for time in (times[0], end, usual)))
+
+
+def _seconds(
+    container: InputContainer, stream: VideoStream, shown: Sequence[Seen], times: Sequence[int], sampled: Sequence[int]
+) -> Fraction:
+    """Return the duration, last frame included."""
+    base = Fraction(stream.time_base or 1)
+    rate = Fraction(stream.average_rate or USUAL_RATE)
+    if container.format.flags & NO_TIMESTAMPS:
+        rate = Fraction(stream.guessed_rate or rate)  # the header's; the other is FFmpeg's usual rate
+    if not times:
+        return len(shown) / rate
+    step = 1 / rate
+    if len(sampled) > 1:
+        step = (sampled[-1] - sampled[-2]) * base  # also the last frame's duration
+    return (sampled[-1] - sampled[0]) * base + step
 
 
 def exact(number: float) -> Fraction:

@@ -1,6 +1,9 @@
 """Folders of images: videos whose frames are saved as one image each."""
 
+import re
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 
@@ -11,6 +14,11 @@ from lit_video.utils.files import is_picture
 from lit_video.utils.text import natural
 from lit_video.video.decoding.container import DecodeError
 from lit_video.video.decoding.frame_table import Frames, FrameTable, check_numbers, exact, frame_table, stacked
+from lit_video.video.decoding.times import gaps
+
+SHOWN = 5  # series that a message names
+FEW_SERIES = 9  # most series that are told by a number, as in cam1_0001
+MOST_MISSING = 10**9  # a gap of numbers is one however many there are
 
 
 def image_table(folder: Path, fps: float) -> FrameTable:
@@ -19,7 +27,8 @@ def image_table(folder: Path, fps: float) -> FrameTable:
     height, width = _read(files[0]).shape[:2]
     step = 1 / exact(fps)
     count = len(files)
-    return FrameTable(range(count), step, range(count), count, count * step, height, width)
+    gap = _missing([path.stem for path in files])
+    return FrameTable(range(count), step, range(count), count, count * step, height, width, gap=gap)
 
 
 @lru_cache(2**11)  # a path takes about 200 bytes
@@ -31,7 +40,46 @@ def image_files(folder: Path) -> list[Path]:
         raise DecodeError(f"{folder}: {error.strerror}") from error
     if not names:
         raise DecodeError(f"{folder}: no image in this folder; expected .jpg, .jpeg or .png")
+    _refuse_several_series(folder, names)
     return sorted(names, key=lambda path: natural(path.stem))
+
+
+def _refuse_several_series(folder: Path, files: Sequence[Path]) -> None:
+    """Refuse files whose names differ in more than numbers, or that have the same last numbers for few first ones."""
+    patterns = Counter(re.sub(r"\d+", "#", path.stem) for path in files)
+    if len(patterns) == 1:
+        patterns = _by_first_number([path.stem for path in files])
+    if len(patterns) > 1:
+        named = ", ".join(f"{name} ({count})" for name, count in sorted(patterns.items())[:SHOWN])
+        found = f"its pictures are {len(patterns)} series: {named}"
+        raise DecodeError(f"{folder}: {found}; give each series a folder of its own")
+
+
+def _by_first_number(stems: Sequence[str]) -> Counter[str]:
+    """Count names with two numbers by the first, if it has few values and each has the same second numbers."""
+    series: dict[str, set[str]] = defaultdict(set)
+    for stem in stems:
+        numbers = re.findall(r"\d+", stem)
+        if len(numbers) == 2:
+            series[re.sub(r"\d+(?=\D*$)", "#", stem)].add(numbers[1])
+    seconds = {frozenset(numbers) for numbers in series.values()}
+    if len(series) > FEW_SERIES or len(seconds) != 1 or len(*seconds) < 2:
+        return Counter()
+    return Counter({name: len(numbers) for name, numbers in series.items()})
+
+
+def _missing(stems: Sequence[str]) -> str:
+    """Say which numbers the sorted names lack; empty if they have an even step, or more than one number."""
+    numbers = [re.findall(r"\d+", stem) for stem in stems]
+    if len(stems) < 3 or {*map(len, numbers)} != {1}:
+        return ""
+    times = [int(number) for (number,) in numbers]
+    before = gaps(times, Fraction(1, MOST_MISSING))
+    if not before:
+        return ""
+    first = before[0]
+    more = f" and {len(before) - 1} more gaps" if len(before) > 1 else ""
+    return f"no pictures between {stems[first]} and {stems[first + 1]}{more}: left out, or lost"
 
 
 def forget_tables() -> None:
@@ -52,7 +100,11 @@ def _read(path: Path) -> Frames:
     """Read an image as RGB, ``(height, width, 3)``, turned upright (EXIF)."""
     try:
         with Image.open(path) as image:
-            return np.asarray(ImageOps.exif_transpose(image).convert("RGB"))
+            upright = ImageOps.exif_transpose(image)
+            if upright.mode.startswith("I"):  # 16 bits of grey, which Pillow would clip
+                grey = (np.asarray(upright).astype(np.int64) >> 8).clip(0, 255).astype(np.uint8)
+                return np.repeat(grey[..., None], 3, axis=2)
+            return np.asarray(upright.convert("RGB"))
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         why = getattr(error, "strerror", None) or str(error).replace(f" {str(path)!r}", "")
         raise DecodeError(f"{path}: {why}") from error

@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from fractions import Fraction
 from itertools import count, groupby, islice, repeat
-from math import atan2, copysign, degrees, hypot, inf
+from math import atan2, copysign, degrees, hypot
 from pathlib import Path
-from typing import cast
 
 import av
-import av.logging
 import numpy as np
 from av.container import InputContainer
-from av.filter import Graph
 from av.packet import Packet
-from av.sidedata.sidedata import Type
-from av.video.codeccontext import VideoCodecContext
-from av.video.frame import PictureType, VideoFrame
+from av.video.frame import VideoFrame
 from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
+from lit_video.video.decoding.colours import refuse_colours
 from lit_video.video.decoding.container import DecodeError, open_video, reading, video_stream
+from lit_video.video.decoding.decoder import PREDICTED, Decoder, judged
 from lit_video.video.decoding.frame_table import Frames, FrameTable, check_numbers, check_sound, frame_table, stacked
+from lit_video.video.decoding.packets import filled
+from lit_video.video.decoding.side_data import side_data
 
 # (path, frame numbers from 0) -> RGB (frames, height, width, 3); raises DecodeError and IndexError
 Decode = Callable[[Path, Sequence[int]], Frames]
-PREDICTED = {PictureType.P, PictureType.B}
-BETWEEN = {PictureType.B, PictureType.BI}  # B frames
-HELD = 16  # most B frames in a row
-KINDS = 64  # kinds of side data, with room for later versions of FFmpeg
 
 
 def decode(path: Path, numbers: Sequence[int]) -> Frames:
@@ -63,7 +57,7 @@ def decode_in_order(path: Path, numbers: Sequence[int]) -> Iterator[Frames]:
     missing, converter = Counter(numbers), VideoReformatter()
     with reading(path):
         for number, frame in frames_in_order(path, table, sorted(missing)):
-            yield from [_rgb(frame, converter)] * missing.pop(number)
+            yield from [_rgb(frame, converter, table.matrix)] * missing.pop(number)
     if missing:
         raise DecodeError(f"{path}: {table.where(sorted(missing))} missing from the stream")
 
@@ -78,7 +72,7 @@ def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) ->
         container.seek(start, stream=stream)
         exact = False
         found: dict[int, Frames] = {}
-        for frame, lost in _frames(container, stream, set(number_of)):
+        for frame, lost in _frames(container, stream, table, set(number_of)):
             if frame.pts is None:
                 continue
             # if the first frame is later than the key frame, the seek went too far, or the key frame is no full picture
@@ -89,59 +83,53 @@ def _by_time(container: InputContainer, table: FrameTable, wanted: list[int]) ->
                 found = {}  # frames shown earlier may refer to the damaged frame
                 break
             if frame.pts in number_of:
-                found[number_of[frame.pts]] = _rgb(frame, converter)
+                found[number_of[frame.pts]] = _rgb(frame, converter, table.matrix)
         images |= found
     return images
 
 
-def _frames(container: InputContainer, stream: VideoStream, wanted: set[int]) -> Iterator[tuple[VideoFrame, bool]]:
+def _frames(
+    container: InputContainer, stream: VideoStream, table: FrameTable, wanted: set[int]
+) -> Iterator[tuple[VideoFrame, bool]]:
     """Yield frames from the current position, in display order, until the wanted times are decoded.
 
     Each frame comes with a flag: True once the decoder has reported a lost picture at any packet but the first.
     """
-    context, packets, behind = stream.codec_context, container.demux(stream), _behind(stream)
+    decoder = Decoder(stream)
+    packets = filled(container, stream)
+    # beside a gap, frames that are skipped would hide a loss from H.264's decoder
+    if table.counted or (table.gap and decoder.listens):
+        yield from _until(decoder, packets, max(wanted))
+        return
+    context, behind = decoder.context, decoder.behind
     lost, first = False, True
     for packet in packets:
         # no frame depends on a non-reference frame, so skipping it changes no pixels
         context.skip_frame = "DEFAULT" if behind > 1 or packet.pts in wanted else "NONREF"
-        frames, told = _decode_packet(context, packet)
+        frames, told = decoder.decode(packet)
         lost, first = lost or (told and not first), False
         yield from zip(frames, repeat(lost))
         wanted.discard(packet.pts)
         if not wanted:
             break
-    else:
-        return
     # a decoder often reports damage at the next packet; all but AV1's need only that packet's header for it
     context.skip_frame = "DEFAULT" if behind > 1 else "ALL"
     for packet in islice(packets, behind):
-        yield from zip(_decode(context, packet), repeat(lost))
+        yield from zip(context.decode(packet), repeat(lost))
     # flush the decoder: the last frames come out in display order
-    yield from zip(context.decode(None), repeat(lost))
+    yield from zip(decoder.rest(), repeat(lost))
 
 
-def _decode(context: VideoCodecContext, packet: Packet[VideoStream]) -> list[VideoFrame]:
-    """Decode a packet; the empty one at the end of a file flushes the decoder."""
-    return context.decode(packet if packet.size else None)
-
-
-def _decode_packet(context: VideoCodecContext, packet: Packet[VideoStream]) -> tuple[list[VideoFrame], bool]:
-    """Decode a packet; also return whether FFmpeg's H.264 decoder logs that earlier pictures are lost."""
-    if context.name != "h264":
-        return _decode(context, packet), False
-    level = av.logging.get_level()
-    av.logging.set_level(av.logging.DEBUG)
-    try:
-        with av.logging.Capture() as lines:
-            frames = _decode(context, packet)
-    finally:
-        av.logging.set_level(level)
-    return frames, any(text.startswith("Frame num gap") or "eference picture" in text for _, _, text in lines)
-
-
-def _behind(stream: VideoStream) -> int:
-    """Return by how many packets the decoder's report of a frame's damage may lag behind the frame."""
-    return {"av1": 3}.get(stream.codec_context.codec.canonical_name, 1)
+def _until(decoder: Decoder, packets: Iterator[Packet[VideoStream]], last: int) -> Iterator[tuple[VideoFrame, bool]]:
+    """Yield frames until one after the time ``last``, as :func:`_frames`, where packets may not be frames."""
+    lost, first = False, True
+    for packet in packets:
+        frames, told = decoder.decode(packet)
+        lost, first = lost or (told and not first), False
+        yield from zip(frames, repeat(lost))
+        if any(frame.pts is not None and frame.pts > last for frame in frames):
+            return
+    yield from zip(decoder.rest(), repeat(lost))
 
 
 def frames_in_order(path: Path, table: FrameTable, wanted: Sequence[int]) -> Iterator[tuple[int, VideoFrame]]:
@@ -161,60 +149,23 @@ def frames_in_order(path: Path, table: FrameTable, wanted: Sequence[int]) -> Ite
                 break
 
 
-def judged(container: InputContainer, timed: bool) -> Iterator[tuple[VideoFrame, bool]]:
-    """Yield frames in display order, each with a flag: True if damage or a loss in its group of pictures spoils it.
-
-    B frames are held until the next reference frame. Every frame is held until the packets that could show its damage.
-    If not ``timed``, a spoiled frame spoils all later frames, because their numbers may be wrong.
-    """
-    stream = video_stream(container)
-    held: deque[VideoFrame] = deque()
-    lost: list[float] = []  # times of key frames whose groups miss pictures
-    spoiled, key = False, None
-    for packet in container.demux(stream):
-        try:
-            frames, told = _decoded(stream.codec_context, packet)
-            if told and key is not None:
-                lost.append(key)
-        except av.FFmpegError:
-            frames = []
-            lost.append(-inf if key is None else key)
-        if packet.is_keyframe:
-            key = -inf if packet.pts is None else packet.pts
-        for frame in frames:
-            time = inf if frame.pts is None else frame.pts
-            if timed and frame.key_frame and frame.pict_type not in PREDICTED and not frame.is_corrupt:
-                yield from zip(held, repeat(spoiled))
-                held.clear()
-                spoiled, lost = False, [start for start in lost if start >= time]
-            spoiled = spoiled or frame.is_corrupt or any(start < time for start in lost)
-            held.append(frame)
-            while len(held) > _behind(stream) and (frame.pict_type not in BETWEEN or len(held) > HELD):
-                yield held.popleft(), spoiled
-    yield from zip(held, repeat(spoiled))
-
-
-def _decoded(context: VideoCodecContext, packet: Packet[VideoStream]) -> tuple[list[VideoFrame], bool]:
-    """Decode a packet; if an error has left the decoder full, flush it and try again."""
-    with suppress(av.BlockingIOError):
-        return _decode_packet(context, packet)
-    context.flush_buffers()
-    return _decode_packet(context, packet)
-
-
-def _rgb(frame: VideoFrame, converter: VideoReformatter) -> Frames:
+def _rgb(frame: VideoFrame, converter: VideoReformatter, matrix: str) -> Frames:
+    refuse_colours(frame)
     # one converter per clip, without threads: creating a converter or threads costs more than converting a small frame
     image: Frames = converter.reformat(frame, format="rgb24", threads=1).to_ndarray().astype(np.uint8, copy=False)
-    transposed, down, right = orientation(frame)
+    transposed, down, right = orientation(frame, matrix)
     if transposed:
         image = image.swapaxes(0, 1)
     return image[::down, ::right]
 
 
-def orientation(frame: VideoFrame) -> tuple[bool, int, int]:
-    """Return whether a frame is shown transposed, and the steps through its rows and columns (-1: reversed)."""
-    matrix = _side_data(frame).get("DISPLAYMATRIX", bytes(20))
-    a, b, _, c, d = np.frombuffer(matrix, np.int32)[:5].tolist()
+def orientation(frame: VideoFrame, matrix: str) -> tuple[bool, int, int]:
+    """Return whether a frame is shown transposed, and the steps through its rows and columns (-1: reversed).
+
+    ``matrix`` is the table's, for frames that have none.
+    """
+    own = side_data(frame).get("DISPLAYMATRIX", bytes.fromhex(matrix) or bytes(20))
+    a, b, _, c, d = np.frombuffer(own, np.int32)[:5].tolist()
     across, down = hypot(a, c), hypot(b, d)
     if not across or not down:  # no matrix, or a degenerate one: FFmpeg shows the stored picture
         return False, 1, 1
@@ -224,19 +175,6 @@ def orientation(frame: VideoFrame) -> tuple[bool, int, int]:
         raise av.PatchWelcomeError(0, f"{turn}; encode it upright: ffmpeg -i IN OUT")
     down, right = (b, c) if quarters % 2 else (d, a)
     return bool(quarters % 2), int(copysign(1, down)), int(copysign(1, right))
-
-
-def _side_data(frame: VideoFrame) -> Mapping[str, bytes]:
-    """Return a frame's side data without the kinds for which PyAV raises, because it has no name for them (EXIF)."""
-    with suppress(ValueError):
-        return cast("Mapping[str, bytes]", frame.side_data)  # PyAV's type is too narrow
-    graph = Graph()
-    nodes = [graph.add_buffer(None, frame.width, frame.height, frame.format, time_base=Fraction(1, 1000))]
-    for kind in range(len(Type), KINDS):
-        nodes.append(graph.add("sidedata", f"mode=delete:type={kind}"))
-    graph.link_nodes(*nodes, graph.add("buffersink")).configure()
-    graph.vpush(frame)
-    return cast("Mapping[str, bytes]", graph.vpull().side_data)
 
 
 class KeptVideos:

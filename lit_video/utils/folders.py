@@ -1,0 +1,47 @@
+"""Listings of folders, in which a video is found without its ending or in another spelling."""
+
+import os
+from functools import cache
+from pathlib import Path
+
+from lit_video.errors import UserError
+from lit_video.utils.files import COMMON, is_video
+from lit_video.utils.text import composed
+
+_ENDINGS = sorted([*COMMON, *map(str.upper, COMMON)])
+
+
+class Folders:
+    """Cached folder listings: a check per file takes minutes for 240,000 videos on a network disk."""
+
+    def __init__(self) -> None:
+        self.names = cache(_names)
+
+    def contains(self, path: str | Path) -> bool:
+        """Return whether a video or a folder of frames exists."""
+        folder, name = os.path.split(path)
+        return name in self.names(folder)
+
+    def there(self, path: str) -> str:
+        """Return a video's path with the extension found on disk, which downloads and ``data prepare`` may change."""
+        folder, name = os.path.split(path)
+        names = self.names(folder)
+        if name in names:
+            return path
+        stem = os.path.splitext(name)[0] if is_video(name) else name
+        wanted = [name, *(stem + ending for ending in _ENDINGS)]
+        there = next((each for each in wanted if each in names), None)
+        if there is None and not name.isascii():  # a Mac's archives spell accents otherwise
+            spelled = {composed(each): each for each in names}
+            there = next((spelled[composed(each)] for each in wanted if composed(each) in spelled), None)
+        return os.path.join(folder, there or name)
+
+
+def _names(folder: str | Path) -> set[str]:
+    """Return the names of all files and folders in a folder; empty if it is absent."""
+    try:
+        return set(os.listdir(folder))
+    except FileNotFoundError:
+        return set()
+    except OSError as error:
+        raise UserError(f"data.root: {folder} cannot be read: {error.strerror}") from None

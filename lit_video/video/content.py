@@ -1,0 +1,57 @@
+"""Files of equal content, whatever their names."""
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable
+from hashlib import file_digest
+from multiprocessing.pool import ThreadPool
+from pathlib import Path
+
+from lit_video.utils.files import files_below
+from lit_video.video.trained_on import READERS, content_digest
+
+Sign = Callable[[Path], Hashable]  # equal for files of equal content; None for a file that cannot be compared
+
+
+def copies(paths: Iterable[str]) -> dict[str, str]:
+    """Map every file that has a copy among ``paths`` to the first file of its content, which is mapped to itself.
+
+    A path may be a folder of frames. Sizes are compared first, then parts of files of equal size, then whole files.
+    """
+    groups = [[*dict.fromkeys(paths)]]
+    with ThreadPool(READERS) as pool:
+        for sign in (_size, content_digest, whole_digest):
+            groups = [alike for group in groups for alike in _divided(group, sign, pool)]
+    return {path: group[0] for group in groups for path in group}
+
+
+def whole_digest(path: Path) -> str:
+    """Return the digest of a video's content, or the digests of a folder's files."""
+    digests = []
+    for file in files_below(path) if path.is_dir() else [path]:
+        with file.open("rb") as content:
+            digests.append(file_digest(content, "blake2b").hexdigest())
+    return ",".join(digests)
+
+
+def _divided(paths: list[str], sign: Sign, pool: ThreadPool) -> list[list[str]]:
+    """Divide paths into groups of equal signs; leave out those that are alone."""
+    alike = defaultdict[Hashable, list[str]](list)
+    signs = pool.map(lambda path: _sign(sign, path), paths, chunksize=16)
+    for path, found in zip(paths, signs, strict=True):
+        if found:
+            alike[found].append(path)
+    return [group for group in alike.values() if len(group) > 1]
+
+
+def _sign(sign: Sign, path: str) -> Hashable:
+    try:
+        return sign(Path(path))
+    except OSError:
+        return None
+
+
+def _size(path: Path) -> Hashable:
+    if path.is_dir():
+        return tuple(sorted(entry.stat().st_size for entry in os.scandir(path) if entry.is_file())) or None
+    return path.stat().st_size

@@ -1,0 +1,100 @@
+"""FFmpeg's decoder, from the start of a file to its end, with what it reports about damage."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import chain, repeat
+from math import inf
+
+import av
+import av.logging
+from av.container import InputContainer
+from av.packet import Packet
+from av.video.frame import PictureType, VideoFrame
+from av.video.stream import VideoStream
+
+from lit_video.video.decoding.container import video_stream
+from lit_video.video.decoding.h264 import parameters
+from lit_video.video.decoding.packets import filled
+
+PREDICTED = {PictureType.P, PictureType.B}
+BETWEEN = {PictureType.B, PictureType.BI}  # B frames
+HELD = 16  # most B frames in a row
+
+
+class Decoder:
+    """FFmpeg's decoder of a stream, and its reports of lost pictures, which only H.264's decoder logs."""
+
+    def __init__(self, stream: VideoStream) -> None:
+        self.context = stream.codec_context
+        self.listens = self.context.name == "h264"
+        self._losses: tuple[str, ...] = ("Frame num gap",)
+        if self.listens:
+            allowed = parameters(self.context.extradata)
+            if allowed and allowed.gaps:
+                self._losses = ()
+
+    @property
+    def behind(self) -> int:
+        """Number of packets by which the report of a frame's damage may lag behind the frame."""
+        return {"av1": 3}.get(self.context.codec.canonical_name, 1)
+
+    def decode(self, packet: Packet[VideoStream]) -> tuple[list[VideoFrame], bool]:
+        """Decode a packet; also return whether the decoder logs that earlier pictures are lost."""
+        if not self.listens:
+            return self.context.decode(packet), False
+        level = av.logging.get_level()
+        av.logging.set_level(av.logging.DEBUG)
+        try:
+            with av.logging.Capture() as lines:
+                frames = self.context.decode(packet)
+        finally:
+            av.logging.set_level(level)
+        return frames, any(text.startswith(self._losses) or "eference picture" in text for _, _, text in lines)
+
+    def decode_again(self, packet: Packet[VideoStream]) -> tuple[list[VideoFrame], bool]:
+        """Decode a packet; if an error has left the decoder full, flush it and try again."""
+        with suppress(av.BlockingIOError):
+            return self.decode(packet)
+        self.context.flush_buffers()
+        return self.decode(packet)
+
+    def rest(self) -> list[VideoFrame]:
+        """Return the frames that the decoder holds back for their order."""
+        return self.context.decode(None)
+
+
+def judged(container: InputContainer, timed: bool) -> Iterator[tuple[VideoFrame, bool]]:
+    """Yield frames in display order, each with a flag: True if damage or a loss in its group of pictures spoils it.
+
+    B frames are held until the next reference frame. Every frame is held until the packets that could show its damage.
+    If not ``timed``, a spoiled frame spoils all later frames, because their numbers may be wrong.
+    """
+    stream = video_stream(container)
+    decoder = Decoder(stream)
+    held: deque[VideoFrame] = deque()
+    lost: list[float] = []  # times of key frames whose groups miss pictures
+    spoiled, key = False, None
+    for packet in chain(filled(container, stream), [None]):
+        try:
+            frames, told = decoder.decode_again(packet) if packet else (decoder.rest(), False)
+            if told and key is not None:
+                lost.append(key)
+        except av.FFmpegError:
+            frames = []
+            lost.append(-inf if key is None else key)
+        if packet and packet.is_keyframe:
+            key = -inf if packet.pts is None else packet.pts
+        for frame in frames:
+            time = inf if frame.pts is None else frame.pts
+            if timed and frame.key_frame and frame.pict_type not in PREDICTED and not frame.is_corrupt:
+                yield from zip(held, repeat(spoiled))
+                held.clear()
+                spoiled, lost = False, [start for start in lost if start >= time]
+            spoiled = spoiled or frame.is_corrupt or any(start < time for start in lost)
+            held.append(frame)
+            while len(held) > decoder.behind and (frame.pict_type not in BETWEEN or len(held) > HELD):
+                yield held.popleft(), spoiled
+    yield from zip(held, repeat(spoiled))

@@ -1,0 +1,112 @@
+"""Packets of a video: their times and flags, and whether each holds exactly one frame that is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from typing import NamedTuple
+
+from av.container import InputContainer
+from av.packet import Packet
+from av.video.stream import VideoStream
+
+from lit_video.video.decoding.h264 import parameters, turns_pictures
+
+# codecs that decode to the same pixels from a key frame as from the start of the file, in tests; other codecs, unless
+# each of their frames stands alone, may also store several frames, a half or none in a packet
+_SEEKING = {"h264", "hevc", "vp8", "vp9", "av1", "mpeg1video", "mpeg2video", "mpeg4", "mjpeg", "ffv1", "png"}
+_SEEKING |= {"h263", "flv1", "msmpeg4v2", "msmpeg4v3", "wmv1", "wmv2"}
+_KEPT = {"palette", "new_extradata", "param_change"}  # kinds of a packet's side data that later packets need too
+_HIDING = {"vp8", "vp9"}  # codecs whose packets may hold a frame that is never shown, to which shown frames refer
+_NOT_CODED = 19  # most bytes of an MPEG-4 picture without content, which FFmpeg may not show (MAX_NVOP_SIZE)
+
+
+class Seen(NamedTuple):
+    """Times and flags of a packet, or of a frame, named as in PyAV."""
+
+    pts: int | None
+    dts: int | None
+    duration: int | None
+    is_keyframe: bool
+    is_corrupt: bool = False
+    is_discard: bool = False
+    size: int = 0  # bytes
+    is_kept: bool = False  # has a palette or parameters that later packets need too
+    is_hidden: bool = False  # holds a frame that is not shown
+    turns: bool = False  # is the first one, and turns the pictures that follow
+
+
+def filled(container: InputContainer, stream: VideoStream) -> Iterator[Packet[VideoStream]]:
+    """Yield a stream's packets without empty ones, which repeat a picture or end a file: both would end the decoder."""
+    return (packet for packet in container.demux(stream) if packet.size)
+
+
+def seen_packets(container: InputContainer, stream: VideoStream) -> list[Seen]:
+    """Return times and flags of a stream's packets in decoding order."""
+    codec = stream.codec_context.codec.canonical_name
+    packets = list[Seen]()
+    for packet in filled(container, stream):
+        found = _seen(packet, codec)
+        if not packets and turns_pictures(bytes(packet), codec):
+            found = found._replace(turns=True)
+        packets.append(found)
+    return packets
+
+
+def _seen(packet: Packet[VideoStream], codec: str) -> Seen:
+    times = packet.pts, packet.dts, packet.duration
+    flags = packet.is_keyframe, packet.is_corrupt, packet.is_discard
+    kept = any(data.data_type in _KEPT for data in packet.iter_sidedata())
+    hidden = codec in _HIDING and _is_hidden(memoryview(packet), codec)
+    return Seen(*times, *flags, packet.size, kept, hidden)
+
+
+def _is_hidden(content: memoryview, codec: str) -> bool:
+    """Return whether a packet's frame is not shown, by its header (RFC 6386, 9.1; VP9 bitstream specification, 6.2)."""
+    first = content[0]
+    if codec == "vp8":
+        return not first & 0b10000
+    if content[-1] >> 5 == 0b110:  # several frames, of which the last one is shown
+        return False
+    shift = 1 if first >> 4 == 0b1011 else 0  # profile 3 has another bit
+    shows_earlier = first >> (3 - shift) & 1
+    return not shows_earlier and not first >> (1 - shift) & 1
+
+
+def seeks(stream: VideoStream, packets: Sequence[Seen]) -> bool:
+    """Return whether decoding can start at any key frame, without data of earlier packets."""
+    codec = stream.codec_context.codec
+    return (codec.intra_only or codec.canonical_name in _SEEKING) and not any(packet.is_kept for packet in packets)
+
+
+def one_frame_each(stream: VideoStream, packets: Sequence[Seen]) -> bool:
+    """Return whether each packet, except hidden ones, holds one frame that is shown. If not, only the decoder knows."""
+    codec = stream.codec_context.codec
+    name = codec.canonical_name
+    if codec.intra_only:
+        return True
+    if name not in _SEEKING or not _begins_whole(packets):
+        return False
+    if name == "h264":
+        allowed = parameters(stream.codec_context.extradata)
+        return allowed is not None and not allowed.fields
+    if name == "mpeg4":
+        return all(packet.size > _NOT_CODED for packet in packets)
+    return True
+
+
+def before_key(packets: Sequence[Seen]) -> list[Seen]:
+    """Return the packets before the first key frame, in decoding order; none if no packet is a key frame."""
+    before = [*takewhile(lambda packet: not packet.is_keyframe, packets)]
+    return before if len(before) < len(packets) else []
+
+
+def _begins_whole(packets: Sequence[Seen]) -> bool:
+    """Return whether the first packet is a key frame, and no packet until the next one is shown before it."""
+    first, *others = packets
+    if not first.is_keyframe:
+        return False
+    if first.pts is None:
+        return True
+    group = takewhile(lambda packet: not packet.is_keyframe, others)
+    return all(packet.pts is None or packet.pts > first.pts for packet in group)

@@ -1,0 +1,74 @@
+"""Times of a video's frames: gaps, jumps, and places where a stream restarts."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import accumulate, pairwise
+
+import numpy as np
+
+from lit_video.utils.text import plural
+from lit_video.video.decoding.packets import Seen
+
+LONG = 1.75  # a step of more than this many usual steps is a gap; 2:3 pulldown has steps of 1.5
+VARYING = 1 / 8  # with a larger share of long steps the rate varies, and only long pauses are gaps
+PAUSE = 1  # seconds
+JUMP = 10  # a gap of more than this many seconds, and of more than this many usual steps, is a jump
+
+
+def usual_step(times: Sequence[int]) -> int:
+    """Return the median step of ascending times."""
+    if isinstance(times, range):
+        return times.step
+    steps = np.diff(np.asarray(times))
+    return int(np.partition(steps, len(steps) // 2)[len(steps) // 2]) if len(steps) else 1
+
+
+def gaps(times: Sequence[int], base: Fraction) -> list[int]:
+    """Return the numbers of the frames before gaps in ascending times; ``base`` is their unit in seconds."""
+    if isinstance(times, range) or len(times) < 3:
+        return []
+    steps, usual = np.diff(np.asarray(times)), usual_step(times)
+    long = steps > LONG * usual
+    if long.sum() > VARYING * len(steps):
+        long &= steps >= float(PAUSE / base)
+    return np.flatnonzero(long).tolist()
+
+
+def gap_text(times: Sequence[int], base: Fraction) -> str:
+    """Describe the gaps in ascending times; return an empty text without gaps."""
+    before = gaps(times, base)
+    if not before:
+        return ""
+    first = before[0]
+    length = float((times[first + 1] - times[first]) * base)
+    start = float((times[first] - times[0]) * base)
+    text = f"{length:.2f} s without a frame at {start:.2f} s"
+    if len(before) > 1:
+        text = f"{plural(len(before), 'gap')}, the first of them {text}"
+    return f"{text}: a pause, or lost data"
+
+
+def without_jumps(times: Sequence[int], base: Fraction) -> Sequence[int]:
+    """Return ascending times after replacing each jump by the usual step, so that sampling spans the frames."""
+    if isinstance(times, range) or len(times) < 3:
+        return times
+    steps, usual = np.diff(np.asarray(times)), usual_step(times)
+    jumps = steps > JUMP * max(usual, float(1 / base))
+    if not jumps.any():
+        return times
+    steps[jumps] = usual
+    return [*accumulate(steps.tolist(), initial=times[0])]
+
+
+def restarts(packets: Sequence[Seen], base: Fraction) -> dict[int, bool]:
+    """Find packets where a stream restarts; the value is True if time goes back, False if it jumps ahead."""
+    timed = [(i, packet) for i, packet in enumerate(packets) if packet.dts is not None]
+    found = dict[int, bool]()
+    least, most = int(-1 / base), int(JUMP / base)
+    for (_, one), (i, other) in pairwise(timed):
+        step = (other.dts or 0) - (one.dts or 0)
+        if one.pts is not None and other.pts is not None:
+            step = max(step, other.pts - one.pts)
+        if not least <= step <= most or (step < 0 and (other.dts or 0) <= (timed[0][1].dts or 0)):
+            found[i] = step < 0
+    return found
