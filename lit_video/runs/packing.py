@@ -37,8 +37,13 @@ def pack_runs(places: Sequence[Path], output: Path) -> dict[Path, int]:
             runs |= packed_runs(path)
         runs[path.parent.joinpath(*name)] = _files(folder)
     for path, runs in packs.items():
-        write_bytes(path, _archive(path.parent, runs))
+        write_pack(path, runs)
     return {path: len(runs) for path, runs in packs.items()}
+
+
+def write_pack(path: Path, runs: Mapping[Path, Files]) -> None:
+    """Write the files of a table's runs, by folder, as a pack; equal files make bit-identical packs."""
+    write_bytes(path, _archive(path.parent, runs))
 
 
 def _files(run_dir: Path) -> Files:
