@@ -23,7 +23,7 @@ from lit_video.tables.table import column
 from lit_video.training.request import Request, Run
 from lit_video.utils.files import user_path, write_atomically, write_bytes
 from lit_video.utils.stop_signals import DONE
-from lit_video.utils.text import did_you_mean, text_table
+from lit_video.utils.text import did_you_mean, plural, text_table
 from lit_video.utils.yaml_files import EXPERIMENTS, find_config, read_yaml
 
 if TYPE_CHECKING:
@@ -193,11 +193,21 @@ def _skills(arguments: Namespace, name: str, folder: Path) -> int:
     flags = ["--row", row, "--runs", str(runs), *_flags(arguments)]
     if status := run_command(["fit", "-c", str(file), "-c", LEVEL, *flags]):
         return status
-    groups = measured_groups(summary(read_table([file, find_config(LEVEL)]), runs, overridden=True)["rows"])
+    rows = summary(read_table([file, find_config(LEVEL)]), runs, overridden=True)["rows"]
+    groups = measured_groups(rows)
     assert groups  # the row has been tested
     for each in groups:
         print("", text_table(*groups_table(nearest_first(each, row))), sep="\n", flush=True)
+    if missing := sum(not one["seeds"] for one in rows):
+        print(f"{_unmeasured(missing, len(rows) - 1)}; to run them: fit -c {TABLE} -c {LEVEL}", flush=True)
     return run_command(["report", str(runs / TABLE / "profile"), "-o", str(folder / "profile.html"), "--overridden"])
+
+
+def _unmeasured(missing: int, others: int) -> str:
+    """Say how many of the table's other rows have no runs on today's version of the skills."""
+    from lit_video.datamodules.temporal_skills import VERSION
+
+    return f"{missing} of {plural(others, 'other row')} of {TABLE}: not run in version {VERSION} of TemporalSkills"
 
 
 def nearest_first(groups: Groups, name: str) -> Groups:
@@ -212,7 +222,7 @@ def nearest_first(groups: Groups, name: str) -> Groups:
 
 
 def _experiment(folder: Path, row: str, scheme: str) -> Path:
-    """Write the skills table with a row for the scheme, and copy the packed runs; return the table's file."""
+    """Write the skills table with a row for the scheme, and copy its packed runs, if any; return the table's file."""
     content: dict[str, Any] = read_yaml(EXPERIMENTS / f"{TABLE}.yaml")
     content |= {part: str(EXPERIMENTS / content[part]) for part in ("trainer", "data", "model")}
     rows = content["table"]["rows"]

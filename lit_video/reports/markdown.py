@@ -30,7 +30,7 @@ from lit_video.tables.rendering import NOT_RUN, render, seeds_text
 from lit_video.tables.summary import TableRuns, read_runs
 from lit_video.tables.table import Table, column, data_sets
 from lit_video.utils.files import read_whole
-from lit_video.utils.text import as_markdown, markdown_lines
+from lit_video.utils.text import as_markdown, markdown_lines, plural
 from lit_video.utils.yaml_files import read_yaml
 
 NEAR = 1.0  # points above a ceiling that still count as near
@@ -41,6 +41,7 @@ FOLDER = Path("docs/results")  # pages of tables
 # flags that concern a single run or a user's habits; a table's command leaves them out
 OWN = ("--row", "--seeds", "--runs", "--jobs", "--reuse", "--trainer.logger", "--trainer.enable_progress_bar")
 FILES = ("--config", "-c")
+SKILLS = "TemporalSkills"  # class of the synthetic data set, whose versions are not compared
 COSTS = "cost.json"  # output of ``cost --json``, in the folder of a table and scale
 
 
@@ -66,6 +67,7 @@ def pages(experiments: Path, runs: Path) -> dict[Path, str]:
             unused -= data_sets(read.table.scale)
     if unused:
         parts.append(f"Not run at all: the scales {', '.join(sorted(unused))}.")
+    parts += _skills_not_run(every)
     head = TEXTS["summary"].format(tally=tally(found), results=runs.as_posix(), links="\n".join(links))
     return {Path(): _written([head, *parts]), **texts}
 
@@ -99,7 +101,7 @@ def _tables(tables: Iterable[Sequence[TableRuns]], verdicts: Sequence[Verdict], 
 
 
 def _read_all(experiments: Path, runs: Path) -> list[TableRuns]:
-    """Read every table's runs at every scale that has results; if no scale has any, at the table's own scale."""
+    """Read every table's runs at its own scale, with or without results, and at every other scale that has results."""
     paths = sorted(experiments.glob("*.yaml"))
     if not paths:
         raise UserError(f"--experiments {experiments}: no YAML files there; give the folder of the tables")
@@ -111,8 +113,10 @@ def _read_all(experiments: Path, runs: Path) -> list[TableRuns]:
         why = f"{experiments} has no {lost[0]}.yaml, whose runs would be left out"
         raise UserError(f"--results {runs}: {why}; give its folder as --experiments, or move the runs away")
     for path in paths:
-        found = [read_runs(table_at(path, scale), runs) for scale in sorted(scales[path.stem])]
-        every += [read for read in found if read.finished] or [read_runs(read_table([path]), runs)]
+        own = read_runs(read_table([path]), runs)
+        others = scales[path.stem] - {own.table.scale}
+        found = [read_runs(table_at(path, scale), runs) for scale in sorted(others)]
+        every += [own, *(read for read in found if read.finished)]
     return every
 
 
@@ -123,9 +127,42 @@ def _folded(table: Table, section: str, verdicts: Sequence[Verdict]) -> str:
     return f'<details markdown="1"><summary>{summary}</summary>\n\n{section}\n\n</details>'
 
 
+def _shows_skills(table: Table) -> bool:
+    """Return whether a table's own data set is TemporalSkills."""
+    data = read_yaml(table.path).get("data", {})
+    if isinstance(data, str):
+        data = read_yaml(table.path.parent / data)
+    return str(data.get("class_path", "")).rpartition(".")[2] == SKILLS
+
+
+def _of_version() -> str:
+    """Return today's version of the synthetic data set, in words."""
+    from lit_video.datamodules.temporal_skills import VERSION  # here, because it loads torch
+
+    return f"in version {VERSION}"
+
+
+def _skills_not_run(every: Sequence[TableRuns]) -> list[str]:
+    """Say how many tables have no runs on today's version of their synthetic data set; empty if all have some."""
+    run = {read.table.name: bool(read.finished) for read in every if _at_skills(read.table)}
+    missing = len(run) - sum(run.values())
+    if not missing:
+        return []
+    which = f"{missing} of the {plural(len(run), 'table')}"
+    return [f"Not run {_of_version()} of {SKILLS}, the synthetic videos: {which} that have them."]
+
+
+def _at_skills(table: Table) -> bool:
+    return _shows_skills(table) and table.scale == read_table([table.path]).scale
+
+
 def _line(read: TableRuns, costs: bool) -> list[str]:
     table, run = read.table, list(filter(None, read.results.values()))
-    name, status = table.name, "costs counted, below" if costs else NOT_RUN
+    name, status = table.name, NOT_RUN
+    if costs:
+        status = "costs counted, below"
+    elif not run and _at_skills(table):
+        status = f"{NOT_RUN} {_of_version()}"
     if run:
         name, status = link_to(table.name, table.scale), "run" if len(run) == len(table.rows) else "in part"
     seeds = seeds_text(sorted(set(column(read.finished, "seed"))))

@@ -7,10 +7,12 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.commands import measuring as profile
+from lit_video.datamodules.temporal_skills import VERSION
 from lit_video.errors import UserError
 from lit_video.network.timesformer import scheme_class
 from lit_video.own_videos.schemes import schemes_named
 from lit_video.schemes.loading import import_scheme
+from lit_video.utils.yaml_files import read_yaml
 
 CODE = """
 from lit_video.attention.heads import Heads, Scheme
@@ -86,10 +88,10 @@ def test_profile_of_a_faulty_scheme_names_the_fault_and_measures_nothing(own_fil
 
 
 @pytest.mark.slow
-def test_profile_trains_the_scheme_beside_the_rows_that_have_run(own_file, tmp_path, monkeypatch, capsys):
+def test_profile_trains_the_scheme_and_says_that_the_other_rows_have_not_run(own_file, tmp_path, monkeypatch, capsys):
     experiments = tmp_path / "experiments"
     experiments.mkdir()
-    for name in ("skills.yaml", "parts", "scale"):  # without packs: their rows have other videos
+    for name in ("skills.yaml", "parts", "scale"):  # without packs
         (experiments / name).symlink_to(profile.EXPERIMENTS / name)
     monkeypatch.setattr(profile, "EXPERIMENTS", experiments)
     out = tmp_path / "out"
@@ -97,7 +99,9 @@ def test_profile_trains_the_scheme_beside_the_rows_that_have_run(own_file, tmp_p
     words = ["-o", str(out), "--jobs", "1", *fast, f"--data.root={tmp_path}"]
     assert main(["profile", str(own_file), *words]) == 0
     said = capsys.readouterr().out
-    assert "order5" in said and said.index("order5") < said.index("order13")
+    assert "order5" in said and said.index("order5") < said.index("order7")
+    others = len(read_yaml(experiments / "skills.yaml")["table"]["rows"])
+    assert f"{others} of {others} other rows of skills: not run in version {VERSION}" in said
     run = json.loads((out / "runs/skills/profile/Halved/seed0/run.json").read_text())
     assert run["identity"]["settings"]["model"]["init_args"]["attention"] == f"{own_file.stem}.Halved"
     assert "Halved" in (out / "profile.html").read_text()

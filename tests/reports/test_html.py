@@ -56,7 +56,7 @@ def test_the_page_says_what_is_missing(made, fake_runs, write_report):
     assert "No predictions of ST for" in write_report(fake_runs)
 
 
-@pytest.mark.parametrize("names", [{"causal"}, pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("names", [{"room_actions"}, pytest.param(None, marks=pytest.mark.slow)])
 def test_committed_results_make_a_page(names, write_report):
     results = EXPERIMENTS.parent / "benchmarks" / "results"
     names = names or {run.parts[-4] for run in run_folders(results)}

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from lit_video.__main__ import main
+from lit_video.datamodules.temporal_skills import VERSION
 from tests.conftest import ROOT
 from tests.fake_runs import change_result
 from tests.tables.test_tables import keep, write_result
@@ -39,12 +40,40 @@ def test_the_page_says_what_was_run_and_what_was_not(experiments, tmp_path):
     assert main(command) == 0
     text = page.read_text()
     assert "|[two (default)](#two-default)|a test|default|2 of 2|seed 0|run|" in text
-    assert "|other|a test|default|0 of 2||not run|" in text
+    assert f"|other|a test|default|0 of 2||not run in version {VERSION}|" in text
     assert "Not run at all: the scales ssv2." in (experiments.parent / "page.md").read_text()
     assert "### two (default)" in text
     assert "commits abc; on a machine. Tested on 100 videos." in text
     assert "<details>" not in text and "Of its 1 orderings of two rows our models of one seed support 1" in text
     assert "### other" not in text
+
+
+def test_a_table_on_the_skills_without_runs_is_not_run_in_this_version(experiments, tmp_path):
+    command, page = write(experiments, tmp_path / "runs")
+    (experiments / "parts").mkdir()
+    (experiments / "parts/skills.yaml").write_text("class_path: lit_video.datamodules.TemporalSkills\n")
+    rows = "{title: T, source: a test, rows: {first: {label: 1st}}}"
+    (experiments / "named.yaml").write_text(f"data: parts/skills.yaml\ntable: {rows}\n")
+    (experiments / "real.yaml").write_text(f"data: {{class_path: VideoCSV}}\ntable: {rows}\n")
+    (experiments / "bare.yaml").write_text(f"table: {rows}\n")
+    assert main(command) == 0
+    text = page.read_text()
+    assert f"|named|a test|default|0 of 1||not run in version {VERSION}|" in text
+    assert "|real|a test|default|0 of 1||not run|" in text
+    assert "|bare|a test|default|0 of 1||not run|" in text
+    summary = (experiments.parent / "page.md").read_text()
+    assert f"Not run in version {VERSION} of TemporalSkills" in summary and "2 of the 3 tables" in summary
+
+
+def test_a_table_that_was_run_elsewhere_alone_is_listed_at_its_own_scale_too(experiments, tmp_path):
+    command, page = write(experiments, tmp_path / "runs")
+    (tmp_path / "runs/two/default").rename(tmp_path / "runs/two/kept")
+    for row in ("first", "second"):
+        change_result(tmp_path / f"runs/two/kept/{row}/seed0", scale="kept")
+    assert main(command) == 0
+    text = page.read_text()
+    assert f"|two|a test|default|0 of 2||not run in version {VERSION}|" in text
+    assert "|[two (kept)](#two-kept)|a test|kept|2 of 2|seed 0|run|" in text
 
 
 @pytest.mark.parametrize("scale", ["ssv2", "ssv2+more", "more+ssv2", "ssv2-released"])

@@ -24,14 +24,24 @@ def test_videos_that_are_absent_are_named_with_their_source(table, source, tmp_p
     assert f"data.root: {tmp_path / table.stem} does not exist; give the folder that holds {source}" in line
 
 
-def test_controls_on_real_videos_have_positions_in_time(letters, persons):
-    for table, folder in {"avletters": letters, "utd_mhad": persons}.items():
-        request = parse_request(["--config", str(EXPERIMENTS / f"{table}.yaml"), f"--data.root={folder}"])
-        controls = [row for row in request.rows if row.label.startswith("control")]
-        assert len(controls) == 3
-        for row in controls:
-            found = build_row(Run(request, row, 0)).resolved()["model"]["init_args"]
-            assert found.get("positions", "space-time") == "space-time", row.name
+# beginning of a label -> positions of its row
+POSITIONS = {"control": "space-time", "blind": "space"}
+
+
+def test_controls_have_positions_in_time_and_blind_rows_have_none(letters, persons):
+    """Check rows by their labels; ViViT has positions of all tokens, and no setting for them."""
+    folders = {"avletters": letters, "utd_mhad": persons}
+    roots = {table: [f"--data.root={folder}"] for table, folder in folders.items()}
+    roots |= {"skills": [], "timesformer_schemes": []}
+    for table, flags in roots.items():
+        request = parse_request(["--config", str(EXPERIMENTS / f"{table}.yaml"), *flags])
+        named = [(row, row.label.partition(":")[0]) for row in request.rows]
+        checked = [(row, name) for row, name in named if name in POSITIONS]
+        assert checked, table
+        for row, name in checked:
+            model = build_row(Run(request, row, 0)).resolved()["model"]
+            if not model["class_path"].endswith("ViViT"):
+                assert model["init_args"]["positions"] == POSITIONS[name], (table, row.name)
 
 
 def test_persons_of_utd_mhad_are_tested_in_every_order_and_by_group(persons, tmp_path):
