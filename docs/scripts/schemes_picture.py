@@ -31,7 +31,7 @@ WIDTH, HEADS = 24, 2
 ONE, LATER, NEVER, MARK = "#1f6feb", "#9ec5fe", "#8b949e33", "#d1242f"
 INK = "#1f2328"
 PATCH, FRAME, LINE, HEAD, STRIP = 8, 37, 44, 70, 206  # in points
-# What a line is called, and what its encoder's layers are made of.
+# Name of each line, and the layers of its encoder.
 ROWS: dict[str, Callable[[], Scheme]] = {
     "space only (S)": partial(SCHEMES["space"], WIDTH, HEADS),
     "X-ViT, t_w = 1": partial(Mixing, WIDTH, HEADS, MixingPlan(window=1)),
