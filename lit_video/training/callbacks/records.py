@@ -91,8 +91,9 @@ class Curve(Callback):
 class SavePredictions(Callback):
     """Files of a run's first test: predictions, accuracy by class, mistakes, confusion matrix.
 
-    With several tasks, each task has a figure, named after the task. Further tests, with the frames in other
-    orders, write nothing. With several labels per video only ``classes.csv`` is written, with average precisions.
+    With several tasks, each task has a figure, named after the task. Further tests, on training videos or with the
+    frames in other orders, write nothing. With several labels per video only ``classes.csv`` is written, with average
+    precisions.
     """
 
     def __init__(self, run_dir: Path, title: str) -> None:
@@ -122,11 +123,12 @@ class SavePredictions(Callback):
             tasks[task] = (logits.cpu().numpy(), target.cpu().numpy(), names[task])
         number = video.cpu().numpy()
         opposite = opposite_classes(data.opposites)
+        if not first:
+            self.predictions = Predictions.of_logits(number, tasks, opposite=opposite)
+            return
         draws = data.draws("test")
         draws = draws and draws.of(number)
         self.predictions = Predictions.of_logits(number, tasks, opposite=opposite, draws=draws)
-        if not first:
-            return
         save_logits(self.run_dir, number, tasks, opposite=opposite, draws=draws)
         write_mistakes(self.run_dir / MISTAKES, self.predictions, data)
         rows: list[tuple[object, ...]] = [("task", "class", "videos", "top1", "top5")]

@@ -1,0 +1,75 @@
+"""Test the accuracy on training videos at the end of training, and what a result records of the task's needs."""
+
+import pytest
+
+from lit_video.__main__ import main
+from lit_video.datamodules import Augmentation, Dense, TemporalSkills
+from lit_video.datamodules.base import SOME
+from lit_video.runs.results import read_result
+from lit_video.training.needs import needs, smallest_distance
+from lit_video.video.clips import VideoRecord, some_of
+
+
+def skills(root, **changes):
+    settings = dict(pairs=(2, 1, 1), frames=8, image_size=16, batch_size=4, num_workers=0, test_crops=1)
+    return TemporalSkills(root=str(root), **(settings | changes))
+
+
+def test_some_videos_are_always_the_same_and_follow_no_pattern_of_the_list():
+    records = [VideoRecord(f"{i}.mp4", i % 8) for i in range(4096)]
+    some = some_of(records, 512)
+    assert some == some_of(records, 512) and len(some) == 512
+    assert [record.path for record in some] == sorted((record.path for record in some), key=lambda p: int(p[:-4]))
+    counts = [sum(record.label == label for record in some) for label in range(8)]
+    assert min(counts) > 40, "every class of a list that alternates is there"
+    assert some_of(records[:100], 512) == records[:100]
+
+
+def test_training_videos_are_tested_with_the_views_of_the_test_and_without_augmentation(tmp_path, monkeypatch):
+    data = skills(tmp_path, augmentation=Augmentation(erasing=1.0))
+    data.prepare_data()
+    data.tested = "train"
+    (loader,) = [data.test_dataloader()]
+    batches = list(loader)
+    videos = sum(len(batch["video"]) for batch in batches)
+    assert videos == len(data.records("train")) == 2 * 2 * 8
+    again = list(data.test_dataloader())
+    assert all((one["clip"] == other["clip"]).all() for one, other in zip(batches, again, strict=True))
+    monkeypatch.setattr("lit_video.datamodules.base.SOME", 5)
+    assert sum(len(batch["video"]) for batch in data.test_dataloader()) == 5
+    assert SOME == 512
+
+
+def test_a_run_records_how_many_training_videos_it_has_right_and_the_test_stays_its_own(table, tiny, tmp_path):
+    flags = ["--data.test_orders=[reversed]", "--trainer.logger=false", "--trainer.max_epochs=60"]
+    flags += ["--data.skills=[drift]", "--data.pairs=[4,1,2]", "--model.optimization.lr=3e-3"]
+    quick = [flag for flag in tiny if not flag.startswith(("--data.pairs", "--trainer.max_epochs"))]
+    quick = [flag.replace("check_val_every_n_epoch=1", "check_val_every_n_epoch=60") for flag in quick]
+    command = ["fit", "--config", str(table[0]), "--row", "second", "--runs", str(tmp_path), *quick, *flags]
+    assert main(command) == 0
+    result = read_result(tmp_path / "two/default/second/seed0")
+    assert result["test_videos"] == 4 and result["test_broken"] == 0
+    assert result["metrics"]["train/video_top1"] == 100.0, "eight videos are learned by heart"
+    assert result["metrics"]["test/video_top1"] in (0.0, 25.0, 50.0, 75.0, 100.0)
+    assert (result["steps_shown"], result["needed_reach"], result["sees_near"]) == (0.25, 1, False), "4 of 16 steps"
+
+
+@pytest.mark.parametrize(
+    ("changes", "shown", "reach"),
+    [
+        (dict(skills=("order1", "order3")), 1.0, 7),  # of 8 steps, events 1 apart stand 7 apart if the film wraps
+        (dict(skills=("order3",)), 1.0, 5),
+        (dict(skills=("drift", "zoom")), 1.0, 1),
+        (dict(skills=("order3",), length=16, sampling=Dense(seconds=1.0)), 0.5, None),  # 8 neighbouring steps: never 13
+        (dict(skills=("order3",), length=16, frames=16, frames_per_step=2), 1.0, 9),  # last frame of a step to first
+    ],
+)
+def test_what_a_task_needs_follows_from_its_events_and_its_clips(changes, shown, reach, tmp_path):
+    found = needs(skills(tmp_path, **changes))
+    assert found["steps_shown"] == shown
+    assert found.get("needed_reach") == reach
+
+
+def test_the_smallest_distance_is_that_of_any_clip():
+    assert smallest_distance([[0, 1, 2, 3], [0, 0, 3, 3]], 3) == 1
+    assert smallest_distance([[0, 2, 4]], 3) is None
