@@ -8,6 +8,7 @@ from lit_video.datamodules.base import SOME
 from lit_video.runs.results import read_result
 from lit_video.training.needs import needs, smallest_distance
 from lit_video.video.clips import VideoRecord, some_of
+from tests.video.made import write
 
 
 def skills(root, **changes):
@@ -73,3 +74,20 @@ def test_what_a_task_needs_follows_from_its_events_and_its_clips(changes, shown,
 def test_the_smallest_distance_is_that_of_any_clip():
     assert smallest_distance([[0, 1, 2, 3], [0, 0, 3, 3]], 3) == 1
     assert smallest_distance([[0, 2, 4]], 3) is None
+
+
+def test_a_run_without_test_videos_does_not_take_training_videos_for_its_test(table, tiny, tmp_path):
+    """Train on a table without validation and test: nothing was tested, but the training videos are counted."""
+    lines = ["path,label,take"]
+    for name in ("sit0", "sit1", "walk0", "walk1"):
+        write(tmp_path / f"{name}.mp4", "libx264", frames=20, fps=10, height=32, width=32, form="mp4")
+        lines.append(f"{name}.mp4,{name[:-1]},1")
+    (tmp_path / "train.csv").write_text("\n".join(lines))
+    data = ["--data=VideoCSV", f"--data.root={tmp_path}", "--data.split_column=take", "--data.train_values=[1]"]
+    data += ["--data.val_values=[]", "--trainer.logger=false"]
+    quick = [flag for flag in tiny if "pairs" not in flag and "check_val" not in flag]
+    command = ["fit", "--config", str(table[0]), "--row", "second", "--runs", str(tmp_path / "runs")]
+    assert main([*command, *quick, *data]) == 0
+    run = tmp_path / "runs/two/default/second/seed0"
+    assert set(read_result(run)["metrics"]) == {"train/video_top1"}
+    assert not (run / "predictions.npz").exists()

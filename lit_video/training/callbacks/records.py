@@ -106,6 +106,8 @@ class SavePredictions(Callback):
         data = trainer.datamodule  # type: ignore[attr-defined]
         assert isinstance(pl_module, VideoClassifier)
         assert isinstance(data, VideoDataModule)
+        if data.tested == "train":  # the test's predictions are kept, even if there is no test video
+            return
         first, self.tested = not self.tested, True
         accuracy = pl_module.test_accuracy
         with accuracy.sync_context():
