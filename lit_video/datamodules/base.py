@@ -27,7 +27,7 @@ from lit_video.utils.clip_shape import ImageSize, PerChannel, as_setting, per_ch
 from lit_video.utils.files import user_path
 from lit_video.video.augmentation import VIEWS, Augmentation, EvaluationViews, TrainingView
 from lit_video.video.batch import Batch, Channels, RawBatch, draw, evaluation_batch, normalise, training_batch
-from lit_video.video.clips import ClipDataset, Order, Sample, Short, VideoRecord, share_of
+from lit_video.video.clips import ClipDataset, Order, Sample, Short, VideoRecord, share_of, some_of
 from lit_video.video.decoding import KeptVideos, decode
 from lit_video.video.loading import EvaluationSampler, TrainingSampler
 from lit_video.video.recipes import Recipe, recipe
@@ -39,6 +39,7 @@ from lit_video.video.trained_on import trained_on
 Split = Literal["train", "val", "test"]
 SPLITS: tuple[Split, ...] = ("train", "val", "test")
 View = TrainingView | EvaluationViews
+SOME = 512  # most training videos that tell whether a model has learned
 SPLIT_OF_STAGE: dict[Any, Split] = {"train": "train", "test": "test", "predict": "test"}  # other stages: val
 
 
@@ -132,6 +133,7 @@ class VideoDataModule(LightningDataModule):
         self.seed = seed
         self.order: Order = order
         self.test_orders = test_orders
+        self.tested: Literal["train", "test"] = "test"  # split whose videos a test takes, see test_dataloader
         self.keep_gb = keep_gb
         self._decode = KeptVideos(decode, keep_gb) if keep_gb else decode
         self.manifest = manifest
@@ -207,7 +209,12 @@ class VideoDataModule(LightningDataModule):
         return self._views("val", clips=1, crops=1)
 
     def test_dataloader(self) -> Any:
-        """Load all views of every video."""
+        """Load all views of every video; of up to ``SOME`` training videos if ``tested`` is ``train``.
+
+        Training videos have the views of the test and no augmentation: a model has learned if most are right.
+        """
+        if self.tested == "train":
+            return self._views("train", self.test_clips, self.test_crops)
         if self.trainer and self.trainer.ckpt_path:
             loaded = str(self.trainer.ckpt_path)
             savers = self.trainer.checkpoint_callbacks
@@ -242,7 +249,7 @@ class VideoDataModule(LightningDataModule):
         """Count broken videos and videos with gaps; draw the random augmentation of a training batch on the CPU."""
         if self.trainer is None or not _is_raw(batch):
             return batch
-        if any(batch["broken"]):
+        if any(batch["broken"]) and not (self.trainer.testing and self.tested == "train"):  # training counted these
             split = SPLIT_OF_STAGE.get(self.trainer.state.stage, "val")
             self.found_broken.add(split, batch["video"].tolist(), batch["broken"])
         if any(batch.get("gap", ())):
@@ -291,7 +298,10 @@ class VideoDataModule(LightningDataModule):
             self.found_broken.reasons["train"] = {i: reason for i, reason in broken.items() if i < count}
 
     def _views(self, split: Split, clips: int, crops: int) -> Any:
-        dataset = self._dataset(self._expected(split), self.view(crops), clips, self.order)
+        records: Sequence[VideoRecord] = self._expected(split)
+        if split == "train":
+            records = Records.of(some_of(records, SOME))
+        dataset = self._dataset(records, self.view(crops), clips, self.order)
         if not len(dataset):
             return []  # Lightning skips a stage without loaders
         # two ranks may get the same clip; metrics count each view of a video once

@@ -199,7 +199,7 @@ class TemporalSkills(VideoDataModule):
         """Highest top-1 in percent of a model that sees a set of frames: 50, less with several orderN."""
         distances = [apart for apart in map(distance, self.skills) if apart]
         others = len(self.skills) - len(distances)
-        told = distances_told(distances, self.steps, self._steps_shown())
+        told = distances_told(distances, self.steps, self.steps_shown())
         return self.reversal_ceiling * (others + told) / len(self.skills)
 
     reversal_ceiling = 50.0
@@ -215,7 +215,7 @@ class TemporalSkills(VideoDataModule):
         ceilings = {name: sum_ceiling(one, self.steps) for name, one in self.skills.items()}
         return {name: ceiling for name, ceiling in ceilings.items() if ceiling is not None}
 
-    def _steps_shown(self) -> list[list[int]]:
+    def steps_shown(self) -> list[list[int]]:
         """Return the step that each frame of each test clip shows."""
         video = FrameTable((), Fraction(1, FPS), (), self.length, Fraction(self.length, FPS), self.side, self.side)
         clips = [self.sampling.numbers(video, self.frames, clip, self.test_clips) for clip in range(self.test_clips)]

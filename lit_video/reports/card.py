@@ -85,7 +85,8 @@ def _data_name(data: dict[str, Any]) -> str:
 def _accuracy(result: dict[str, Any], predictions: Predictions | None) -> str:
     lines = [f"- {as_markdown(name.removeprefix('test/'))}: {value:.1f}" for name, value in result["metrics"].items()]
     if predictions is None:
-        return "\n".join(lines) or "- not tested"
+        tested = any(name.startswith("test/") for name in result["metrics"])
+        return "\n".join(lines if tested else ["- not tested", *lines])
     facts = [f"- {as_markdown(fact)}" for fact in accuracy_facts(result, predictions)]
     lines.append(f"- the {int((~predictions.hits()).sum())} mistakes by file: `{MISTAKES}` of the run")
     for name, task in predictions.tasks.items():

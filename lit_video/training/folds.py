@@ -10,8 +10,10 @@ from lit_video.modules.metrics import informative
 from lit_video.runs.files import read_run, update_run
 from lit_video.runs.predictions import Logits, read_logits, save_logits
 from lit_video.tables.statistics import calibration_error
+from lit_video.tables.summary import TRAINED
 from lit_video.training.callbacks.records import join_mistakes
 from lit_video.training.checkpoint_file import peek, write_checkpoint
+from lit_video.utils.settings import picked
 from lit_video.weights.reading import CHECKPOINT_KEY
 
 LEAST, MOST = 0.2, 20.0  # bounds of a temperature; the optimum is 0 if all predictions are right
@@ -36,6 +38,7 @@ def take_tests(run_dir: Path, folds: Mapping[str, Path]) -> None:
     task = predicted.tasks[""]
     metrics = {f"test/video_top{k}": 100 * float(task.hits(k).mean()) for k in informative(len(classes))}
     metrics["test/calibration_error"] = calibration_error(task.confidence, task.hits())
+    metrics |= picked(result["metrics"], [TRAINED])  # measured on the model trained on all videos
     result |= {"metrics": metrics, "test_videos": len(target), "temperature": found}
     result |= {"folds": {name: 100 * float((x.argmax(1) == y).mean()) for name, (x, y, _) in read.items()}}
     for key in ("test_seen", "test_left_out"):

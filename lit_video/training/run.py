@@ -25,7 +25,9 @@ from lit_video.training.cli import CheckCLI, refuse_ignored, user_errors
 from lit_video.training.finished import ASKED, FinishedRuns, asked
 from lit_video.training.global_batch import check_scaling
 from lit_video.training.identity import ask, overridden, take_trained, weights_digest
+from lit_video.training.learned import learned
 from lit_video.training.monitors import refuse_wrong_mode
+from lit_video.training.needs import needs
 from lit_video.training.request import Run
 from lit_video.training.run_cli import RunCLI, as_list
 from lit_video.training.run_end import failures, leave, write_end
@@ -183,7 +185,8 @@ def _measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
         if isinstance(callback, WeightAveraging):  # test the checkpoint's averaged weights
             callback.on_load_checkpoint = lambda *args: None  # type: ignore[method-assign]
     metrics = _tested(cli, checkpoint) | cli.predictions.calibration_error
-    cli.trainer.loggers = []  # tests in other orders are not logged
+    cli.trainer.loggers = []  # further tests are not logged
+    metrics |= learned(cli.trainer, cli.model, cli.datamodule, checkpoint)
     for order in cli.datamodule.test_orders:
         cli.datamodule.order = order
         for key, value in _tested(cli, checkpoint).items():
@@ -213,7 +216,8 @@ def _write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], seco
         sight = reach(cli.model.network, data.frames, data.image_size)
         # a model that sees which frames are neighbours can exceed the ceiling of models that see an unordered set
         ceiling = data.reversal_ceiling if sight.near else data.blind_ceiling
-        facts |= {"reach": sight.frames, "sees_order": sight.order, "blind_ceiling": ceiling}
+        facts |= {"reach": sight.frames, "sees_order": sight.order, "sees_near": sight.near, "blind_ceiling": ceiling}
+        facts |= needs(data)
         facts["sum_ceilings"] = data.sum_ceilings()
     file = str(checkpoint.resolve().relative_to(cli.run_dir.resolve()))
     result = facts | {

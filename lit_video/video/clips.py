@@ -66,6 +66,12 @@ def share_of(records: Sequence[VideoRecord], share: float) -> list[VideoRecord]:
     return [records[index] for index in sorted(kept)]
 
 
+def some_of(records: Sequence[VideoRecord], most: int) -> list[VideoRecord]:
+    """Return at most ``most`` videos in the order of the records: always the same ones, whatever their order means."""
+    order = sorted(range(len(records)), key=lambda index: digest("some", index))
+    return [records[index] for index in sorted(order[:most])]
+
+
 class Sample(TypedDict):
     """One clip.
 

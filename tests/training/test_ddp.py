@@ -52,6 +52,8 @@ def test_a_row_trains_in_two_processes_that_add_up_their_broken_videos(row, tmp_
     assert result["steps"] == 2 * 16 // 2 // 2
     assert done.stdout.count("test/video_top1") == 1, "one process reports"
     assert sorted(row["split"] for row in listed(tmp_path / RUN)) == ["test", "test", "train"]
+    right = result["metrics"]["train/video_top1"] / 100 * 15
+    assert right == pytest.approx(round(right), abs=1e-4), "15 of the 16 training videos can be read; each counts once"
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ def test_a_run_ends_with_a_whole_result(finished):
     assert result["steps"] == 2 * 16 // 4
     skills = {f"test/{of}/{name}" for of in ("direction", "recognised") for name in SKILLS}
     overall = {"test/video_top1", "test/video_top5", "test/recognised", "test/direction", "test/calibration_error"}
-    assert set(result["metrics"]) == skills | overall
+    assert set(result["metrics"]) == skills | overall | {"train/video_top1"}
     assert 0 <= result["metrics"]["test/video_top1"] <= result["metrics"]["test/video_top5"] <= 100
     assert (result["table"], result["row"], result["seed"], result["views"]) == ("two", "second", 0, 3)
     config = result["identity"]["settings"]

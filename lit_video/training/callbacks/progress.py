@@ -106,7 +106,8 @@ class ReportBroken(Callback):
         """Report broken videos, and those with gaps, of training and validation, or of the test."""
         broken = _broken(trainer)
         splits = ("test",) if trainer.testing else ("train", "val")
-        if not trainer.is_global_zero:
+        on_training_videos = trainer.testing and trainer.datamodule.tested == "train"  # type: ignore[attr-defined]
+        if not trainer.is_global_zero or on_training_videos:
             return
         where = ""
         if self.run_dir:

@@ -91,8 +91,9 @@ class Curve(Callback):
 class SavePredictions(Callback):
     """Files of a run's first test: predictions, accuracy by class, mistakes, confusion matrix.
 
-    With several tasks, each task has a figure, named after the task. Further tests, with the frames in other
-    orders, write nothing. With several labels per video only ``classes.csv`` is written, with average precisions.
+    With several tasks, each task has a figure, named after the task. Further tests, on training videos or with the
+    frames in other orders, write nothing. With several labels per video only ``classes.csv`` is written, with average
+    precisions.
     """
 
     def __init__(self, run_dir: Path, title: str) -> None:
@@ -105,6 +106,8 @@ class SavePredictions(Callback):
         data = trainer.datamodule  # type: ignore[attr-defined]
         assert isinstance(pl_module, VideoClassifier)
         assert isinstance(data, VideoDataModule)
+        if data.tested == "train":  # the test's predictions are kept, even if there is no test video
+            return
         first, self.tested = not self.tested, True
         accuracy = pl_module.test_accuracy
         with accuracy.sync_context():
@@ -122,11 +125,12 @@ class SavePredictions(Callback):
             tasks[task] = (logits.cpu().numpy(), target.cpu().numpy(), names[task])
         number = video.cpu().numpy()
         opposite = opposite_classes(data.opposites)
+        if not first:
+            self.predictions = Predictions.of_logits(number, tasks, opposite=opposite)
+            return
         draws = data.draws("test")
         draws = draws and draws.of(number)
         self.predictions = Predictions.of_logits(number, tasks, opposite=opposite, draws=draws)
-        if not first:
-            return
         save_logits(self.run_dir, number, tasks, opposite=opposite, draws=draws)
         write_mistakes(self.run_dir / MISTAKES, self.predictions, data)
         rows: list[tuple[object, ...]] = [("task", "class", "videos", "top1", "top5")]

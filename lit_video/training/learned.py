@@ -1,0 +1,30 @@
+"""Accuracy on training videos at the end of training, which tells whether a model has learned."""
+
+from pathlib import Path
+
+from lightning import Trainer
+
+from lit_video.datamodules import VideoDataModule
+from lit_video.modules import VideoClassifier
+from lit_video.tables.summary import TRAINED
+from lit_video.training.callbacks.checkpoints import metrics_of
+
+TESTED = "test/video_top1"
+
+
+def learned(trainer: Trainer, model: VideoClassifier, data: VideoDataModule, checkpoint: Path) -> dict[str, float]:
+    """Test a checkpoint on up to 512 training videos; return ``train/video_top1`` in percent, or nothing.
+
+    The videos are the same in every run of a data set (:func:`~lit_video.video.clips.some_of`). They have the views and
+    the order of the test and no augmentation, so the number differs from the curve's ``train/clip_top1``. The training
+    time does not count this test. A data set with a test loader of its own has no such number.
+    """
+    if type(data).test_dataloader is not VideoDataModule.test_dataloader:
+        return {}
+    data.tested = "train"
+    try:
+        trainer.test(model, data, ckpt_path=checkpoint, verbose=False)
+    finally:
+        data.tested = "test"
+    metrics = metrics_of(trainer, "test/")
+    return {TRAINED: metrics[TESTED]} if TESTED in metrics else {}

@@ -1,0 +1,31 @@
+"""Needs of TemporalSkills: the steps and the distance of frames that a model must be shown and compare."""
+
+from collections.abc import Sequence
+
+from lit_video.datamodules import TemporalSkills
+from lit_video.datamodules.films import distance
+
+
+def needs(data: TemporalSkills) -> dict[str, float]:
+    """Return ``steps_shown``, and ``needed_reach`` if some clip shows both events of every orderN.
+
+    ``steps_shown``: the largest share, 0 to 1, of a video's steps that one clip of the test shows. No scheme compares
+    clips, so a model of shorter clips cannot see events that are further apart. ``needed_reach``: the distance in
+    frames that a scheme must compare to tell every orderN in every video; neighbouring steps show any other skill too.
+    On a circle of T steps, events N apart stand N or T - N apart.
+    """
+    clips = data.steps_shown()
+    shown = max(len(set(clip)) for clip in clips) / data.steps
+    events = [apart for apart in map(distance, data.skills) if apart]
+    furthest = max((max(apart, data.steps - apart) for apart in events), default=1)
+    reach = smallest_distance(clips, furthest)
+    return {"steps_shown": shown} | ({"needed_reach": reach} if reach else {})
+
+
+def smallest_distance(clips: Sequence[Sequence[int]], steps: int) -> int | None:
+    """Return the smallest distance in frames of two frames of a clip that are ``steps`` apart; ``None`` without any."""
+    found = []
+    for clip in clips:
+        for first, step in enumerate(clip):
+            found += [other - first for other in range(first, len(clip)) if clip[other] - step == steps]
+    return min(found, default=None)
