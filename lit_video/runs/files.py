@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
-from lit_video.utils.files import read_whole, write_atomically
-from lit_video.utils.limits import UNPACKED, within
+from lit_video.utils.files import read_regular, read_whole, write_atomically
+from lit_video.utils.limits import MOST_BYTES, MOST_PREDICTIONS, UNPACKED, within
 
 RUN = "run.json"
 MISTAKES, THUMBNAILS = "mistakes.csv", "mistakes.jpg"  # written by a run's test
@@ -78,7 +78,7 @@ def update_run(run_dir: Path, **parts: Any) -> None:
 def has_result(run_dir: Path) -> bool:
     """Return whether a folder's run is finished, even if its record is damaged."""
     try:
-        content = json.loads((run_dir / RUN).read_bytes())
+        content = json.loads(read_regular(run_dir / RUN, MOST_BYTES))
     except FileNotFoundError:
         return False
     except Exception:  # a damaged file can raise anything
@@ -90,7 +90,9 @@ def run_file(run_dir: Path, name: str) -> bytes:
     """Return a run's file; raise :class:`FileNotFoundError` without one, :class:`UserError` for a damaged pack."""
     if (files := packed_files(run_dir)) and name not in files:  # an unfinished run's file may lie beside the pack
         raise FileNotFoundError(f"{name} of {run_dir} in its pack")
-    return files[name] if files else (run_dir / name).read_bytes()
+    if files:
+        return files[name]
+    return read_regular(run_dir / name, MOST_PREDICTIONS if name.endswith(".npz") else MOST_BYTES)
 
 
 def packed_files(run_dir: Path) -> Files:

@@ -4,14 +4,13 @@ import io
 import json
 import tarfile
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from lit_video.errors import UserError
 from lit_video.runs.files import RUN, Files, pack_of, packed_runs, read_run, run_file, run_folders
 from lit_video.runs.predictions import FILE, packed_predictions, read_predictions
 from lit_video.runs.results import CURVES, read_result
-from lit_video.utils.files import write_bytes
+from lit_video.utils.files import read_whole, write_bytes
 from lit_video.utils.settings import data_names
 
 OF_THE_FOLDER = ("state", "asked")  # parts of a record that a pack leaves out
@@ -57,8 +56,9 @@ def _files(run_dir: Path) -> Files:
         if Path(settings.get(name) or "").is_absolute():
             settings[name] = "DIR"
     files = {RUN: f"{json.dumps(record, indent=1)}\n".encode()}
-    with suppress(FileNotFoundError):
-        files[CURVES] = run_file(run_dir, CURVES)
+    curve = read_whole(run_dir / CURVES, lambda: run_file(run_dir, CURVES), "delete it; the pack leaves it out")
+    if curve:
+        files[CURVES] = curve
     predictions = read_predictions(run_dir, result)
     if predictions:
         files[FILE] = packed_predictions(predictions)

@@ -19,13 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lit_video.runs.files import DRAWN, MISTAKE, MISTAKES, RUN, THUMBNAILS, run_file
-from lit_video.utils.files import read_whole, write_bytes
-from lit_video.utils.limits import MOST_CLASSES, UNPACKED, within
+from lit_video.utils.files import read_regular, read_whole, write_bytes
+from lit_video.utils.limits import MOST_BYTES, MOST_CLASSES, UNPACKED, within
 from lit_video.utils.text import printable, to_text
 
 FILE = "predictions.npz"
 DIRECTION = "test/direction"  # share of videos in which the true direction has the larger of its skill's two logits
 RECOGNISED = "test/recognised"  # share of videos whose predicted class is of the true skill
+LEFT_OUT = "delete it; the page then leaves the mistakes out"
 ROUNDED = 1e-4  # points; a result's accuracy is a mean in float32
 Logits = tuple[NDArray[np.floating], NDArray[np.integer], list[str]]  # logits, targets and class names of one task
 
@@ -237,14 +238,17 @@ def read_predictions(run_dir: Path, result: Mapping[str, Any] | None = None) -> 
 def read_mistakes(run_dir: Path) -> tuple[list[dict[str, str]], bytes] | None:
     """Return a run's most confident mistakes in its test, with a strip of thumbnails; ``None`` if it kept none."""
 
-    def read() -> tuple[list[dict[str, str]], bytes]:
-        rows, shown = csv.DictReader(io.StringIO(to_text((run_dir / MISTAKES).read_bytes()), newline="")), []
+    def read() -> list[dict[str, str]]:
+        text = to_text(read_regular(run_dir / MISTAKES, MOST_BYTES))
+        rows, shown = csv.DictReader(io.StringIO(text, newline="")), []
         for row in islice(rows, DRAWN):
             texts = {key: printable(row[key]) for key in MISTAKE}
             shown.append(texts | {"probability": f"{100 * float(row['probability']):.0f} %"})
-        return shown, (run_dir / THUMBNAILS).read_bytes()
+        return shown
 
-    return read_whole(run_dir / MISTAKES, read, "delete it; the page then leaves the mistakes out")
+    rows = read_whole(run_dir / MISTAKES, read, LEFT_OUT)
+    strip = read_whole(run_dir / THUMBNAILS, lambda: read_regular(run_dir / THUMBNAILS, MOST_BYTES), LEFT_OUT)
+    return None if rows is None or strip is None else (rows, strip)
 
 
 def read_logits(run_dir: Path) -> Logits:

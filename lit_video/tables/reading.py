@@ -13,7 +13,8 @@ from lit_video.errors import UserError
 from lit_video.runs.files import NAME
 from lit_video.runs.identity import flatten, short_key
 from lit_video.tables.table import METRIC, Row, Table, data_sets
-from lit_video.utils.files import write_atomically
+from lit_video.utils.files import read_regular, write_atomically
+from lit_video.utils.limits import MOST_BYTES
 from lit_video.utils.settings import RUN
 from lit_video.utils.yaml_files import find_config, read_yaml
 
@@ -256,9 +257,9 @@ def write_origin(scale_dir: Path, configs: Sequence[Path], recipe: str | None) -
 def read_origin(scale_dir: Path) -> Table | None:
     """Read a scale's table from its recorded files, as they are now; ``None`` if any is gone."""
     try:
-        content = read_yaml(scale_dir / ORIGIN)
+        content = yaml.safe_load(read_regular(scale_dir / ORIGIN, MOST_BYTES))
         configs = list(map(Path, content["configs"]))
-    except (UserError, KeyError, TypeError):  # not there, or damaged
+    except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError):  # not there, or damaged
         return None
     if not configs or not all(map(Path.is_file, configs)):
         return None

@@ -75,7 +75,7 @@ class Table:
     reported: list[Row] = field(default_factory=list)  # methods that are not implemented here
     data_set: str = ""  # data set of the paper's numbers; empty if the table names none
     data: str = ""  # class that reads it, from the scale of its name
-    settings: dict[str, Any] = field(default_factory=dict)  # of all rows, from the files' trainer, data and model
+    settings: dict[str, Any] = field(default_factory=dict)  # the files' trainer, data and model, for all rows
 
     def changed(self, row: Row, flat: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
         """Return the settings in the table's files that a run did not use: the row's value and the run's, by key."""

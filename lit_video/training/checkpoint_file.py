@@ -16,6 +16,7 @@ from torch import Tensor
 
 from lit_video.errors import RunFailed
 from lit_video.runs.results import BEST, LAST
+from lit_video.utils.files import new_part
 from lit_video.utils.text import first_line
 from lit_video.weights.integrity import refuse_damage
 
@@ -60,7 +61,7 @@ def write_checkpoint(content: dict[str, Any], path: Path) -> None:
     part = path.with_name(f".{path.name}.part")
     path.parent.mkdir(parents=True, exist_ok=True)  # ModelCheckpoint's subfolder may be missing
     try:
-        with part.open("wb") as file:
+        with new_part(part) as file:
             torch.save(content, file)
             file.flush()
             os.fsync(file.fileno())

@@ -4,12 +4,15 @@ import csv
 import io
 import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from errno import ELOOP
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 from uuid import uuid4
 
 from lit_video.errors import UserError
+from lit_video.utils.limits import within
 from lit_video.utils.text import to_bytes
 
 T = TypeVar("T")
@@ -53,11 +56,37 @@ def write_bytes(path: Path, content: bytes, shared: bool = False) -> None:
         path.write_bytes(content)
         return
     part = path.with_name(f".{path.name}{uuid4().hex if shared else ''}.part")
-    with part.open("wb") as file:
+    with new_part(part) as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
     part.replace(path)
+
+
+def read_regular(path: Path, most: int) -> bytes:
+    """Return the content of a file that may come from anybody.
+
+    Raise a ValueError for a link, which might lead to a file of one's own, a pipe, a device, or more bytes than
+    ``most``.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        if error.errno == ELOOP:
+            raise ValueError("it is a link, which is not followed: put a copy of the file there") from None
+        raise
+    with open(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise ValueError("it is no plain file")
+        within("size in bytes", found.st_size, most)
+        return file.read()
+
+
+def new_part(part: Path) -> BinaryIO:
+    """Open a partial file for writing; replace one that a killed process left, or a link of somebody else's."""
+    part.unlink(missing_ok=True)
+    return part.open("xb")
 
 
 def write_table(path: Path, rows: Iterable[Sequence[object]]) -> None:

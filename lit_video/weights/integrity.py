@@ -16,6 +16,8 @@ def refuse_damage(file: Path) -> None:
 
     ``torch.load`` asks for no checksums; ``torch.save`` never compresses.
     """
+    if not file.is_file():
+        raise ValueError("it is no plain file")
     if not is_zipfile(file):
         return
     with ZipFile(file) as archive:
