@@ -27,7 +27,7 @@ def commands(text):
     """Return the commands of a page, in its blocks and sentences, without ``lit_video`` and comments."""
     spans = [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", BLOCK.sub("", text))]
     lines = [line for block in BLOCK.findall(text) for line in block.splitlines()] + spans
-    lines = [re.sub(r"\$[a-z]+", "0", line) for line in lines]  # variables of a script
+    lines = [re.sub(r"\$[A-Z_a-z]+", "0", line) for line in lines]  # variables of a script
     return {call[1].partition(" #")[0].strip() for line in lines if (call := CALL.search(line))}
 
 

@@ -69,9 +69,8 @@ def floors(arguments: Namespace) -> int:
     """Print what can be told of a table's temporal skills without comparing two frames.
 
     Blind: models that see a set of frames. One frame: the best guess from one frame at a known time. Sum: a bound of
-        any
-    sum over frames at known times, unknown where states are continuous or turns long. Within reach: the share of films
-    whose two events stand at most so many frames apart.
+    any sum over frames at known times, unknown where states are continuous or turns long. Events within reach: how
+    many films show both events at most so many frames apart.
     """
     from lit_video.datamodules import TemporalSkills
     from lit_video.training.run import build_row

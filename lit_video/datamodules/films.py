@@ -45,7 +45,8 @@ class Skill:
     def film(self, rng: Rng, steps: int, first: int) -> Film:
         """Draw a turn, and play it from step ``first``."""
         turns = self.turns(steps)
-        turn = turns[rng.integers(len(turns))](rng, steps)
+        chosen = int(rng.integers(len(turns)))
+        turn = turns[chosen](rng, steps)
         return rolled(turn, first) if self.seam else turn
 
 

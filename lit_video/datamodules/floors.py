@@ -10,7 +10,7 @@ from lit_video.datamodules.drawing import Film
 from lit_video.datamodules.films import Skill
 
 MOST_STEPS = 16  # longer turns have too many states for an exact optimum in seconds
-LARGEST = 8.0  # of a cell's value, in margins; from 4 to 100 the optimum is the same
+LARGEST = 8.0  # limit of f_t, in margins; any limit from 4 to 100 gives the same optimum
 Word = tuple[int, ...]  # the state shown at each time
 
 

@@ -59,8 +59,8 @@ class TemporalSkills(VideoDataModule):
     *Change* is told by neighbouring states, *when* by which event came first.
 
     **No single frame shows the direction, even if its time is known.** A video plays one turn of a film on a circle of
-    T steps from a random step, see :mod:`lit_video.datamodules.films`. The first steps are stratified: every T pairs
-    of a skill have each step once. So every frame of a turn is equally likely at every time, in both directions.
+    T steps from a random step, see :mod:`lit_video.datamodules.films`. The first steps are stratified: in every T
+    pairs of a skill each step comes first once. So every frame of a turn is equally likely at every time, in both directions.
     ``tests/datamodules/test_circle_of_time.py`` enumerates this for all skills, and that no turn of one direction is a
     turn of the other, of the same or another skill.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from lightning import LightningModule, Trainer
@@ -11,11 +11,17 @@ from lightning.pytorch.callbacks import Callback
 from lit_video.modules.evaluation import log_metrics, reset_metrics
 from lit_video.modules.metrics import mean_over_ranks
 
-if TYPE_CHECKING:
-    from lit_video.modules.classifier import VideoClassifier
-
 VAL_NAMES = {"loss": "val/loss", "top1": "val/clip_top1", "top5": "val/clip_top5"}
 TEST_NAMES = {"top1": "test/video_top1", "top5": "test/video_top5", "videos": "test/videos"}
+
+
+@runtime_checkable
+class Startable(Protocol):
+    """Module with starting weights: a classifier of the package, which this file cannot import in return."""
+
+    def _prepare_start(self, stage: str) -> None: ...
+
+    def _confirm_start(self) -> None: ...
 
 
 class ClassifierHooks(Callback):
@@ -95,11 +101,9 @@ class ClassifierHooks(Callback):
             log_metrics(pl_module, "test", TEST_NAMES)
 
 
-def classifiers(module: LightningModule) -> "Iterator[VideoClassifier]":
+def classifiers(module: LightningModule) -> Iterator[Startable]:
     """Iterate over the classifiers in a module, itself included; a user's module may hold several (distillation)."""
-    from lit_video.modules.classifier import VideoClassifier
-
-    return (part for part in module.modules() if isinstance(part, VideoClassifier))
+    return (part for part in module.modules() if isinstance(part, Startable))
 
 
 def with_ours(ours: Callable[..., None], hook: Callable[..., Any]) -> Callable[..., Any]:

@@ -78,8 +78,8 @@ def timesformer(
 def usual_positions(attention: str) -> PositionKind:
     """Return the positions of a scheme in the released code: ``space`` for attention in space, else ``space-time``.
 
-    Attention in space with positions in time compares no two frames, but knows when each was: a control for the schemes
-    that attend over time.
+    Attention in space with positions in time compares no two frames, but knows when each was: a control for attention
+    over time.
     """
     return "space" if scheme_class(attention) is Space else "space-time"
 

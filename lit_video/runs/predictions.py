@@ -3,8 +3,7 @@
 The arrays are ``video``, ``logits``, ``target`` and ``classes``; with several tasks ``logits/TASK`` and so on. Where
 classes come in pairs that differ in direction alone, ``opposite`` has each class's partner. In packs ``predicted``,
 ``rank``, ``confidence`` and, beside ``opposite``, ``pair`` replace ``logits``; tables need no more. ``draw`` numbers
-the independent draws among the videos, and ``draw_kind`` is a noun for one; both are left out if each video is a draw
-of its own.
+the independent draws among the videos, and ``draw_kind`` is a noun for one; neither is stored if each video is a draw.
 """
 
 import csv

@@ -13,7 +13,7 @@ from tests.tables.experiments import EXPERIMENTS, skill_sets
 
 # (skills, steps) of the data set's default and of every file in experiments/
 SETS = skill_sets()
-SEEDS = range(30)  # of parameters that are not discrete
+SEEDS = range(30)  # draws of the parameters that are not discrete
 
 
 def turns(name, steps):

@@ -56,7 +56,7 @@ def test_a_run_records_how_many_training_videos_it_has_right_and_the_test_stays_
 @pytest.mark.parametrize(
     ("changes", "shown", "reach"),
     [
-        (dict(skills=("order1", "order3")), 1.0, 7),  # of 8 steps, events 1 apart stand 7 apart if the film wraps
+        (dict(skills=("order1", "order3")), 1.0, 7),  # events 1 apart stand 7 apart where a film of 8 steps wraps
         (dict(skills=("order3",)), 1.0, 5),
         (dict(skills=("drift", "zoom")), 1.0, 1),
         (dict(skills=("order3",), length=16, sampling=Dense(seconds=1.0)), 0.5, None),  # 8 neighbouring steps: never 13

@@ -165,8 +165,8 @@ class SavePredictions(Callback):
             if hits is None:
                 continue
             found[metric] = hits
-            for name, classes in data.opposites.items():
-                found[f"{metric}/{name}"] = hits[np.isin(task.target, classes)]
+            for name, pair in data.opposites.items():
+                found[f"{metric}/{name}"] = hits[np.isin(task.target, pair)]
         return {name: 100 * float(hits.mean()) for name, hits in found.items() if len(hits)}
 
     def _draw(self, predictions: Predictions) -> None:

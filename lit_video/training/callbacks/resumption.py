@@ -26,7 +26,7 @@ class ExactResumption(Callback):
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         """Add what follows the step, and what Lightning's checkpoints leave out."""
-        epoch = trainer.fit_loop.epoch_progress.current
+        epoch: Any = trainer.fit_loop.epoch_progress.current  # its declared type lacks ``processed``
         deferred = [each.state_key for each in _savers(trainer) if each._defer_save_until_validation]
         checkpoint[POINT] = {
             "metrics": {key: float(value) for key, value in trainer.callback_metrics.items()},
@@ -100,7 +100,7 @@ def validation_follows(trainer: Trainer) -> bool:
 
 def _at_batch_end(trainer: Trainer) -> bool:
     """Return whether Lightning calls the hooks of the end of a training batch."""
-    batches = trainer.fit_loop.epoch_loop.batch_progress.total
+    batches: Any = trainer.fit_loop.epoch_loop.batch_progress.total  # its declared type lacks ``processed``
     return batches.processed > batches.completed
 
 
