@@ -60,9 +60,9 @@ class TemporalSkills(VideoDataModule):
 
     **No single frame shows the direction, even if its time is known.** A video plays one turn of a film on a circle of
     T steps from a random step, see :mod:`lit_video.datamodules.films`. The first steps are stratified: in every T
-    pairs of a skill each step comes first once. So every frame of a turn is equally likely at every time, in both directions.
-    ``tests/datamodules/test_circle_of_time.py`` enumerates this for all skills, and that no turn of one direction is a
-    turn of the other, of the same or another skill.
+    pairs of a skill each step comes first once. So every frame of a turn is equally likely at every time, in both
+    directions. ``tests/datamodules/test_circle_of_time.py`` enumerates this for all skills, and that no turn of one
+    direction is a turn of the other, of the same or another skill.
 
     **No function of the set of frames shows it.** Videos come in pairs: the second is the first played backwards,
     labelled with the other direction. Every frame is coded on its own (intra only, constant quantiser), so both files
