@@ -214,7 +214,7 @@ class VideoClassifier(LightningModule):
         """Say what was read, or raise why it was not, unless a checkpoint was restored; refuse to freeze chance."""
         lines, refused = self._lines, self._refused
         self._lines, self._refused = [], None
-        if self._compare:
+        if self._compare and self._trainer is not None:
             self._compare = False
             self._known = self._start.compare(self._known, self._fits)
         if is_restored(self._plain_network):
