@@ -84,6 +84,7 @@ class VideoDataModule(LightningDataModule):
 
     several_labels = False  #: True if labels are multi-hot: a one or zero for each class
     compares_contents: bool = False  #: True to compare the files' bytes across splits and classes (own videos)
+    disjoint = False  #: True if no video can be in two splits
     present: tuple[Split, ...] = SPLITS  #: splits that ``data check`` inspects
     draw_kind = "recording"  #: noun for what :meth:`draw_names` names
 

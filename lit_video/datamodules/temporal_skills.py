@@ -100,6 +100,8 @@ class TemporalSkills(VideoDataModule):
         **kwargs: see :class:`VideoDataModule`. Flips must stay off: they swap directions.
     """
 
+    disjoint = True  # each split is drawn on its own, when training starts
+
     def __init__(
         self,
         root: str | None = None,

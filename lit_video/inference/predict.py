@@ -34,7 +34,7 @@ from lit_video.video.decoding import forget_tables
 from lit_video.video.settings import SETTINGS, restored_settings, stored_settings
 from lit_video.video.trained_on import joined, seen
 from lit_video.weights.hub import find, find_start, weights_path
-from lit_video.weights.reading import CHECKPOINT_KEY, read_weights
+from lit_video.weights.reading import CHECKPOINT_KEY, MODEL_KEY, read_weights
 from lit_video.weights.settings import channel_pixels, fold_pixels, number_of_classes, refuse_other_pixels
 
 
@@ -161,7 +161,16 @@ def load(source: str | Path | TrainedModel) -> TrainedModel:
 
 
 def from_pretrained(source: str | Path) -> VideoClassifier:
-    """Return only the model of :func:`load`, on the CPU, in eval mode; it maps clips ``(b, 3, t, h, w)`` to logits."""
+    """Return only the model of :func:`load`, on the CPU, in eval mode; it maps clips ``(b, 3, t, h, w)`` to logits.
+
+    A checkpoint of a training without a data module has neither class names nor clips, but a model.
+    """
+    path = find_start(str(source), "ckpt")
+    if isinstance(path, Path):
+        checkpoint = read_checkpoint(path)
+        family = getattr(modules, str(checkpoint.get(MODEL_KEY, {}).get("family")), None)
+        if CHECKPOINT_KEY not in checkpoint and isinstance(family, type) and issubclass(family, VideoClassifier):
+            return build_model(checkpoint, family, path)
     return load(source).model
 
 

@@ -1,5 +1,6 @@
 """Base class of video classifiers: training, validation, test; a family only builds its network."""
 
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -9,7 +10,7 @@ from typing import Any, Literal
 
 import torch
 from lightning import LightningModule, Trainer
-from lightning.pytorch.utilities import rank_zero_only
+from lightning.pytorch.utilities import rank_zero_only, rank_zero_warn
 from torch import Tensor, nn
 
 from lit_video.errors import UserError
@@ -100,6 +101,11 @@ class VideoClassifier(LightningModule):
     ) -> None:
         check_arguments(locals())
         super().__init__()
+        if "pytorch_lightning" in sys.modules:
+            rank_zero_warn(
+                "models of lit_video are LightningModules of lightning: take its Trainer and callbacks, not "
+                "those of pytorch_lightning (from lightning import Trainer)"
+            )
         if kwargs:
             raise TypeError(_no_argument(type(self), list(kwargs)))
         self.own_steps = type(self).training_step is not VideoClassifier.training_step  # a subclass overrides it
@@ -208,7 +214,7 @@ class VideoClassifier(LightningModule):
         """Say what was read, or raise why it was not, unless a checkpoint was restored; refuse to freeze chance."""
         lines, refused = self._lines, self._refused
         self._lines, self._refused = [], None
-        if self._compare:
+        if self._compare and self._trainer is not None:
             self._compare = False
             self._known = self._start.compare(self._known, self._fits)
         if is_restored(self._plain_network):

@@ -101,7 +101,7 @@ class VideoAccuracy(Metric):
         The loss is the cross entropy of mean logits, summed over tasks. Without a readable video, or if logits are not
         finite, loss and accuracies are NaN. There is no ``top5`` of five classes or fewer, see :func:`informative`.
         """
-        if not self.video:
+        if len(self.video) == 0:  # a list, after the gathering of processes a tensor
             return self._nothing("top1")
         tasks, depth = self.per_task(), max(TOP)
         finite = torch.cat([logits for logits, _ in tasks.values()], dim=1).isfinite().all()
@@ -169,7 +169,7 @@ class VideoPrecision(VideoAccuracy):
 
     def compute(self) -> dict[str, Tensor]:
         """Return ``mean_average_precision``, ``top1`` and ``top5`` (a label is among the best classes), in percent."""
-        if not self.video:
+        if len(self.video) == 0:  # a list, after the gathering of processes a tensor
             return self._nothing("top1", "mean_average_precision")
         logits, target = self.per_video()
         best = target.gather(1, logits.argsort(dim=1, descending=True, stable=True)[:, : max(TOP)])

@@ -78,6 +78,8 @@ def find_start(weights: str, option: str = "weights") -> str | Path:
     try:
         return find_checkpoint(weights)
     except OptionError as error:
+        if meant := _meant(weights):
+            raise OptionError(option, f"{weights}: no such file; {meant}") from error
         names = did_you_mean(weights, releases()) or ", or one of the names that lit_video weights lists"
         raise OptionError(option, f"{error.args[1]}{names}") from error
 
@@ -86,11 +88,26 @@ def weights_path(setting: str) -> Path:
     """Return the file or folder that a setting means: a path, a run's folder (tested checkpoint) or ``hub:NAME``."""
     if not setting.startswith(PREFIX):
         given = user_path(setting)
+        if not given.exists() and (meant := _meant(setting)):
+            raise UserError(f"{setting}: no such file or folder; {meant}")
         return tested(given) if (given / RUN).is_file() else given
     release = find(setting)
     if path := release.here:
         return path
     raise UserError(f"{setting} has not been fetched: lit_video weights fetch {release.name}; or {_by_hand(release)}")
+
+
+def _meant(setting: str) -> str:
+    """Return what a name that is no path means elsewhere: published weights, a model of timm or of Hugging Face."""
+    for release in releases().values():
+        if setting in (release.name, release.repository):
+            return f"{PREFIX}{release.name} is meant: lit_video weights fetch {release.name}"
+    owner, _, name = setting.partition("/")
+    if owner == "timm" and name:
+        return f"an image model of timm is model.image_weights: {IMAGES}{name}"
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", setting) and not Path(setting).suffix:
+        return f"if it is at Hugging Face, download it (hf download {setting} --local-dir DIR) and give DIR"
+    return ""
 
 
 # files of a Hugging Face repository: the configuration, and weights in one of several formats

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from math import isqrt
 from pathlib import Path
 from typing import Any, Literal
 
@@ -44,7 +45,7 @@ def read_image_vit(given: str, network: VideoTransformer, average: bool | None =
         if side := re.match(rf"{STILLS}\S+x(\d+)-w", Path(given).name):
             own = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
             return replace(stored, config={"image_size": int(side[1])}, preprocessor=own)
-        return stored
+        return replace(stored, tensors=_with_prefix_positions(stored.tensors))
     name = given.removeprefix(IMAGES)
     vit = on_meta(name)
     refuse_other_structure(vit, network)
@@ -62,6 +63,22 @@ def read_image_vit(given: str, network: VideoTransformer, average: bool | None =
         tensors["pos_embed"] = F.pad(tensors["pos_embed"], (0, 0, vit.num_prefix_tokens, 0))
     preprocessor = {"image_mean": config["mean"], "image_std": config["std"]}
     return StoredWeights(tensors, {"image_size": [*vit.patch_embed.img_size]}, preprocessor=preprocessor)
+
+
+def _with_prefix_positions(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Add positions of zeros for class and register tokens that have none, as in timm's ``no_embed_class`` models.
+
+    A file does not say so: its positions are a square without the tokens', and no square if theirs are taken away.
+    """
+    if "pos_embed" not in tensors or "cls_token" not in tensors or tensors["pos_embed"].ndim != 3:
+        return tensors
+    table, prefix = tensors["pos_embed"], 1
+    if "reg_token" in tensors:
+        prefix += tensors["reg_token"].shape[1]
+    cells = table.shape[1]
+    if isqrt(cells) ** 2 != cells or isqrt(max(cells - prefix, 0)) ** 2 == cells - prefix:
+        return tensors
+    return tensors | {"pos_embed": F.pad(table, (0, 0, prefix, 0))}
 
 
 def load_image_vit(

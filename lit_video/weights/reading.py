@@ -2,10 +2,11 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
+from pickle import UnpicklingError
 from types import SimpleNamespace
 from typing import Any
 from zipfile import is_zipfile
@@ -26,6 +27,9 @@ IN_A_FOLDER = ("model.safetensors", "pytorch_model.bin", "checkpoint", "last.ckp
 # key under which our checkpoints store clip settings and class names; an export has them in the file EXPORTED
 CHECKPOINT_KEY = "lit_video"
 MODEL_KEY = "lit_video_model"  # key of our checkpoints for the model's family and settings
+
+# modules whose values in a file are replaced by placeholders: they stand beside the weights, and hold none
+BESIDE = ("numpy.", "pathlib.", "datetime.")
 
 # keys of the weights in training checkpoints: PySlowFast, Lightning, timm, Flax
 PLACES = ("model_state", "state_dict", "model", "module", "network", "params", "target", "optimizer", "opt")
@@ -138,8 +142,26 @@ def _read(path: Path) -> Any:
     if path.suffix == ".msgpack" or (not path.suffix and not is_zipfile(path)):  # scenic's file is called checkpoint
         return _load_flax(path)
     # checkpoints of timm, DeiT, MAE and DINO also hold the command line
-    with torch.serialization.safe_globals([(SimpleNamespace, "argparse.Namespace")]):
-        return torch.load(path, map_location="cpu", weights_only=True)
+    names: dict[str, Any] = {"argparse.Namespace": SimpleNamespace}
+    while True:
+        with torch.serialization.safe_globals([(kind, name) for name, kind in names.items()]):
+            try:
+                return torch.load(path, map_location="cpu", weights_only=True)
+            except UnpicklingError as error:
+                wanted = re.search(r"GLOBAL (\S+)", str(error))
+                if not wanted or wanted[1] in names or not wanted[1].startswith(BESIDE):
+                    raise
+                names[wanted[1]] = type("Placeholder", (Placeholder,), {})
+
+
+class Placeholder:
+    """Stand-in for a number, path or date of another library; nothing of that library is called."""
+
+    def __init__(self, *_: object) -> None:
+        """Take and forget the values."""
+
+    def __setstate__(self, state: object) -> None:
+        """Forget the state."""
 
 
 def _json(path: Path) -> dict[str, Any]:
@@ -191,10 +213,31 @@ def without_prefixes(tensors: Mapping[str, Tensor]) -> Tensors:
 
 
 def _weights(content: Any) -> Tensors:
-    """Return the tensors under the first key of ``PLACES`` that holds tensors, else those of the content itself."""
+    """Return the tensors under the first key of ``PLACES`` that holds tensors, else the only state dict in the content.
+
+    Without either, the content itself is the weights, or a tree of them (Flax).
+    """
     if not isinstance(content, Mapping) or not content:
         return {}
-    return _first(content, PLACES)[0] or _tensors(content)
+    if known := _first(content, PLACES)[0]:
+        return known
+    inside = dict(_state_dicts(content))
+    if len(inside) > 1:
+        raise ValueError(f"it holds several sets of weights ({', '.join(inside)}): save the one that is meant alone")
+    return next(iter(inside.values()), {}) or _tensors(content)
+
+
+def _state_dicts(content: Mapping[Any, Any], place: str = "") -> Iterator[tuple[str, Tensors]]:
+    """Iterate over the state dicts at any depth of a file's content, with the keys that lead there, joined by dots."""
+    for key, value in content.items():
+        if not isinstance(value, Mapping):
+            continue
+        tensors = _mapping(value)
+        of_modules = any("." in str(name) for name in tensors)  # an optimizer's state and Flax's trees have no dots
+        if tensors and of_modules and all(isinstance(one, Tensor) for one in tensors.values()):
+            yield f"{place}{key}", tensors
+        else:
+            yield from _state_dicts(value, f"{place}{key}.")
 
 
 def _first(content: Mapping[str, Any], places: tuple[str, ...]) -> tuple[Tensors, str]:

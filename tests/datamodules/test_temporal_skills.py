@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
 
 from lit_video.datamodules import Augmentation, Dense, TemporalSkills, WholeVideo, temporal_skills
+from lit_video.datamodules.checks import refuse_choice
 from lit_video.datamodules.films import FLASHES, skill
 from lit_video.datamodules.temporal_skills import DrawnPair
 from lit_video.video.decoding import decode, frame_table
@@ -196,3 +198,12 @@ def test_what_a_seed_draws_is_what_this_version_has_always_drawn():
     means = [float(DrawnPair(skill(name), seed, 1, 0.65, ()).render(frames, 32).mean()) for name, frames in drawn]
     expected = [166.66, 155.01, 168.3, 132.9, 132.9, 132.9, 166.54, 133.77, 147.89, 177.16, 173.72]
     assert means == pytest.approx(expected, abs=0.02)
+
+
+def test_a_choice_by_validation_needs_no_video_that_is_not_drawn_yet(tmp_path):
+    data = skills(tmp_path / "never written")
+    refuse_choice(data, [EarlyStopping("val/loss"), ModelCheckpoint(monitor="val/clip_top1", mode="max")])
+    assert not list(tmp_path.rglob("*.mp4"))
+    data.prepare_data()
+    videos = [set(data.records(split).paths) for split in ("train", "val", "test")]
+    assert not (videos[0] & videos[1] or videos[0] & videos[2] or videos[1] & videos[2])

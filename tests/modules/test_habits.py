@@ -1,5 +1,7 @@
 """Test names that users of timm look for, names of schemes, and clips of another layout."""
 
+import sys
+
 import pytest
 import torch
 
@@ -60,3 +62,16 @@ def test_a_learning_rate_is_one_of_optimization(family):
 )
 def test_a_scheme_is_called_by_family_and_attention(family, options, name):
     assert family(5, **CLIP, **options).scheme_name == name
+
+
+def test_a_misspelt_argument_is_named_with_the_nearest():
+    with pytest.raises(TypeError, match=r"XViT has no argument windw \(did you mean window\?\)"):
+        XViT(5, **CLIP, windw=2)
+    with pytest.raises(TypeError, match=r"no argument task_los \(did you mean task_loss\?\)"):
+        Perceiver(5, **CLIP, task_los="sum")
+
+
+def test_a_trainer_of_the_other_package_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pytorch_lightning", sys)
+    with pytest.warns(UserWarning, match="from lightning import Trainer"):
+        XViT(5, **CLIP)

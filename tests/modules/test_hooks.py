@@ -80,7 +80,7 @@ def test_every_hook_may_be_overridden_with_pass(family, tmp_path):
     expected = outcome(family, settings, tmp_path / "plain.ckpt")
     assert expected[0]["test/videos"] == 12
     assert {"train/loss", "train/clip_top1", "val/loss", "val/clip_top1"} <= expected[0].keys()
-    own = type(family.__name__, (family,), dict.fromkeys(hooks(), nothing))
+    own = type(f"Own{family.__name__}", (family,), dict.fromkeys(hooks(), nothing))
     metrics, stored, kept = outcome(own, settings, tmp_path / "own.ckpt")
     assert (metrics, stored, kept) == expected
     for change in (dict(window=2) if family is XViT else {}, dict(num_classes=3)):
@@ -93,7 +93,7 @@ def test_every_hook_may_be_overridden_with_pass(family, tmp_path):
 def test_a_hook_overridden_with_pass_keeps_the_start_and_the_metrics(hook, tmp_path):
     start = XViT(**TOKENS)
     torch.save(start.network.state_dict(), tmp_path / "start.pth")
-    own = type("XViT", (XViT,), {hook: nothing})
+    own = type("OwnXViT", (XViT,), {hook: nothing})
     still = TOKENS | dict(optimization=Optimization(lr=1e-12), weights=str(tmp_path / "start.pth"))
     model, run = own(**still), trainer(max_epochs=1)
     run.fit(model, loader(), loader())

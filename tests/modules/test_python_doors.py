@@ -135,7 +135,7 @@ def test_a_model_knows_its_classes_and_pixels_however_it_was_loaded(door, change
     other = four_skills(root) if change == "classes" else four_skills(root, **change)
     if change == "classes":
         names = list(data.class_names)
-        kind = type("Other", (type(other),), {"class_names": property(lambda self: names[::-1])})
+        kind = type("OtherSkills", (type(other),), {"class_names": property(lambda self: names[::-1])})
         other.__class__ = kind
     given = {}
     if door == "load_from_checkpoint":
