@@ -92,12 +92,12 @@ class ClassifierHooks(Callback):
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Log clip accuracy of one view per video, and the loss over videos that could be read."""
-        if pl_module in set(classifiers(pl_module)):
+        if isinstance(pl_module, Startable):
             log_metrics(pl_module, "val", VAL_NAMES)
 
     def on_test_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Log video accuracy over all views. The metric keeps its state for callbacks until the next test."""
-        if pl_module in set(classifiers(pl_module)):
+        if isinstance(pl_module, Startable):
             log_metrics(pl_module, "test", TEST_NAMES)
 
 
