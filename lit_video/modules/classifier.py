@@ -144,6 +144,16 @@ class VideoClassifier(LightningModule):
         """Name in comparisons of schemes: the family and its kind of attention, without sizes and windows."""
         return type(self).__name__
 
+    @property
+    def _has_positions_in_time(self) -> bool:
+        """Whether the network has positions in time, whose number is that of a clip's frames."""
+        network = self._plain_network
+        if not isinstance(network, VideoTransformer):
+            return False
+        if self.hparams.get("positions", "space-time") is None:  # as the scheme usually has them
+            return network.embed.temp_embed is not None
+        return self.hparams.get("positions", "space-time") == "space-time"
+
     def forward(self, clip: Tensor) -> Tensor:
         """Return logits ``(b, classes)`` of normalised clips ``(b, 3, t, h, w)``, computed in the weights' dtype."""
         given = self.weights or self.image_weights
@@ -152,8 +162,7 @@ class VideoClassifier(LightningModule):
         check_floating(clip)
         tokens = isinstance(self._plain_network, VideoTransformer)
         if clip.ndim >= 4 or (tokens and self.frozen != "backbone"):
-            in_time = tokens and self.hparams.get("positions", "space-time") == "space-time"
-            check_axes(clip, (self.hparams.get("frames") or 0) if in_time else 0)
+            check_axes(clip, (self.hparams.get("frames") or 0) if self._has_positions_in_time else 0)
         dtype = next(self.parameters()).dtype
         return self.network(clip) if dtype == clip.dtype else self.network(clip.to(dtype)).to(clip.dtype)
 

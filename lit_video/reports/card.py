@@ -106,7 +106,8 @@ def accuracy_facts(result: dict[str, Any], predictions: Predictions) -> list[str
     if len(predictions.tasks) > 1:
         share += f" in {' and '.join(predictions.tasks)}"
     facts = [f"{share} (95 % interval {100 * interval.low:.0f} to {100 * interval.high:.0f} %)"]
-    facts[0] = "; ".join([facts[0], *remarks(result)])
+    own_settings = result | {"overridden": {}}  # this model's settings are its own, whatever the row's are
+    facts[0] = "; ".join([facts[0], *remarks(own_settings)])
     for name, task in predictions.tasks.items():
         facts += [f"{name}: {fact}".removeprefix(": ") for fact in _facts(task)]
     if folds := result.get("folds"):

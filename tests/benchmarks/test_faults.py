@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
@@ -27,6 +28,8 @@ def right(tmp_path):
     result = {"metrics": {"test/video_top1": 50.0}, "steps": 4, "test_videos": 8, "weights": {"file": "last.ckpt"}}
     (tmp_path / "run.json").write_text(json.dumps({"result": result}))
     torch.save({"state_dict": {"w": torch.arange(2000.0)}, RUN_KEY: {}}, tmp_path / "last.ckpt")
+    (tmp_path / "curves.csv").write_text("epoch,train/loss\n1,2.0\n")
+    np.savez(tmp_path / "predictions.npz", logits=np.eye(8))
     return tmp_path
 
 

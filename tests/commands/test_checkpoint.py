@@ -14,6 +14,7 @@ from lit_video.reports.card import model_card
 from lit_video.runs.files import read_run
 from lit_video.runs.results import find_checkpoint, read_result
 from lit_video.weights.hub import find_start, weights_path
+from lit_video.weights.reading import tensors_digest, without_prefixes
 from tests.fake_runs import change_result
 
 
@@ -22,7 +23,7 @@ def test_of_a_run_with_several_checkpoints_it_is_the_tested_one(run, tmp_path, c
     shutil.copytree(run, folder)
     (folder / "best").mkdir()
     shutil.copy(folder / "last.ckpt", folder / "best" / "epoch=1.ckpt")
-    change_result(folder, weights={"file": "best/epoch=1.ckpt"})
+    change_result(folder, weights=read_result(run)["weights"] | {"file": "best/epoch=1.ckpt"})
     for find in (find_checkpoint, find_start, weights_path):
         assert find(str(folder)) == folder / "best/epoch=1.ckpt"
     start_from(str(folder))
@@ -55,6 +56,8 @@ def test_numbers_that_are_not_finite_are_no_result(run, tmp_path, capsys):
     checkpoint = torch.load(run / "last.ckpt", weights_only=False)
     checkpoint["state_dict"]["network.norm.weight"][0] = torch.nan
     torch.save(checkpoint, copy / "last.ckpt")
+    digest = tensors_digest(without_prefixes(checkpoint["state_dict"]))
+    change_result(copy, weights=read_result(run)["weights"] | {"digest": digest})
     assert main(["test", "--ckpt", str(copy), "--trainer.accelerator=cpu"]) == 1
     printed = capsys.readouterr()
     assert f" is nan in the test of {copy / 'last.ckpt'}: no result" in printed.err

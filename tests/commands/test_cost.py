@@ -100,7 +100,7 @@ def test_costs_of_one_table_are_those_of_its_scale(tiny, capsys):
     table = EXPERIMENTS / "timesformer_schemes.yaml"
     assert main(["cost", "--config", str(table), "--json", "--data.frames=4", FOUR_SKILLS]) == 0
     rows = {row["model"]: row for row in json.loads(capsys.readouterr().out)}
-    assert list(rows) == ["S", "ST", "T+S", "L+G", "T+W+H"]
+    assert list(rows) == ["S", "control: S, positions in time", "ST", "T+S", "L+G", "T+W+H"]
     assert rows["T+S"]["frames"] == 4
     assert rows["T+S"]["paper_params"] is None, "a smaller model than the paper's"
     assert rows["S"]["macs_per_view"] < rows["ST"]["macs_per_view"]

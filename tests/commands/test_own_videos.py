@@ -276,5 +276,5 @@ def test_schemes_side_by_side(videos, capsys, rows_in_this_process):
     assert "paper" not in re.sub(r"<(script|style).*?</\1>", "", page, flags=re.S).lower()
     capsys.readouterr()
     config = "own/rooms/rooms_compare.yaml"
-    assert main(["table", "--config", config, "--runs", "own/rooms/runs", "--format", "json"]) == 0
+    assert main(["table", "--config", config, "--runs", "own/rooms/runs", "--format", "json", "--overridden"]) == 0
     assert len(json.loads(capsys.readouterr().out)["pairs"]) == 1

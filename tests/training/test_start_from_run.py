@@ -36,5 +36,5 @@ def test_a_row_starts_from_a_finished_run_of_its_own_seed(follower, finished, ti
     weights, start = (torch.load(one / "last.ckpt", weights_only=True)["state_dict"] for one in (run, finished))
     torch.testing.assert_close(weights, start, atol=1e-6, rtol=0)
     assert read_result(run)["identity"]["weights"].keys() == {"model.init_args.weights"}
-    assert main(["table", "--config", str(follower), "--runs", str(runs)]) == 0
+    assert main(["table", "--config", str(follower), "--runs", str(runs), "--overridden"]) == 0
     assert "sets run:" not in capsys.readouterr().out
