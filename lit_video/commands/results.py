@@ -49,7 +49,7 @@ def table(arguments: Namespace) -> int:
         groups = measured_groups(data["rows"])
         if not groups:
             raise UserError(f"--plot {path}: no run of {data['table']} was tested on groups of classes, such as skills")
-        figure = heat_map(groups[0], f"{data['title']}, scale {data['scale']}")
+        figure = heat_map(groups[0], f"{data['title']}, scale {data['scale']}: {groups[0].kind} in %")
         with writing("--plot", path):
             write_bytes(path, content_of(figure, path.suffix[1:].lower(), bbox_inches="tight"))
         print(f"wrote {path}", file=sys.stderr)

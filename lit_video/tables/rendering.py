@@ -64,7 +64,8 @@ def render(data: dict[str, Any], form: Literal["text", "json", "markdown"], pair
     if form == "json":
         return json.dumps(data, indent=2)
     write = {"text": text_table, "markdown": _markdown}[form]
-    parts = [write(*main_table(data))]
+    parts = ["; ".join(data["terms"])] if data["terms"] else []
+    parts.append(write(*main_table(data)))
     parts += [write(*groups_table(groups)) for groups in measured_groups(data["rows"])]
     parts += sentences(data)
     if pairs:

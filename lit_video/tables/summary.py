@@ -16,6 +16,7 @@ from lit_video.tables.results import measured_rows
 from lit_video.tables.row_hits import RowHits
 from lit_video.tables.statistics import Hits
 from lit_video.tables.table import Row, Table, column
+from lit_video.tables.terms import terms
 
 # facts of a row, from its first seed
 FACTS = ("params", "gmacs", "views", "reach", "sees_order", "sees_near", "blind_ceiling", "sum_ceilings", "test_videos")
@@ -73,6 +74,7 @@ class TableRuns:
             "on_papers_data": table.on_papers_data,
             "metric": table.metric,
             "compared": self.compared,
+            "terms": terms({row.name: row.label for row in table.rows}, self.results),
             "rows": rows,
             "reported": [row_summary(row, []) for row in table.reported],
             "draws": None if draws is None else {"kind": draws.kind, "count": draws.count},
@@ -103,7 +105,8 @@ def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None, overri
     ``runs`` is a folder of runs or of packs; ``seeds``: ``None`` for all; ``overridden``: see :func:`read_runs`.
 
     Returns:
-        ``table``, ``scale``, ``title``, ``source``, ``metric`` (the paper's) and ``compared`` (ours); ``rows``
+        ``table``, ``scale``, ``title``, ``source``, ``metric`` (the paper's) and ``compared`` (ours); ``terms`` of
+        the trainings; ``rows``
         (``name``, ``label``, ``params``, ``gmacs`` of a view, ``seconds`` of training, ``seeds``, and by name
         ``metrics`` in percent: ``paper``, ``ours``, ``std``, ``lowest``); ``reported`` rows; ``draws`` of the test, if
         fewer than its videos; ``agreement`` with the paper's order; ``pairs`` with differences.

@@ -79,6 +79,7 @@ def _content(section: Section, verdicts: Sequence[Verdict]) -> dict[str, Any]:
         "why": next(filter(None, (main.claim.follow_ups.get(table.scale) for main in verdicts)), ""),
         "verdicts": counted(here),
         "table": table,
+        "terms": "; ".join(section.data["terms"]),
         "header": header,
         "body": body,
         "labels": section.labels,
