@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.leakage -o leakage.json`` draws every data set of ``SCALES`` in a temporary folder, with 256
 training and 128 test pairs a skill. For each skill gradient boosting learns the direction from 14 numbers of the first,
-the middle or the last frame, and from the sizes of the file's packets in the order in which they are stored. Accuracies
+the middle or the last frame, and from the sizes of the file and of its packets, sorted. Accuracies
 over 256 test videos have a standard error of 3.1 points around 50 %.
 """
 
@@ -62,10 +62,10 @@ def numbers_of_frame(path: Path, frame: int) -> Floats:
 
 
 def packet_sizes(path: Path, frame: int = 0) -> Floats:
-    """Return the sizes of a file and of its packets in the order in which they are stored, in bytes."""
+    """Return the size of a file and the sorted sizes of its packets, in bytes; their order is that of the frames."""
     with av.open(f"file:{path}") as container:
         sizes = [packet.size for packet in container.demux(video=0) if packet.size]
-    return np.array([path.stat().st_size, *sizes], np.float64)
+    return np.array([path.stat().st_size, *sorted(sizes)], np.float64)
 
 
 def told(
