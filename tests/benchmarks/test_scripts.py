@@ -140,3 +140,12 @@ def test_floors_depend_on_the_order_of_frames(measured, tmp_path):
     (tmp_path / "labels.csv").write_text("\n".join(lines))
     found = measured("floors", str(tmp_path))["accuracy"]
     assert (found["in order"], found["reversed"]) == ([100.0] * 3, [0.0] * 3)
+
+
+def test_leakage_tries_one_frame_and_the_sizes_of_every_skill(measured, monkeypatch):
+    monkeypatch.setattr("benchmarks.leakage.PAIRS", (8, 1, 8))
+    found = measured("leakage", "--scales", "embedded")["accuracy"]["embedded"]
+    assert found.keys() >= {"drift", "zoom", "order3", "meeting"}
+    for shares in found.values():
+        assert shares.keys() == {"first", "middle", "last", "sizes"}
+        assert shares["first"] == shares["last"], "a video's last frame is the first of its reverse"
