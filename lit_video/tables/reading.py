@@ -63,7 +63,7 @@ def read_table(configs: Sequence[str | Path], recipe: str | None = None) -> Tabl
         source=str(section.get("source", "")),
         data_set=reader.data_set,
         data=str(data.get("class_path", "")) if isinstance(data, dict) else "",
-        settings=_of_files((path, *overlays), contents),
+        settings=of_files((path, *overlays), contents),
         metric=str(section.get("metric", METRIC)),
         rows=reader.rows("rows", ROW_KEYS, {"run": {}}),
         reported=reader.rows("reported", REPORTED_KEYS, {}),
@@ -86,7 +86,7 @@ def table_at(path: Path, scale: str) -> Table:
     return table
 
 
-def _of_files(files: Sequence[Path], contents: Mapping[Path, Mapping[str, Any]]) -> dict[str, Any]:
+def of_files(files: Sequence[Path], contents: Mapping[Path, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the settings in the sections ``trainer``, ``data`` and ``model`` of files by key; later files win."""
     settings: dict[str, Any] = {}
     for path in files:

@@ -12,6 +12,7 @@ from lit_video.utils.text import did_you_mean
 
 METRIC = "test/video_top1"
 LEFT_OPEN = (*FREE, *FOLDERS, *SPREAD)  # settings that a run of a row may choose
+WHOLE = "model.size"  # this mapping cannot be null: a row's replaces the files' key by key
 OF_RUN = "run:"  # weights run:TABLE/SCALE/ROW are those of that row's run with the same seed
 
 
@@ -30,7 +31,7 @@ def data_sets(scale: str) -> set[str]:
     return set(re.sub("-(paper|released)$", "", scale).split("+"))
 
 
-def _holds(wanted: Any, found: Any) -> bool:
+def holds(wanted: Any, found: Any) -> bool:
     """Return whether a value is the wanted one, which may omit a class's module and give a scheme as FILE.py:CLASS."""
     if not isinstance(wanted, str):
         return isinstance(wanted, dict) or bool(found == wanted)
@@ -88,18 +89,18 @@ class Table:
         found = {}
         for key, value in flat.items():
             name = short_key(key)
-            if name in wanted and not key.startswith(LEFT_OPEN) and not _holds(wanted[name], value):
+            if name in wanted and not key.startswith(LEFT_OPEN) and not holds(wanted[name], value):
                 found[name] = (wanted[name], value)
         return found
 
     def overridden(self, row: Row, flat: Mapping[str, Any]) -> str:
         """Describe the first setting that tells rows or data sets apart and that a run overrides; empty if none."""
         names = {short_key(key): value for key, value in flat.items()}
-        if self.data and not _holds(self.data, read := names.get("data", self.data)):
+        if self.data and not holds(self.data, read := names.get("data", self.data)):
             return f"data is {read}, scale {self.scale} has {self.data}; other videos need a scale of another name"
         for key, wanted in row.settings.items():
             found = names.get(key, wanted)
-            if not _holds(wanted, found) and any(row.differs(each, key) for each in self.rows):
+            if not holds(wanted, found) and any(row.differs(each, key) for each in self.rows):
                 return f"{key} is {found}, row {row.name} sets {wanted}"
         return ""
 

@@ -9,10 +9,9 @@ from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.runs.files import has_result
+from lit_video.tables.overlays import refuse_lost
 from lit_video.tables.reading import read_table
-from lit_video.tables.table import OF_RUN, Row, Table
-
-WHOLE = "model.size"  # this mapping is always given whole and cannot be null
+from lit_video.tables.table import OF_RUN, WHOLE, Row, Table
 
 
 @dataclass(frozen=True)
@@ -121,10 +120,15 @@ def build_request(
     flags: Sequence[str] = (),
     reuse: bool = False,
 ) -> Request:
-    """Read a table and its scale's files into a :class:`Request`; ``rows`` are names or numbers, ``None`` for all."""
+    """Read a table and its scale's files into a :class:`Request`; ``rows`` are names or numbers, ``None`` for all.
+
+    Raises:
+        UserError: a file is wrong, or a row sets another value than a user's own file after the table.
+    """
     table = read_table(list(configs), recipe)
     named = {(row := table.row(name)).name: row for text in rows or () for name in text.split(",")}
     chosen = table.rows if rows is None else list(named.values())
+    refuse_lost(table, chosen, configs, flags)
     single = len(chosen) == len(seeds) == 1 and (rows is not None or len(table.rows) == 1)
     return Request(table, list(configs), chosen, list(seeds), runs, list(flags), single, recipe, reuse)
 

@@ -1,0 +1,99 @@
+"""A user's own file after a table on the command line: no setting of it is lost to a row without a word."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lit_video.errors import UserError
+from lit_video.runs.identity import flatten, short_key
+from lit_video.runs.results import short_value
+from lit_video.tables.reading import of_files
+from lit_video.tables.table import WHOLE, Row, Table, holds
+from lit_video.utils.settings import RUN
+from lit_video.utils.yaml_files import find_config, read_yaml
+
+SHARED = {"parts", "scale"}  # folders of files for many tables, whose rows rightly win
+GROUPS = {"model", "data"}  # another class keeps the settings that it knows
+
+
+def refuse_lost(table: Table, rows: Iterable[Row], configs: Sequence[Path], flags: Iterable[str]) -> None:
+    """Refuse a setting of a user's own file if a row sets another value, because rows win over files.
+
+    Files of a scale, which rows adapt, are those with ``recipes``, in a folder ``scale`` or ``parts``, or named in the
+    table's or a row's ``at``. A setting that ``flags`` give is the flag's, whatever files and rows say.
+    """
+    files = list(map(find_config, configs))
+    own = [path for path in files[files.index(table.path) + 1 :] if not _is_scale(path, table)]
+    by_flag = [short_key(flag.partition("=")[0].removeprefix("--")) for flag in flags]
+
+    for path in own:
+        settings = _settings(path)
+        left = [key for key in settings if not any(_sets(flag, key) for flag in by_flag)]
+
+        for row in rows:
+            for key in left:
+                wins = _winner(row.settings, settings, key)
+                if wins:
+                    given = settings[key]
+                    what = f"{key} is {short_value(given)}, but row {row.name} sets {wins}, and rows win over files"
+                    text = given if isinstance(given, str) else json.dumps(given)
+                    raise UserError(f"{path}: {what}; leave it out of the file, or give --{key}={text} as a flag")
+
+
+def _is_scale(path: Path, table: Table) -> bool:
+    """Return whether a file is for many tables, or one that this table's rows adapt to."""
+    content = read_yaml(path)
+    if "recipes" in content or path.resolve().parent.name in SHARED:
+        return True
+
+    section = read_yaml(table.path).get("table") or {}
+    rows = (section.get("rows") or {}).values()
+    adapted = [name for part in (section, *filter(None, rows)) for name in part.get("at") or {}]
+    return any(f"{name}-".startswith(f"{path.stem}-") for name in adapted)
+
+
+def _settings(path: Path) -> dict[str, Any]:
+    """Return a file's settings by short key."""
+    content = read_yaml(path)
+    of_run = {key: value for key, value in content.items() if key in RUN["training"]}
+    return of_run | of_files([path], {path: content})
+
+
+def _sets(name: str, key: str) -> bool:
+    """Return whether a setting of this name decides a key: it has the same name, or contains it."""
+    return key == name or (name not in GROUPS and key.startswith(f"{name}."))
+
+
+def _winner(row: Mapping[str, Any], settings: Mapping[str, Any], key: str) -> str:
+    """Return the row's setting, as text, that replaces a file's value of a key; empty if the value is used."""
+    for name, wanted in row.items():
+        if _replaces(short_key(name), wanted, settings, key):
+            return f"{name} {short_value(wanted)}"
+    return ""
+
+
+def _replaces(name: str, wanted: Any, settings: Mapping[str, Any], key: str) -> bool:
+    """Return whether a row's setting replaces a file's value of a key by another value.
+
+    A mapping replaces the whole of the file's, except for ``model.size``, which keeps what the row leaves out. A class
+    keeps the settings of the same class. A setting inside a value replaces ``null`` and lists.
+    """
+    inside: dict[str, Any] = {name: wanted}
+    if isinstance(wanted, dict):
+        inside = {short_key(part): value for part, value in flatten({name: wanted}).items()}
+
+    if key in inside:
+        return not _same(inside[key], settings[key])
+
+    if _sets(name, key):
+        if isinstance(wanted, dict):
+            return name != WHOLE
+        return name not in settings or not _same(wanted, settings[name])
+
+    return name.startswith(f"{key}.") and (settings[key] is None or isinstance(settings[key], list))
+
+
+def _same(wanted: Any, given: Any) -> bool:
+    """Return whether two values are equal; each may omit a class's module."""
+    return holds(wanted, given) or holds(given, wanted)
