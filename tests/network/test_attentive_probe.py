@@ -22,6 +22,31 @@ def test_logits_are_those_of_the_equation():
     assert not torch.allclose(probe(tokens), probe(tokens[:, 1:]))
 
 
+def released_logits(probe, tokens):
+    """Return a probe's logits by the equation of V-JEPA's release: u' = u + MCA(u, LN(z))."""
+    read, u = probe.read, probe.query_token.expand(len(tokens), -1, -1)
+    q = read.q(u)
+    k, v = read.kv(read.token_norm(tokens)).chunk(2, dim=-1)
+    of_heads = []
+
+    for part in range(read.heads):
+        own = slice(part * q.shape[-1] // read.heads, (part + 1) * q.shape[-1] // read.heads)
+        scores = q[..., own] @ k[..., own].mT / (q.shape[-1] // read.heads) ** 0.5
+        of_heads.append(scores.softmax(-1) @ v[..., own])
+
+    u = u + read.proj(torch.cat(of_heads, dim=-1))
+    return probe.head(u + probe.mlp(u))[:, 0]
+
+
+def test_unlike_the_release_the_query_is_normalised(monkeypatch):
+    """Check what the docstring says: without this norm, logits are those of the release."""
+    probe, tokens = randomised(AttentiveProbe(12, 5, 3)), torch.randn(2, 7, 12, dtype=torch.float64)
+    released = released_logits(probe, tokens)
+    assert not torch.allclose(probe(tokens), released, atol=1e-3)
+    monkeypatch.setattr(probe.read, "norm", torch.nn.Identity())
+    torch.testing.assert_close(probe(tokens), released, atol=1e-12, rtol=1e-12)
+
+
 @pytest.mark.parametrize(
     "model",
     [
