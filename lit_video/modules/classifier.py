@@ -150,7 +150,7 @@ class VideoClassifier(LightningModule):
         network = self._plain_network
         if not isinstance(network, VideoTransformer):
             return False
-        if self.hparams.get("positions", "space-time") is None:  # as the scheme usually has them
+        if self.hparams.get("positions", "space-time") is None:  # by default the scheme decides
             return network.embed.temp_embed is not None
         return self.hparams.get("positions", "space-time") == "space-time"
 
