@@ -107,9 +107,8 @@ def main() -> int:
                 flush=True,
             )
         if given.output:
-            facts = provenance(
-                recorded_command(["-o", "leakage.json"], "python -m benchmarks.leakage"), "cpu", "scikit-learn"
-            )
+            words = ["--scales", *given.scales, "-o", "leakage.json"]
+            facts = provenance(recorded_command(words, "python -m benchmarks.leakage"), "cpu", "scikit-learn")
             write_atomically(given.output, json.dumps(facts | {"accuracy": accuracies}, indent=1) + "\n")
     return 0
 
