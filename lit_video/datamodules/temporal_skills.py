@@ -175,6 +175,11 @@ class TemporalSkills(VideoDataModule):
         return self.length // self.frames_per_step
 
     @property
+    def event_distances(self) -> list[int]:
+        """N of every orderN, in steps."""
+        return [apart for apart in map(distance, self.skills) if apart]
+
+    @property
     def class_names(self) -> list[str]:
         """The two class names of every skill, such as ``drift left`` and ``drift right``."""
         return [*chain.from_iterable(map(self.directions, self.skills))]
@@ -199,9 +204,8 @@ class TemporalSkills(VideoDataModule):
     @property
     def blind_ceiling(self) -> float:
         """Highest top-1 in percent of a model that sees a set of frames: 50, less with several orderN."""
-        distances = [apart for apart in map(distance, self.skills) if apart]
-        others = len(self.skills) - len(distances)
-        told = distances_told(distances, self.steps, self.steps_shown())
+        others = len(self.skills) - len(self.event_distances)
+        told = distances_told(self.event_distances, self.steps, self.steps_shown())
         return self.reversal_ceiling * (others + told) / len(self.skills)
 
     reversal_ceiling = 50.0

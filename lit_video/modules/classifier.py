@@ -150,9 +150,10 @@ class VideoClassifier(LightningModule):
         network = self._plain_network
         if not isinstance(network, VideoTransformer):
             return False
-        if self.hparams.get("positions", "space-time") is None:  # by default the scheme decides
+        positions = self.hparams.get("positions", "space-time")
+        if positions is None:  # by default the scheme decides
             return network.embed.temp_embed is not None
-        return self.hparams.get("positions", "space-time") == "space-time"
+        return bool(positions == "space-time")
 
     def forward(self, clip: Tensor) -> Tensor:
         """Return logits ``(b, classes)`` of normalised clips ``(b, 3, t, h, w)``, computed in the weights' dtype."""

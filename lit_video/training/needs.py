@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from lit_video.datamodules import TemporalSkills
-from lit_video.datamodules.films import distance
 
 
 def needs(data: TemporalSkills) -> dict[str, float]:
@@ -16,8 +15,7 @@ def needs(data: TemporalSkills) -> dict[str, float]:
     """
     clips = data.steps_shown()
     shown = max(len(set(clip)) for clip in clips) / data.steps
-    events = [apart for apart in map(distance, data.skills) if apart]
-    furthest = max((max(apart, data.steps - apart) for apart in events), default=1)
+    furthest = max((max(apart, data.steps - apart) for apart in data.event_distances), default=1)
     reach = smallest_distance(clips, furthest)
     return {"steps_shown": shown} | ({"needed_reach": reach} if reach else {})
 
