@@ -18,7 +18,7 @@ from lit_video.video.decoding import Frames, decode, forget_tables, frame_table
 
 FRAMES, SIDE = 8, 224
 STOCK = "PyTorchVideo"
-PLAIN = Augmentation(policy="none", erasing=0, smoothing=0)
+PLAIN = Augmentation(policy="none", random_erasing=0, label_smoothing=0)
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from lit_video.utils.environment import commit, device_name
 from lit_video.utils.files import write_atomically
 from lit_video.video.augmentation import Augmentation
 
-CLIPS = {"frames": 8, "image_size": 64}
-MODEL = CLIPS | {"size": ViTSize(192, 6, 3), "patch": 16}
+CLIPS = {"num_frames": 8, "image_size": 64}
+MODEL = CLIPS | {"size": ViTSize(192, 6, 3), "patch_size": 16}
 QUIET = dict.fromkeys(("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary"), False)
 
 
@@ -47,7 +47,7 @@ def measure(root: Path, weights: Path, features: Path | None, epochs: int) -> di
     data = VideoCSV(
         root=str(root), train="labels.csv", split_column="split", train_values=["train"], val_values=["val"],
         num_workers=0, views="whole", test_crops=1, keep_gb=1.0, features=features and str(features), **CLIPS,
-        augmentation=Augmentation(crop="whole", flip=0.5, policy="none", erasing=0.0),
+        augmentation=Augmentation(crop="whole", flip=0.5, policy="none", random_erasing=0.0),
     )  # fmt: skip
     begun = time.process_time(), time.perf_counter()
     trainer = Trainer(max_epochs=epochs, **QUIET)

@@ -33,7 +33,7 @@ SCALES = {
     "frames32": "parts/frames32.yaml",
     "gpu": "scale/gpu.yaml",
 }
-DRAWN = ("skills", "length", "frames_per_step", "side", "frames", "difficulty", "test_difficulty")
+DRAWN = ("skills", "length", "frames_per_step", "side", "num_frames", "difficulty", "test_difficulty")
 PAIRS = (256, 1, 128)
 Floats = NDArray[np.float64]
 

@@ -33,7 +33,13 @@ from lit_video.runs.predictions import FILE
 SCRIPT = "benchmarks/mended_packs.py"
 KEY = "model.init_args.positions"
 REASON = "attention in space had no positions in time"
-NETWORK = ("size", "patch", "attention", "cls_in_time", "hidden_head")  # recorded settings that count as parameters
+NETWORK = (
+    "size",
+    "patch_size",
+    "attention_type",
+    "cls_in_time",
+    "hidden_head",
+)  # recorded settings that count as parameters
 
 Settings = Mapping[str, Any]
 Runs = Mapping[Path, Files]
@@ -58,7 +64,9 @@ def parameters(model: Settings, data: Settings, classes: int, positions: Positio
     if isinstance(given["size"], Mapping):
         given["size"] = ViTSize(**given["size"])
     with torch.device("meta"):
-        built = TimeSformer(classes, frames=data["frames"], image_size=data["image_size"], positions=positions, **given)
+        built = TimeSformer(
+            classes, num_frames=data["num_frames"], image_size=data["image_size"], positions=positions, **given
+        )
     return sum(parameter.numel() for parameter in built.network.parameters())
 
 
@@ -69,7 +77,7 @@ def true_positions(record: Mapping[str, Any], predictions: bytes) -> PositionKin
     """
     settings = record["identity"]["settings"]
     family, model = class_and_settings(settings["model"])
-    if family != "TimeSformer" or model["attention"] != "space" or model["positions"] != "space-time":
+    if family != "TimeSformer" or model["attention_type"] != "space" or model["positions"] != "space-time":
         return None
     _, data = class_and_settings(settings["data"])
     classes = len(np.load(io.BytesIO(predictions))["classes"])

@@ -49,10 +49,10 @@ HEADER += ["memory", "against", "forward x", "train x", "logits diff."]
 def start(measurement: Measurement, networks: dict[str, nn.Module], build: Callable[[], Model], row: Row) -> Actions:
     """Build a model, count its costs, compare its logits with those of its peer of equal weights, and run it once."""
     given, device, model = measurement.arguments, measurement.device, build()
-    row |= {"frames": model.frames, "note": model.note, "against": model.against}
-    row["params"], row["macs"] = count(model.network, model.frames, given.image_size)
+    row |= {"frames": model.num_frames, "note": model.note, "against": model.against}
+    row["params"], row["macs"] = count(model.network, model.num_frames, given.image_size)
     networks[row["name"]] = network = model.network.to(device)
-    shape = (given.batch, 3, model.frames, given.image_size, given.image_size)
+    shape = (given.batch, 3, model.num_frames, given.image_size, given.image_size)
     for other in measurement.rows if row["name"].startswith("HF") else ():
         if other.get("against") == row["name"]:
             clip = torch.randn(1, *shape[1:], device=device)

@@ -32,13 +32,13 @@ class Model:
 
     Args:
         network: clips ``(b, 3, t, height, width)`` to logits.
-        frames: frames of its clips.
+        num_frames: frames of its clips.
         against: name of the model to compare its time with, or empty.
         note: a remark under the table.
     """
 
     network: nn.Module
-    frames: int
+    num_frames: int
     against: str = ""
     note: str = ""
 
@@ -48,8 +48,8 @@ Build = Callable[[], Model]
 
 def schemes(size: ViTSize, frames: int, side: int) -> dict[str, Build]:
     """Return builders of our models by name; ViViT has tubelets of two frames, for as many tokens as the others."""
-    patches = ClipSize((side, side), frames=frames)
-    tubelets = replace(patches, frames=2 * frames, tubelet=2)
+    patches = ClipSize((side, side), num_frames=frames)
+    tubelets = replace(patches, num_frames=2 * frames, tubelet_size=2)
 
     def xv(against: str = "spatial-only", exact: bool = False, **plan: Any) -> Build:
         return lambda: Model(xvit(size, CLASSES, patches, MixingPlan(**plan), exact=exact), frames, against)
@@ -95,10 +95,10 @@ def hugging_face(name: str, network: VideoTransformer, size: ViTSize, frames: in
 
     shared: dict[str, Any] = {
         "image_size": side,
-        "hidden_size": size.width,
+        "hidden_size": size.embed_dim,
         "num_hidden_layers": size.depth,
-        "num_attention_heads": size.heads,
-        "intermediate_size": round(size.width * size.mlp_ratio),
+        "num_attention_heads": size.num_heads,
+        "intermediate_size": round(size.embed_dim * size.mlp_ratio),
         "num_labels": CLASSES,
     }
     if name == "HF ViViT-1":

@@ -113,11 +113,11 @@ def xvit(vector: dict[str, Any], weights: Mapping[str, Tensor] | None = None, **
         scope="full",
         segment=config["shift_segments"],
     )
-    aggregate: nn.Module = TemporalMean(size.width, config["num_classes"])
+    aggregate: nn.Module = TemporalMean(size.embed_dim, config["num_classes"])
     if config["ta_layers"]:
         hidden = config["head_hidden_dim"]
         aggregate = TemporalAttention(
-            size.width, config["num_classes"], config["ta_layers"], config["ta_heads"], hidden
+            size.embed_dim, config["num_classes"], config["ta_layers"], config["ta_heads"], hidden
         )
     network = build_xvit(
         size,

@@ -20,7 +20,7 @@ class Kind:
     suffix: str
     width: int
     height: int
-    frames: int
+    num_frames: int
     fps: int
     codec: Literal["libx264", "libvpx-vp9"]
     options: dict[str, str]
@@ -77,7 +77,7 @@ def render(kind: Kind, seed: int) -> Iterator[NDArray[np.uint8]]:
     layers += [_texture(rng, round(rng.uniform(0.4, 0.8) * height), round(0.6 * height)) for _ in range(6)]
     sways = rng.uniform(0.05, 0.5, (7, 2)), rng.uniform(0, 6.28, (7, 2))
     corners = rng.uniform(0, 0.7, (7, 2)) * (height, width)
-    for i in range(kind.frames):
+    for i in range(kind.num_frames):
         sway = 0.5 + 0.5 * np.sin(sways[0] * i / kind.fps + sways[1])
         picture = np.empty((height, width, 3), dtype=np.float32)
         for layer, share, corner in zip(layers, sway, corners, strict=True):

@@ -20,12 +20,12 @@ from lit_video.video.augmentation import Augmentation
 from tests.conftest import quick_or_slow
 from tests.embedded import four_skills
 
-SMALL = dict(size=ViTSize(16, 1, 2), patch=8, optimization=Optimization("adamw", lr=0.01))
+SMALL = dict(size=ViTSize(16, 1, 2), patch_size=8, optimization=Optimization("adamw", lr=0.01))
 SETTINGS = {
     XViT: SMALL,
     TimeSformer: SMALL,
     ViViT: SMALL | dict(variant=2, temporal_depth=1),
-    Perceiver: SMALL | dict(latents=4),
+    Perceiver: SMALL | dict(num_latents=4),
     ConvNet: dict(architecture="x3d", width=4, x3d_width=1.0, x3d_depth=0.5),
 }
 TRANSFORMERS = [family for family in SETTINGS if family is not ConvNet]
@@ -235,7 +235,7 @@ def test_processes_that_share_clips_in_an_unknown_order_are_refused():
 @every_transformer
 def test_a_training_that_resumes_in_mid_epoch_ends_at_equal_weights(family, videos, tmp_path):
     def train(stop, **resume):
-        model = build(family, dropout=0.5, drop_path=0.3)
+        model = build(family, dropout=0.5, drop_path_rate=0.3)
         saved = callbacks.ModelCheckpoint(tmp_path, filename="{step}", every_n_train_steps=3, save_top_k=-1)
         torch.manual_seed(3)
         run = trainer(max_epochs=2, callbacks=[ExactResumption(), saved], enable_checkpointing=True, **stop)
@@ -266,7 +266,7 @@ def test_callbacks_and_a_logger_of_lightning(family, tmp_path):
 @every_family
 @pytest.mark.parametrize("precision", quick_or_slow(["bf16-mixed", "bf16-true", "64-true"], ["bf16-true"]))
 def test_precision(family, precision, videos):
-    model, data = build(family), videos(augmentation=Augmentation(mixup=0.4, smoothing=0.1))
+    model, data = build(family), videos(augmentation=Augmentation(mixup=0.4, label_smoothing=0.1))
     for clips in (data, loader()):
         run = trainer(precision=precision, limit_train_batches=2, limit_val_batches=1)
         if family is ConvNet and precision != "64-true":
@@ -310,7 +310,7 @@ class Foreign(LightningModule):
 
 
 def test_ones_own_loop_augments_as_the_trainer_does_under_a_foreign_module(videos):
-    recipe = Augmentation(erasing=1.0, mixup=0.4, cutmix=1.0, smoothing=0.1)
+    recipe = Augmentation(random_erasing=1.0, mixup=0.4, cutmix=1.0, label_smoothing=0.1)
     model = Foreign()
     trainer(max_epochs=1).fit(model, videos(augmentation=recipe))
     data = videos(augmentation=recipe)

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 TINY = [
     "--data.pairs=[2,1,1]",
     "--data.skills=[drift,zoom,rotation,meeting]",
-    "--data.frames=4",
+    "--data.num_frames=4",
     "--data.image_size=16",
 ]
 TINY += [
@@ -30,7 +30,12 @@ TINY += [
     "--model.image_weights=null",
     "--model.optimization.optimizer=adamw",
 ]
-TINY += ["--model.size.width=16", "--model.size.depth=2", "--model.size.heads=2", "--trainer.log_every_n_steps=2"]
+TINY += [
+    "--model.size.embed_dim=16",
+    "--model.size.depth=2",
+    "--model.size.num_heads=2",
+    "--trainer.log_every_n_steps=2",
+]
 TINY += ["--checkpoint_every=0.5", "--trainer.callbacks+=benchmarks.faults.marks.MarkValidation"]
 # each epoch's validation chooses the tested checkpoint
 TINY += ["--trainer.check_val_every_n_epoch=1", "--trainer.callbacks+=ModelCheckpoint"]

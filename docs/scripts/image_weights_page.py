@@ -85,9 +85,9 @@ are those of its row; if not, an error names them. Every other name of timm foll
 """
 
 
-def networks(size: ViTSize, patch: int) -> dict[str, VideoTransformer]:
+def networks(size: ViTSize, patch_size: int) -> dict[str, VideoTransformer]:
     """Networks of a structure by how they read their features; one layer stands for all."""
-    clip, one = ClipSize((4 * patch, 4 * patch), patch, 1), replace(size, depth=1)
+    clip, one = ClipSize((4 * patch_size, 4 * patch_size), patch_size, 1), replace(size, depth=1)
     found = {"class token": xvit(one, 5, clip)}
     if not size.registers:
         found["mean"] = vivit(one, 5, clip, pool="mean")
@@ -118,7 +118,7 @@ def line(name: str) -> list[str]:
 
 def page() -> str:
     """Return the page's text."""
-    header = ["timm:", "read by", "--model.size", "--model.patch", "mean of pixels", "note"]
+    header = ["timm:", "read by", "--model.size", "--model.patch_size", "mean of pixels", "note"]
     rows = [line(name) for name in NAMES]
     taken = sum(row[1] != "no" for row in rows)
     head = f"{INTRODUCTION}\n{taken} of these {len(rows)} names are taken (timm {timm.__version__}).\n\n"

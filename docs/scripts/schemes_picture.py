@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from written_page import write_picture
 
 from lit_video.attention import Factorised, FactorisedHeads, LocalWindow, Mixing, MixingPlan
-from lit_video.attention.heads import Grid, Scheme
+from lit_video.attention.scheme import Grid, Scheme
 from lit_video.network.timesformer import SCHEMES
 from lit_video.schemes.sight import randomised, token_layout
 

@@ -131,7 +131,7 @@ def _row(table: Table, row: Row, content: Settings) -> list[str]:
 
 # settings in the other columns of a row
 SHOWN = (
-    *("model.weights", "model.image_weights", "data.sampling", "data.frames", "data.short", "data.image_size"),
+    *("model.weights", "model.image_weights", "data.sampling", "data.num_frames", "data.short", "data.image_size"),
     *("data.test_image_size", "data.test_clips", "data.test_crops", "data.short_side", "data.views"),
     *("trainer.max_epochs", "global_batch"),
 )
@@ -188,7 +188,7 @@ def described(settings: Settings) -> dict[str, str]:
         "normalisation": _pixels(settings),
         "precision": str(settings["trainer.precision"]),
         "dropout": str(settings.get("model.dropout", 0.0)),
-        "drop path": str(settings.get("model.drop_path", 0.0)),
+        "drop path": str(settings.get("model.drop_path_rate", 0.0)),
         "scheme": _scheme(settings),
     }
 
@@ -201,7 +201,7 @@ def _clip(settings: Settings) -> str:
     name = sampling["class_path"] if isinstance(sampling, Mapping) else sampling
     arguments = dict(sampling.get("init_args", {})) if isinstance(sampling, Mapping) else {}
     arguments |= {key.rpartition(".")[2]: value for key, value in settings.items() if key.startswith("data.sampling.")}
-    frames, stride, seconds = settings["data.frames"], arguments.get("stride"), arguments.get("seconds")
+    frames, stride, seconds = settings["data.num_frames"], arguments.get("stride"), arguments.get("seconds")
     how = f"{frames} x {stride}" if stride else f"{frames} frames" + (f" of {seconds} s" if seconds else "")
     clock = f" at {arguments['fps']} fps" if arguments.get("fps") else ""
     loop = ", looped" if settings.get("data.short") == "loop" else ""
@@ -226,7 +226,7 @@ def _crop(settings: Settings) -> str:
     return f"{size}, tested at {test}" if test else size
 
 
-SHARES = ("erasing", "mixup", "smoothing", "colour", "grey")
+SHARES = ("random_erasing", "mixup", "label_smoothing", "colour", "grey")
 
 
 def _augmentation(given: Any) -> str:
@@ -249,7 +249,7 @@ def _pixels(settings: Settings) -> str:
 
 def _scheme(settings: Settings) -> str:
     keys = [
-        *("attention", "variant", "tubelet", "temporal_depth", "ratio", "scope", "segments", "positions"),
+        *("attention_type", "variant", "tubelet_size", "temporal_depth", "ratio", "scope", "segments", "positions"),
         *("zero_head", "class_token", "cls_in_time", "hidden_head", "task_loss"),
     ]
     return ", ".join(f"{key} {_text(settings[f'model.{key}'])}" for key in keys if f"model.{key}" in settings) or "-"

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from lit_video.attention.heads import Grid, Heads, Scheme, ZeroLinear, split_cls
+from lit_video.attention.scheme import Attention, Grid, Scheme, ZeroLinear, split_cls
 
 
 class Axial(Scheme):
@@ -23,13 +23,13 @@ class Axial(Scheme):
 
     prefix = 1
 
-    def __init__(self, width: int, heads: int) -> None:
+    def __init__(self, dim: int, num_heads: int) -> None:
         super().__init__()
-        self.time_attn = Heads(width, heads)
-        self.time_fc = ZeroLinear(width, width)
-        self.row_attn = Heads(width, heads)
-        self.row_fc = ZeroLinear(width, width)
-        self.attn = Heads(width, heads)
+        self.time_attn = Attention(dim, num_heads)
+        self.time_fc = ZeroLinear(dim, dim)
+        self.row_attn = Attention(dim, num_heads)
+        self.row_fc = ZeroLinear(dim, dim)
+        self.attn = Attention(dim, num_heads)
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend along time, rows and columns."""

@@ -15,20 +15,20 @@ class Bottleneck(nn.Module):
     Unlike the Perceiver: latents are as wide as the tokens, and cross-attention has as many heads as self-attention.
     """
 
-    def __init__(self, width: int, heads: int) -> None:
+    def __init__(self, dim: int, num_heads: int) -> None:
         super().__init__()
-        if width % heads:
-            raise ValueError(f"width {width} is not divisible by heads {heads}")
-        self.heads = heads
-        self.norm = nn.LayerNorm(width, eps=1e-6)
-        self.token_norm = nn.LayerNorm(width, eps=1e-6)
-        self.q = nn.Linear(width, width)
-        self.kv = nn.Linear(width, 2 * width)
-        self.proj = nn.Linear(width, width)
+        if dim % num_heads:
+            raise ValueError(f"dim {dim} is not divisible by num_heads {num_heads}")
+        self.num_heads = num_heads
+        self.norm = nn.LayerNorm(dim, eps=1e-6)
+        self.token_norm = nn.LayerNorm(dim, eps=1e-6)
+        self.q = nn.Linear(dim, dim)
+        self.kv = nn.Linear(dim, 2 * dim)
+        self.proj = nn.Linear(dim, dim)
 
     def forward(self, latents: Tensor, tokens: Tensor) -> Tensor:
         """Read the tokens."""
-        q = rearrange(self.q(self.norm(latents)), "b l (a c) -> b a l c", a=self.heads)
-        k, v = rearrange(self.kv(self.token_norm(tokens)), "b n (kv a c) -> kv b a n c", kv=2, a=self.heads)
+        q = rearrange(self.q(self.norm(latents)), "b l (a c) -> b a l c", a=self.num_heads)
+        k, v = rearrange(self.kv(self.token_norm(tokens)), "b n (kv a c) -> kv b a n c", kv=2, a=self.num_heads)
         y = F.scaled_dot_product_attention(q, k, v)
         return latents + self.proj(rearrange(y, "b a l c -> b l (a c)"))

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from lit_video.attention.heads import Grid, Heads, Scheme, ZeroLinear, split_cls
+from lit_video.attention.scheme import Attention, Grid, Scheme, ZeroLinear, split_cls
 
 
 class Divided(Scheme):
@@ -24,12 +24,12 @@ class Divided(Scheme):
 
     prefix = 1
 
-    def __init__(self, width: int, heads: int, cls_in_time: bool = False) -> None:
+    def __init__(self, dim: int, num_heads: int, cls_in_time: bool = False) -> None:
         super().__init__()
         self.cls_in_time = cls_in_time
-        self.time_attn = Heads(width, heads)
-        self.time_fc = ZeroLinear(width, width)
-        self.attn = Heads(width, heads)
+        self.time_attn = Attention(dim, num_heads)
+        self.time_fc = ZeroLinear(dim, dim)
+        self.attn = Attention(dim, num_heads)
 
     def drop_branches(self, drop: nn.Module) -> bool:
         """Drop the time branch per location, before W, and the space branch per frame."""

@@ -4,7 +4,7 @@ from typing import Literal
 
 from torch import Tensor
 
-from lit_video.attention.heads import Grid, Heads, Scheme, ZeroLinear
+from lit_video.attention.scheme import Attention, Grid, Scheme, ZeroLinear
 
 Order = Literal["space_time", "time_space"]
 
@@ -26,12 +26,12 @@ class Factorised(Scheme):
     class_tokens = "none"
     fresh = ("time_attn.norm",)
 
-    def __init__(self, width: int, heads: int, order: Order = "space_time") -> None:
+    def __init__(self, dim: int, num_heads: int, order: Order = "space_time") -> None:
         super().__init__()
         if order not in ("space_time", "time_space"):
             raise ValueError(f"order is {order!r}, expected space_time or time_space")
-        self.attn = Heads(width, heads)
-        self.time_attn = Heads(width, heads, proj=ZeroLinear)
+        self.attn = Attention(dim, num_heads)
+        self.time_attn = Attention(dim, num_heads, proj=ZeroLinear)
         self.axes = order.split("_")
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:

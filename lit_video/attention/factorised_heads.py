@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from einops import rearrange
 from torch import Tensor
 
-from lit_video.attention.heads import Grid, Heads, Scheme
+from lit_video.attention.scheme import Attention, Grid, Scheme
 
 
 class FactorisedHeads(Scheme):
@@ -22,11 +22,11 @@ class FactorisedHeads(Scheme):
 
     class_tokens = "none"
 
-    def __init__(self, width: int, heads: int) -> None:
+    def __init__(self, dim: int, num_heads: int) -> None:
         super().__init__()
-        if heads % 2:
-            raise ValueError(f"heads is {heads}, expected an even number: half for time, half for space")
-        self.attn = Heads(width, heads)
+        if num_heads % 2:
+            raise ValueError(f"num_heads is {num_heads}, expected an even number: half for time, half for space")
+        self.attn = Attention(dim, num_heads)
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend along both axes at once."""

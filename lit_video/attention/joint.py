@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from lit_video.attention.heads import Grid, Heads, Scheme
+from lit_video.attention.scheme import Attention, Grid, Scheme
 
 
 class Joint(Scheme):
@@ -16,9 +16,9 @@ class Joint(Scheme):
 
     prefix = 1
 
-    def __init__(self, width: int, heads: int) -> None:
+    def __init__(self, dim: int, num_heads: int) -> None:
         super().__init__()
-        self.attn = Heads(width, heads)
+        self.attn = Attention(dim, num_heads)
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend over the whole clip."""

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from einops import rearrange
 from torch import Tensor
 
-from lit_video.attention.heads import Grid, Heads, Scheme
+from lit_video.attention.scheme import Attention, Grid, Scheme
 
 
 class LocalWindow(Scheme):
@@ -23,11 +23,11 @@ class LocalWindow(Scheme):
     class_tokens = "frame"
     prefix = 1
 
-    def __init__(self, width: int, heads: int, window: int = 1, causal: bool = False) -> None:
+    def __init__(self, dim: int, num_heads: int, window: int = 1, causal: bool = False) -> None:
         super().__init__()
         if window < 0:
             raise ValueError(f"window is {window}, expected 0, 1, 2, ...")
-        self.attn = Heads(width, heads)
+        self.attn = Attention(dim, num_heads)
         self.window, self.causal = window, causal
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:

@@ -4,7 +4,7 @@ import torch
 from einops import repeat
 from torch import Tensor
 
-from lit_video.attention.heads import Grid, Heads, Scheme, ZeroLinear, split_cls
+from lit_video.attention.scheme import Attention, Grid, Scheme, ZeroLinear, split_cls
 
 
 class LocalGlobal(Scheme):
@@ -24,11 +24,11 @@ class LocalGlobal(Scheme):
 
     prefix = 1
 
-    def __init__(self, width: int, heads: int) -> None:
+    def __init__(self, dim: int, num_heads: int) -> None:
         super().__init__()
-        self.local_attn = Heads(width, heads)
-        self.local_fc = ZeroLinear(width, width)
-        self.attn = Heads(width, heads)
+        self.local_attn = Attention(dim, num_heads)
+        self.local_fc = ZeroLinear(dim, dim)
+        self.attn = Attention(dim, num_heads)
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend locally, then globally."""

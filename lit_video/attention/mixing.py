@@ -9,8 +9,8 @@ import torch
 from einops import rearrange, reduce, repeat
 from torch import Tensor
 
-from lit_video.attention.heads import Grid, Heads, Scheme, has_hooks
 from lit_video.attention.in_place import shifted_in_place
+from lit_video.attention.scheme import Attention, Grid, Scheme, has_hooks
 from lit_video.utils.arguments import Count, Share, Whole, check_fields
 
 Target = Literal["x", "key", "value", "query"]
@@ -32,18 +32,18 @@ class MixingPlan:
     scope: Scope = "per_head"
     # True: append summary tokens of all frames (section 3's text); own: only of this frame (section 3's complexity)
     summary: Summary = False
-    summary_tokens: Count = 1  # R per frame, a square number; each is the mean over one of R equal cells
+    num_summary_tokens: Count = 1  # R per frame, a square number; each is the mean over one of R equal cells
     summary_before_norm: bool = False  # average the tokens before the norm, as in the paper's text
     segment: Count | None = None  # frames per group; channels move within a group only. None: the whole clip
     causal: bool = False  # read earlier frames only: half as many frames, twice the channels of each
 
     def __post_init__(self) -> None:
         check_fields(self)
-        tokens = self.summary_tokens
+        tokens = self.num_summary_tokens
         if math.isqrt(tokens) ** 2 != tokens:
-            raise ValueError(f"summary_tokens is {tokens}, expected a square number: 1, 4, 9, ...")
+            raise ValueError(f"num_summary_tokens is {tokens}, expected a square number: 1, 4, 9, ...")
         if not self.summary and (tokens > 1 or self.summary_before_norm):
-            raise ValueError("summary_tokens and summary_before_norm do not apply without summary")
+            raise ValueError("num_summary_tokens and summary_before_norm do not apply without summary")
         if self.causal and self.summary is True:
             raise ValueError("summary is true: the summary tokens of all frames are not causal; give own or false")
         if self.causal and self.segment:
@@ -105,12 +105,12 @@ class Mixing(Scheme):
     class_tokens = "frame"
     prefix = 1
 
-    def __init__(self, width: int, heads: int, plan: MixingPlan) -> None:
+    def __init__(self, dim: int, num_heads: int, plan: MixingPlan) -> None:
         super().__init__()
-        self.attn = Heads(width, heads)
+        self.attn = Attention(dim, num_heads)
         self.plan, self.offsets = plan, plan.offsets
-        self.groups = {"full": 1, "per_head": heads}[plan.scope]
-        self.fold = plan.fold(width // self.groups)
+        self.groups = {"full": 1, "per_head": num_heads}[plan.scope]
+        self.fold = plan.fold(dim // self.groups)
 
     def shift(self, names: tuple[Target, ...], x: Tensor, t: int) -> Sequence[Tensor]:
         """Split ``x (b, t * m, parts * d)`` into its parts, and move channels of the mixed parts within each segment.
@@ -145,7 +145,7 @@ class Mixing(Scheme):
         summary = self._summary(x if self.plan.summary_before_norm else z, grid) if self.plan.summary else ()
         (z,) = shift(("x",), z)
         parts = shift(PARTS, self.attn.qkv(z))
-        q, k, v = (rearrange(y, "b (t m) (a c) -> (b t) m a c", t=grid.t, a=self.attn.heads) for y in parts)
+        q, k, v = (rearrange(y, "b (t m) (a c) -> (b t) m a c", t=grid.t, a=self.attn.num_heads) for y in parts)
         if summary:
             k, v = (torch.cat((y, extra), dim=1) for y, extra in zip((k, v), summary, strict=True))
         return x + rearrange(self.attn.attend(q, k, v), "(b t) m d -> b (t m) d", t=grid.t)
@@ -153,7 +153,7 @@ class Mixing(Scheme):
     def _summary(self, z: Tensor, grid: Grid) -> tuple[Tensor, ...]:
         """Return key and value of each frame's r summary tokens: ``(b, t * m, d) -> 2 x (b * t, r or t * r, a, c)``."""
         patches = rearrange(z, "b (t m) d -> b t m d", t=grid.t)[:, :, self.prefix :]
-        side = math.isqrt(self.plan.summary_tokens)
+        side = math.isqrt(self.plan.num_summary_tokens)
         cells = dict(y=side, x=side, h=grid.h // side, w=grid.w // side)
         means = reduce(patches, "b t (y h x w) d -> b t (y x) d", "mean", **cells)
         if self.plan.summary_before_norm:

@@ -6,7 +6,7 @@ import torch
 from einops import rearrange, repeat
 from torch import Tensor, nn
 
-from lit_video.attention.heads import Grid, Heads, Scheme
+from lit_video.attention.scheme import Attention, Grid, Scheme
 
 AXES = "b (t i) (h j) (w k) d -> (b t h w) (i j k) d"
 
@@ -27,12 +27,12 @@ class ShiftedWindows(Scheme):
     class_tokens = "none"
     window = Grid(8, 7, 7)
 
-    def __init__(self, width: int, heads: int, layer: int = 0) -> None:
+    def __init__(self, dim: int, num_heads: int, layer: int = 0) -> None:
         super().__init__()
-        self.attn = Heads(width, heads)
+        self.attn = Attention(dim, num_heads)
         self.shifted = layer % 2 == 1
         t, h, w = self.window
-        self.bias = nn.Parameter(torch.zeros(heads, 2 * t - 1, 2 * h - 1, 2 * w - 1))
+        self.bias = nn.Parameter(torch.zeros(num_heads, 2 * t - 1, 2 * h - 1, 2 * w - 1))
         nn.init.trunc_normal_(self.bias, std=0.02)
 
     @classmethod

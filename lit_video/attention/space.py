@@ -3,7 +3,7 @@
 from einops import rearrange
 from torch import Tensor
 
-from lit_video.attention.heads import Grid, Heads, Scheme
+from lit_video.attention.scheme import Attention, Grid, Scheme
 
 
 class Space(Scheme):
@@ -18,9 +18,9 @@ class Space(Scheme):
     class_tokens = "frame"
     prefix = 1
 
-    def __init__(self, width: int, heads: int) -> None:
+    def __init__(self, dim: int, num_heads: int) -> None:
         super().__init__()
-        self.attn = Heads(width, heads)
+        self.attn = Attention(dim, num_heads)
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend within frames."""

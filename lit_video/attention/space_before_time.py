@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from lit_video.attention.divided import Divided
-from lit_video.attention.heads import Grid, split_cls
+from lit_video.attention.scheme import Grid, split_cls
 
 
 class SpaceBeforeTime(Divided):

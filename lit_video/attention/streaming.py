@@ -6,9 +6,9 @@ import torch
 from einops import rearrange
 from torch import Tensor
 
-from lit_video.attention.heads import Grid, Scheme
 from lit_video.attention.local import LocalWindow
 from lit_video.attention.mixing import Mixing, Target
+from lit_video.attention.scheme import Grid, Scheme
 from lit_video.attention.space import Space
 
 

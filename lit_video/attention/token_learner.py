@@ -4,7 +4,7 @@ import torch
 from einops import einsum, rearrange
 from torch import Tensor, nn
 
-from lit_video.attention.heads import Grid, Heads, Scheme, split_cls
+from lit_video.attention.scheme import Attention, Grid, Scheme, split_cls
 
 
 class TokenLearner(Scheme):
@@ -23,12 +23,12 @@ class TokenLearner(Scheme):
 
     tokens = 4  # tokens per frame; the paper uses 8 for 14 x 14 patches
 
-    def __init__(self, width: int, heads: int) -> None:
+    def __init__(self, dim: int, num_heads: int) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(width, eps=1e-6)
-        self.learn = nn.Linear(width, self.tokens)
-        self.fuse = nn.Linear(width, self.tokens)
-        self.attn = Heads(width, heads)
+        self.norm = nn.LayerNorm(dim, eps=1e-6)
+        self.learn = nn.Linear(dim, self.tokens)
+        self.fuse = nn.Linear(dim, self.tokens)
+        self.attn = Attention(dim, num_heads)
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Learn tokens, attend among them, and fuse them into the patches."""

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from einops import rearrange
 from torch import Tensor, nn
 
-from lit_video.attention.heads import Grid, Heads, Scheme
+from lit_video.attention.scheme import Attention, Grid, Scheme
 
 
 class Trajectory(Scheme):
@@ -20,11 +20,11 @@ class Trajectory(Scheme):
     Source: Patrick et al., Keeping Your Eye on the Ball, arXiv:2106.05392, section 3.1, without its approximation.
     """
 
-    def __init__(self, width: int, heads: int) -> None:
+    def __init__(self, dim: int, num_heads: int) -> None:
         super().__init__()
-        self.attn = Heads(width, heads)
-        self.path_q = nn.Linear(width, width)
-        self.path_kv = nn.Linear(width, 2 * width)
+        self.attn = Attention(dim, num_heads)
+        self.path_q = nn.Linear(dim, dim)
+        self.path_kv = nn.Linear(dim, 2 * dim)
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend within every frame, then along the trajectories."""
@@ -39,6 +39,6 @@ class Trajectory(Scheme):
 
     def _along(self, paths: Tensor, now: Tensor) -> Tensor:
         """Attend from ``now (b, n, d)`` to the trajectories ``paths (b, n, t, d)``, and merge the heads."""
-        q = rearrange(self.path_q(now), "b n (a c) -> (b n) a 1 c", a=self.attn.heads)
-        k, v = rearrange(self.path_kv(paths), "b n t (kv a c) -> kv (b n) a t c", kv=2, a=self.attn.heads)
+        q = rearrange(self.path_q(now), "b n (a c) -> (b n) a 1 c", a=self.attn.num_heads)
+        k, v = rearrange(self.path_kv(paths), "b n t (kv a c) -> kv (b n) a t c", kv=2, a=self.attn.num_heads)
         return rearrange(F.scaled_dot_product_attention(q, k, v), "(b n) a 1 c -> b n (a c)", b=len(now))

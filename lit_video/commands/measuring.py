@@ -67,7 +67,7 @@ def count_published(model: Published) -> tuple[int, int]:
 
     with torch.device("meta"):
         built = getattr(modules, model.family)(model.classes, **model.settings)
-    return count(built.network, model.settings["frames"], model.settings["image_size"])
+    return count(built.network, model.settings["num_frames"], model.settings["image_size"])
 
 
 def _table_costs(request: Request) -> Iterator[tuple[Published, tuple[int, int]]]:
@@ -79,12 +79,12 @@ def _table_costs(request: Request) -> Iterator[tuple[Published, tuple[int, int]]
     for row in request.rows:
         built = build_row(Run(request, row, request.seeds[0]))
         data = built.datamodule
-        clip = {"frames": data.frames, "image_size": data.test_image_size}
+        clip = {"num_frames": data.num_frames, "image_size": data.test_image_size}
         printed = row.published if request.table.on_papers_data else {}
         clips, crops = map(int, printed.get("views", f"{data.test_clips}x{data.test_crops}").split("x"))
         figures = clips * crops, clip, printed.get("params"), printed.get("cost"), printed.get("note", "")
         model = Published(source, row.label, built.model.scheme_name, outputs(data.num_classes), *figures)
-        yield model, count(built.model, data.frames, data.test_image_size)
+        yield model, count(built.model, data.num_frames, data.test_image_size)
 
 
 def profile_arguments(parser: Parser) -> None:
@@ -143,7 +143,7 @@ def profile(arguments: Namespace) -> int:
 
 
 def built_in() -> dict[str, Callable[..., Scheme]]:
-    """Return the papers' schemes by name; ``scheme(width, heads)`` builds one."""
+    """Return the papers' schemes by name; ``scheme(dim, num_heads)`` builds one."""
     from lit_video.attention import Factorised, FactorisedHeads, LocalWindow, Mixing, MixingPlan
     from lit_video.network.timesformer import SCHEMES
 
@@ -226,7 +226,7 @@ def _experiment(folder: Path, row: str, scheme: str) -> Path:
     content: dict[str, Any] = read_yaml(EXPERIMENTS / f"{TABLE}.yaml")
     content |= {part: str(EXPERIMENTS / content[part]) for part in ("trainer", "data", "model")}
     rows = content["table"]["rows"]
-    own = {"label": row, "set": rows["joint"]["set"] | {"model.attention": scheme}}
+    own = {"label": row, "set": rows["joint"]["set"] | {"model.attention_type": scheme}}
     content["table"]["rows"] = {row: own} | rows  # a built-in scheme keeps its own row
     file, pack = folder / f"{TABLE}.yaml", EXPERIMENTS / f"{TABLE}.tar.xz"
     write_atomically(file, yaml.safe_dump(content, sort_keys=False, width=120))

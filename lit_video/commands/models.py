@@ -247,7 +247,7 @@ def _row(release: Release) -> list[str]:
         release.name,
         f"{settings['model']}-{settings['model.size']}{kind}",
         str(settings["data"]),
-        f"{settings['data.frames']} x {settings['data.image_size']}",
+        f"{settings['data.num_frames']} x {settings['data.image_size']}",
         f"{settings['data.test_clips']} x {settings['data.test_crops']}",
         *(f"{release.published[key]:.1f}" if key in release.published else "" for key in ("top1", "top5")),
         release.repository or release.place.name,

@@ -55,7 +55,7 @@ MEANT = {
     "hours": "--minutes of finetune, --trainer.max_time of fit",
     "workers": "--data.num_workers",
     "num_workers": "--data.num_workers",
-    "num_frames": "--data.frames",
+    "num_frames": "--data.num_frames",
     "learning_rate": "--model.optimization.lr",
     "weight_decay": "--model.optimization.weight_decay",
     "checkpoint": "--ckpt",

@@ -90,7 +90,7 @@ class VideoDataModule(LightningDataModule):
 
     def __init__(
         self,
-        frames: Count = 8,
+        num_frames: Count = 8,
         image_size: ImageSize = 224,
         batch_size: Count = 8,
         num_workers: Whole = 2,
@@ -117,7 +117,7 @@ class VideoDataModule(LightningDataModule):
     ) -> None:
         check_arguments(locals())
         super().__init__()
-        self.frames = frames
+        self.num_frames = num_frames
         self.image_size = as_setting(image_size)
         self.batch_size, self.num_workers = batch_size, num_workers
         self.sampling = sampling or Dense()
@@ -273,7 +273,7 @@ class VideoDataModule(LightningDataModule):
         With Fabric or in a custom loop, call it for every batch; with Lightning's Trainer a hook calls it.
         """
         draws = batch.get("draws") or self._draws(batch)
-        smoothing = self.augmentation.smoothing
+        smoothing = self.augmentation.label_smoothing
         return training_batch(batch, self.mean, self.std, self.num_classes, smoothing, draws, self.channels)
 
     def normalise(self, batch: RawBatch) -> Batch:
@@ -312,7 +312,7 @@ class VideoDataModule(LightningDataModule):
         self, records: Sequence[VideoRecord], view: View, clips: int | None = None, order: Order = "forward"
     ) -> ClipDataset:
         how = (self.found_broken.on_broken == "fail", self._decode, self.short)
-        return ClipDataset(records, self.sampling, self.frames, view, self.seed, clips, order, *how)
+        return ClipDataset(records, self.sampling, self.num_frames, view, self.seed, clips, order, *how)
 
     def _expected(self, split: Split) -> Records:
         records = Records.of(self.records(split))

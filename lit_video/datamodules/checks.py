@@ -20,9 +20,9 @@ from lit_video.video.settings import check_storable
 def refuse_contradictions(data: Any) -> None:
     """Refuse settings that are out of range or contradict each other."""
     for size in (data.image_size, data.test_image_size):
-        within("clips' pixels", data.frames * prod(height_and_width(size)), MOST_PIXELS)
+        within("clips' pixels", data.num_frames * prod(height_and_width(size)), MOST_PIXELS)
     check_storable(data.sampling)
-    data.sampling.check(data.frames, data.test_clips)
+    data.sampling.check(data.num_frames, data.test_clips)
     augmentation = data.augmentation
     if (augmentation.crop == "whole") != (data.views == "whole"):
         given = f"augmentation.crop is {augmentation.crop}, views is {data.views}"
@@ -30,8 +30,8 @@ def refuse_contradictions(data: Any) -> None:
     data.training_view()  # refuses a short side smaller than the clip
     data.view(data.test_crops)  # refuses an unsupported number of crops
     changed = data.test_orders or data.order != "forward" or data.found_broken.on_broken != "fail"
-    if data.features and (changed or augmentation.erasing or augmentation.cutmix):
-        what = "order, test_orders, broken, augmentation.erasing and augmentation.cutmix"
+    if data.features and (changed or augmentation.random_erasing or augmentation.cutmix):
+        what = "order, test_orders, broken, augmentation.random_erasing and augmentation.cutmix"
         raise ValueError(f"features are computed from unchanged videos: leave out {what}")
 
 

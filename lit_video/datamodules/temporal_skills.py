@@ -86,7 +86,7 @@ class TemporalSkills(VideoDataModule):
     Args:
         root: folder of the data sets; ``None`` for ``$LIT_VIDEO_DATA``, else ``~/.cache/lit_video``.
         skills: names from the table above; orderN for any N below half the number of steps.
-        length: frames of a video; ``None``: the ``frames`` of a clip, so that a clip shows the whole video.
+        length: frames of a video; ``None``: the ``num_frames`` of a clip, so that a clip shows the whole video.
         frames_per_step: frames per step, each with its own noise; 16 frames with 2 per step show 8 steps.
         side: side of the pictures in pixels, an even number.
         difficulty: difficulty of the hardest training videos, 0 to 1: more noise and texture, less contrast.
@@ -95,7 +95,7 @@ class TemporalSkills(VideoDataModule):
             whole.
         drawing: seed of all pictures; settings are chosen on another drawing than the one that is tested.
         sampling: sampling of clips: ``Dense``, or ``Segments`` over the whole video (``None``).
-        frames: frames of a clip.
+        num_frames: frames of a clip.
         test_crops: spatial views; one shows a square video completely.
         **kwargs: see :class:`VideoDataModule`. Flips must stay off: they swap directions.
     """
@@ -114,14 +114,14 @@ class TemporalSkills(VideoDataModule):
         pairs: tuple[Count, Count, Count] = (256, 16, 64),
         drawing: Whole = 0,
         sampling: Sampling | None = None,
-        frames: Count = 8,
+        num_frames: Count = 8,
         test_crops: Count = 1,
         **kwargs: Any,
     ) -> None:
         check_arguments(locals())
-        super().__init__(sampling=sampling or Segments(), frames=frames, test_crops=test_crops, **kwargs)
+        super().__init__(sampling=sampling or Segments(), num_frames=num_frames, test_crops=test_crops, **kwargs)
         self.skills = {name: skill(name) for name in skills}
-        self.length = length or frames
+        self.length = length or num_frames
         self.frames_per_step = frames_per_step
         self.side = side
         self.difficulty = difficulty
@@ -165,7 +165,7 @@ class TemporalSkills(VideoDataModule):
             raise ValueError(f"sampling is {self.sampling}, expected Dense or Segments: others cut no symmetric clips")
         if isinstance(self.sampling, Dense) and self.sampling.seconds > self.length / FPS:
             raise ValueError(f"sampling.seconds is {self.sampling.seconds}, videos last {self.length / FPS}")
-        frames = self.frames
+        frames = self.num_frames
         if self.length % frames or (self.length > frames and frames % 2):
             raise ValueError(f"length is {self.length}, expected {frames} (frames), or a multiple if frames is even")
 
@@ -216,7 +216,7 @@ class TemporalSkills(VideoDataModule):
 
         Skills that are not on a circle of few states are left out, and all of them if clips do not show every step.
         """
-        if self.frames != self.length or self.frames_per_step > 1:
+        if self.num_frames != self.length or self.frames_per_step > 1:
             return {}
         ceilings = {name: sum_ceiling(one, self.steps) for name, one in self.skills.items()}
         return {name: ceiling for name, ceiling in ceilings.items() if ceiling is not None}
@@ -224,7 +224,9 @@ class TemporalSkills(VideoDataModule):
     def steps_shown(self) -> list[list[int]]:
         """Return the step that each frame of each test clip shows."""
         video = FrameTable((), Fraction(1, FPS), (), self.length, Fraction(self.length, FPS), self.side, self.side)
-        clips = [self.sampling.numbers(video, self.frames, clip, self.test_clips) for clip in range(self.test_clips)]
+        clips = [
+            self.sampling.numbers(video, self.num_frames, clip, self.test_clips) for clip in range(self.test_clips)
+        ]
         return (np.array(clips) // self.frames_per_step).tolist()
 
     def records(self, split: Split) -> Records:
@@ -331,15 +333,15 @@ class DrawnPair:
         """How the pair is drawn, in words, for the files' metadata."""
         return f"{self.skill.name}, seed {self.seed}, from step {self.first}, difficulty {self.difficulty:g}"
 
-    def render(self, frames: int, side: int, frames_per_step: int = 1) -> NDArray[np.uint8]:
+    def render(self, num_frames: int, side: int, frames_per_step: int = 1) -> NDArray[np.uint8]:
         """Draw the forward video: ``(frames, side, side, 3)``, each step ``frames_per_step`` frames long.
 
         The video's own difficulty is random, at most :attr:`difficulty`; a higher one means more noise, more texture
         and less contrast.
         """
         rng = np.random.default_rng(self.seed)
-        steps = self.skill.film(rng, frames // frames_per_step, self.first)
-        film = [steps[frame // frames_per_step] for frame in range(frames)]
+        steps = self.skill.film(rng, num_frames // frames_per_step, self.first)
+        film = [steps[frame // frames_per_step] for frame in range(num_frames)]
         shape = "bars" if self.skill.name == "rotation" else str(rng.choice(SHAPES))
         return paint(rng, film, shape, side, self.difficulty)
 

@@ -94,18 +94,18 @@ def _preprocessor(data: Mapping[str, Any], vivit: bool) -> dict[str, Any]:
 
 
 def _config(hparams: Mapping[str, Any], names: list[str] | None, vivit: bool) -> dict[str, Any]:
-    size, patch = vit_size(hparams["size"]), hparams["patch"]
+    size, patch = vit_size(hparams["size"]), hparams["patch_size"]
     labels = names or [f"LABEL_{i}" for i in range(hparams["num_classes"])]
     config: dict[str, Any] = {"num_channels": 3, "qkv_bias": True, "layer_norm_eps": size.eps or 1e-6}
-    config |= {"num_frames": hparams["frames"], "image_size": height_and_width(hparams["image_size"])[0]}
-    config |= {"hidden_size": size.width, "num_hidden_layers": size.depth, "num_attention_heads": size.heads}
-    config["intermediate_size"] = round(size.width * size.mlp_ratio)
+    config |= {"num_frames": hparams["num_frames"], "image_size": height_and_width(hparams["image_size"])[0]}
+    config |= {"hidden_size": size.embed_dim, "num_hidden_layers": size.depth, "num_attention_heads": size.num_heads}
+    config["intermediate_size"] = round(size.embed_dim * size.mlp_ratio)
     config |= {"id2label": dict(enumerate(labels)), "label2id": dict(zip(labels, range(len(labels)), strict=True))}
     if vivit:
         config |= {"architectures": ["VivitForVideoClassification"], "model_type": "vivit"}
-        return config | {"tubelet_size": [hparams["tubelet"], patch, patch]}
+        return config | {"tubelet_size": [hparams["tubelet_size"], patch, patch]}
     config |= {"architectures": ["TimesformerForVideoClassification"], "model_type": "timesformer"}
-    attention = f"{hparams['attention'].rpartition('.')[2].lower()}_space_time"
+    attention = f"{hparams['attention_type'].rpartition('.')[2].lower()}_space_time"
     return config | {"patch_size": patch, "attention_type": attention}
 
 
@@ -125,7 +125,7 @@ def _program(checkpoint: Mapping[str, Any], ckpt: Path, to: str, folder: Path) -
         raise OptionError("ckpt", f"{ckpt} has no clip settings: another program wrote it, or no data module was used")
     network = build_model(checkpoint, VideoClassifier, ckpt).network
     size = height_and_width(stored["data"]["image_size"])
-    first, *others = [torch.randn(b, 3, stored["data"]["frames"], *size) for b in (2, 1, 3)]
+    first, *others = [torch.randn(b, 3, stored["data"]["num_frames"], *size) for b in (2, 1, 3)]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"model.{to}"
     with warnings.catch_warnings(), torch.no_grad():
@@ -182,7 +182,7 @@ def _numbers(clips: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     path, arguments = clips["sampling"].values()
     if path not in SAMPLINGS or clips.get("short", "repeat") != "repeat":
         return "", {}
-    sampling, frames = SAMPLINGS[path](**arguments), clips["frames"]
+    sampling, frames = SAMPLINGS[path](**arguments), clips["num_frames"]
     if isinstance(sampling, DenseStride) and sampling.counts_frames:
         length = frames * sampling.stride
         return "counted", {"LENGTH": length, "OFFSETS": [*range(sampling.stride // 2, length, sampling.stride)]}
@@ -198,7 +198,7 @@ def how_to_load(checkpoint: Mapping[str, Any], to: str) -> str:
     clips, theirs = of_our_own(checkpoint).clips, to.startswith("hf-")
     size = checkpoint["hyper_parameters"] | clips
     height, width = height_and_width(size["image_size"])
-    values, notes, pixels = {"COUNT": size["frames"], "HEIGHT": height, "WIDTH": width}, "", ""
+    values, notes, pixels = {"COUNT": size["num_frames"], "HEIGHT": height, "WIDTH": width}, "", ""
     axes, unknown, program = ("frames, 3", "unknown", ["pipeline"]) if theirs else ("3, frames", to, ["clip", to])
     parts = [unknown]
     if clips:

@@ -202,7 +202,7 @@ def _released(name: str) -> TrainedModel:
         clips["sampling"] = getattr(datamodules, sampling)()
     elif sampling:
         clips["sampling"] = getattr(datamodules, sampling["class_path"])(**sampling.get("init_args", {}))
-    size, data = picked(clips, ("frames", "image_size")), stored_settings(VideoList([], **clips))
+    size, data = picked(clips, ("num_frames", "image_size")), stored_settings(VideoList([], **clips))
     model = getattr(modules, given["model"])(classes, **size, **of_group(given, "model"), weights=name)
     model.setup("test")
     try:

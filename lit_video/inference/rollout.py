@@ -144,7 +144,7 @@ def patch_places(tokens: int, grid: Grid, prefix: int = 1) -> Tensor:
     return each.reshape(tuple(grid))
 
 
-def tubelet_frames(patches: Patches, frames: int) -> list[list[int]]:
+def tubelet_frames(patches: Patches, num_frames: int) -> list[list[int]]:
     """Return the frames of each tubelet of a clip; uniform frame sampling skips some."""
-    used = uniform_frames(frames, patches.sampled_frames or frames)  # all frames without sampling
-    return [used[i : i + patches.tubelet] for i in range(0, len(used), patches.tubelet)]
+    used = uniform_frames(num_frames, patches.sampled_frames or num_frames)  # all frames without sampling
+    return [used[i : i + patches.tubelet_size] for i in range(0, len(used), patches.tubelet_size)]

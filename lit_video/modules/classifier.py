@@ -163,7 +163,7 @@ class VideoClassifier(LightningModule):
         check_floating(clip)
         tokens = isinstance(self._plain_network, VideoTransformer)
         if clip.ndim >= 4 or (tokens and self.frozen != "backbone"):
-            check_axes(clip, (self.hparams.get("frames") or 0) if self._has_positions_in_time else 0)
+            check_axes(clip, (self.hparams.get("num_frames") or 0) if self._has_positions_in_time else 0)
         dtype = next(self.parameters()).dtype
         return self.network(clip) if dtype == clip.dtype else self.network(clip.to(dtype)).to(clip.dtype)
 

@@ -28,7 +28,7 @@ class ConvNet(VideoClassifier):
 
     Args:
         num_classes: classes of the data set; the command line takes it from there.
-        frames: frames of a clip, or of SlowFast's fast pathway; the command line takes it from the data set.
+        num_frames: frames of a clip, or of SlowFast's fast pathway; the command line takes it from the data set.
         image_size: side of a clip in pixels, or (height, width); the command line takes it from the data set.
         architecture: ``c2d``, ``i3d``, ``slow`` (ResNets), ``slowfast``, ``slowfast_50_50`` (depth 101; fewer kernels
             over time), ``r2plus1d``, ``csn`` (depthwise, interaction-reduced) or ``x3d``.
@@ -45,7 +45,7 @@ class ConvNet(VideoClassifier):
     def __init__(
         self,
         num_classes: Classes,
-        frames: Count = 8,
+        num_frames: Count = 8,
         image_size: ImageSize = 224,
         architecture: Architecture = "i3d",
         depth: Literal[50, 101, 152] = 50,
@@ -59,7 +59,7 @@ class ConvNet(VideoClassifier):
     ) -> None:
         check_arguments(locals())
         if architecture.startswith("slowfast"):
-            slow_frames(frames, alpha)
+            slow_frames(num_frames, alpha)
         network = convnet(
             architecture, outputs(num_classes), depth, width, alpha, beta_inv, x3d_width, x3d_depth, dropout
         )

@@ -16,13 +16,13 @@ class Perceiver(VideoClassifier):
     """Perceiver bottleneck: latents read the clip's tokens and attend to each other (arXiv:2103.03206).
 
     Args:
-        size: ``Ti``, ``S``, ``B``, ``L``, ``H``, or width, depth (layers among the latents) and heads.
-        patch: side of a patch in pixels.
-        tubelet: frames of a tubelet.
-        latents: number of latents (at most 512 in the Perceiver).
+        size: ``Ti``, ``S``, ``B``, ``L``, ``H``, or embed_dim, depth (layers among the latents) and num_heads.
+        patch_size: side of a patch in pixels.
+        tubelet_size: frames of a tubelet.
+        num_latents: number of latents (at most 512 in the Perceiver).
         reads: how often the latents read the tokens, with an equal share of the layers after each read.
         dropout: before the classifier.
-        drop_path: stochastic depth of the last layer.
+        drop_path_rate: stochastic depth of the last layer.
         **kwargs: see :class:`VideoClassifier`.
     """
 
@@ -31,19 +31,19 @@ class Perceiver(VideoClassifier):
     def __init__(
         self,
         num_classes: Classes,
-        frames: Count = 8,
+        num_frames: Count = 8,
         image_size: ImageSize = 224,
         size: SizeName | ViTSize = "B",
-        patch: Count = 16,
-        tubelet: Count = 1,
-        latents: Count = 256,
+        patch_size: Count = 16,
+        tubelet_size: Count = 1,
+        num_latents: Count = 256,
         reads: Count = 1,
         dropout: Share = 0.0,
-        drop_path: ShareBelowOne = 0.0,
+        drop_path_rate: ShareBelowOne = 0.0,
         **kwargs: Any,
     ) -> None:
         check_arguments(locals())
         vit = vit_size(size)
-        clip = ClipSize(height_and_width(image_size), patch, frames, tubelet)
-        network = perceiver(vit, outputs(num_classes), clip, latents, reads, dropout, drop_path)
+        clip = ClipSize(height_and_width(image_size), patch_size, num_frames, tubelet_size)
+        network = perceiver(vit, outputs(num_classes), clip, num_latents, reads, dropout, drop_path_rate)
         super().__init__(network, num_classes=num_classes, **kwargs)

@@ -19,15 +19,15 @@ class TimeSformer(VideoClassifier):
     The paper's models differ only in clip size: 8 frames of 224 pixels (base), 16 of 448 (HR), 96 of 224 (L).
 
     Args:
-        size: ``Ti``, ``S``, ``B``, ``L``, ``H``, or width, depth and heads.
-        patch: side of a patch in pixels.
+        size: ``Ti``, ``S``, ``B``, ``L``, ``H``, or embed_dim, depth and num_heads.
+        patch_size: side of a patch in pixels.
         attention: ``space`` (S), ``joint`` (ST), ``divided`` (T+S), ``local_global`` (L+G), ``axial`` (T+W+H); Table 1.
             ``sliding_global`` is L+G by another reading of the text, see :class:`~lit_video.attention.SlidingGlobal`;
             ``space_before_time`` and ``parallel`` are T+S in another order (section 4.7).
         positions: ``none``, ``space`` or ``space-time`` (Table 4); ``None``: as released, ``space`` for ``space`` and
             ``space-time`` for all other schemes.
         dropout: before the classifier.
-        drop_path: stochastic depth of the last layer (0.1 in the released code).
+        drop_path_rate: stochastic depth of the last layer (0.1 in the released code).
         position_std: spread of the initial positions; ``None`` for 0.02 in space and zeros in time (released code).
         cls_in_time: make the class token a key in the time step of divided attention, as in Eq. 11; in the released
             code it is not.
@@ -42,14 +42,14 @@ class TimeSformer(VideoClassifier):
     def __init__(
         self,
         num_classes: Classes,
-        frames: Count = 8,
+        num_frames: Count = 8,
         image_size: ImageSize = 224,
         size: SizeName | ViTSize = "B",
-        patch: Count = 16,
-        attention: str = "divided",
+        patch_size: Count = 16,
+        attention_type: str = "divided",
         positions: PositionKind | None = None,
         dropout: Share = 0.0,
-        drop_path: ShareBelowOne = 0.0,
+        drop_path_rate: ShareBelowOne = 0.0,
         position_std: NotNegative | None = None,
         cls_in_time: bool = False,
         hidden_head: bool = False,
@@ -58,15 +58,17 @@ class TimeSformer(VideoClassifier):
     ) -> None:
         check_arguments(locals())
         vit = vit_size(size)
-        clip, classes = ClipSize(height_and_width(image_size), patch, frames), outputs(num_classes)
-        table = Positions(positions or usual_positions(attention), position_std)
-        network = timesformer(vit, classes, clip, attention, table, dropout, drop_path, cls_in_time, hidden_head)
+        clip, classes = ClipSize(height_and_width(image_size), patch_size, num_frames), outputs(num_classes)
+        table = Positions(positions or usual_positions(attention_type), position_std)
+        network = timesformer(
+            vit, classes, clip, attention_type, table, dropout, drop_path_rate, cls_in_time, hidden_head
+        )
         super().__init__(network, num_classes=num_classes, **kwargs)
         self.image_weights = image_weights
         self.size = vit
-        self.attention = attention
+        self.attention_type = attention_type
 
     @property
     def scheme_name(self) -> str:
         """Name in comparisons: ``TimeSformer divided``, ``TimeSformer local-global``, ..."""
-        return f"TimeSformer {self.attention.replace('_', '-')}"
+        return f"TimeSformer {self.attention_type.replace('_', '-')}"

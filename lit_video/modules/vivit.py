@@ -21,10 +21,10 @@ class ViViT(VideoClassifier):
     """ViViT: tubelets, and four ways to factorise space and time (arXiv:2103.15691).
 
     Args:
-        size: ``Ti``, ``S``, ``B``, ``L``, ``H``, or width, depth and heads.
-        patch: side of a tubelet in pixels.
-        tubelet: frames of a tubelet ("16x2" is patch 16, tubelet 2).
-        sampled_frames: uniform frame sampling (section 3.2): use this many of the clip's frames, with ``tubelet`` 1.
+        size: ``Ti``, ``S``, ``B``, ``L``, ``H``, or embed_dim, depth and num_heads.
+        patch_size: side of a tubelet in pixels.
+        tubelet_size: frames of a tubelet ("16x2" is patch 16, tubelet 2).
+        sampled_frames: uniform frame sampling (section 3.2): use this many of the clip's frames; ``tubelet_size`` is 1.
         variant: the paper's model: 1 joint attention, 2 factorised encoder, 3 factorised self-attention, 4 factorised
             dot-product attention (Table 2).
         pool: ``token`` or ``mean``; ``None``: the paper's choice, ``token`` in variants 1 and 2, ``mean`` in 3 and 4.
@@ -34,8 +34,8 @@ class ViViT(VideoClassifier):
         temporal_depth: layers of variant 2's temporal encoder, L_t; 0, with ``pool`` ``mean``, is a control for
             attention in time: the mean of frames with positions in time.
         dropout: before the classifier.
-        drop_path: stochastic depth of the last layer; as in the released code, a branch that is kept is not scaled. The
-            released variant 3 has none (set 0).
+        drop_path_rate: stochastic depth of the last layer; as in the released code, a branch that is kept is not
+            scaled. The released variant 3 has none (set 0).
         zero_head: start the classifier at zero, as the released code does, not with a standard deviation of 0.02.
         class_token: start of variant 2's class token, which every frame has: ``None`` for the image model's, as the
             spatial encoder is "identical to the one used for image classification" (section 3.3); ``zero`` as in the
@@ -50,11 +50,11 @@ class ViViT(VideoClassifier):
     def __init__(
         self,
         num_classes: Classes,
-        frames: Count = 32,
+        num_frames: Count = 32,
         image_size: ImageSize = 224,
         size: SizeName | ViTSize = "B",
-        patch: Count = 16,
-        tubelet: Count = 2,
+        patch_size: Count = 16,
+        tubelet_size: Count = 2,
         sampled_frames: Count | None = None,
         variant: Literal[1, 2, 3, 4] = 1,
         pool: Pool | None = None,
@@ -62,7 +62,7 @@ class ViViT(VideoClassifier):
         temporal: Temporal = "encoder",
         temporal_depth: Annotated[int, Range(0, MOST_LAYERS)] = 4,
         dropout: Share = 0.0,
-        drop_path: ShareBelowOne = 0.0,
+        drop_path_rate: ShareBelowOne = 0.0,
         zero_head: bool = False,
         class_token: Literal["zero"] | None = None,
         image_weights: str | None = None,
@@ -75,7 +75,7 @@ class ViViT(VideoClassifier):
                 raise ValueError(f"{name} is {given}, but variant is {variant}: {name} is for variant {only}")
         vit = vit_size(size)
         classes = outputs(num_classes)
-        clip = ClipSize(height_and_width(image_size), patch, frames, tubelet, sampled_frames)
+        clip = ClipSize(height_and_width(image_size), patch_size, num_frames, tubelet_size, sampled_frames)
         network = vivit(
             vit,
             classes,
@@ -86,7 +86,7 @@ class ViViT(VideoClassifier):
             temporal=temporal,
             temporal_depth=temporal_depth,
             dropout=dropout,
-            drop_path=drop_path,
+            drop_path_rate=drop_path_rate,
         )
         if zero_head:
             nn.init.zeros_(network.get_parameter("aggregate.head.weight"))

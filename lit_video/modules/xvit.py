@@ -20,8 +20,8 @@ class XViT(VideoClassifier):
     """X-ViT: space-time mixing attention, then temporal averaging or temporal attention (arXiv:2106.05968).
 
     Args:
-        size: ``Ti``, ``S``, ``B``, ``L``, ``H``, or width, depth and heads.
-        patch: side of a patch in pixels.
+        size: ``Ti``, ``S``, ``B``, ``L``, ``H``, or embed_dim, depth and num_heads.
+        patch_size: side of a patch in pixels.
         window: frames on either side that channels are read from, t_w (Table 1); 0 is spatial-only attention.
         boundary: read channels only from the two frames at distance ``window`` (Table 1, "Bo.").
         ratio: share of channels that comes from other frames, 0 to 1 (Table 2d).
@@ -29,7 +29,7 @@ class XViT(VideoClassifier):
         layers: the layers that mix (Table 2a): ``all``, ``first_half``, ``second_half``, ``odd`` or indices from 0.
         scope: ``per_head`` mixes within each head (Eq. 9), ``full`` moves whole heads (released code).
         summary: add the summary tokens of all frames to keys and values (Table 4), or each frame's ``own`` only.
-        summary_tokens: summary tokens per frame, R in the paper, a square number; each is the mean of one of R cells.
+        num_summary_tokens: summary tokens per frame, R in the paper, a square number; each is the mean of a cell.
         summary_before_norm: take means before the layer norm, as the paper writes it.
         summary_layers: the mixing layers that have summary tokens, given like ``layers``.
         exact: attend to the window exactly (Eq. 7), which mixing approximates. Of the settings of mixing, only
@@ -41,7 +41,7 @@ class XViT(VideoClassifier):
         ta_layers: layers of temporal attention (Table 2b); 0 is temporal averaging.
         positions: ``none``, ``space`` or ``space-time``.
         dropout: dropout of the frame tokens and in the classifier (0.5 in the released code).
-        drop_path: stochastic depth of the last layer.
+        drop_path_rate: stochastic depth of the last layer.
         position_std: spread of the initial positions; ``None`` for 0.02 in space and zeros in time (released code);
             from scratch, such small positions hardly change.
         image_weights: image ViT to start from: file or folder with timm's names, ``timm:NAME``, or ``stills:N``.
@@ -53,10 +53,10 @@ class XViT(VideoClassifier):
     def __init__(
         self,
         num_classes: Classes,
-        frames: Count = 8,
+        num_frames: Count = 8,
         image_size: ImageSize = 224,
         size: SizeName | ViTSize = "B",
-        patch: Count = 16,
+        patch_size: Count = 16,
         window: Whole = 1,
         boundary: bool = False,
         ratio: Share = 0.5,
@@ -64,7 +64,7 @@ class XViT(VideoClassifier):
         layers: LayerChoice | list[Whole] = "all",
         scope: Scope = "per_head",
         summary: Summary = False,
-        summary_tokens: Count = 1,
+        num_summary_tokens: Count = 1,
         summary_before_norm: bool = False,
         summary_layers: LayerChoice | list[Whole] = "all",
         exact: bool = False,
@@ -73,7 +73,7 @@ class XViT(VideoClassifier):
         ta_layers: Annotated[int, Range(0, MOST_LAYERS)] = 1,
         positions: PositionKind = "space-time",
         dropout: Share = 0.5,
-        drop_path: ShareBelowOne = 0.0,
+        drop_path_rate: ShareBelowOne = 0.0,
         position_std: NotNegative | None = None,
         image_weights: str | None = None,
         **kwargs: Any,
@@ -82,21 +82,23 @@ class XViT(VideoClassifier):
         if exact and (boundary or summary or segments):
             raise ValueError("exact attends the whole window; boundary, summary and segments do not apply to it")
         vit = vit_size(size)
-        if segments and frames % segments:
-            raise ValueError(f"frames {frames} is no multiple of segments {segments}, the temporal positions' length")
-        classes, means = outputs(num_classes), (summary, summary_tokens, summary_before_norm)
+        if segments and num_frames % segments:
+            raise ValueError(
+                f"num_frames {num_frames} is no multiple of segments {segments}, the temporal positions' length"
+            )
+        classes, means = outputs(num_classes), (summary, num_summary_tokens, summary_before_norm)
         plan = MixingPlan(window, boundary, ratio, tuple(mixed), scope, *means, segments, causal)
         network = xvit(
             vit,
             classes,
-            ClipSize(height_and_width(image_size), patch, segments or frames),
+            ClipSize(height_and_width(image_size), patch_size, segments or num_frames),
             plan=plan,
             layers=layers,
             summary_layers=summary_layers,
             exact=exact,
             aggregate=aggregation(vit, classes, ta_layers, dropout=dropout),
             positions=Positions(positions, position_std, Resizing(time="repeat" if segments else "linear")),
-            drop_path=drop_path,
+            drop_path_rate=drop_path_rate,
         )
         super().__init__(network, num_classes=num_classes, **kwargs)
         self.image_weights = image_weights

@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from lit_video.attention import Bottleneck, Grid, Heads, Joint
+from lit_video.attention import Attention, Bottleneck, Grid, Joint
 from lit_video.network.block import MLP
 from lit_video.network.positions import resize_time
 from lit_video.network.style import FLAX, init_flax
@@ -25,10 +25,10 @@ class LinearHead(nn.Module):
     Source: TimeSformer's and ViViT's released code (TimeSformer's paper describes a hidden layer).
     """
 
-    def __init__(self, width: int, classes: int, dropout: float = 0.0) -> None:
+    def __init__(self, dim: int, classes: int, dropout: float = 0.0) -> None:
         super().__init__()
         self.drop = nn.Dropout(dropout)
-        self.head = nn.Linear(width, classes)
+        self.head = nn.Linear(dim, classes)
         nn.init.trunc_normal_(self.head.weight, std=0.02)
         nn.init.zeros_(self.head.bias)
 
@@ -43,9 +43,9 @@ class HiddenHead(LinearHead):
     Source: TimeSformer, arXiv:2102.05095, section 3 ("a 1-hidden-layer MLP"); the paper names no activation.
     """
 
-    def __init__(self, width: int, classes: int, dropout: float = 0.0) -> None:
-        super().__init__(width, classes, dropout)
-        self.hidden = nn.Sequential(nn.Linear(width, width), nn.GELU())
+    def __init__(self, dim: int, classes: int, dropout: float = 0.0) -> None:
+        super().__init__(dim, classes, dropout)
+        self.hidden = nn.Sequential(nn.Linear(dim, dim), nn.GELU())
 
     def forward(self, x: Tensor) -> Tensor:
         """Classify."""
@@ -55,7 +55,7 @@ class HiddenHead(LinearHead):
 class AttentiveProbe(LinearHead):
     """Attentive probe: one learned query reads all tokens by cross-attention. Shape: ``(b, n, d) -> (b, classes)``.
 
-    With ``frames`` the tokens are frame means (``n = frames``), and get learned positions that start at zero.
+    With ``num_frames`` the tokens are frame means (``n = num_frames``), and get learned positions that start at zero.
 
         u' = u + MCA(LN(u), LN(z)),   u'' = u' + MLP(LN(u')),   then a linear classifier     (query u, tokens z)
 
@@ -63,15 +63,15 @@ class AttentiveProbe(LinearHead):
     Unlike the release, which has no norm on the query: u' = u + MCA(u, LN(z)).
     """
 
-    def __init__(self, width: int, classes: int, heads: int, frames: int | None = None) -> None:
-        super().__init__(width, classes)
-        self.pos_embed = nn.Parameter(torch.zeros(1, frames, width)) if frames else None
-        self.query_token = nn.Parameter(torch.empty(1, 1, width))
+    def __init__(self, dim: int, classes: int, num_heads: int, num_frames: int | None = None) -> None:
+        super().__init__(dim, classes)
+        self.pos_embed = nn.Parameter(torch.zeros(1, num_frames, dim)) if num_frames else None
+        self.query_token = nn.Parameter(torch.empty(1, 1, dim))
         nn.init.trunc_normal_(self.query_token, std=0.02)
-        self.read = Bottleneck(width, heads)
-        self.mlp = MLP(width)
-        init_flax(self.read, width)
-        init_flax(self.mlp, width)
+        self.read = Bottleneck(dim, num_heads)
+        self.mlp = MLP(dim)
+        init_flax(self.read, dim)
+        init_flax(self.mlp, dim)
 
     def forward(self, x: Tensor) -> Tensor:
         """Classify what the query has read."""
@@ -88,7 +88,7 @@ def put_probe(network: nn.Module, probe: Probe, classes: Classes | None) -> None
     frames, network.readout = None, all_tokens
     if probe == "frames":
         frames, network.readout = network.embed.grid.t, frame_means
-    network.aggregate = AttentiveProbe(network.size.width, outputs(classes), network.size.heads, frames)
+    network.aggregate = AttentiveProbe(network.size.embed_dim, outputs(classes), network.size.num_heads, frames)
 
 
 class TemporalMean(nn.Module):
@@ -99,10 +99,10 @@ class TemporalMean(nn.Module):
     Source: X-ViT, arXiv:2106.05968, section 3, option (a).
     """
 
-    def __init__(self, width: int, classes: int, dropout: float = 0.5) -> None:
+    def __init__(self, dim: int, classes: int, dropout: float = 0.5) -> None:
         super().__init__()
         self.drop = nn.Dropout(dropout)
-        self.head = nn.Linear(width, classes)
+        self.head = nn.Linear(dim, classes)
         nn.init.normal_(self.head.weight, std=0.001)
         nn.init.zeros_(self.head.bias)
 
@@ -114,10 +114,10 @@ class TemporalMean(nn.Module):
 class TemporalLayer(nn.Module):
     """Pre-norm transformer layer over frame tokens: qkv without bias, eps 1e-5, as in the released code."""
 
-    def __init__(self, width: int, heads: int) -> None:
+    def __init__(self, dim: int, num_heads: int) -> None:
         super().__init__()
-        self.attn = Heads(width, heads, qkv_bias=False, eps=1e-5)
-        self.mlp = MLP(width, eps=1e-5)
+        self.attn = Attention(dim, num_heads, qkv_bias=False, eps=1e-5)
+        self.mlp = MLP(dim, eps=1e-5)
 
     def forward(self, x: Tensor) -> Tensor:
         """Encode the frames' tokens: ``(b, 1 + t, d) -> (b, 1 + t, d)``."""
@@ -136,16 +136,16 @@ class TemporalAttention(nn.Module):
     """
 
     def __init__(
-        self, width: int, classes: int, depth: int, heads: int, hidden: int | None = None, dropout: float = 0.5
+        self, dim: int, classes: int, depth: int, num_heads: int, hidden: int | None = None, dropout: float = 0.5
     ) -> None:
         super().__init__()
-        hidden = hidden or width
+        hidden = hidden or dim
         self.drop = nn.Dropout(dropout)
-        self.cls_token = nn.Parameter(torch.zeros(1, 1, width))
-        self.layers = nn.ModuleList(TemporalLayer(width, heads) for _ in range(depth))
+        self.cls_token = nn.Parameter(torch.zeros(1, 1, dim))
+        self.layers = nn.ModuleList(TemporalLayer(dim, num_heads) for _ in range(depth))
         self.head = nn.Sequential(
-            nn.LayerNorm(width, eps=1e-5),
-            nn.Linear(width, hidden),
+            nn.LayerNorm(dim, eps=1e-5),
+            nn.Linear(dim, hidden),
             nn.GELU(),
             nn.Dropout(dropout),
             nn.Linear(hidden, classes),
@@ -166,7 +166,7 @@ class TemporalEncoder(nn.Module):
     Source: ViViT, arXiv:2103.15691, section 3.3, model 2; norm and positions as in the released code.
 
     ``size`` is the size of the spatial encoder, ``depth`` the number of layers over time, L_t. Positions are learned
-    for ``frames`` tubelets along time and interpolated linearly for other lengths. Without ``cls`` the mean over
+    for ``num_frames`` tubelets along time and interpolated linearly for other lengths. Without ``cls`` the mean over
     frames is classified; without layers no two frames are compared, but positions in time stay: a control for
     attention in time.
 
@@ -180,25 +180,27 @@ class TemporalEncoder(nn.Module):
         depth: int,
         classes: int,
         *,
-        frames: int,
+        num_frames: int,
         cls: bool = True,
         dropout: float = 0.0,
-        drop_path: float = 0.0,
+        drop_path_rate: float = 0.0,
     ) -> None:
         super().__init__()
         if cls and not depth:
             raise ValueError("temporal_depth is 0, expected 1 or more for a class token; or set pool to mean")
         self.slots = int(cls)  # class tokens in front of the frames
-        self.cls_token = nn.Parameter(torch.zeros(1, 1, size.width)) if cls else None
-        self.pos_embed = nn.Parameter(torch.empty(1, cls + frames, size.width))
+        self.cls_token = nn.Parameter(torch.zeros(1, 1, size.embed_dim)) if cls else None
+        self.pos_embed = nn.Parameter(torch.empty(1, cls + num_frames, size.embed_dim))
         nn.init.normal_(self.pos_embed, std=0.02)
         self.layers = nn.ModuleList()
         if depth:
             deep = replace(size, depth=depth)
-            self.layers.extend(encoder(deep, lambda i: Joint(size.width, size.heads), drop_path, style=FLAX))
-        self.norm = nn.LayerNorm(size.width, eps=1e-6)
+            self.layers.extend(
+                encoder(deep, lambda i: Joint(size.embed_dim, size.num_heads), drop_path_rate, style=FLAX)
+            )
+        self.norm = nn.LayerNorm(size.embed_dim, eps=1e-6)
         self.drop = nn.Dropout(dropout)
-        self.head = nn.Linear(size.width, classes)
+        self.head = nn.Linear(size.embed_dim, classes)
         nn.init.trunc_normal_(self.head.weight, std=0.02)
         nn.init.zeros_(self.head.bias)
 

@@ -18,20 +18,20 @@ class MLP(nn.Module):
     """The branch W2 GELU(W1 LN(x)), without its residual. Shape: ``(..., d) -> (..., d)``.
 
     Args:
-        width: channels of a token.
-        ratio: hidden channels divided by ``width``.
+        dim: channels of a token.
+        ratio: hidden channels divided by ``dim``.
         eps: epsilon of the layer norm.
         gelu: approximation of the GELU: ``none`` (timm, TimeSformer, X-ViT), ``tanh`` (ViViT's release) or ``quick``
             (OpenAI's CLIP).
     """
 
-    def __init__(self, width: int, ratio: float = 4.0, eps: float = 1e-6, gelu: Gelu = "none") -> None:
+    def __init__(self, dim: int, ratio: float = 4.0, eps: float = 1e-6, gelu: Gelu = "none") -> None:
         super().__init__()
-        hidden = round(width * ratio)
-        self.norm = nn.LayerNorm(width, eps=eps)
-        self.fc1 = nn.Linear(width, hidden)
+        hidden = round(dim * ratio)
+        self.norm = nn.LayerNorm(dim, eps=eps)
+        self.fc1 = nn.Linear(dim, hidden)
         self.act = QuickGELU() if gelu == "quick" else nn.GELU(approximate=gelu)
-        self.fc2 = nn.Linear(hidden, width)
+        self.fc2 = nn.Linear(hidden, dim)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the branch without its residual."""
@@ -57,12 +57,12 @@ class Block(Layer):
     ``scale_by_keep``: see :class:`~lit_video.network.style.Style`.
     """
 
-    def __init__(self, scheme: Scheme, mlp: MLP, drop_path: float = 0.0, *, scale_by_keep: bool = True) -> None:
+    def __init__(self, scheme: Scheme, mlp: MLP, drop_path_rate: float = 0.0, *, scale_by_keep: bool = True) -> None:
         super().__init__()
         self.scheme = scheme
         self.mlp = mlp
-        self.drop_path = DropPath(drop_path, scale_by_keep)
-        self.whole_scheme = not (drop_path and scheme.drop_branches(self.drop_path))
+        self.drop_path = DropPath(drop_path_rate, scale_by_keep)
+        self.whole_scheme = not (drop_path_rate and scheme.drop_branches(self.drop_path))
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Apply one encoder layer."""

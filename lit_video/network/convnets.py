@@ -50,11 +50,11 @@ class TwoPathways(nn.Module):
         return x
 
 
-def slow_frames(frames: int, alpha: int) -> Tensor:
+def slow_frames(num_frames: int, alpha: int) -> Tensor:
     """Return the slow pathway's frame numbers ``(frames // alpha,)``, a tensor so that the network can be exported."""
-    if alpha < 1 or frames % alpha:
-        raise ValueError(f"frames {frames} is not divisible by alpha {alpha}, fast frames per slow frame")
-    return torch.linspace(0, frames - 1, frames // alpha, device="cpu").long()
+    if alpha < 1 or num_frames % alpha:
+        raise ValueError(f"num_frames {num_frames} is not divisible by alpha {alpha}, fast frames per slow frame")
+    return torch.linspace(0, num_frames - 1, num_frames // alpha, device="cpu").long()
 
 
 def convnet(

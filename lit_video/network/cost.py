@@ -24,11 +24,11 @@ multiply-adds too. The sign = means that our figure, rounded like the paper's, e
 HEADER = ["model", "clip", "params", "paper", "diff.", "GMACs", "views", "total", "paper", "diff.", "note"]
 
 
-def count(module: nn.Module, frames: int, image_size: ImageSize) -> tuple[int, int]:
-    """Count a network's parameters, and its multiply-adds for one view of ``frames`` frames of ``image_size``."""
+def count(module: nn.Module, num_frames: int, image_size: ImageSize) -> tuple[int, int]:
+    """Count a network's parameters, and its multiply-adds for one view of ``num_frames`` frames of ``image_size``."""
     import torch  # imported here, because the papers' figures are read without torch
 
-    clip = torch.empty(1, 3, frames, *height_and_width(image_size), device="meta")
+    clip = torch.empty(1, 3, num_frames, *height_and_width(image_size), device="meta")
     return sum(p.numel() for p in module.parameters()), multiply_adds(module, clip)
 
 
@@ -62,7 +62,7 @@ def published() -> list[Published]:
     """Return all models of the papers' tables that the project implements."""
     groups = read_yaml(FILE)
     return [
-        Published(source, label, **row | {"settings": {"frames": 8, "image_size": 224} | row.get("settings", {})})
+        Published(source, label, **row | {"settings": {"num_frames": 8, "image_size": 224} | row.get("settings", {})})
         for source, rows in groups.items()
         for label, row in rows.items()
     ]
@@ -87,7 +87,7 @@ def compare(model: Published, counted: tuple[int, int]) -> dict[str, Any]:
     return {
         "source": model.source,
         "model": model.label,
-        "frames": model.settings["frames"],
+        "frames": model.settings["num_frames"],
         "image_size": model.settings["image_size"],
         "classes": model.classes,
         "views": model.views,

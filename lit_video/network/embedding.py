@@ -13,13 +13,13 @@ from lit_video.network.vit import ViTSize
 class Embedding(nn.Module):
     """Base of the embeddings: patches, a class token if ``cls``, and learned positions, separate in space and time.
 
-    Positions are made for clips of ``frames`` and ``image_size`` (height, width), and resized for other clips.
+    Positions are made for clips of ``num_frames`` and ``image_size`` (height, width), and resized for other clips.
     """
 
     def __init__(
         self,
         patches: Patches,
-        frames: int,
+        num_frames: int,
         image_size: tuple[int, int],
         positions: Positions | None = None,
         cls: bool = True,
@@ -27,7 +27,7 @@ class Embedding(nn.Module):
         super().__init__()
         positions = positions or Positions()
         self.patches = patches
-        self.grid = Grid(*patches.grid(frames, *image_size))
+        self.grid = Grid(*patches.grid(num_frames, *image_size))
         self.resizing = positions.resizing
         self.stored = positions.stored
         self.cls_token: nn.Parameter | None = None
@@ -39,13 +39,13 @@ class Embedding(nn.Module):
         self.slots = int(cls)  # class tokens in front of the patches
         self.prefix = self.slots  # class and register tokens in front of the patches
         if cls:
-            self.cls_token = nn.Parameter(torch.empty(1, 1, self.width))
+            self.cls_token = nn.Parameter(torch.empty(1, 1, self.embed_dim))
             nn.init.trunc_normal_(self.cls_token, std=0.02)
         if positions.kind != "none":
-            self.pos_embed = nn.Parameter(torch.empty(1, self.slots + self.grid.h * self.grid.w, self.width))
+            self.pos_embed = nn.Parameter(torch.empty(1, self.slots + self.grid.h * self.grid.w, self.embed_dim))
             nn.init.trunc_normal_(self.pos_embed, std=positions.std or 0.02)
         if positions.kind == "space-time":
-            self.temp_embed = nn.Parameter(torch.empty(1, self.grid.t, self.width))
+            self.temp_embed = nn.Parameter(torch.empty(1, self.grid.t, self.embed_dim))
             nn.init.normal_(self.temp_embed, std=positions.std or 0.0)
 
     def extend(self, size: ViTSize) -> None:
@@ -54,10 +54,10 @@ class Embedding(nn.Module):
             raise ValueError(f"registers is {size.registers}, but they need a class token, which this network lacks")
         if size.registers:
             self.prefix += size.registers
-            self.reg_token = nn.Parameter(torch.empty(1, size.registers, self.width))
+            self.reg_token = nn.Parameter(torch.empty(1, size.registers, self.embed_dim))
             nn.init.trunc_normal_(self.reg_token, std=0.02)
         if size.norm_pre:
-            self.norm_pre = nn.LayerNorm(self.width, eps=size.eps or 1e-6)
+            self.norm_pre = nn.LayerNorm(self.embed_dim, eps=size.eps or 1e-6)
 
     def complete(self, x: Tensor) -> Tensor:
         """Put register tokens after the class token of ``(..., 1 + n, d)``, then apply the norm before the blocks."""
@@ -67,7 +67,7 @@ class Embedding(nn.Module):
         return self.norm_pre(x)
 
     @property
-    def width(self) -> int:
+    def embed_dim(self) -> int:
         """Channels of a token."""
         return self.patches.proj.out_channels
 
@@ -141,16 +141,16 @@ class JointEmbedding(Embedding):
 
         z_{t,s} = E x_{t,s} + p_{t,s},   z_cls + p_cls
 
-    Shape: ``(b, 3, t * tubelet, height, width) -> (b, [1 +] t * h * w, d)`` and the grid ``(t, h, w)``.
+    Shape: ``(b, 3, t * tubelet_size, height, width) -> (b, [1 +] t * h * w, d)`` and the grid ``(t, h, w)``.
     Source: ViViT, arXiv:2103.15691, Eq. 1; the class token starts at zero.
     """
 
     pos_embed: nn.Parameter
 
-    def __init__(self, patches: Patches, frames: int, image_size: tuple[int, int], cls: bool = True) -> None:
-        super().__init__(patches, frames, image_size, Positions("none"), cls)
+    def __init__(self, patches: Patches, num_frames: int, image_size: tuple[int, int], cls: bool = True) -> None:
+        super().__init__(patches, num_frames, image_size, Positions("none"), cls)
         t, h, w = self.grid
-        self.pos_embed = nn.Parameter(torch.empty(1, self.slots + t * h * w, self.width))
+        self.pos_embed = nn.Parameter(torch.empty(1, self.slots + t * h * w, self.embed_dim))
         nn.init.normal_(self.pos_embed, std=0.02)
         if self.cls_token is not None:
             nn.init.zeros_(self.cls_token)
@@ -158,7 +158,7 @@ class JointEmbedding(Embedding):
     @torch.no_grad()
     def fix_positions(self) -> None:
         """Set the positions to :func:`~lit_video.network.positions.sinusoids`, and do not train them (VideoMAE)."""
-        self.pos_embed.copy_(sinusoids(self.pos_embed.shape[1], self.width)).requires_grad_(False)
+        self.pos_embed.copy_(sinusoids(self.pos_embed.shape[1], self.embed_dim)).requires_grad_(False)
 
     def forward(self, clip: Tensor) -> tuple[Tensor, Grid]:
         """Embed a normalised clip."""

@@ -23,19 +23,21 @@ class Latents(Layer):
     Source: Perceiver, arXiv:2103.03206, section 3.1 (weights are not shared between reads).
     """
 
-    def __init__(self, size: ViTSize, latents: int, reads: int = 1, drop_path: float = 0.0) -> None:
+    def __init__(self, size: ViTSize, num_latents: int, reads: int = 1, drop_path_rate: float = 0.0) -> None:
         super().__init__()
         if reads < 1 or size.depth % reads:
             raise ValueError(f"reads is {reads}, expected a divisor of the depth {size.depth}")
-        if latents < 1:
-            raise ValueError(f"latents is {latents}, expected at least 1")
-        self.latents = nn.Parameter(torch.empty(1, latents, size.width))
+        if num_latents < 1:
+            raise ValueError(f"num_latents is {num_latents}, expected at least 1")
+        self.latents = nn.Parameter(torch.empty(1, num_latents, size.embed_dim))
         nn.init.trunc_normal_(self.latents, std=0.02)
-        self.reads = nn.ModuleList(Bottleneck(size.width, size.heads) for _ in range(reads))
-        self.mlps = nn.ModuleList(MLP(size.width, size.mlp_ratio) for _ in range(reads))
-        init_flax(self.reads, size.width)
-        init_flax(self.mlps, size.width)
-        self.layers = nn.ModuleList(encoder(size, lambda i: Joint(size.width, size.heads), drop_path, style=STYLE))
+        self.reads = nn.ModuleList(Bottleneck(size.embed_dim, size.num_heads) for _ in range(reads))
+        self.mlps = nn.ModuleList(MLP(size.embed_dim, size.mlp_ratio) for _ in range(reads))
+        init_flax(self.reads, size.embed_dim)
+        init_flax(self.mlps, size.embed_dim)
+        self.layers = nn.ModuleList(
+            encoder(size, lambda i: Joint(size.embed_dim, size.num_heads), drop_path_rate, style=STYLE)
+        )
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Return the latents after all reads and layers."""
@@ -56,12 +58,12 @@ def perceiver(
     size: ViTSize,
     classes: int,
     clip: ClipSize,
-    latents: int = 256,
+    num_latents: int = 256,
     reads: int = 1,
     dropout: float = 0.0,
-    drop_path: float = 0.0,
+    drop_path_rate: float = 0.0,
 ) -> VideoTransformer:
     """Build a video transformer with a Perceiver bottleneck, as in :class:`lit_video.modules.Perceiver`."""
-    embed = JointEmbedding(clip.patches(size.width), clip.frames, clip.image_size, cls=False)
-    blocks = [Latents(size, latents, reads, drop_path)]
-    return VideoTransformer(embed, blocks, mean_token, LinearHead(size.width, classes, dropout), size)
+    embed = JointEmbedding(clip.patches(size.embed_dim), clip.num_frames, clip.image_size, cls=False)
+    blocks = [Latents(size, num_latents, reads, drop_path_rate)]
+    return VideoTransformer(embed, blocks, mean_token, LinearHead(size.embed_dim, classes, dropout), size)

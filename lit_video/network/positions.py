@@ -44,13 +44,13 @@ class Positions:
         check_fields(self)
 
 
-def sinusoids(count: int, width: int) -> Tensor:
+def sinusoids(count: int, dim: int) -> Tensor:
     """Return ``(1, count, d)``; channel j of row i is the sine (j even) or cosine of i / 10000^(2 floor(j / 2) / d).
 
     Source: Vaswani et al., arXiv:1706.03762, section 3.5; i counts tubelets frame by frame, as in VideoMAE's code.
     """
-    channels = torch.arange(width, device="cpu")
-    angles = torch.arange(count, device="cpu").double()[:, None] / 10000 ** (2 * (channels // 2).double() / width)
+    channels = torch.arange(dim, device="cpu")
+    angles = torch.arange(count, device="cpu").double()[:, None] / 10000 ** (2 * (channels // 2).double() / dim)
     return torch.where(channels % 2 == 0, angles.sin(), angles.cos()).float()[None]
 
 
@@ -63,17 +63,17 @@ def resize_space(table: Tensor, source: tuple[int, int], target: tuple[int, int]
     return rearrange(cells, "r d h w -> r (h w) d")
 
 
-def resize_time(table: Tensor, frames: int, mode: str = "linear") -> Tensor:
-    """Resize ``r`` tables of positions ``(r, t, d)`` to a clip of ``frames``: ``(r, frames, d)``."""
+def resize_time(table: Tensor, num_frames: int, mode: str = "linear") -> Tensor:
+    """Resize ``r`` tables of positions ``(r, t, d)`` to a clip of ``num_frames``: ``(r, num_frames, d)``."""
     stored = table.shape[1]
-    if isinstance(frames, int) and frames == stored:  # in torch.export the number of frames is a symbol
+    if isinstance(num_frames, int) and num_frames == stored:  # in torch.export the number of frames is a symbol
         return table
     if mode == "repeat":
-        if frames % stored:
-            raise ValueError(f"frames {frames} is no multiple of {stored}, the length of the temporal positions")
-        return repeat(table, "r t d -> r (k t) d", k=frames // stored)
+        if num_frames % stored:
+            raise ValueError(f"num_frames {num_frames} is no multiple of {stored}, the temporal positions' length")
+        return repeat(table, "r t d -> r (k t) d", k=num_frames // stored)
     cells = rearrange(table, "r t d -> r d t")
-    cells = F.interpolate(cells, size=frames, mode=mode)
+    cells = F.interpolate(cells, size=num_frames, mode=mode)
     return rearrange(cells, "r d t -> r t d")
 
 

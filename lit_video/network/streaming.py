@@ -17,12 +17,13 @@ class Stream:
 
     After frame T (counted from 1) of a video the logits are
 
-        aggregate(z_s, ..., z_T),   s = max(1, T - frames + 1),
+        aggregate(z_s, ..., z_T),   s = max(1, T - num_frames + 1),
 
-    where z_1, ..., z_T are the network's frame tokens of frames 1 to T, read as one clip, and ``frames`` is a training
-    clip's length. While T <= ``frames``, these are the network's logits of the clip so far; clips shorter than in
-    training are less accurate. Later, tokens also depend on frames before the last ``frames``. The number of these is
-    at most the sum of the layers' windows. In training there are none, because no frames precede a clip.
+    where z_1, ..., z_T are the network's frame tokens of frames 1 to T, read as one clip, and ``num_frames`` is
+    the length of a training clip. While T <= ``num_frames``, these are the network's logits of the clip so far; clips
+    shorter than in training are less accurate. Later, tokens also depend on frames before the last ``num_frames``; the
+    number of such frames is at most the sum of the layers' windows. In training there are none, because no frames
+    precede a clip.
 
     Videos of a batch begin together. All state is kept here, so the network may serve other streams at the same time.
 
@@ -35,13 +36,13 @@ class Stream:
     def __init__(self, network: VideoTransformer) -> None:
         embed = network.embed
         self._layers = [block for block in network.blocks if isinstance(block, Block)]
-        one_frame = embed.patches.tubelet == 1 and embed.patches.sampled_frames is None
+        one_frame = embed.patches.tubelet_size == 1 and embed.patches.sampled_frames is None
         frames = isinstance(embed, FrameEmbedding) and embed.temp_embed is None and network.readout is frame_tokens
         known = isinstance(network.aggregate, TemporalMean | TemporalAttention)
         if not (one_frame and frames and known and len(self._layers) == len(network.blocks)):
             raise ValueError(CANNOT)
         self.network = network
-        self.frames = embed.grid.t
+        self.num_frames = embed.grid.t
         self.reset()
 
     def reset(self) -> None:
@@ -62,8 +63,8 @@ class Stream:
                 x = x + mlp(x)
             tokens = torch.cat((*self._tokens, self.network.readout(x, grid, self.network.norm)), dim=1)
             ends = range(tokens.shape[1] - grid.t + 1, tokens.shape[1] + 1)
-            logits = [self.network.aggregate(tokens[:, max(end - self.frames, 0) : end]) for end in ends]
-        self._tokens = [tokens[:, max(tokens.shape[1] - self.frames + 1, 0) :].clone()]
+            logits = [self.network.aggregate(tokens[:, max(end - self.num_frames, 0) : end]) for end in ends]
+        self._tokens = [tokens[:, max(tokens.shape[1] - self.num_frames + 1, 0) :].clone()]
         self._like, self._whole = (frames.shape[0], *frames.shape[3:]), True
         return torch.stack(logits, dim=1)
 

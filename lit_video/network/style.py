@@ -33,21 +33,21 @@ class Style:
         return replace(self, gelu=gelu) if gelu else self
 
 
-def init_timm(module: nn.Module, width: int) -> None:
+def init_timm(module: nn.Module, dim: int) -> None:
     """Draw weights from a truncated normal distribution of deviation 0.02 at width 768; biases are zero.
 
     Source: the releases of X-ViT (``transformers/vit.py``) and TimeSformer (``models/vit.py``), which follow timm.
     Unlike there, the deviation is 0.02 (768 / width)^0.5: at any width 0.02 would be too small for narrow models that
     learn from scratch, and all released models have width 768.
     """
-    std = 0.02 * (RELEASED_WIDTH / width) ** 0.5
+    std = 0.02 * (RELEASED_WIDTH / dim) ** 0.5
     for part in module.modules():
         if isinstance(part, nn.Linear) and not isinstance(part, ZeroLinear):
             nn.init.trunc_normal_(part.weight, std=std)
             _zero_bias(part)
 
 
-def init_flax(module: nn.Module, width: int) -> None:
+def init_flax(module: nn.Module, dim: int) -> None:
     """Draw Xavier-uniform weights, of query, key and value each by itself; biases are zero.
 
     Source: ViViT's release (``projects/vivit/model.py``) and the original ViT (arXiv:2010.11929). There the biases of

@@ -50,10 +50,10 @@ def timesformer(
     size: ViTSize,
     classes: int,
     clip: ClipSize,
-    attention: str = "divided",
+    attention_type: str = "divided",
     positions: Positions | None = None,
     dropout: float = 0.0,
-    drop_path: float = 0.0,
+    drop_path_rate: float = 0.0,
     cls_in_time: bool = False,
     hidden_head: bool = False,
 ) -> VideoTransformer:
@@ -61,43 +61,45 @@ def timesformer(
 
     Like the released code, ``space`` averages the class tokens before the final norm.
     """
-    kind = scheme_class(attention)
+    kind = scheme_class(attention_type)
     if cls_in_time and not issubclass(kind, Divided):
-        raise ValueError(f"cls_in_time is for divided attention, but attention is {attention}: set cls_in_time false")
-    positions = replace(positions or Positions(usual_positions(attention)), stored=NEAREST)
+        raise ValueError(
+            f"cls_in_time is for divided attention, but attention_type is {attention_type}: set cls_in_time false"
+        )
+    positions = replace(positions or Positions(usual_positions(attention_type)), stored=NEAREST)
     embedding, readout = LAYOUTS[kind.class_tokens]
-    patches, with_cls = clip.patches(size.width), kind.class_tokens != "none"
-    embed = embedding(patches, clip.frames, clip.image_size, positions, with_cls)
+    patches, with_cls = clip.patches(size.embed_dim), kind.class_tokens != "none"
+    embed = embedding(patches, clip.num_frames, clip.image_size, positions, with_cls)
     kind.check(embed.grid)
     make = partial(kind, cls_in_time=True) if cls_in_time else kind
-    blocks = encoder(size, lambda i: build_scheme(make, size.width, size.heads, i), drop_path)
-    head = (HiddenHead if hidden_head else LinearHead)(size.width, classes, dropout)
+    blocks = encoder(size, lambda i: build_scheme(make, size.embed_dim, size.num_heads, i), drop_path_rate)
+    head = (HiddenHead if hidden_head else LinearHead)(size.embed_dim, classes, dropout)
     return VideoTransformer(embed, blocks, readout, head, size)
 
 
-def usual_positions(attention: str) -> PositionKind:
+def usual_positions(attention_type: str) -> PositionKind:
     """Return the positions of a scheme in the released code: ``space`` for attention in space, else ``space-time``.
 
     Attention in space with positions in time compares no two frames, but knows when each was: a control for attention
     over time.
     """
-    return "space" if scheme_class(attention) is Space else "space-time"
+    return "space" if scheme_class(attention_type) is Space else "space-time"
 
 
-def scheme_class(attention: str) -> type[Scheme]:
+def scheme_class(attention_type: str) -> type[Scheme]:
     """Return a scheme by its name in ``SCHEMES`` or ``MODULE.CLASS``; import only ``lit_video.attention.*``."""
-    if attention in SCHEMES:
-        return SCHEMES[attention]
-    if attention.startswith(PACKAGE):
+    if attention_type in SCHEMES:
+        return SCHEMES[attention_type]
+    if attention_type.startswith(PACKAGE):
         with suppress(ImportError, ValueError):
-            import_module(attention.rpartition(".")[0])
+            import_module(attention_type.rpartition(".")[0])
     try:
-        return known_class(Scheme, attention)
+        return known_class(Scheme, attention_type)
     except ValueError as error:
-        unknown = f"attention is {attention!r}, expected {', '.join(SCHEMES)}, or MODULE.CLASS of your own"
+        unknown = f"attention_type is {attention_type!r}, expected {', '.join(SCHEMES)}, or MODULE.CLASS of your own"
         raise ValueError(f"{unknown}, whose file --scheme FILE.py imports") from error
 
 
-def build_scheme(kind: Callable[..., Scheme], width: int, heads: int, layer: int) -> Scheme:
+def build_scheme(kind: Callable[..., Scheme], dim: int, num_heads: int, layer: int) -> Scheme:
     """Build a layer's scheme; a class that takes ``layer`` gets the layer's number."""
-    return kind(width, heads, **({"layer": layer} if "layer" in signature(kind).parameters else {}))
+    return kind(dim, num_heads, **({"layer": layer} if "layer" in signature(kind).parameters else {}))

@@ -35,7 +35,7 @@ class VideoTransformer(nn.Module):
         self.size = size
         self.embed = embed
         self.blocks = nn.ModuleList(blocks)
-        self.norm = nn.LayerNorm(embed.width, eps=size.eps or 1e-6)
+        self.norm = nn.LayerNorm(embed.embed_dim, eps=size.eps or 1e-6)
         self.readout = readout
         self.aggregate = aggregate
 

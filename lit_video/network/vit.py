@@ -21,19 +21,19 @@ class ViTSize:
     """Width ``d``, depth ``L`` and heads of a Vision Transformer (arXiv:2010.11929, Table 1; Ti: DeiT).
 
     Args:
-        width: channels of a token.
+        embed_dim: channels of a token.
         depth: layers.
         heads: heads of each layer.
-        mlp_ratio: hidden channels of the MLP divided by ``width``.
+        mlp_ratio: hidden channels of the MLP divided by ``embed_dim``.
         eps: epsilon of the layer norms; ``None`` for 1e-6.
         gelu: see :class:`~lit_video.network.block.MLP`; ``None`` for the family's choice.
         norm_pre: whether a norm stands before the first layer (CLIP, arXiv:2103.00020).
         registers: register tokens beside the class token (arXiv:2309.16588).
     """
 
-    width: Count
+    embed_dim: Count
     depth: Annotated[int, Range(1, MOST_LAYERS)]
-    heads: Count
+    num_heads: Count
     mlp_ratio: Positive = 4.0
     eps: Positive | None = None
     gelu: Gelu | None = None
@@ -42,8 +42,8 @@ class ViTSize:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if self.width % self.heads:
-            raise ValueError(f"width {self.width} is not divisible by heads {self.heads}")
+        if self.embed_dim % self.num_heads:
+            raise ValueError(f"embed_dim {self.embed_dim} is not divisible by num_heads {self.num_heads}")
 
     def parts(self) -> dict[str, Any]:
         """Return the fields, with ``None`` for ``eps`` 1e-6, ``norm_pre`` false and ``registers`` 0."""
@@ -66,27 +66,27 @@ def vit_size(given: str | ViTSize | Mapping[str, Any]) -> ViTSize:
     if isinstance(given, Mapping):
         return ViTSize(**given)
     if given not in SIZES:
-        raise ValueError(f"size is {given}, expected {', '.join(SIZES)}, or width, depth and heads")
+        raise ValueError(f"size is {given}, expected {', '.join(SIZES)}, or embed_dim, depth and num_heads")
     return SIZES[given]
 
 
 def encoder(
-    size: ViTSize, scheme: Callable[[int], Scheme], drop_path: float = 0.0, *, style: Style = TIMM
+    size: ViTSize, scheme: Callable[[int], Scheme], drop_path_rate: float = 0.0, *, style: Style = TIMM
 ) -> list[Block]:
     """Build the encoder layers of a size, freshly initialised; ``scheme(i)`` builds the attention of layer i.
 
-    Stochastic depth rises linearly from 0 in the first layer to ``drop_path`` in the last, as in all three releases;
-    ViViT's Eq. 10, l / L of it in layer l of L, does not say whether the first layer is 0 or 1. ``style`` is the model
-    family's; a GELU of ``size`` replaces its own.
+    Stochastic depth rises linearly from 0 in the first layer to ``drop_path_rate`` in the last, as in all three
+    releases; ViViT's Eq. 10, l / L of it in layer l of L, does not say whether the first layer is 0 or 1. ``style`` is
+    the model family's; a GELU of ``size`` replaces its own.
     """
-    if not 0 <= drop_path < 1:
-        raise ValueError(f"drop_path is {drop_path}, expected 0 to less than 1")
+    if not 0 <= drop_path_rate < 1:
+        raise ValueError(f"drop_path_rate is {drop_path_rate}, expected 0 to less than 1")
     style = style.with_gelu(size.gelu)
-    rates = torch.linspace(0, drop_path, size.depth, device="cpu").tolist()
+    rates = torch.linspace(0, drop_path_rate, size.depth, device="cpu").tolist()
 
     blocks = []
     for i, rate in enumerate(rates):
-        mlp = MLP(size.width, size.mlp_ratio, gelu=style.gelu)
+        mlp = MLP(size.embed_dim, size.mlp_ratio, gelu=style.gelu)
         blocks.append(Block(scheme(i), mlp, rate, scale_by_keep=style.scale_by_keep))
 
     for module in nn.ModuleList(blocks).modules():
@@ -98,5 +98,5 @@ def encoder(
             module.prefix = 1 + size.registers
 
     for block in blocks:
-        style.init(block, size.width)
+        style.init(block, size.embed_dim)
     return blocks

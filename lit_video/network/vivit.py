@@ -38,7 +38,7 @@ def vivit(
     temporal: Temporal = "encoder",
     temporal_depth: int = 4,
     dropout: float = 0.0,
-    drop_path: float = 0.0,
+    drop_path_rate: float = 0.0,
 ) -> VideoTransformer:
     """Build a ViViT (arXiv:2103.15691; GELU and norms as released); arguments: see :class:`lit_video.modules.ViViT`."""
     if variant not in POOLS:
@@ -54,31 +54,37 @@ def vivit(
 
     def scheme(i: int) -> Scheme:
         if variant == 3:
-            return Factorised(size.width, size.heads, order)
-        return SCHEMES[variant](size.width, size.heads)
+            return Factorised(size.embed_dim, size.num_heads, order)
+        return SCHEMES[variant](size.embed_dim, size.num_heads)
 
     # VideoMAE's authors fine-tune a model of timm's style
-    blocks = encoder(size, scheme, drop_path, style=TIMM if pool == "fc_norm" else FLAX)
+    blocks = encoder(size, scheme, drop_path_rate, style=TIMM if pool == "fc_norm" else FLAX)
     if variant != 2:
-        head = LinearHead(size.width, classes, dropout)
-        joint = JointEmbedding(clip.patches(size.width), clip.frames, clip.image_size, cls=cls)
+        head = LinearHead(size.embed_dim, classes, dropout)
+        joint = JointEmbedding(clip.patches(size.embed_dim), clip.num_frames, clip.image_size, cls=cls)
         if pool == "fc_norm":
             joint.fix_positions()
         readout = {"token": clip_token, "mean": mean_token, "fc_norm": normed_mean}[pool]
         return VideoTransformer(joint, blocks, readout, head, size)
-    embed = frame_embedding(clip, size.width, cls)
-    aggregate: nn.Module = TemporalMean(size.width, classes, dropout)
+    embed = frame_embedding(clip, size.embed_dim, cls)
+    aggregate: nn.Module = TemporalMean(size.embed_dim, classes, dropout)
     if temporal == "encoder":
         aggregate = TemporalEncoder(
-            size, temporal_depth, classes, frames=embed.grid.t, cls=cls, dropout=dropout, drop_path=drop_path
+            size,
+            temporal_depth,
+            classes,
+            num_frames=embed.grid.t,
+            cls=cls,
+            dropout=dropout,
+            drop_path_rate=drop_path_rate,
         )
     readout = {"token": frame_tokens, "mean": frame_means}[pool]
     return VideoTransformer(embed, blocks, readout, aggregate, size)
 
 
-def frame_embedding(clip: ClipSize, width: int, cls: bool) -> FrameEmbedding:
+def frame_embedding(clip: ClipSize, dim: int, cls: bool) -> FrameEmbedding:
     """Build the embedding of model 2's spatial encoder; its class token starts at zero, as in the released code."""
-    embed = FrameEmbedding(clip.patches(width), clip.frames, clip.image_size, Positions("space"), cls)
+    embed = FrameEmbedding(clip.patches(dim), clip.num_frames, clip.image_size, Positions("space"), cls)
     if embed.cls_token is not None:
         nn.init.zeros_(embed.cls_token)
     return embed

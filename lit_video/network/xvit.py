@@ -46,7 +46,7 @@ def xvit(
     exact: bool = False,
     aggregate: nn.Module | None = None,
     positions: Positions | None = None,
-    drop_path: float = 0.0,
+    drop_path_rate: float = 0.0,
 ) -> VideoTransformer:
     """Build an X-ViT (arXiv:2106.05968); ``layers`` to ``exact``: see :class:`lit_video.modules.XViT`.
 
@@ -60,24 +60,24 @@ def xvit(
     summarised = chosen_layers(summary_layers, size.depth, "summary_layers")
     if not plan.summary and summary_layers != "all":
         raise ValueError("summary_layers does not apply without summary")
-    cells, (height, width) = math.isqrt(plan.summary_tokens), clip.image_size
-    rows, columns = height // clip.patch, width // clip.patch
+    cells, (height, width) = math.isqrt(plan.num_summary_tokens), clip.image_size
+    rows, columns = height // clip.patch_size, width // clip.patch_size
     if rows % cells or columns % cells:
-        given = f"summary_tokens is {plan.summary_tokens}"
+        given = f"num_summary_tokens is {plan.num_summary_tokens}"
         raise ValueError(f"{given}: {rows}x{columns} patches do not divide into {cells}x{cells} cells")
-    alone = replace(plan, summary=False, summary_tokens=1, summary_before_norm=False)
+    alone = replace(plan, summary=False, num_summary_tokens=1, summary_before_norm=False)
 
     def scheme(i: int) -> Scheme:
         if i not in mixing:
-            return Space(size.width, size.heads)
+            return Space(size.embed_dim, size.num_heads)
         if exact:
-            return LocalWindow(size.width, size.heads, plan.window, plan.causal)
-        return Mixing(size.width, size.heads, plan if i in summarised else alone)
+            return LocalWindow(size.embed_dim, size.num_heads, plan.window, plan.causal)
+        return Mixing(size.embed_dim, size.num_heads, plan if i in summarised else alone)
 
     table = replace(positions or Positions(), stored=Resizing(time="repeat"))
-    embed = FrameEmbedding(clip.patches(size.width), clip.frames, clip.image_size, table)
+    embed = FrameEmbedding(clip.patches(size.embed_dim), clip.num_frames, clip.image_size, table)
     aggregate = aggregate or aggregation(size, classes, ta_layers=1)
-    return VideoTransformer(embed, encoder(size, scheme, drop_path), frame_tokens, aggregate, size)
+    return VideoTransformer(embed, encoder(size, scheme, drop_path_rate), frame_tokens, aggregate, size)
 
 
 def aggregation(size: ViTSize, classes: int, ta_layers: int, dropout: float = 0.5) -> nn.Module:
@@ -85,5 +85,5 @@ def aggregation(size: ViTSize, classes: int, ta_layers: int, dropout: float = 0.
     if ta_layers < 0:
         raise ValueError(f"ta_layers is {ta_layers}, expected 0, 1, 2, ...")
     if ta_layers == 0:
-        return TemporalMean(size.width, classes, dropout)
-    return TemporalAttention(size.width, classes, ta_layers, size.heads, dropout=dropout)
+        return TemporalMean(size.embed_dim, classes, dropout)
+    return TemporalAttention(size.embed_dim, classes, ta_layers, size.num_heads, dropout=dropout)

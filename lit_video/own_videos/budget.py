@@ -36,9 +36,9 @@ def built(model: str, settings: Mapping[str, Any], data: Mapping[str, Any], clas
     given = picked({**settings, **of_group(changes, "model")}, inspect.signature(kind).parameters)
     if isinstance(given.get("size"), Mapping):
         given["size"] = ViTSize(**given["size"])
-    if "." in given.get("attention", ""):
-        given["attention"] = import_scheme(given["attention"])
-    clip = {"frames": data["frames"], "image_size": as_setting(data["image_size"])}
+    if "." in given.get("attention_type", ""):
+        given["attention_type"] = import_scheme(given["attention_type"])
+    clip = {"num_frames": data["num_frames"], "image_size": as_setting(data["image_size"])}
     net: nn.Module = kind(num_classes=classes, **clip, **given).network
     return net
 
@@ -60,7 +60,7 @@ def clips_per_second(net: nn.Module, data: Mapping[str, Any], of_features: bool 
 
 
 def _noise(data: Mapping[str, Any], clips: int) -> torch.Tensor:
-    return torch.rand(clips, 3, data["frames"], *height_and_width(data["image_size"]))
+    return torch.rand(clips, 3, data["num_frames"], *height_and_width(data["image_size"]))
 
 
 def probed(start: Start, videos: int, training: int, minutes: float, classes: int) -> tuple[Start, list[Choice]]:

@@ -28,7 +28,7 @@ KEEP = 0.25  # share of the memory, for decoded videos
 # the choices that matter most, in words
 MAIN = {
     "data.sampling": "clips",
-    "data.frames": "frames of a clip",
+    "data.num_frames": "frames of a clip",
     "data.image_size": "pixels a side",
     "data.augmentation": "mirrored in training",
     "model.weights": "model",
@@ -43,7 +43,7 @@ _SIDES = re.compile(r"left|right|clockwise|link|recht|uhrz|gauch|droit|izqu|dere
 
 @dataclass(frozen=True)
 class Choice:
-    """A setting, such as ``data.frames``, its value, and why."""
+    """A setting, such as ``data.num_frames``, its value, and why."""
 
     key: str
     value: Any
@@ -134,7 +134,7 @@ def _clips(videos: Sequence[VideoInfo], start: Start, count: int, side: int) -> 
         return chosen
     return [
         *chosen,
-        Choice("data.frames", count, f"a typical video has {frames}"),
+        Choice("data.num_frames", count, f"a typical video has {frames}"),
         Choice("data.image_size", side, WHY.get(side, "more needs larger videos, more time (--minutes) or a GPU")),
     ]
 
@@ -156,7 +156,14 @@ def _pictures(videos: Sequence[VideoInfo], pixels: tuple[float, float] | None, c
     sided = next(filter(_SIDES.search, classes), None)
     if sided:
         flip, why = 0.0, f"none, because {sided!r} would become another class"
-    settings = {"crop": "whole", "flip": flip, "policy": "none", "erasing": 0.0, "mixup": 0.0, "smoothing": 0.1}
+    settings = {
+        "crop": "whole",
+        "flip": flip,
+        "policy": "none",
+        "random_erasing": 0.0,
+        "mixup": 0.0,
+        "label_smoothing": 0.1,
+    }
     return [*chosen, Choice("data.augmentation", settings, why)]
 
 
@@ -181,7 +188,7 @@ def _loading(decoded: float, training: int, machine: Machine, start: Start) -> l
 
 
 def _tuning(start: Start) -> list[Choice]:
-    lr = round(RATE_OF_WIDTH / vit_size(start.settings.get("size", "B")).width, 6)
+    lr = round(RATE_OF_WIDTH / vit_size(start.settings.get("size", "B")).embed_dim, 6)
     rate = {"optimizer": "adamw", "lr": lr, "weight_decay": 0.05, "layer_decay": 0.75, "warmup": 0.1}
     reason = "fine-tuning: AdamW, lower rates for wider models and lower layers, a tenth is warm-up"
     if start.probe:
@@ -195,16 +202,16 @@ def _tuning(start: Start) -> list[Choice]:
 
 
 def _scratch(machine: Machine, few: bool) -> list[Choice]:
-    size, patch, stills = {"width": 96, "depth": 4, "heads": 4}, 12, list[Choice]()
+    size, patch, stills = {"embed_dim": 96, "depth": 4, "num_heads": 4}, 12, list[Choice]()
     if machine.gpu:
-        size, patch = {"width": 384, "depth": 8, "heads": 6}, 16
+        size, patch = {"embed_dim": 384, "depth": 8, "num_heads": 6}, 16
     elif few:
-        size, patch = size | {"width": 48}, 8
+        size, patch = size | {"embed_dim": 48}, 8
         stills = [Choice("model.image_weights", STILLS, "few videos, so it learns from drawn pictures first")]
     rate = {"optimizer": "muon", "lr": 3e-3, "weight_decay": 0.05, "warmup": 0.1, "warmup_start": 0.01}
     return [
         Choice("model.size", size, "small, because it starts from scratch; larger models need --weights"),
-        Choice("model.patch", patch, "pixels a side"),
+        Choice("model.patch_size", patch, "pixels a side"),
         Choice("model.positions", "space-time", "the order of frames may matter"),
         Choice("model.position_std", 0.5, "positions that start near zero barely move in short trainings"),
         Choice("model.dropout", 0.0, "few steps"),
@@ -224,7 +231,7 @@ def crop_less(choices: Sequence[Choice]) -> list[Choice]:
 
 
 def nested(choices: Sequence[Choice]) -> dict[str, dict[str, Any]]:
-    """Return values by group and name: ``{"data": {"frames": 8}}``."""
+    """Return values by group and name: ``{"data": {"num_frames": 8}}``."""
     groups: dict[str, dict[str, Any]] = {"trainer": {}, "data": {}, "model": {}}
     for choice in choices:
         group, _, name = choice.key.partition(".")

@@ -46,8 +46,8 @@ def _start(image: str, rows: Rows) -> Start:
     size, patch = structure(vit), vit.patch_embed.patch_size[0]
     sides = tuple(patch * count for count in PATCHES if patch * count <= vit.patch_embed.img_size[0])
     pixels = {"mean": [*vit.pretrained_cfg["mean"]], "std": [*vit.pretrained_cfg["std"]]}
-    start = Start(image, "XViT", {"size": asdict(size), "patch": patch}, pixels, sides=sides)
-    clip = {"frames": FRAMES, "image_size": sides[0]}
+    start = Start(image, "XViT", {"size": asdict(size), "patch_size": patch}, pixels, sides=sides)
+    clip = {"num_frames": FRAMES, "image_size": sides[0]}
     for row in rows.values():
         try:
             with torch.device("meta"):

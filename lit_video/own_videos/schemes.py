@@ -9,11 +9,11 @@ Rows = dict[str, dict[str, Any]]  # rows of a table: label and settings, by name
 
 
 def _timesformer(label: str, attention: str) -> dict[str, Any]:
-    return {"label": label, "set": {"model": "TimeSformer", "model.attention": attention}}
+    return {"label": label, "set": {"model": "TimeSformer", "model.attention_type": attention}}
 
 
 def _vivit(variant: int) -> dict[str, Any]:
-    settings = {"model": "ViViT", "model.variant": variant, "model.tubelet": 2, "model.temporal_depth": 2}
+    settings = {"model": "ViViT", "model.variant": variant, "model.tubelet_size": 2, "model.temporal_depth": 2}
     return {"label": f"ViViT-{variant}", "set": settings}
 
 
@@ -29,7 +29,7 @@ SCHEMES: Rows = {
     "vivit2": _vivit(2),
     "vivit3": _vivit(3),
     "vivit4": _vivit(4),
-    "perceiver": {"label": "Perceiver", "set": {"model": "Perceiver", "model.latents": 32, "model.reads": 2}},
+    "perceiver": {"label": "Perceiver", "set": {"model": "Perceiver", "model.num_latents": 32, "model.reads": 2}},
 }
 
 

@@ -53,7 +53,7 @@ def start_from(weights: str) -> Start:
         checkpoint = read_checkpoint(path, "weights")
         own = checkpoint[CHECKPOINT_KEY]
     except (UserError, KeyError):
-        image = f"for an image ViT give --model.image_weights {weights}, --model.size and --model.patch"
+        image = f"for an image ViT give --model.image_weights {weights}, --model.size and --model.patch_size"
         raise UserError(f"--weights {weights}: not a run's checkpoint with settings; {image}") from None
     model = {}
     for key, value in checkpoint["hyper_parameters"].items():

@@ -37,7 +37,7 @@ def model_card(run_dir: Path) -> str:
     filled |= {
         "videos": f"{_data_name(settings['data'])} ({counts})",
         "digest": result["identity"]["data"],
-        "clip": f"{data['frames']} frames of {in_words(data['image_size'])} pixels",
+        "clip": f"{data['num_frames']} frames of {in_words(data['image_size'])} pixels",
         "millions": result["params"] / 1e6,
         "start": start,
         "duration": plural(round(result["seconds"] / 60), "minute"),

@@ -180,9 +180,10 @@ def _lightning_name(callback: object) -> str:
 
 
 def plain_settings(settings: Mapping[str, Any]) -> dict[str, Plain]:
-    """Return plain values by flat key for W&B: ``size_width`` for ``model.size.width``, because W&B nests keys at dots.
+    """Return plain values by flat key for W&B.
 
-    A class becomes its name, and a list becomes its comma-separated values; unset values are left out.
+    The key of ``model.size.embed_dim`` is ``size_embed_dim``, because W&B nests keys at dots. A class becomes its
+    name, and a list becomes its comma-separated values; unset values are left out.
     """
     plain: dict[str, Plain] = {}
     for key, value in _flat(settings).items():

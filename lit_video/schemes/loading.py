@@ -7,7 +7,7 @@ from pathlib import Path
 from traceback import extract_tb
 from types import ModuleType
 
-from lit_video.attention.heads import Scheme
+from lit_video.attention.scheme import Scheme
 from lit_video.network.timesformer import PACKAGE
 from lit_video.utils.class_paths import class_path
 

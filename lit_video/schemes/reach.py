@@ -26,7 +26,7 @@ class Reach:
     near: bool = False
 
 
-def reach(network: nn.Module, frames: int, image_size: ImageSize) -> Reach:
+def reach(network: nn.Module, num_frames: int, image_size: ImageSize) -> Reach:
     """Measure the temporal reach: the largest distance from the first used frame to a frame that interacts with it.
 
     Let f(a, b) be the scores of a clip after a change a to one frame and a change b to another. If the frames do not
@@ -38,10 +38,10 @@ def reach(network: nn.Module, frames: int, image_size: ImageSize) -> Reach:
         torch.manual_seed(0)
         for spread in SPREADS:
             scores = randomised(copy.deepcopy(network).cpu(), spread)
-            clip, change = torch.randn(2, 1, 3, frames, *height_and_width(image_size), dtype=torch.float64)
+            clip, change = torch.randn(2, 1, 3, num_frames, *height_and_width(image_size), dtype=torch.float64)
             nothing = scores(clip)
             least = NOTHING * float(nothing.abs().max())
-            alone = {i: scores(_changed(clip, change, i)) - nothing for i in range(frames)}
+            alone = {i: scores(_changed(clip, change, i)) - nothing for i in range(num_frames)}
             seen = [i for i, effect in alone.items() if effect.abs().max() > least]
             for i in seen[1:]:
                 together = scores(_changed(clip, change, seen[0], i)) - nothing - alone[seen[0]] - alone[i]

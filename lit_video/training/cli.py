@@ -82,8 +82,8 @@ class VideoCLI(LightningCLI):
         if self.subcommand:
             config = config[self.subcommand]
         given = config.model.init_args
-        if "." in (given.get("attention") or ""):
-            given.attention = import_scheme(given.attention)
+        if "." in (given.get("attention_type") or ""):
+            given.attention_type = import_scheme(given.attention_type)
         if given.get("weights") and given.get("weights_settings") == "apply":
             stored = read_weights(weights_path(given.weights), given.weights_ema, given.weights_source)
             model, data = model_settings(stored), pixel_settings(stored)

@@ -101,7 +101,7 @@ def _key(data: Any) -> str:
 
 def _same_files(model: dict[str, Any], weights: dict[str, str]) -> bool:
     """Return whether starting weights are as recorded; false for a scheme of the user's own, whose code may differ."""
-    if "." in (model.get("attention") or ""):
+    if "." in (model.get("attention_type") or ""):
         return False
     for name in model_names("files"):
         recorded = weights.get(f"model.init_args.{name}")

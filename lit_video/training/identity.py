@@ -44,8 +44,8 @@ def run_identity(cli: VideoCLI) -> Identity:
         data.prepare_data()  # some data sets write their videos here
         listing = data_digest(data)
     model, files = settings["model"]["init_args"], {}
-    if code := source_file(model.get("attention") or ""):
-        files["model.init_args.attention"] = blake2b(code.read_bytes(), digest_size=8).hexdigest()
+    if code := source_file(model.get("attention_type") or ""):
+        files["model.init_args.attention_type"] = blake2b(code.read_bytes(), digest_size=8).hexdigest()
     for name in model_names("files"):
         with suppress(UserError):  # training refuses missing weights
             if given := model.get(name):

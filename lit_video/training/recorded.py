@@ -50,9 +50,9 @@ def run_flags(record: Path, given: Sequence[str] = ()) -> list[str]:
         data["init_args"].pop("root", None)
     for name in model_names("files"):  # the checkpoint replaces the starting weights
         model.pop(name, None)
-    scheme = model.get("attention") or ""
-    if {"--model.attention", "--model.init_args.attention"} & {*words}:
-        del model["attention"]
+    scheme = model.get("attention_type") or ""
+    if {"--model.attention_type", "--model.init_args.attention_type"} & {*words}:
+        del model["attention_type"]
     elif "." in scheme and not is_known(scheme):
         reason = f"attention is {scheme!r}, whose module is not imported; if you trust it, give its file as --scheme"
         raise UserError(f"{record}: {reason}")

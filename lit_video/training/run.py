@@ -213,7 +213,7 @@ def _write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], seco
     listed = counts.get("test", counts.get("val", {})).get("listed", len(known))  # also missing videos
     facts = dict(cli.facts)
     if isinstance(data := cli.datamodule, TemporalSkills):
-        sight = reach(cli.model.network, data.frames, data.image_size)
+        sight = reach(cli.model.network, data.num_frames, data.image_size)
         # a model that sees which frames are neighbours can exceed the ceiling of models that see an unordered set
         ceiling = data.reversal_ceiling if sight.near else data.blind_ceiling
         facts |= {"reach": sight.frames, "sees_order": sight.order, "sees_near": sight.near, "blind_ceiling": ceiling}

@@ -42,7 +42,7 @@ class RunCLI(VideoCLI):
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """Build the configured trainer with the callbacks and logger of every run; a user's logger replaces ours."""
         table, data = self.run.request.table, self.datamodule
-        params, macs = count(self.model, data.frames, data.test_image_size)
+        params, macs = count(self.model, data.num_frames, data.test_image_size)
         self.facts = {
             **{"table": table.name, "row": self.run.row.name, "scale": table.scale, "seed": self.run.seed},
             **{"scheme": self.model.scheme_name, "params": params, "gmacs": macs / 1e9},

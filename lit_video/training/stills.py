@@ -43,8 +43,8 @@ def start_from_stills(model: VideoClassifier, data: VideoDataModule, run_dir: Pa
         raise UserError(f"model.image_weights: {given}: expected stills:N, N pictures from 100, such as stills:24576")
     assert isinstance(model.network, VideoTransformer)
     assert model.size is not None
-    size, patch, count = model.size, model.network.embed.patches.patch, int(given.removeprefix("stills:"))
-    name = f"v{VERSION}-{count}x{SIDE}-w{size.width}-l{size.depth}-h{size.heads}-m{size.mlp_ratio:g}-p{patch}"
+    size, patch, count = model.size, model.network.embed.patches.patch_size, int(given.removeprefix("stills:"))
+    name = f"v{VERSION}-{count}x{SIDE}-w{size.embed_dim}-l{size.depth}-h{size.num_heads}-m{size.mlp_ratio:g}-p{patch}"
     folder = data.root.parent if isinstance(data, TemporalSkills) else data_folder()
     path = folder / f"{STILLS}{name}.safetensors"
     try:
@@ -57,12 +57,14 @@ def start_from_stills(model: VideoClassifier, data: VideoDataModule, run_dir: Pa
     model.image_weights = str(path)
 
 
-def train_on_stills(size: ViTSize, patch: int, stills: Stills, run_dir: Path | None = None) -> VisionTransformer:
+def train_on_stills(size: ViTSize, patch_size: int, stills: Stills, run_dir: Path | None = None) -> VisionTransformer:
     """Train timm's ViT to classify stills; the result depends on the arguments alone."""
     with torch.random.fork_rng():
         torch.manual_seed(VERSION)
-        shape: Any = dict(embed_dim=size.width, depth=size.depth, num_heads=size.heads, mlp_ratio=size.mlp_ratio)
-        vit = VisionTransformer(stills.side, patch, num_classes=sum(TASKS.values()), **shape).apply(_init)
+        shape: Any = dict(
+            embed_dim=size.embed_dim, depth=size.depth, num_heads=size.num_heads, mlp_ratio=size.mlp_ratio
+        )
+        vit = VisionTransformer(stills.side, patch_size, num_classes=sum(TASKS.values()), **shape).apply(_init)
         assert vit.pos_embed is not None
         nn.init.trunc_normal_(vit.pos_embed, std=POSITION_STD)
         image_model = nn.Sequential(Rearrange("b c 1 height width -> b c height width"), vit)

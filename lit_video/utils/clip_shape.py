@@ -48,12 +48,12 @@ def evenly(i: int, count: int) -> Fraction:
     return Fraction(i, count - 1) if count > 1 else Fraction(1, 2)
 
 
-def uniform_frames(frames: int, sampled: int) -> list[int]:
+def uniform_frames(num_frames: int, sampled: int) -> list[int]:
     """Return indices of ``sampled`` frames spread evenly inside a clip: round(k * frames / (sampled + 1)), k from 1.
 
     Halves round to the even index. A clip of at most ``sampled`` frames keeps all frames.
     Source: ViViT, arXiv:2103.15691, section 3.2; the released code uses floats and often has one index too many.
     """
-    if sampled >= frames:
-        return list(range(frames))
-    return [round(Fraction(k * frames, sampled + 1)) for k in range(1, sampled + 1)]
+    if sampled >= num_frames:
+        return list(range(num_frames))
+    return [round(Fraction(k * num_frames, sampled + 1)) for k in range(1, sampled + 1)]

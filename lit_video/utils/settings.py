@@ -14,23 +14,24 @@ Effect = Literal["function", "shape", "clip", "classes", "files", "start", "trai
 MODEL: dict[Effect, tuple[str, ...]] = {
     "function": (
         *("window", "boundary", "ratio", "mixed", "layers", "scope", "exact", "causal", "segments"),
-        *("summary", "summary_tokens", "summary_before_norm", "summary_layers"),
-        *("attention", "cls_in_time", "variant", "order", "temporal", "pool", "sampled_frames"),
-        *("architecture", "alpha", "size.heads", "size.eps", "size.gelu"),
+        *("summary", "num_summary_tokens", "summary_before_norm", "summary_layers"),
+        *("attention_type", "cls_in_time", "variant", "order", "temporal", "pool", "sampled_frames"),
+        *("architecture", "alpha", "size.num_heads", "size.eps", "size.gelu"),
     ),
     "shape": (
-        *("size.width", "size.depth", "size.mlp_ratio", "size.norm_pre", "size.registers", "patch", "tubelet"),
-        *("positions", "ta_layers", "hidden_head", "temporal_depth", "latents", "reads", "probe"),
+        *("size.embed_dim", "size.depth", "size.mlp_ratio", "size.norm_pre", "size.registers"),
+        *("patch_size", "tubelet_size"),
+        *("positions", "ta_layers", "hidden_head", "temporal_depth", "num_latents", "reads", "probe"),
         *("depth", "width", "beta_inv", "x3d_width", "x3d_depth"),
     ),
-    "clip": ("frames", "image_size"),
+    "clip": ("num_frames", "image_size"),
     "classes": ("num_classes", "several_labels"),
     "files": ("weights", "image_weights"),
     "start": (
         *("weights_settings", "weights_source", "weights_ema", "image_pixels"),
         *("tubelet_init", "position_std", "zero_head", "class_token"),
     ),
-    "training": ("optimization", "freeze", "dropout", "drop_path", "task_loss"),
+    "training": ("optimization", "freeze", "dropout", "drop_path_rate", "task_loss"),
     "machine": ("activation_checkpointing",),
     "test": ("view_average",),
 }
@@ -43,7 +44,7 @@ DataEffect = Literal[
 ]
 
 DATA: dict[DataEffect, tuple[str, ...]] = {
-    "clip": ("frames", "image_size"),
+    "clip": ("num_frames", "image_size"),
     "pixels": ("mean", "std", "channels"),
     "views": ("sampling", "views", "short", "short_side", "test_image_size"),
     "counts": ("test_clips", "test_crops"),

@@ -154,9 +154,9 @@ class Augmentation:
     short_side: tuple[float, float] | None = None
     flip: Share = 0.0
     policy: Policy = "auto"
-    erasing: Share = 0.5
+    random_erasing: Share = 0.5
     mixup: NotNegative = 0.0
-    smoothing: Share = 0.3
+    label_smoothing: Share = 0.3
     crop: Literal["scale", "stretch", "multiscale", "most", "whole"] = "scale"
     cutmix: NotNegative = 0.0
     inverse: bool = False

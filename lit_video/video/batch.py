@@ -89,19 +89,19 @@ def _axes(target: Tensor, classes: Classes, several_labels: bool) -> tuple[int, 
     return (len(classes),) if isinstance(classes, dict) else ()
 
 
-def check_axes(clip: Tensor, frames: int) -> None:
-    """Refuse a clip whose shape is not ``(batch, 3, frames, height, width)``; ``frames`` 0 allows any number."""
-    if clip.ndim != 5 or clip.shape[1] != 3 or (frames and clip.shape[2] != frames):
-        expected = f"expected (batch, 3 colours, {frames or 'frames'}, height, width)"
-        raise ValueError(f"a clip is {tuple(clip.shape)}, {expected}{_hint(tuple(clip.shape), frames)}")
+def check_axes(clip: Tensor, num_frames: int) -> None:
+    """Refuse a clip whose shape is not ``(batch, 3, frames, height, width)``; ``num_frames`` 0 allows any number."""
+    if clip.ndim != 5 or clip.shape[1] != 3 or (num_frames and clip.shape[2] != num_frames):
+        expected = f"expected (batch, 3 colours, {num_frames or 'frames'}, height, width)"
+        raise ValueError(f"a clip is {tuple(clip.shape)}, {expected}{_hint(tuple(clip.shape), num_frames)}")
 
 
-def _hint(shape: tuple[int, ...], frames: int) -> str:
+def _hint(shape: tuple[int, ...], num_frames: int) -> str:
     """Say how a clip of another shape becomes one that models take; empty if that cannot be known."""
     if len(shape) == 4 and (shape[0] == 3 or shape[1] == 3):
         return "; clip[None] adds the batch" if shape[0] == 3 else "; clip.transpose(0, 1)[None] moves the colours"
     if len(shape) == 5 and shape[1] == 3:
-        return f"; it has {shape[2]} frames, the model takes {frames}: choose as many"
+        return f"; it has {shape[2]} frames, the model takes {num_frames}: choose as many"
     if len(shape) == 5 and shape[2] == 3:
         return "; clip.transpose(1, 2) swaps frames and colours"
     if len(shape) == 5 and shape[4] == 3:
@@ -256,7 +256,7 @@ def erase(clip: Tensor, boxes: Tensor) -> Tensor:
 def draw(keys: Tensor, size: tuple[int, int], augmentation: Augmentation, seed: int) -> BatchDraws:
     """Draw a batch's augmentation on the CPU from the seed and the samples' ``keys (b, 2)``: epoch and index."""
     generator = torch.Generator().manual_seed(digest(seed, keys.tolist()))
-    boxes = torch.tensor([_erased(size, augmentation.erasing, generator) for _ in keys])
+    boxes = torch.tensor([_erased(size, augmentation.random_erasing, generator) for _ in keys])
     return BatchDraws(boxes if boxes.any() else None, _mixture(size, augmentation, generator))
 
 

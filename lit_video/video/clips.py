@@ -99,7 +99,7 @@ class ClipDataset(Dataset[Sample]):
 
     records: Sequence[VideoRecord]
     sampling: Sampling
-    frames: int
+    num_frames: int
     view: TrainingView | EvaluationViews
     seed: int
     clips: int | None = None
@@ -151,7 +151,7 @@ class ClipDataset(Dataset[Sample]):
             if self.fail:
                 raise
             broken = str(error)
-            views = torch.zeros(self.view.crops, self.frames, 3, *self.view.size, dtype=torch.uint8)
+            views = torch.zeros(self.view.crops, self.num_frames, 3, *self.view.size, dtype=torch.uint8)
         return Sample(
             clip=views,
             label=torch.tensor(record.label),
@@ -165,8 +165,8 @@ class ClipDataset(Dataset[Sample]):
     def numbers(self, record: VideoRecord, clip: int) -> list[int]:
         """Return the frame numbers of one clip of a video, in the order in which the model sees them."""
         first, table = segment(record.path, record.table(), record.start, record.end)
-        long = table if self.short == "repeat" else self.sampling.long_enough(table, self.frames)
-        numbers = np.array(self.sampling.numbers(long, self.frames, clip, self.clips))
+        long = table if self.short == "repeat" else self.sampling.long_enough(table, self.num_frames)
+        numbers = np.array(self.sampling.numbers(long, self.num_frames, clip, self.clips))
         return reordered((first + numbers % table.count).tolist(), self.order)
 
 

@@ -34,26 +34,28 @@ _VIVIT = (0.9 * 256, 1.33 * 256)
 
 RECIPES: dict[Recipe, Augmentation] = {
     # X-ViT, section 4.1: scale 0.9-1.3, no flip on SSv2, erasing 0.5, smoothing 0.3
-    "xvit-paper-ssv2": Augmentation(_XVIT, flip=0.0, policy="auto", erasing=0.5, mixup=0.0, smoothing=0.3),
+    "xvit-paper-ssv2": Augmentation(_XVIT, flip=0.0, policy="auto", random_erasing=0.5, mixup=0.0, label_smoothing=0.3),
     # X-ViT, section 4.1: flip 0.5, mixup 0.4; the paper gives erasing and smoothing for SSv2 and Epic-100 only
-    "xvit-paper-k400": Augmentation(_XVIT, flip=0.5, policy="auto", erasing=0.0, mixup=0.4, smoothing=0.0),
+    "xvit-paper-k400": Augmentation(_XVIT, flip=0.5, policy="auto", random_erasing=0.0, mixup=0.4, label_smoothing=0.0),
     # X-ViT's release, SSv2/xvit_B16_16x16.yaml and its loader
-    "xvit-released-ssv2": Augmentation(_SHORT, flip=0.0, policy="timm-v0", erasing=0.5, mixup=0.0, smoothing=0.0),
+    "xvit-released-ssv2": Augmentation(
+        _SHORT, flip=0.0, policy="timm-v0", random_erasing=0.5, mixup=0.0, label_smoothing=0.0
+    ),
     # X-ViT's release, Kinetics/xvit_B16_16x16_k400.yaml (the file for K600 is the same)
     "xvit-released-k400": Augmentation(
-        crop="multiscale", flip=0.5, policy="timm-v0", erasing=0.0, mixup=0.4, smoothing=0.3
+        crop="multiscale", flip=0.5, policy="timm-v0", random_erasing=0.0, mixup=0.4, label_smoothing=0.3
     ),
     # TimeSformer's release: TRAIN_JITTER_SCALES [256, 320], TRAIN_CROP_SIZE 224, cross_entropy
-    "timesformer": Augmentation(_SHORT, flip=0.0, policy="none", erasing=0.0, mixup=0.0, smoothing=0.0),
+    "timesformer": Augmentation(_SHORT, flip=0.0, policy="none", random_erasing=0.0, mixup=0.0, label_smoothing=0.0),
     # ViViT, Table 7: scale 0.9-1.33, flip 0.5, RandAugment 2 x 20, mixup 0.3, smoothing 0.3
     "vivit-ssv2": Augmentation(
-        _VIVIT, flip=0.5, policy="vivit-rand-20", erasing=0.0, mixup=0.3, smoothing=0.3, crop="stretch"
+        _VIVIT, flip=0.5, policy="vivit-rand-20", random_erasing=0.0, mixup=0.3, label_smoothing=0.3, crop="stretch"
     ),
     # ViViT, Table 7: scale 0.9-1.33, flip 0.5, colour jitter 0.8; greyscale with probability 0.1 is from the release
     "vivit-k400": Augmentation(
-        _VIVIT, flip=0.5, policy="none", erasing=0.0, smoothing=0.0, crop="stretch", colour=0.8, grey=0.1
+        _VIVIT, flip=0.5, policy="none", random_erasing=0.0, label_smoothing=0.0, crop="stretch", colour=0.8, grey=0.1
     ),
-    "none": Augmentation(policy="none", erasing=0.0, smoothing=0.0),
+    "none": Augmentation(policy="none", random_erasing=0.0, label_smoothing=0.0),
 }
 
 

@@ -24,15 +24,15 @@ class ReleasedSegments(Sampling):
     clip 1 the first frame, clip 2 the last. Segment ``i`` begins at frame ``round(i * (table.count - 1) / frames)``.
     """
 
-    def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
+    def numbers(self, table: FrameTable, num_frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
         """Return the frame numbers of one clip, see :class:`Sampling`."""
-        self.check(frames, clips or 1)
-        borders = [round((table.count - 1) / frames * i) for i in range(frames + 1)]
+        self.check(num_frames, clips or 1)
+        borders = [round((table.count - 1) / num_frames * i) for i in range(num_frames + 1)]
         if clips is None:
             return [random.randint(low, high) for low, high in pairwise(borders)]
         return [((low + high) // 2, low, high)[clip] for low, high in pairwise(borders)]
 
-    def check(self, frames: int, clips: int) -> None:
+    def check(self, num_frames: int, clips: int) -> None:
         """Refuse more than three test clips."""
         if clips > 3:
             raise ValueError(f"test_clips is {clips}, ReleasedSegments has 3 at most")
@@ -50,12 +50,12 @@ class ReleasedDense(DenseStride):
     fps: Positive | None = None
     counts_frames = True  # with ``fps`` too
 
-    def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
+    def numbers(self, table: FrameTable, num_frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
         """Return the frame numbers of one clip, see :class:`Sampling`."""
         # the release has 30 only; another fps rescales the video's rate
         rate = 1.0 if self.fps is None else float(table.count / table.seconds) * 30 / self.fps / 30
-        window = frames * self.stride * rate
+        window = num_frames * self.stride * rate
         slack = max(table.count - window, 0)
         start = random.uniform(0, slack) if clips is None else slack * clip / clips
         # float32 as in the release: rounding near whole numbers decides the indices
-        return torch.linspace(start, start + window - 1, frames).clamp(0, table.count - 1).int().tolist()
+        return torch.linspace(start, start + window - 1, num_frames).clamp(0, table.count - 1).int().tolist()

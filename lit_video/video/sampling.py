@@ -25,34 +25,34 @@ class Sampling(ABC):
     counts_frames = False
 
     @abstractmethod
-    def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
-        """Return the ``frames`` frame numbers of one clip, ascending; a video that is too short repeats its last frame.
+    def numbers(self, table: FrameTable, num_frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
+        """Return the ``num_frames`` frame numbers of one clip, ascending.
 
-        In evaluation ``clip`` is the clip's number, from 0 to ``clips - 1``. In training ``clips`` is ``None``, and
-        the clip is drawn from ``random``'s global stream.
+        A video that is too short repeats its last frame. In evaluation ``clip`` is the clip's number, from 0 to
+        ``clips - 1``. In training ``clips`` is ``None``, and the clip is drawn from ``random``'s global stream.
         """
 
-    def clip_seconds(self, table: FrameTable, frames: int) -> Fraction | None:
+    def clip_seconds(self, table: FrameTable, num_frames: int) -> Fraction | None:
         """Return a clip's length in seconds; ``None`` if its frames are spread over the whole video."""
         return None
 
-    def long_enough(self, table: FrameTable, frames: int) -> FrameTable:
+    def long_enough(self, table: FrameTable, num_frames: int) -> FrameTable:
         """Return the frame table, with the video repeated until a clip fits; a clip of the whole video always fits."""
-        seconds = self.clip_seconds(table, frames)
+        seconds = self.clip_seconds(table, num_frames)
         if self.counts_frames:
             table = replace(table, pts=(), shown=())
         return table if seconds is None else looped(table, seconds)
 
-    def check(self, frames: int, clips: int) -> None:  # noqa: B027  # most samplings accept any numbers
-        """Check that ``clips`` clips of ``frames`` frames can be cut."""
+    def check(self, num_frames: int, clips: int) -> None:  # noqa: B027  # most samplings accept any numbers
+        """Check that ``clips`` clips of ``num_frames`` frames can be cut."""
 
 
 @dataclass(frozen=True)
 class Dense(Sampling):
     """Clips that last ``seconds``: random in training, evenly spaced over the whole video in evaluation.
 
-    A clip is cut into ``frames`` equal parts and takes the middle frame of each. Clips therefore mirror: evenly spaced
-    clips of a video played backwards show the same frames in reverse. A single clip is the centre clip.
+    A clip is cut into ``num_frames`` equal parts and takes the middle frame of each. Clips therefore mirror: evenly
+    spaced clips of a video played backwards show the same frames in reverse. A single clip is the centre clip.
     """
 
     seconds: Positive = 2.0
@@ -60,12 +60,12 @@ class Dense(Sampling):
     def __post_init__(self) -> None:
         check_fields(self)
 
-    def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
+    def numbers(self, table: FrameTable, num_frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
         """Return the frame numbers of one clip, see :class:`Sampling`."""
-        span = clip_span(self.clip_seconds(table, frames), table.seconds, clip, clips)
-        return frame_numbers(table, span, [0.5] * frames)
+        span = clip_span(self.clip_seconds(table, num_frames), table.seconds, clip, clips)
+        return frame_numbers(table, span, [0.5] * num_frames)
 
-    def clip_seconds(self, table: FrameTable, frames: int) -> Fraction:
+    def clip_seconds(self, table: FrameTable, num_frames: int) -> Fraction:
         """Return the clip's length in seconds."""
         return exact(self.seconds)
 
@@ -89,32 +89,33 @@ class DenseStride(Sampling):
         """True if ``fps`` is ``None``."""
         return self.fps is None
 
-    def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
+    def numbers(self, table: FrameTable, num_frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
         """Return the frame numbers of one clip, see :class:`Sampling`."""
         if self.fps is not None:
-            span = clip_span(self.clip_seconds(table, frames), table.seconds, clip, clips)
-            return frame_numbers(table, span, [0.5] * frames)
+            span = clip_span(self.clip_seconds(table, num_frames), table.seconds, clip, clips)
+            return frame_numbers(table, span, [0.5] * num_frames)
         # the span in frames instead of seconds
-        start, _ = clip_span(Fraction(frames * self.stride), Fraction(table.count), clip, clips)
+        start, _ = clip_span(Fraction(num_frames * self.stride), Fraction(table.count), clip, clips)
         first = floor(start) + self.stride // 2
-        return np.minimum(first + self.stride * np.arange(frames), table.count - 1).tolist()
+        return np.minimum(first + self.stride * np.arange(num_frames), table.count - 1).tolist()
 
-    def clip_seconds(self, table: FrameTable, frames: int) -> Fraction:
+    def clip_seconds(self, table: FrameTable, num_frames: int) -> Fraction:
         """Return the seconds of ``frames * stride`` frames at ``fps``, or at the video's own rate."""
         fps = table.count / table.seconds if self.fps is None else exact(self.fps)
-        return frames * self.stride / fps
+        return num_frames * self.stride / fps
 
 
 @dataclass(frozen=True)
 class Segments(Sampling):
-    """One frame of each of ``frames`` equal segments of the whole video: a random one in training, else the middle one.
+    """One frame of each of ``num_frames`` equal segments of the whole video.
 
-    Test clip ``i`` takes the frame at ``(i + 0.5) / clips`` of a segment. Source: TSN, arXiv:1608.00859, section 3.1.
+    Training takes a random frame of a segment, validation the middle one, and test clip ``i`` the frame at
+    ``(i + 0.5) / clips`` of a segment. Source: TSN, arXiv:1608.00859, section 3.1.
     """
 
-    def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
+    def numbers(self, table: FrameTable, num_frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
         """Return the frame numbers of one clip, see :class:`Sampling`."""
-        shifts = [(clip + 0.5) / clips] * frames if clips else [random.random() for _ in range(frames)]
+        shifts = [(clip + 0.5) / clips] * num_frames if clips else [random.random() for _ in range(num_frames)]
         return frame_numbers(table, (Fraction(0), table.seconds), shifts)
 
 
@@ -136,13 +137,13 @@ class WholeVideo(Dense):
         starts = [min(i * length, latest) for i in range(count)]
         return [(start, start + length) for start in starts]
 
-    def numbers(self, table: FrameTable, frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
+    def numbers(self, table: FrameTable, num_frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
         """Return the frame numbers of one clip, see :class:`Sampling`."""
         if clips is None:
-            return super().numbers(table, frames)
+            return super().numbers(table, num_frames)
         covering = self.covering(table.seconds)
         index = (2 * clip + 1) * len(covering) // (2 * clips)  # at the middle of the clip's share of ``covering``
-        return frame_numbers(table, covering[index], [0.5] * frames)
+        return frame_numbers(table, covering[index], [0.5] * num_frames)
 
 
 def clip_span(length: Fraction, seconds: Fraction, clip: int, clips: int | None) -> Span:

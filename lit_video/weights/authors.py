@@ -90,12 +90,12 @@ def scenic_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return renamed
 
 
-def refuse_other_heads(state_dict: Mapping[str, Tensor], heads: int) -> None:
+def refuse_other_heads(state_dict: Mapping[str, Tensor], num_heads: int) -> None:
     """Refuse weights with another number of heads, which flax's shapes show and ours do not."""
     for key, value in state_dict.items():
         inputs = int(key.endswith("/kernel"))  # axes before the axis of the heads
-        if re.search("/(query|key|value)/(kernel|bias)$", key) and value.shape[inputs:-1] != (heads,):
-            raise ValueError(f"heads is {heads}, but {key} is {tuple(value.shape)}")
+        if re.search("/(query|key|value)/(kernel|bias)$", key) and value.shape[inputs:-1] != (num_heads,):
+            raise ValueError(f"num_heads is {num_heads}, but {key} is {tuple(value.shape)}")
 
 
 def _name(key: str) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 from einops import rearrange
 from torch import Tensor, nn
 
-from lit_video.attention import Divided, Heads, Joint, Scheme, Space
+from lit_video.attention import Attention, Divided, Joint, Scheme, Space
 from lit_video.network.block import MLP, Block
 from lit_video.network.transformer import VideoTransformer, clip_token, mean_frame_token
 from lit_video.weights.mapping import fuse, hugging_face_layer, join_tubelets, new_name, rename, rename_by
@@ -86,7 +86,7 @@ def export_hf_vivit(network: VideoTransformer) -> dict[str, Tensor]:
     for key in matching(ours, r".*\.attn\.qkv\."):
         for name, part in zip("qkv", ours.pop(key).chunk(3), strict=True):
             ours[key.replace(".qkv.", f".{name}.")] = part.contiguous()
-    stem, k = ours["embed.patches.proj.weight"], network.embed.patches.tubelet
+    stem, k = ours["embed.patches.proj.weight"], network.embed.patches.tubelet_size
     ours["embed.patches.proj.weight"] = rearrange(stem, "d (c k) height width -> d c k height width", k=k).contiguous()
     exported = _exported(ours, HF_VIVIT, target)
     _refuse_schemes(network, (Joint,), target)
@@ -128,7 +128,7 @@ def check_config(config: Mapping[str, Any], network: nn.Module) -> None:
     for here in in_modules(network, nn.LayerNorm, "eps"):
         if epsilon is not None and not math.isclose(epsilon, here, rel_tol=1e-3, abs_tol=slack):
             raise ValueError(f"config.json: layer_norm_eps is {epsilon:g}, this network has {here:g}")
-    for heads in in_modules(network, Heads, "heads"):
+    for heads in in_modules(network, Attention, "num_heads"):
         if number not in (None, heads):
             raise ValueError(f"config.json: num_attention_heads is {number}, here {heads}; set --model.size")
 

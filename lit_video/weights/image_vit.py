@@ -14,7 +14,7 @@ from einops import einsum, rearrange, repeat
 from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor, nn
 
-from lit_video.attention import Grid, Heads, Scheme, ZeroLinear
+from lit_video.attention import Attention, Grid, Scheme, ZeroLinear
 from lit_video.errors import one_line
 from lit_video.network.embedding import Embedding, JointEmbedding
 from lit_video.network.positions import resize_space
@@ -121,7 +121,7 @@ def load_image_vit(
     if values[stem].ndim != 4:
         shape = tuple(values[stem].shape)
         raise ValueError(f"patch_embed.proj.weight is {shape}, expected that of a convolution, not of a linear stem")
-    values[stem] = inflate(values[stem], network.embed.patches.tubelet, tubelet_init)
+    values[stem] = inflate(values[stem], network.embed.patches.tubelet_size, tubelet_init)
     if "embed.pos_embed" in ours:
         cls = "embed.cls_token" in image
         values["embed.pos_embed"] = _positions(network.embed, values["embed.pos_embed"], cls, grid)
@@ -156,7 +156,7 @@ def folded(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return image
 
 
-def inflate(kernel: Tensor, tubelet: int, how: TubeletInit) -> Tensor:
+def inflate(kernel: Tensor, tubelet_size: int, how: TubeletInit) -> Tensor:
     """Inflate the kernel ``(d, 3, p, p)`` of p x p patches to tubelets of k frames: ``(d, 3 * k, p, p)``.
 
     Source: ViViT, arXiv:2103.15691, Eq. 8 (``average``: the kernel divided by k in every frame) and Eq. 9
@@ -164,20 +164,20 @@ def inflate(kernel: Tensor, tubelet: int, how: TubeletInit) -> Tensor:
     """
     if how not in ("central", "average"):
         raise ValueError(f"tubelet_init is {how!r}, expected central or average")
-    frames = torch.full((tubelet,), 1 / tubelet, dtype=kernel.dtype, device=kernel.device)
+    frames = torch.full((tubelet_size,), 1 / tubelet_size, dtype=kernel.dtype, device=kernel.device)
     if how == "central":
-        frames = (torch.arange(tubelet, device=kernel.device) == tubelet // 2).to(kernel.dtype)
+        frames = (torch.arange(tubelet_size, device=kernel.device) == tubelet_size // 2).to(kernel.dtype)
     return rearrange(einsum(kernel, frames, "d c h w, k -> d c k h w"), "d c k h w -> d (c k) h w")
 
 
 def _from_image(network: VideoTransformer, key: str) -> bool:
-    """Return whether a parameter starts from the image model; in a scheme, only those of :class:`Heads` do."""
+    """Return whether a parameter starts from the image model; in a scheme, only those of :class:`Attention` do."""
     if key.startswith("aggregate.") or key == "embed.temp_embed" or _fresh(network, key):
         return False
     owner = key.rpartition(".")[0]
     if isinstance(network.get_submodule(owner), ZeroLinear):
         return False
-    return ".scheme" not in owner or isinstance(network.get_submodule(owner.rpartition(".")[0]), Heads)
+    return ".scheme" not in owner or isinstance(network.get_submodule(owner.rpartition(".")[0]), Attention)
 
 
 def _fresh(network: VideoTransformer, key: str) -> bool:
@@ -226,9 +226,9 @@ def structure(vit: Any) -> ViTSize:
     if registers and not vit.has_class_token:
         raise ValueError("it has register tokens without a class token, which these networks do not have")
     return ViTSize(
-        width=vit.embed_dim,
+        embed_dim=vit.embed_dim,
         depth=len(vit.blocks),
-        heads=vit.blocks[0].attn.num_heads,
+        num_heads=vit.blocks[0].attn.num_heads,
         mlp_ratio=mlp.fc1.out_features / vit.embed_dim,
         eps=epsilons.pop(),
         gelu="quick" if type(mlp.act).__name__ == "QuickGELU" else None,
@@ -256,11 +256,14 @@ def refuse_other_structure(vit: Any, network: VideoTransformer) -> None:
     GELU and its tanh approximation count as equal: they differ by less than 5e-4, and timm itself exchanges them.
     """
     size, patch, ours = structure(vit), vit.patch_embed.patch_size[0], network.size
-    theirs = size.parts() | {"patch": patch}
-    here = ours.parts() | {"patch": network.embed.patches.patch, "gelu": "quick" if ours.gelu == "quick" else None}
-    here["mlp_ratio"] = round(ours.width * ours.mlp_ratio) / ours.width
+    theirs = size.parts() | {"patch_size": patch}
+    patches = network.embed.patches
+    here = ours.parts() | {"patch_size": patches.patch_size, "gelu": "quick" if ours.gelu == "quick" else None}
+    here["mlp_ratio"] = round(ours.embed_dim * ours.mlp_ratio) / ours.embed_dim
     if other := [f"{name} {value} (here {here[name]})" for name, value in theirs.items() if value != here[name]]:
-        raise ValueError(f"it is another ViT, {', '.join(other)}: set --model.size {spec(size)} --model.patch {patch}")
+        raise ValueError(
+            f"it is another ViT, {', '.join(other)}: set --model.size {spec(size)} --model.patch_size {patch}"
+        )
 
 
 def spec(size: ViTSize) -> str:

@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from lit_video.attention import Grid, Heads
+from lit_video.attention import Attention, Grid
 from lit_video.network.aggregation import AttentiveProbe, TemporalEncoder
 from lit_video.network.embedding import Embedding, JointEmbedding
 from lit_video.network.positions import resize_time, sinusoids
@@ -78,7 +78,7 @@ def load_pretrained(
         theirs, source = _translated(network, without_prefixes(state_dict), source)
         if source == "videomae" and "embed.pos_embed" not in theirs:  # fixed positions are not stored
             grid = network.embed.grid
-            theirs["embed.pos_embed"] = sinusoids(prod(grid), network.embed.width)
+            theirs["embed.pos_embed"] = sinusoids(prod(grid), network.embed.embed_dim)
     probe = isinstance(getattr(network, "aggregate", None), AttentiveProbe) and "aggregate.query_token" not in theirs
     left_out: list[str] = []
     if fresh_head:
@@ -116,7 +116,7 @@ def _translated(
     theirs = SOURCES[source].names(state_dict)
     joint = source in ("hf-vivit", "videomae")
     if source == "scenic-vivit":
-        authors.refuse_other_heads(state_dict, in_modules(network, Heads, "heads")[0])
+        authors.refuse_other_heads(state_dict, in_modules(network, Attention, "num_heads")[0])
         joint = not matching(state_dict, "SpatialTransformer/")  # only ViViT's model 2 has separate positions
     if joint != isinstance(network.embed, JointEmbedding):
         kinds = ("one frame", "space and time")
@@ -139,7 +139,7 @@ def _positions(
         found["embed.pos_embed"] = embed.resized(table, grid, embed.grid, embed.stored)
         fixed = sinusoids(table.shape[1], table.shape[2]).to(table)
         if grid != embed.grid and torch.allclose(table, fixed, atol=1e-2):  # VideoMAE's fixed positions
-            found["embed.pos_embed"] = sinusoids(prod(embed.grid), embed.width)
+            found["embed.pos_embed"] = sinusoids(prod(embed.grid), embed.embed_dim)
     if embed.temp_embed is not None:
         table, t = take(theirs, "embed.temp_embed", 3).to(embed.temp_embed.dtype), embed.temp_embed.shape[1]
         way = embed.stored.time

@@ -125,7 +125,7 @@ def of_our_own(content: Any) -> StoredWeights:
     content = _mapping(content)
     ours, theirs = _mapping(content.get(CHECKPOINT_KEY)) or content, _mapping(content.get("hyper_parameters"))
     clips, model = _mapping(ours.get("data")), _mapping(content.get(MODEL_KEY))
-    if not model and (clips or {"num_classes", "frames", "image_size"} <= theirs.keys()):
+    if not model and (clips or {"num_classes", "num_frames", "image_size"} <= theirs.keys()):
         model = theirs
     videos = str(ours.get("trained_on") or "")
     return StoredWeights({}, model=model, clips=clips, class_names=ours.get("class_names"), trained_on=videos)

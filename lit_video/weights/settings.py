@@ -148,7 +148,7 @@ def model_settings(stored: StoredWeights, *effects: Effect) -> dict[str, Any]:
         return _plain(picked(model, model_names(*effects or ("function",))))
     known = _known(stored, "model")
     if "cls_in_time" in known and matching(stored.tensors, ".*temporal_"):
-        known["attention"] = "divided"
+        known["attention_type"] = "divided"
     return known
 
 
@@ -171,7 +171,7 @@ def refuse_other_settings(
         raise ValueError(f"{classes}: use data with its classes, {otherwise}")
     given = _plain(ours) | _parts_of_size(ours)
     theirs = model_settings(stored, *effects)
-    if given.get("segments") is None and (theirs.get("segments") or 0) >= given.get("frames", 0) > 0:
+    if given.get("segments") is None and (theirs.get("segments") or 0) >= given.get("num_frames", 0) > 0:
         given["segments"] = theirs["segments"]  # all frames are one group
     if other := {key: value for key, value in theirs.items() if given.get(key, value) != value}:
         raise ValueError(f"it was trained with other settings: set {flags(other)}, {otherwise}")
@@ -193,12 +193,12 @@ def known_grid(network: nn.Module, stored: StoredWeights) -> Grid | None:
     if not isinstance(network, VideoTransformer):
         return None
     patches, config = network.embed.patches, stored.config
-    theirs = {"image_size": config.get("image_size"), "frames": config.get("num_frames", patches.tubelet)}
+    theirs = {"image_size": config.get("image_size"), "num_frames": config.get("num_frames", patches.tubelet_size)}
     clip: dict[str, Any] = theirs | stored.clips | stored.model
     try:
         if clip["image_size"] is None:
             clip["image_size"] = config["pretrained_cfg"]["input_size"][1:]  # timm
-        frames = min(clip.get("segments") or clip["frames"], clip["frames"])
+        frames = min(clip.get("segments") or clip["num_frames"], clip["num_frames"])
         return Grid(*patches.grid(frames, *height_and_width(clip["image_size"])))
     except (LookupError, TypeError, ValueError):
         return None  # unknown, or the patches differ, which the check of shapes will find
@@ -219,7 +219,7 @@ def refuse_another_grid(network: nn.Module, stored: StoredWeights, otherwise: st
     """Refuse one of our checkpoints if its positions have another grid, even with the same number of patches."""
     if said := other_grid(network, stored):
         clip = stored.model | stored.clips
-        clip = {"frames": clip["frames"], "image_size": as_setting(clip["image_size"])}
+        clip = {"num_frames": clip["num_frames"], "image_size": as_setting(clip["image_size"])}
         raise ValueError(f"{said}: set {flags(clip, 'data')}, {otherwise}")
 
 

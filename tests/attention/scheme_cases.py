@@ -67,9 +67,9 @@ class Case(NamedTuple):
     even: bool = False
     at_once: bool = False  # all steps read the layer's input
 
-    def layer(self, seed=0, heads=HEADS, width=WIDTH):
+    def layer(self, seed=0, num_heads=HEADS, width=WIDTH):
         """Build the layer in float64, every parameter random."""
-        return randomised(self.factory(width, heads), seed)
+        return randomised(self.factory(width, num_heads), seed)
 
     def tokens(self, grid, clips=2, width=WIDTH):
         torch.manual_seed(1)
@@ -95,9 +95,9 @@ class Case(NamedTuple):
 class Reading(Scheme):
     """The bottleneck as a scheme: the first tokens, the latents, read the others, which stay unchanged."""
 
-    def __init__(self, width, heads):
+    def __init__(self, width, num_heads):
         super().__init__()
-        self.read = Bottleneck(width, heads)
+        self.read = Bottleneck(width, num_heads)
 
     def forward(self, x, grid):
         latents, tokens = x[:, :LATENTS], x[:, LATENTS:]

@@ -33,7 +33,7 @@ class Calls(TorchFunctionMode):
 
 def run(name, device):
     case = SCHEMES[name]
-    layer = case.layer(heads=HEADS, width=WIDTH).to(device, torch.float32)
+    layer = case.layer(num_heads=HEADS, width=WIDTH).to(device, torch.float32)
     x = case.tokens(GRID, width=WIDTH).to(device, torch.float32).requires_grad_()
     with torch.autocast(device, torch.bfloat16):
         y = layer(x, GRID)

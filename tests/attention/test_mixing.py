@@ -44,8 +44,8 @@ PLANS = {
     "summary_only": MixingPlan(window=0, summary=True),
     "summary_own": MixingPlan(summary="own"),
     "summary_before_norm": MixingPlan(summary=True, summary_before_norm=True),
-    "summary_tokens": MixingPlan(summary=True, summary_tokens=4, mixed=("x",)),
-    "summary_tokens_own": MixingPlan(summary="own", summary_tokens=4, summary_before_norm=True, mixed=("x",)),
+    "num_summary_tokens": MixingPlan(summary=True, num_summary_tokens=4, mixed=("x",)),
+    "summary_tokens_own": MixingPlan(summary="own", num_summary_tokens=4, summary_before_norm=True, mixed=("x",)),
     "causal": MixingPlan(causal=True),
     "causal_window_2": MixingPlan(causal=True, window=2),
     "causal_window_3_boundary": MixingPlan(causal=True, window=3, boundary=True),
@@ -57,8 +57,8 @@ PLANS = {
 }
 
 
-def mixing(plan, heads=2):
-    return randomised(Mixing(WIDTH, heads, plan))
+def mixing(plan, num_heads=2):
+    return randomised(Mixing(WIDTH, num_heads, plan))
 
 
 def tokens(grid):
@@ -75,10 +75,10 @@ def offset_of(channel, channels, plan):
     return offsets[channel // fold] if fold and channel // fold < len(offsets) else 0
 
 
-def mixed_by_loops(y, heads, plan):
+def mixed_by_loops(y, num_heads, plan):
     """Return frames ``(t, m, d)`` with each channel taken from the frame that the plan names."""
     frames, per_frame, width = y.shape
-    channels = width if plan.scope == "full" else width // heads
+    channels = width if plan.scope == "full" else width // num_heads
     segment = plan.segment or frames
     out = np.zeros_like(y)
     for t, s, channel in product(range(frames), range(per_frame), range(width)):
@@ -90,7 +90,7 @@ def mixed_by_loops(y, heads, plan):
 
 def summaries_by_loops(x, z, weights, plan, grid):
     """Return the key and value of every summary token, by frame."""
-    side, found = math.isqrt(plan.summary_tokens), {"key": [], "value": []}
+    side, found = math.isqrt(plan.num_summary_tokens), {"key": [], "value": []}
     for t in range(grid.t):
         means = []
         for y, column in product(range(side), range(side)):
@@ -108,19 +108,19 @@ def summaries_by_loops(x, z, weights, plan, grid):
     return found
 
 
-def clip_by_loops(layer, x, grid, heads, plan):
+def clip_by_loops(layer, x, grid, num_heads, plan):
     """Compute the layer for one clip ``(t, m, d)``."""
     weights = {name: parameter.detach().numpy() for name, parameter in layer.attn.named_parameters()}
     frames, per_frame, width = x.shape
-    c = width // heads
+    c = width // num_heads
     z = norm(x, weights, "norm")
     summaries = summaries_by_loops(x, z, weights, plan, grid)
     if "x" in plan.mixed:
-        z = mixed_by_loops(z, heads, plan)
+        z = mixed_by_loops(z, num_heads, plan)
     parts = dict(zip(("query", "key", "value"), np.split(linear(z, weights, "qkv"), 3, axis=-1), strict=True))
-    parts = {name: mixed_by_loops(y, heads, plan) if name in plan.mixed else y for name, y in parts.items()}
+    parts = {name: mixed_by_loops(y, num_heads, plan) if name in plan.mixed else y for name, y in parts.items()}
     out = np.zeros_like(x)
-    for t, s, a in product(range(frames), range(per_frame), range(heads)):
+    for t, s, a in product(range(frames), range(per_frame), range(num_heads)):
         head = slice(a * c, (a + 1) * c)
         frames_summed = {True: range(frames), False: [], "own": [t]}[plan.summary]
         keys, values = (
@@ -132,10 +132,10 @@ def clip_by_loops(layer, x, grid, heads, plan):
     return x + linear(out, weights, "proj")
 
 
-def check_equals_the_loops(plan, grid, heads=2):
-    layer, x = mixing(plan, heads), tokens(grid)
+def check_equals_the_loops(plan, grid, num_heads=2):
+    layer, x = mixing(plan, num_heads), tokens(grid)
     clips = x.numpy().reshape(len(x), grid.t, -1, WIDTH)
-    expected = np.stack([clip_by_loops(layer, clip, grid, heads, plan) for clip in clips])
+    expected = np.stack([clip_by_loops(layer, clip, grid, num_heads, plan) for clip in clips])
     with torch.no_grad():
         close(layer(x, grid), torch.from_numpy(expected).reshape(x.shape))
 

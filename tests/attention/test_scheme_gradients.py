@@ -21,7 +21,7 @@ def test_a_new_layer_has_zeros_at_the_end_of_each_added_step(name):
 @pytest.mark.parametrize("name", CASES)
 def test_gradients_of_tokens_and_of_every_parameter(name):
     case, grid = CASES[name], Grid(2, 2, 2)
-    layer, x = case.layer(heads=2, width=4), case.tokens(grid, clips=1, width=4).requires_grad_()
+    layer, x = case.layer(num_heads=2, width=4), case.tokens(grid, clips=1, width=4).requires_grad_()
     names, parameters = zip(*layer.named_parameters(), strict=True)
 
     def call(tokens, *values):

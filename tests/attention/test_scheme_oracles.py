@@ -34,18 +34,18 @@ def attention(query, keys, values):
     return sum(score * value for score, value in zip(scores, values, strict=True)) / sum(scores)
 
 
-def step_by_loops(layer, step, x, places, grid, heads, read=None):
+def step_by_loops(layer, step, x, places, grid, num_heads, read=None):
     """Apply one step to one clip ``(n, d)``, residual included; attention reads ``read`` instead, if given."""
     attn = layer.get_submodule(step.attn)
     weights = {name: parameter.detach().numpy() for name, parameter in attn.named_parameters()}
     q, k, v = projected(x if read is None else read, weights)
-    c = x.shape[1] // heads
+    c = x.shape[1] // num_heads
     out = x.copy()
     for n, place in enumerate(places):
         merged = np.zeros(x.shape[1])
-        for a in range(heads):
+        for a in range(num_heads):
             head = slice(a * c, (a + 1) * c)
-            sets = step.second_half if step.second_half and a >= heads // 2 else step.sets
+            sets = step.second_half if step.second_half and a >= num_heads // 2 else step.sets
             copies = sets(place, places, grid)
             for seen in copies:
                 merged[head] += attention(q[n, head], k[seen, head], v[seen, head]) / len(copies)
@@ -59,12 +59,12 @@ def step_by_loops(layer, step, x, places, grid, heads, read=None):
     return out
 
 
-def by_loops(case, layer, x, grid, heads):
+def by_loops(case, layer, x, grid, num_heads):
     clips = []
     for given in x.numpy():
         clip = given
         for step in case.steps:
-            clip = step_by_loops(layer, step, clip, case.places(grid), grid, heads, given if case.at_once else None)
+            clip = step_by_loops(layer, step, clip, case.places(grid), grid, num_heads, given if case.at_once else None)
         clips.append(clip)
     return torch.from_numpy(np.stack(clips))
 
@@ -76,12 +76,12 @@ OF_HEADS = [(name, Grid(2, 2, 2), heads) for name in with_steps() for heads in (
 @pytest.mark.parametrize(("name", "grid", "heads"), ON_GRIDS + OF_HEADS, ids=str)
 def test_equals_its_index_sets_written_as_loops(name, grid, heads):
     case = CASES[name]
-    layer, x = case.layer(heads=heads), case.tokens(grid)
+    layer, x = case.layer(num_heads=heads), case.tokens(grid)
     with torch.no_grad():
         close(layer(x, grid), by_loops(case, layer, x, grid, heads))
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_width_that_heads_do_not_divide_is_refused(name):
-    with pytest.raises(ValueError, match="width 10 is not divisible by heads 4"):
+    with pytest.raises(ValueError, match="dim 10 is not divisible by num_heads 4"):
         CASES[name].factory(10, 4)

@@ -14,14 +14,14 @@ from lit_video.runs.predictions import save_logits
 from tests.fake_runs import EXPERIMENTS, change_result, write_result
 
 NOW, BEFORE = (f"temporal_skills-v{version}-drift-8x32" for version in (VERSION, VERSION - 1))
-SKILLS = {"class_path": "lit_video.datamodules.TemporalSkills", "init_args": {"frames": 4, "image_size": 32}}
-LISTED = {"class_path": "lit_video.datamodules.VideoCSV", "init_args": {"frames": 4, "image_size": [32, 16]}}
+SKILLS = {"class_path": "lit_video.datamodules.TemporalSkills", "init_args": {"num_frames": 4, "image_size": 32}}
+LISTED = {"class_path": "lit_video.datamodules.VideoCSV", "init_args": {"num_frames": 4, "image_size": [32, 16]}}
 CLASSES = ["left", "right"]
 
 
 def model(attention="divided", positions="space-time"):
-    size = {"width": 8, "depth": 1, "heads": 1, "mlp_ratio": 4.0, "eps": None, "gelu": None}
-    given = {"size": size, "patch": 16, "attention": attention, "cls_in_time": False, "hidden_head": False}
+    size = {"embed_dim": 8, "depth": 1, "num_heads": 1, "mlp_ratio": 4.0, "eps": None, "gelu": None}
+    given = {"size": size, "patch_size": 16, "attention_type": attention, "cls_in_time": False, "hidden_head": False}
     return {"class_path": "lit_video.modules.TimeSformer", "init_args": given | {"positions": positions}}
 
 

@@ -44,13 +44,13 @@ def test_models_and_their_peers_take_turns(measured, capsys):
         assert rows[name]["logits_difference"] < 1e-5
         assert all(rows[name][key] == rows[f"HF {name}"][key] for key in ("params", "macs", "frames"))
     assert rows["X-ViT"]["against"] == "spatial-only" and rows["X-ViT"]["train_ratio"] > 0
-    assert rows["ViViT-4"]["left_out"].startswith("heads is 3")
+    assert rows["ViViT-4"]["left_out"].startswith("num_heads is 3")
     assert rows["MViT-v2-S"]["left_out"] == "torchvision builds it for 224 pixels only"
     assert result["rounds"] == 2
     rate = rows["X-ViT"]["train_of_peak"] * result["matmul_flops"]
     assert rate == pytest.approx(6 * rows["X-ViT"]["macs"] / rows["X-ViT"]["train_seconds"])
     printed = capsys.readouterr().out
-    assert "│ X-ViT " in printed and "ViViT-4: left out: heads is 3" in printed
+    assert "│ X-ViT " in printed and "ViViT-4: left out: num_heads is 3" in printed
 
 
 def test_what_fails_is_said_and_the_others_go_on(measured, monkeypatch):
@@ -87,7 +87,7 @@ def test_mixing_beside_spatial_attention(measured):
 @pytest.fixture(scope="module")
 def videos(tmp_path_factory):
     folder = tmp_path_factory.mktemp("videos")
-    encode(folder / "0.mp4", replace(KINDS[0], width=96, height=72, frames=40), 0)
+    encode(folder / "0.mp4", replace(KINDS[0], width=96, height=72, num_frames=40), 0)
     return folder
 
 

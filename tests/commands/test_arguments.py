@@ -52,4 +52,4 @@ def test_printed_settings_hold_the_scale_s_recipe_and_the_row(capsys, tiny):
         settings = config["model"]["init_args"]
         assert (settings["size"], settings["scope"]) == ("B", scope)
         assert settings["image_weights"] == "timm:vit_base_patch16_224.orig_in21k"
-        assert (config["data"]["init_args"]["frames"], config["seed_everything"]) == (frames, seed)
+        assert (config["data"]["init_args"]["num_frames"], config["seed_everything"]) == (frames, seed)

@@ -71,7 +71,7 @@ def test_a_row_costs_what_its_paper_prints_or_says_why(table, scale, capsys):
 
 @pytest.mark.parametrize(("frames", "side"), [(8, 224), (3, 64)])
 def test_joint_attention_costs_what_its_formula_gives(frames, side):
-    network = TimeSformer(400, frames=frames, image_size=side, size="Ti", attention="joint").network
+    network = TimeSformer(400, num_frames=frames, image_size=side, size="Ti", attention_type="joint").network
     d, patches = 192, frames * (side // 16) ** 2
     n = 1 + patches
     layer = 12 * n * d**2 + 2 * n**2 * d  # projections and MLP; scores and their products with the values
@@ -80,7 +80,9 @@ def test_joint_attention_costs_what_its_formula_gives(frames, side):
 
 def test_the_exact_window_costs_three_times_the_attention_products_inside_the_clip():
     frames, n, d = 6, 1 + 16, 192
-    mixing, exact = (XViT(9, frames=frames, image_size=64, size="Ti", exact=exact).network for exact in (False, True))
+    mixing, exact = (
+        XViT(9, num_frames=frames, image_size=64, size="Ti", exact=exact).network for exact in (False, True)
+    )
     pairs = 3 * frames - 2  # the first and the last frame have one neighbour
     extra = 12 * 2 * n * n * d * (pairs - frames)
     assert count(exact, frames, 64)[1] - count(mixing, frames, 64)[1] == extra
@@ -98,7 +100,7 @@ def test_prints_every_source_and_every_model_as_json(capsys, monkeypatch):
 
 def test_costs_of_one_table_are_those_of_its_scale(tiny, capsys):
     table = EXPERIMENTS / "timesformer_schemes.yaml"
-    assert main(["cost", "--config", str(table), "--json", "--data.frames=4", FOUR_SKILLS]) == 0
+    assert main(["cost", "--config", str(table), "--json", "--data.num_frames=4", FOUR_SKILLS]) == 0
     rows = {row["model"]: row for row in json.loads(capsys.readouterr().out)}
     assert list(rows) == ["S", "control: S, positions in time", "ST", "T+S", "L+G", "T+W+H"]
     assert rows["T+S"]["frames"] == 4

@@ -36,8 +36,8 @@ def made(tmp_path_factory):
         for name in "ab":
             folder = root / split / name
             folder.mkdir(parents=True)
-            write(folder / "1.mp4", frames=12, comment=f"{split} {name}")
-            write(folder / "2.mkv", frames=24, height=32, comment=f"{split} {name}")
+            write(folder / "1.mp4", num_frames=12, comment=f"{split} {name}")
+            write(folder / "2.mkv", num_frames=24, height=32, comment=f"{split} {name}")
     return root
 
 
@@ -76,7 +76,7 @@ def test_check_lists_what_is_broken_or_missing_and_ends_with_1(root, capsys):
     build(root / "train" / "a")
     assert check(root, "--decode") == 1
     out = capsys.readouterr().out
-    videos = {name for name, file in BAD_FILES.items() if not file.frames and is_video(Path(name))} - {"folder.mp4"}
+    videos = {name for name, file in BAD_FILES.items() if not file.num_frames and is_video(Path(name))} - {"folder.mp4"}
     listed = {path: row["reason"] for path, row in rows(root).items() if row["status"] == "broken"}
     assert {Path(path).name for path in listed} == {name for name in videos if os.path.lexists(root / "train/a" / name)}
     assert f"broken ({len(listed)}):" in out
@@ -87,7 +87,7 @@ def test_a_second_check_reads_only_what_has_changed(root, capsys):
     assert check(root) == 0
     marked = rows(root)
     write_rows(root / MANIFEST, (VideoInfo(**row | {"reason": "from the first check"}) for row in marked.values()))
-    write(root / "val/b/1.mp4", frames=30)
+    write(root / "val/b/1.mp4", num_frames=30)
     capsys.readouterr()
     check(root)
     assert "data check: reads 1 of 12 videos (new, changed" in capsys.readouterr().err
@@ -107,7 +107,7 @@ def test_the_digest_is_that_of_a_copy_and_of_the_listing_and_differs_for_other_l
     assert data_digest(VideoFolder(str(copy))) != digest
 
 
-@pytest.mark.parametrize("name", [name for name, file in BAD_FILES.items() if file.frames])
+@pytest.mark.parametrize("name", [name for name, file in BAD_FILES.items() if file.num_frames])
 def test_a_packed_table_is_the_table(name, tmp_path):
     path = build(tmp_path, [name])[name]
     assert unpack(json.loads(json.dumps(pack(frame_table(path))))) == frame_table(path)
@@ -117,8 +117,8 @@ def test_a_packed_table_is_the_table(name, tmp_path):
 def test_a_name_that_is_too_long_to_write_leaves_the_other_videos(tmp_path, capsys, bytes_):
     (tmp_path / "src").mkdir()
     long = "x" * (bytes_ - 4) + ".mkv"
-    write(tmp_path / "src" / long, frames=3)
-    write(tmp_path / "src/short.mkv", frames=3)
+    write(tmp_path / "src" / long, num_frames=3)
+    write(tmp_path / "src/short.mkv", num_frames=3)
     assert main(["data", "prepare", str(tmp_path / "src"), str(tmp_path / "dst")]) == 1
     out = capsys.readouterr().out
     assert "1 videos in" in out and f"{long}: its name is too long to write ({bytes_} bytes)" in out.replace("\n", "")
@@ -128,7 +128,7 @@ def test_a_name_that_is_too_long_to_write_leaves_the_other_videos(tmp_path, caps
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_manifest_gives_the_same_clips_without_a_scan_as_long_as_the_file_is_the_same(root, workers, monkeypatch):
     check(root)
-    shape = dict(frames=2, image_size=16, batch_size=2, num_workers=workers)
+    shape = dict(num_frames=2, image_size=16, batch_size=2, num_workers=workers)
     plain, listed = (VideoFolder(str(root), **shape, manifest=m) for m in (None, str(root / MANIFEST)))
     for one, other in zip(plain.val_dataloader(), listed.val_dataloader(), strict=True):
         assert (one["clip"] == other["clip"]).all()
@@ -141,7 +141,7 @@ def test_a_manifest_gives_the_same_clips_without_a_scan_as_long_as_the_file_is_t
     for path in root.rglob("*.m[pk]*"):
         if path.parent.name in "ab":
             assert frame_table(path) == stored(path) == unpack(rows(root)[path.relative_to(root).as_posix()]["table"])
-    write(root / "val/b/1.mp4", frames=5)
+    write(root / "val/b/1.mp4", num_frames=5)
     assert stored(root / "val/b/1.mp4") is None
 
 
@@ -149,10 +149,10 @@ def test_a_manifest_gives_the_same_clips_without_a_scan_as_long_as_the_file_is_t
 def src(tmp_path):
     for name in "ab":
         (tmp_path / "src" / name).mkdir(parents=True)
-    write(tmp_path / "src/a/large.mp4", frames=30, height=120, width=202)
-    write(tmp_path / "src/a/rotated.mp4", frames=5, height=120, width=200, rotation=90)
+    write(tmp_path / "src/a/large.mp4", num_frames=30, height=120, width=202)
+    write(tmp_path / "src/a/rotated.mp4", num_frames=5, height=120, width=200, rotation=90)
     write(tmp_path / "src/b/variable.mkv", pts=[0, 1, 2, 40, 41, 60, 61, 62, 63, 90])
-    write(tmp_path / "src/b/odd.mp4", height=45, width=63, pixels="yuv444p", frames=4)
+    write(tmp_path / "src/b/odd.mp4", height=45, width=63, pixels="yuv444p", num_frames=4)
     return tmp_path / "src"
 
 
@@ -239,14 +239,14 @@ def test_videos_that_would_become_one_and_other_settings_are_refused(src, tmp_pa
     capsys.readouterr()
     assert prepare(src, tmp_path / "dst", "--preset", "fast") == 2
     assert '"fast_decode": false' in one_line(capsys)
-    write(src / "a/large.mkv", frames=2)
+    write(src / "a/large.mkv", num_frames=2)
     assert prepare(src, tmp_path / "dst") == 2
     assert "would both become" in one_line(capsys)
 
 
 def test_a_rate_that_is_no_whole_number_stays_and_a_flat_folder_has_no_labels(tmp_path):
     (tmp_path / "src").mkdir()
-    write(tmp_path / "src/ntsc.mp4", frames=20, fps=Fraction(30000, 1001))
+    write(tmp_path / "src/ntsc.mp4", num_frames=20, fps=Fraction(30000, 1001))
     assert prepare(tmp_path / "src", tmp_path / "dst") == 0
     assert frame_table(tmp_path / "dst/ntsc.mp4").seconds == Fraction(20 * 1001, 30000)
     assert table_of(tmp_path / "dst/videos.csv") == [["path"], ["ntsc.mp4"]]

@@ -15,9 +15,9 @@ from tests.checkpoints import untrained
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 
-SHAPE, CLASSES = dict(frames=4, image_size=32), ["run", "jump", "sit", "lie"]
+SHAPE, CLASSES = dict(num_frames=4, image_size=32), ["run", "jump", "sit", "lie"]
 TIMESFORMER, VIVIT = ("hf-timesformer", TimeSformer), ("hf-vivit", ViViT)
-SMALL = dict(num_classes=4, size=ViTSize(16, 2, 2), patch=8)
+SMALL = dict(num_classes=4, size=ViTSize(16, 2, 2), patch_size=8)
 
 
 class Mirrored(Joint):
@@ -28,19 +28,19 @@ class Mirrored(Joint):
 
 
 def size(**options):
-    return {"size": ViTSize(**dict(width=16, depth=2, heads=2) | options)}
+    return {"size": ViTSize(**dict(embed_dim=16, depth=2, num_heads=2) | options)}
 
 
-SIZES = [size(gelu="none"), size(gelu="tanh"), size(gelu="quick"), size(eps=0.1, heads=4), size(mlp_ratio=2.53)]
-COMMON = [{}, {"several_labels": True}, {"dropout": 0.5, "drop_path": 0.5}, *SIZES]
+SIZES = [size(gelu="none"), size(gelu="tanh"), size(gelu="quick"), size(eps=0.1, num_heads=4), size(mlp_ratio=2.53)]
+COMMON = [{}, {"several_labels": True}, {"dropout": 0.5, "drop_path_rate": 0.5}, *SIZES]
 SCHEMES = ("divided", "joint", "lit_video.attention.divided.Divided")
-ACCEPTED = [(TIMESFORMER, {"attention": kind} | options) for kind in SCHEMES for options in COMMON]
-ACCEPTED += [(VIVIT, options) for options in [*COMMON, {"tubelet": 1}, {"tubelet": 4}, {"zero_head": True}]]
+ACCEPTED = [(TIMESFORMER, {"attention_type": kind} | options) for kind in SCHEMES for options in COMMON]
+ACCEPTED += [(VIVIT, options) for options in [*COMMON, {"tubelet_size": 1}, {"tubelet_size": 4}, {"zero_head": True}]]
 NO_PLACE, ONE = "has no place for", "has attention (joint) with a class token"
 REFUSED = [
-    *[(TIMESFORMER, {"attention": kind}, NO_PLACE) for kind in ("axial", "local_global", "sliding_global")],
-    (TIMESFORMER, {"attention": f"{__name__}.Mirrored"}, "(joint, divided, space) with a class token"),
-    (TIMESFORMER, {"attention": "space"}, "with space attention, transformers gives the logits of every frame"),
+    *[(TIMESFORMER, {"attention_type": kind}, NO_PLACE) for kind in ("axial", "local_global", "sliding_global")],
+    (TIMESFORMER, {"attention_type": f"{__name__}.Mirrored"}, "(joint, divided, space) with a class token"),
+    (TIMESFORMER, {"attention_type": "space"}, "with space attention, transformers gives the logits of every frame"),
     *[(TIMESFORMER, {"positions": kind}, "has positions in space and time") for kind in ("none", "space")],
     (TIMESFORMER, {"cls_in_time": True}, "has no class token in time"),
     (TIMESFORMER, {"hidden_head": True}, NO_PLACE),
@@ -54,7 +54,7 @@ REFUSED = [
     *[(kind, {"num_classes": {"verb": 2, "noun": 2}}, "have one head") for kind in (TIMESFORMER, VIVIT)],
     *[(VIVIT, {"variant": variant}, message) for variant, message in ((2, NO_PLACE), (3, NO_PLACE), (4, ONE))],
     *[(VIVIT, {"pool": pool}, ONE) for pool in ("mean", "fc_norm")],
-    (VIVIT, {"tubelet": 1, "sampled_frames": 2}, "uniform frame sampling"),
+    (VIVIT, {"tubelet_size": 1, "sampled_frames": 2}, "uniform frame sampling"),
     ((TIMESFORMER[0], ViViT), {}, "is no checkpoint of a TimeSformer"),
 ]
 

@@ -62,7 +62,7 @@ def test_weights_and_settings_are_those_of_the_checkpoint(checkpoint, tmp_path, 
     with torch.no_grad():
         assert torch.equal(network(clip), expected)
     settings = json.loads((folder / "settings.json").read_text())
-    assert settings["data"]["frames"] == 4
+    assert settings["data"]["num_frames"] == 4
     assert len(settings["class_names"]) == expected.shape[1]
     (folder / "settings.json").write_text("[]")
     with pytest.raises(UserError, match="is no export of lit_video"):

@@ -15,8 +15,8 @@ from lit_video.video.sampling import Dense, DenseStride, Segments
 from tests.checkpoints import untrained
 from tests.video import made
 
-SHAPE = dict(frames=4, image_size=32)
-SMALL = dict(num_classes=3, size=ViTSize(16, 2, 2), patch=8)
+SHAPE = dict(num_frames=4, image_size=32)
+SMALL = dict(num_classes=3, size=ViTSize(16, 2, 2), patch_size=8)
 SAMPLINGS = [Dense(1.0), Dense(9.0), Segments(), DenseStride(5), DenseStride(40), DenseStride(4, fps=10)]
 FORMS = {"pt2": TimeSformer, "hf-timesformer": TimeSformer, "hf-vivit": ViViT, "onnx": XViT, "safetensors": XViT}
 
@@ -59,7 +59,7 @@ def test_the_lines_of_the_readme_predict_the_same(to, data, frames, tmp_path, mo
     data = SHAPE | dict(mean=0.4, std=0.3, test_crops=1) | data
     ckpt, folder = exported(to, tmp_path, **data)
     video = folder / "VIDEO.mp4"
-    made.write(video, frames=frames, height=48, width=70)
+    made.write(video, num_frames=frames, height=48, width=70)
     expected = predict(ckpt, video, evaluation=Evaluation(clips=1, crops=1, workers=0)).logits[0].softmax(0)
     names = run_readme(folder, monkeypatch)
     torch.testing.assert_close(probabilities(names), expected, atol=1e-4, rtol=0)

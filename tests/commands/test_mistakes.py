@@ -25,7 +25,7 @@ def fit(*args):
         ("{model.optimization.lr: -1}", "row second: model: lr is -1.0"),
         ("{model.num_classes: 5}", "model.num_classes: is taken from the data set; leave it out"),
         ("{model.window: 9}", "row second: model: window 9 at ratio 0.5 leaves no channel per offset"),
-        ("{model.frames: 3}", "model.frames: is taken from the data set; set it there, as data.frames"),
+        ("{model.num_frames: 3}", "model.num_frames: is taken from the data set; set it there, as data.num_frames"),
         (
             "{data.augmentation: timesformer, data.augmentation.flip: 0.5}",
             "row second: data.augmentation.flip: augmentation is the recipe timesformer, which is taken whole",
@@ -53,7 +53,7 @@ def test_a_wrong_setting_in_a_later_row_stops_everything(setting, message, table
         (["--runs=/proc/nowhere"], "--runs: cannot write /proc/nowhere"),
         (["--data.seed=7"], "data.seed: is the seed of the run; leave it out, and choose seeds by --seeds"),
         (["--model.windw=1"], "command line: model.windw: no such setting (did you mean model.window?)"),
-        (["--data.frame=4"], "command line: data.frame: no such setting (did you mean data.frames?)"),
+        (["--data.frame=4"], "command line: data.frame: no such setting (did you mean data.num_frames?)"),
         (["--model.optimization.lr=abc"], "model.optimization.lr: Expected a float. Got value: abc"),
         (["--data=VideoFolder", "--data.root=/nowhere"], "data.root: the folder /nowhere does not exist"),
     ],

@@ -25,8 +25,10 @@ NAME, FOLDER = os.fsdecode(b"fl\xfcgel.mp4"), os.fsdecode(b"geh\xe4t")
 def made(tmp_path_factory):
     """Folder with a checkpoint and a video whose name is not UTF-8."""
     made = tmp_path_factory.mktemp("names")
-    untrained(XViT(2, 2, 16, ViTSize(16, 1, 2), patch=8), made / "last.ckpt", ["a", FOLDER], frames=2, image_size=16)
-    write(made / NAME, frames=12)
+    untrained(
+        XViT(2, 2, 16, ViTSize(16, 1, 2), patch_size=8), made / "last.ckpt", ["a", FOLDER], num_frames=2, image_size=16
+    )
+    write(made / NAME, num_frames=12)
     return made
 
 

@@ -15,7 +15,7 @@ from lit_video.schemes.loading import import_scheme
 from lit_video.utils.yaml_files import read_yaml
 
 CODE = """
-from lit_video.attention.heads import Heads, Scheme
+from lit_video.attention.scheme import Attention, Scheme
 
 
 class {name}(Scheme):
@@ -23,7 +23,7 @@ class {name}(Scheme):
 
     def __init__(self, width, heads):
         super().__init__()
-        self.attn = Heads(width, heads)
+        self.attn = Attention(width, heads)
 
     def forward(self, x, grid):
         return x + {scale} * self.attn(x)
@@ -103,7 +103,7 @@ def test_profile_trains_the_scheme_and_says_that_the_other_rows_have_not_run(own
     others = len(read_yaml(experiments / "skills.yaml")["table"]["rows"])
     assert f"{others} of {others} other rows of skills: not run in version {VERSION}" in said
     run = json.loads((out / "runs/skills/profile/Halved/seed0/run.json").read_text())
-    assert run["identity"]["settings"]["model"]["init_args"]["attention"] == f"{own_file.stem}.Halved"
+    assert run["identity"]["settings"]["model"]["init_args"]["attention_type"] == f"{own_file.stem}.Halved"
     assert "Halved" in (out / "profile.html").read_text()
 
 
@@ -117,12 +117,12 @@ def test_own_schemes_are_compared_beside_built_in_ones(own_file):
 def test_a_run_is_refused_when_the_scheme_has_changed(own_file, table, tiny, tmp_path, capsys):
     """Refuse to go on with changed code; testing a run imports no code that it names."""
     words = ["fit", "--config", str(table[0]), "--row", "first", "--runs", str(tmp_path / "runs"), *tiny]
-    words += ["--model=TimeSformer", f"--model.attention={own_file}"]
+    words += ["--model=TimeSformer", f"--model.attention_type={own_file}"]
     assert main(words) == 0
     assert main(words) == 0 and "finished, skipped" in capsys.readouterr().out
     own_file.write_text(own_file.read_text().replace("0.5", "0.25"))
     assert main(words) == 2
-    assert "attention was" in capsys.readouterr().err
+    assert "attention_type was" in capsys.readouterr().err
     run = next((tmp_path / "runs").glob("*/*/*/seed0"))
     del sys.modules[own_file.stem]
     assert main(["test", "--ckpt", str(run)]) == 2

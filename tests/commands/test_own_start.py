@@ -22,8 +22,13 @@ from lit_video.weights.hub import Release
 from tests.commands.test_own_videos import rooms, videos  # noqa: F401  # fixtures
 
 REPOSITORY, COMMIT = "somebody/videomae", "0" * 40
-SETTINGS = {"model": "ViViT", "model.size": {"width": 16, "depth": 2, "heads": 2}, "model.patch": 8, "model.tubelet": 2}
-SETTINGS |= {"model.variant": 1, "model.pool": "fc_norm", "data.frames": 4, "data.image_size": 16}
+SETTINGS = {
+    "model": "ViViT",
+    "model.size": {"embed_dim": 16, "depth": 2, "num_heads": 2},
+    "model.patch_size": 8,
+    "model.tubelet_size": 2,
+}
+SETTINGS |= {"model.variant": 1, "model.pool": "fc_norm", "data.num_frames": 4, "data.image_size": 16}
 
 
 class Hub(BaseHTTPRequestHandler):
@@ -143,7 +148,7 @@ def test_schemes_start_from_one_image_model(hub, image, videos, capsys, rows_in_
     assert f"image model: {IMAGE}, " in said and "Videos of rooms, all schemes from " + IMAGE in said
     assert said.count("its positions are of 10 x 10 patches, here they are of 4 x 4: resized") == 3
     content = read_yaml(videos.parent / "own/rooms/rooms_compare.yaml")
-    assert (content["data"]["init_args"]["image_size"], content["model"]["init_args"]["patch"]) == (64, 16)
+    assert (content["data"]["init_args"]["image_size"], content["model"]["init_args"]["patch_size"]) == (64, 16)
     for row, tubelets in {"xvit": 1, "divided": 1, "vivit2": 2}.items():
         checkpoint = f"own/rooms/runs/rooms_compare/own/{row}/seed0/last.ckpt"
         state = torch.load(checkpoint, weights_only=True)["state_dict"]

@@ -29,11 +29,11 @@ from lit_video.utils.yaml_files import read_yaml
 from tests.command_line import parse_request
 
 SMALL = [
-    "--model.size.width=16",
+    "--model.size.embed_dim=16",
     "--model.size.depth=1",
-    "--model.size.heads=2",
+    "--model.size.num_heads=2",
     "--model.image_weights=null",
-    "--data.frames=4",
+    "--data.num_frames=4",
     "--data.image_size=16",
     "--trainer.max_epochs=2",
     "--trainer.logger=false",
@@ -221,7 +221,7 @@ def test_paths_may_begin_with_a_dash(videos):
 def test_a_setting_that_fails_leaves_no_plan_behind(videos, capsys):
     assert main(["finetune", "rooms", "--model.freez", "x"]) == 2
     assert "model.freez" in capsys.readouterr().err and not (videos.parent / "own").exists()
-    assert main(["finetune", "rooms", "--minutes", "0.01", "--data.frames", "-1"]) == 2
+    assert main(["finetune", "rooms", "--minutes", "0.01", "--data.num_frames", "-1"]) == 2
     assert "frames" in capsys.readouterr().err and not (videos.parent / "own/rooms/rooms.yaml").exists()
 
 
@@ -253,8 +253,8 @@ def test_a_run_is_a_start_for_other_videos(run, videos, capsys, rows_in_this_pro
     assert "it has no classifier of these classes: the classifier starts from scratch" in said
     assert f"model: {run}" in said
     content = read_yaml(videos.parent / "own/rooms/rooms.yaml")
-    assert content["model"]["init_args"]["size"]["width"] == 16
-    assert (content["data"]["init_args"]["frames"], content["data"]["init_args"]["image_size"]) == (4, [16, 8])
+    assert content["model"]["init_args"]["size"]["embed_dim"] == 16
+    assert (content["data"]["init_args"]["num_frames"], content["data"]["init_args"]["image_size"]) == (4, [16, 8])
     assert main([*command[:4], "-o", "x", "--scheme", "divided"]) == 2
     assert "weights of XViT decide the scheme; leave --scheme out" in capsys.readouterr().err
 

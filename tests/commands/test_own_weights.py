@@ -23,7 +23,7 @@ def test_other_settings_are_refused_or_taken(weights, capfd):
     changes = {
         "--model.window=2": "it was trained with other settings: set --model.window 1, or --model.weights_settings",
         "--model.mixed=[key]": "set --model.mixed [key,value], or",
-        "--model.size.heads=1": "set --model.size.heads 2, or",
+        "--model.size.num_heads=1": "set --model.size.num_heads 2, or",
         "--data.mean=0.4": "it was trained on other pixels: set --data.mean 0.5, or",
     }
     for change, mend in changes.items():

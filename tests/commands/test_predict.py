@@ -84,8 +84,8 @@ def test_the_checkpoint_is_all_it_takes(checkpoint, videos, tmp_path, monkeypatc
 
 
 def test_two_tasks_are_ranked_alone_and_together(videos, tmp_path, capsys):
-    model = ViViT({"verb": 2, "noun": 4}, 4, 16, ViTSize(16, 2, 2), patch=8, tubelet=2)
-    two_tasks = untrained(model, tmp_path / "last.ckpt", VERBS_NOUNS, frames=4, image_size=16)
+    model = ViViT({"verb": 2, "noun": 4}, 4, 16, ViTSize(16, 2, 2), patch_size=8, tubelet_size=2)
+    two_tasks = untrained(model, tmp_path / "last.ckpt", VERBS_NOUNS, num_frames=4, image_size=16)
     (video,) = written(tmp_path / "out.csv", "--ckpt", two_tasks, videos[0], "--top", 8)[0].values()
     verb, noun = (probabilities(video, names, task) for task, names in VERBS_NOUNS.items())
     assert verb.sum() == pytest.approx(1)

@@ -18,7 +18,7 @@ from lit_video.weights.settings import (
 )
 
 SIZE = ViTSize(16, 2, 4)
-RELEASED = dict(scope="full", frames=4, image_size=32, size=SIZE, patch=8)
+RELEASED = dict(scope="full", num_frames=4, image_size=32, size=SIZE, patch_size=8)
 
 
 def named_as_released(network):
@@ -49,9 +49,9 @@ def release(classes, **changes):
         (174, dict(summary=True), "--model.summary false"),
         (174, dict(summary=True, summary_layers=[1]), "--model.summary false"),
         (174, dict(segments=2), "--model.segments null"),
-        (400, dict(frames=16, ratio=0.25), "--model.segments 8"),
-        (600, dict(frames=16, segments=8), "--model.ratio 0.25"),
-        (174, dict(frames=16, segments=8), "--model.segments null"),
+        (400, dict(num_frames=16, ratio=0.25), "--model.segments 8"),
+        (600, dict(num_frames=16, segments=8), "--model.ratio 0.25"),
+        (174, dict(num_frames=16, segments=8), "--model.segments null"),
         (174, dict(exact=True), "--model.exact false"),
     ],
 )
@@ -66,9 +66,9 @@ def test_other_settings_are_refused_with_the_flags_that_mend_them(classes, chang
     ("classes", "changes"),
     [
         (174, {}),
-        (174, dict(frames=16)),
-        (400, dict(frames=16, ratio=0.25, segments=8)),
-        (600, dict(frames=8, ratio=0.25)),
+        (174, dict(num_frames=16)),
+        (400, dict(num_frames=16, ratio=0.25, segments=8)),
+        (600, dict(num_frames=8, ratio=0.25)),
     ],
 )
 def test_the_release_s_own_settings_are_taken(classes, changes):

@@ -31,7 +31,7 @@ def video(tmp_path_factory):
         if not original.exists():
             codec = {".avi": "mpeg4", ".webm": "libvpx"}.get(path.suffix, "libx264")
             form = {".mp4": "mp4", ".mkv": "matroska"}.get(path.suffix.lower(), path.suffix[1:])
-            write(original, codec, options={"g": "12"}, frames=20, fps=10, height=32, width=32, form=form)
+            write(original, codec, options={"g": "12"}, num_frames=20, fps=10, height=32, width=32, form=form)
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(original, path)
         return path
@@ -42,7 +42,7 @@ def video(tmp_path_factory):
 @pytest.fixture(scope="session")
 def small():
     """Settings of a data set that decodes fast."""
-    return dict(frames=4, image_size=16, batch_size=2, num_workers=0, sampling=Dense(seconds=0.5), test_crops=1)
+    return dict(num_frames=4, image_size=16, batch_size=2, num_workers=0, sampling=Dense(seconds=0.5), test_crops=1)
 
 
 def copy_file(source, target, _):

@@ -36,7 +36,7 @@ def root(tmp_path):
     for number, place in enumerate(("train/a", "train/b", "val/a", "val/b", "test/a", "test/b")):
         (tmp_path / place).mkdir(parents=True)
         for i in range(2):
-            write(tmp_path / place / f"{number}{i}.mp4", frames=3 + 2 * number + i)
+            write(tmp_path / place / f"{number}{i}.mp4", num_frames=3 + 2 * number + i)
     return tmp_path
 
 

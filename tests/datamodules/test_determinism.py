@@ -25,8 +25,8 @@ def root(tmp_path_factory):
     return root
 
 
-CLIPS = dict(frames=4, image_size=16, batch_size=4, num_workers=0)
-RAND = Augmentation(policy="rand", erasing=0.5, mixup=0.4, smoothing=0.1)
+CLIPS = dict(num_frames=4, image_size=16, batch_size=4, num_workers=0)
+RAND = Augmentation(policy="rand", random_erasing=0.5, mixup=0.4, label_smoothing=0.1)
 
 
 def shapes(root, **changes):
@@ -45,7 +45,7 @@ def epochs(data, numbers=(0, 1)):
 
 def _train(data, raw):
     draws = draw(raw["key"], raw["clip"].shape[-2:], data.augmentation, data.seed)
-    return training_batch(raw, data.mean, data.std, data.num_classes, data.augmentation.smoothing, draws)
+    return training_batch(raw, data.mean, data.std, data.num_classes, data.augmentation.label_smoothing, draws)
 
 
 def same(one, other):

@@ -65,7 +65,7 @@ def test_segments_of_one_file_are_one_draw(listed):
 
 
 def test_a_video_and_its_reverse_are_one_draw(tmp_path):
-    data = TemporalSkills(root=str(tmp_path), pairs=(1, 1, 3), skills=("drift", "zoom"), frames=8, image_size=16)
+    data = TemporalSkills(root=str(tmp_path), pairs=(1, 1, 3), skills=("drift", "zoom"), num_frames=8, image_size=16)
     data.prepare_data()
     draws, records = data.draws("test"), data.records("test")
     assert (draws.kind, draws.count, len(records)) == ("pair", 6, 12)

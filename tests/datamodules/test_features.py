@@ -16,10 +16,10 @@ from lit_video.video.augmentation import Augmentation
 from lit_video.video.sampling import Segments
 from tests.checkpoints import QUIET
 
-CLIPS = dict(frames=4, image_size=16)
-MODEL = CLIPS | dict(size=ViTSize(16, 2, 2), patch=8)
-PLAIN = Augmentation(crop="whole", flip=0.5, policy="none", erasing=0.0, smoothing=0.1)
-CROPPED = Augmentation(flip=0.5, policy="none", erasing=0.0, smoothing=0.1)
+CLIPS = dict(num_frames=4, image_size=16)
+MODEL = CLIPS | dict(size=ViTSize(16, 2, 2), patch_size=8)
+PLAIN = Augmentation(crop="whole", flip=0.5, policy="none", random_erasing=0.0, label_smoothing=0.1)
+CROPPED = Augmentation(flip=0.5, policy="none", random_erasing=0.0, label_smoothing=0.1)
 VIDEOS = 16  # 8 of them train
 
 
@@ -122,7 +122,7 @@ def test_other_clips_or_weights_are_other_features(data, model, tmp_path):
 def test_what_features_cannot_do_is_refused(data, model):
     with pytest.raises(UserError, match=r"data\.features: needs a frozen backbone; set model\.freeze: backbone"):
         fit(model(freeze=None), data())
-    erased = {"augmentation": Augmentation(crop="whole", erasing=0.5)}
+    erased = {"augmentation": Augmentation(crop="whole", random_erasing=0.5)}
     for change in ({"test_orders": ("reversed",)}, {"broken": "skip"}, erased):
         with pytest.raises(ValueError, match=r"features are computed from unchanged videos: leave out .*erasing"):
             data(**change)

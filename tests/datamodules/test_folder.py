@@ -26,7 +26,7 @@ def root(tmp_path):
         for name in ("run", "walk"):
             (tmp_path / "root" / split / name).mkdir(parents=True)
             path = tmp_path / "root" / split / name / "1.mp4"
-            write(path, x264=X264_CLOSED, frames=12, comment=f"{split} {name}")
+            write(path, x264=X264_CLOSED, num_frames=12, comment=f"{split} {name}")
     return tmp_path / "root"
 
 
@@ -69,10 +69,10 @@ def test_an_accent_is_one_class_however_it_is_spelled_and_case_twins_are_said(ro
     for split, form in (("train", "NFC"), ("val", "NFD"), ("test", "NFD")):
         folder = root / split / normalize(form, "café")
         folder.mkdir()
-        write(folder / normalize(form, "é.mp4"), frames=3, comment=split)
+        write(folder / normalize(form, "é.mp4"), num_frames=3, comment=split)
         (root / split / "walk").rename(root / split / "Run")
     (root / "train" / normalize("NFD", "café")).mkdir()
-    write(root / "train" / normalize("NFD", "café") / "2.mp4", frames=3, comment="2")
+    write(root / "train" / normalize("NFD", "café") / "2.mp4", num_frames=3, comment="2")
     data = VideoFolder(str(root))
     assert data.class_names == ["Run", "café", "run"]
     assert [len(data.records(split)) for split in ("train", "val", "test")] == [4, 3, 3]
@@ -131,8 +131,8 @@ def test_the_check_wants_no_test_folder_but_training_does(root, capsys):
 
 def test_a_sampling_that_a_checkpoint_cannot_keep_is_refused():
     class Middle(Sampling):
-        def numbers(self, table, frames, clip=0, clips=None):
-            return [table.count // 2] * frames
+        def numbers(self, table, num_frames, clip=0, clips=None):
+            return [table.count // 2] * num_frames
 
     with pytest.raises(ValueError, match="sampling: Middle is no dataclass"):
         VideoFolder("videos", sampling=Middle())
@@ -153,7 +153,9 @@ LOOPED: list[tuple[Sampling, int]] = [
 def test_a_short_video_starts_again(tmp_path, sampling, frames, clips, kind):
     path = tmp_path / ("short.avi" if kind == "avi" else "short.mp4")
     pts = [0, 1, 2, 5, 6, 7, 9, 10, 11, 13, 14, 15] if kind == "variable" else None
-    write(path, **(dict(codec="mpeg4", options={"bf": "2", "g": "12"}) if kind == "avi" else {}), frames=12, pts=pts)
+    write(
+        path, **(dict(codec="mpeg4", options={"bf": "2", "g": "12"}) if kind == "avi" else {}), num_frames=12, pts=pts
+    )
     record, count = VideoRecord(path, 0), frame_table(path).count
     long, repeated = (
         ClipDataset([record], sampling, frames, EvaluationViews(1, 16), 0, clips, short=short).numbers(record, 0)
@@ -169,7 +171,7 @@ def test_a_short_video_starts_again(tmp_path, sampling, frames, clips, kind):
 
 def test_a_loop_is_the_frames_modulo_their_number_as_in_mmaction2(tmp_path):
     path = tmp_path / "short.mp4"
-    write(path, frames=12)
+    write(path, num_frames=12)
     record = VideoRecord(path, 0)
     dataset = ClipDataset([record], DenseStride(4), 8, EvaluationViews(1, 16), 0, 1, short="loop")
     assert dataset.numbers(record, 0) == [(2 + 4 * i) % 12 for i in range(8)]

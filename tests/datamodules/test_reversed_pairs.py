@@ -20,7 +20,7 @@ from lit_video.video.seeding import seeded
 from tests.datamodules.conftest import whole
 
 SECOND = Dense(seconds=1.0)
-SETTINGS = dict(pairs=(4, 2, 2), frames=8, image_size=16, batch_size=4, num_workers=0)
+SETTINGS = dict(pairs=(4, 2, 2), num_frames=8, image_size=16, batch_size=4, num_workers=0)
 
 
 def skills(root, **changes):
@@ -75,9 +75,9 @@ def test_frames_are_coded_on_their_own_and_differ(data):
 # (b) the clips
 
 
-def evaluation(data, sampling, frames, clips):
+def evaluation(data, sampling, num_frames, clips):
     records = data.records("test")
-    return records, ClipDataset(records, sampling, frames, EvaluationViews(3, 16), 0, clips)
+    return records, ClipDataset(records, sampling, num_frames, EvaluationViews(3, 16), 0, clips)
 
 
 @pytest.mark.parametrize(
@@ -124,10 +124,10 @@ def network(classes, window, positions="space", ta_layers=0):
     torch.manual_seed(0)
     model = XViT(
         num_classes=classes,
-        frames=8,
+        num_frames=8,
         image_size=16,
         size=ViTSize(32, 2, 4),
-        patch=8,
+        patch_size=8,
         window=window,
         ta_layers=ta_layers,
         positions=positions,

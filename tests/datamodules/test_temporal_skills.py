@@ -16,13 +16,13 @@ LENGTHS = (8, 16, 32)
 
 
 def skills(root, **changes):
-    settings = dict(pairs=(2, 1, 1), frames=8, image_size=16, batch_size=4, num_workers=0)
+    settings = dict(pairs=(2, 1, 1), num_frames=8, image_size=16, batch_size=4, num_workers=0)
     return TemporalSkills(root=str(root), **(settings | changes))
 
 
-def films(name, frames=8):
+def films(name, num_frames=8):
     """Return turns from their first step."""
-    return [skill(name).film(np.random.default_rng(seed), frames, first=0) for seed in SEEDS]
+    return [skill(name).film(np.random.default_rng(seed), num_frames, first=0) for seed in SEEDS]
 
 
 def shown(film):
@@ -130,9 +130,9 @@ def test_classes_are_skills_times_directions_and_known_before_any_video_is_writt
         ({"length": 16, "frames_per_step": 2}, 37.5),
         # clips show steps 1, 3, 4 and 6 of 0 to 7: both events of distances 1, 2 and 3 in 1, 2 and 3 cases of 8, one
         # event in 6, 4 and 2 cases, none in 1, 2 and 3; the best guess is right in 3, 6 and 3 of 8
-        ({"length": 16, "frames_per_step": 2, "frames": 4}, 50 * (5 + 12 / 8) / 8),
+        ({"length": 16, "frames_per_step": 2, "num_frames": 4}, 50 * (5 + 12 / 8) / 8),
         # clips of two frames show both events only at distance 1, and in 8 of 16 cases
-        ({"length": 16, "frames": 2, "sampling": Dense(seconds=0.25), "test_clips": 8}, 50 * (5 + 8 / 16 + 1) / 8),
+        ({"length": 16, "num_frames": 2, "sampling": Dense(seconds=0.25), "test_clips": 8}, 50 * (5 + 8 / 16 + 1) / 8),
     ],
     ids=str,
 )
@@ -180,7 +180,7 @@ def test_what_the_pictures_depend_on_is_in_the_folders_name(tmp_path):
     changes = [{}, {"length": 16}, step, {"side": 48}, {"difficulty": 0.5}, {"skills": ("zoom",)}, {"pairs": (1, 1, 1)}]
     changes.append({"drawing": 1})
     assert len({skills(tmp_path, **change).root for change in changes}) == len(changes)
-    assert skills(tmp_path, frames=16).root == skills(tmp_path, length=16).root
+    assert skills(tmp_path, num_frames=16).root == skills(tmp_path, length=16).root
     assert skills(tmp_path, image_size=32).root == skills(tmp_path).root, "a setting of the clips, not of the videos"
 
 

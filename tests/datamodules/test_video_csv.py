@@ -257,7 +257,7 @@ def test_wrong_settings_are_refused(settings, message):
 
 
 def test_the_best_checkpoint_is_not_tested_on_the_videos_that_chose_it(table, tmp_path):
-    data, model = table(), XViT(num_classes=2, frames=4, image_size=16, size=ViTSize(16, 1, 2))
+    data, model = table(), XViT(num_classes=2, num_frames=4, image_size=16, size=ViTSize(16, 1, 2))
     best = lightning.pytorch.callbacks.ModelCheckpoint(tmp_path / "best", monitor="val/loss", save_last=True)
     quiet = dict(logger=False, enable_progress_bar=False, enable_model_summary=False, accelerator="cpu")
     trainer = lightning.Trainer(callbacks=[best], max_epochs=1, use_distributed_sampler=False, **quiet)

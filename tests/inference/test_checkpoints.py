@@ -45,7 +45,7 @@ def setting(**stored):
 
 def shared_memory(content):
     """Name a large size, and store a weight of 10**12 values that share one number by a stride of 0."""
-    content["hyper_parameters"].update(size={"width": 4800, "depth": 4, "heads": 3})
+    content["hyper_parameters"].update(size={"embed_dim": 4800, "depth": 4, "num_heads": 3})
     content["state_dict"]["network.norm.weight"] = torch.zeros(1).expand(10**12)
 
 
@@ -59,9 +59,9 @@ def shared_memory(content):
         (lambda content: content["lit_video"].update(model="this.Zen"), "this.Zen is no VideoClassifier of lit_video"),
         (setting(optimization=ZEN), "argument 'class_path'"),
         (setting(num_classes=ZEN), "is no checkpoint of a VideoClassifier"),
-        (setting(size={"width": 48, "depth": 10**12, "heads": 3}), "depth is 1000000000000, expected"),
+        (setting(size={"embed_dim": 48, "depth": 10**12, "num_heads": 3}), "depth is 1000000000000, expected"),
         (shared_memory, "size is larger than that of the weights in the checkpoint"),
-        (lambda content: content["lit_video"]["data"].update(frames=10**9), "clips' pixels is "),
+        (lambda content: content["lit_video"]["data"].update(num_frames=10**9), "clips' pixels is "),
     ],
 )
 def test_no_module_that_a_checkpoint_names_is_imported(change, message, changed, videos, capsys):

@@ -12,7 +12,7 @@ SIDE = 8  # two by two patches of 4
 
 
 def network(name):
-    return build(name, frames=6).double(), torch.randn(1, 3, 6, SIDE, SIDE, dtype=torch.float64)
+    return build(name, num_frames=6).double(), torch.randn(1, 3, 6, SIDE, SIDE, dtype=torch.float64)
 
 
 def by_gradients(built, clip):
@@ -71,7 +71,9 @@ def test_an_activation_that_the_rollout_does_not_support_is_refused():
 )
 def test_schemes_of_the_literature_are_followed_to_their_patches(name):
     scheme = f"lit_video.attention.{name}"
-    model = TimeSformer(4, frames=4, image_size=16, size=ViTSize(16, 2, 2), patch=4, attention=scheme, dropout=0.0)
+    model = TimeSformer(
+        4, num_frames=4, image_size=16, size=ViTSize(16, 2, 2), patch_size=4, attention_type=scheme, dropout=0.0
+    )
     built, clip = model.network.double().eval(), torch.randn(1, 3, 4, 16, 16, dtype=torch.float64)
     result = rollout(built, clip)
     assert torch.equal(result.patches > 1e-12, by_gradients(built, clip))

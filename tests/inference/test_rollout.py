@@ -55,7 +55,7 @@ def weighted(matrix, attends):
     return matrix / matrix.sum(1, keepdims=True)
 
 
-def by_loops(case, layers, x, grid, heads):
+def by_loops(case, layers, x, grid, num_heads):
     """Return the product over the steps, from the index sets; ``x (n, d)``."""
     places, shares = case.places(grid), np.eye(len(x))
     for layer in layers:
@@ -64,21 +64,21 @@ def by_loops(case, layers, x, grid, heads):
             weights = {name: p.detach().numpy() for name, p in layer.get_submodule(step.attn).named_parameters()}
             read = given if case.at_once else x
             q, k, _ = projected(read, weights)
-            c = x.shape[1] // heads
+            c = x.shape[1] // num_heads
             matrix, attends = np.zeros((len(x), len(x))), np.zeros(len(x), bool)
-            for (n, place), a in product(enumerate(places), range(heads)):
+            for (n, place), a in product(enumerate(places), range(num_heads)):
                 head = slice(a * c, (a + 1) * c)
-                sets = step.second_half if step.second_half and a >= heads // 2 else step.sets
+                sets = step.second_half if step.second_half and a >= num_heads // 2 else step.sets
                 copies = sets(place, places, grid)
                 for group in copies:
-                    matrix[n, group] += softmax(q[n, head], k[group, head]) / len(copies) / heads
+                    matrix[n, group] += softmax(q[n, head], k[group, head]) / len(copies) / num_heads
                     attends[n] = True
             together = [*together, (matrix, attends)] if case.at_once else [(matrix, attends)]
             if not case.at_once or step is case.steps[-1]:
                 counts = np.sum([attends for _, attends in together], axis=0)
                 mean = sum(matrix for matrix, _ in together) / np.maximum(counts, 1)[:, None]
                 shares = weighted(mean, counts > 0) @ shares
-            x = step_by_loops(layer, step, x, places, grid, heads, read)
+            x = step_by_loops(layer, step, x, places, grid, num_heads, read)
     return shares
 
 

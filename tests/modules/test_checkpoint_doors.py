@@ -12,7 +12,7 @@ from lit_video.network.vit import ViTSize
 from tests.checkpoints import QUIET, trained
 
 SIZE, TASKS = ViTSize(16, 2, 2), {"verb": 2, "noun": 2}
-BASE = dict(num_classes=4, frames=4, image_size=32, patch=8, size=SIZE)
+BASE = dict(num_classes=4, num_frames=4, image_size=32, patch_size=8, size=SIZE)
 STILL = dict(ta_layers=0, positions="space")
 # family, settings, changes of the other model
 REFUSED = {
@@ -23,7 +23,7 @@ REFUSED = {
     "layers": (XViT, {}, dict(layers="odd")),
     "scope": (XViT, {}, dict(scope="full")),
     "summary": (XViT, dict(summary=True), dict(summary="own")),
-    "summary_tokens": (XViT, dict(summary=True), dict(summary_tokens=4)),
+    "num_summary_tokens": (XViT, dict(summary=True), dict(num_summary_tokens=4)),
     "summary_before_norm": (XViT, dict(summary=True), dict(summary_before_norm=True)),
     "summary_layers": (XViT, dict(summary=True), dict(summary_layers=[1])),
     "exact": (XViT, {}, dict(exact=True)),
@@ -31,11 +31,11 @@ REFUSED = {
     "segments": (XViT, dict(positions="space"), dict(segments=2)),
     "ta_layers": (XViT, {}, dict(ta_layers=2)),
     "positions": (XViT, {}, dict(positions="none")),
-    "size.heads": (XViT, {}, dict(size=ViTSize(16, 2, 4))),
+    "size.num_heads": (XViT, {}, dict(size=ViTSize(16, 2, 4))),
     "size.eps": (XViT, {}, dict(size=ViTSize(16, 2, 2, eps=1e-2))),
     "size.gelu": (XViT, {}, dict(size=ViTSize(16, 2, 2, gelu="quick"))),
-    "patch": (XViT, {}, dict(patch=16)),
-    "attention": (TimeSformer, dict(attention="local_global"), dict(attention="sliding_global")),
+    "patch_size": (XViT, {}, dict(patch_size=16)),
+    "attention_type": (TimeSformer, dict(attention_type="local_global"), dict(attention_type="sliding_global")),
     "cls_in_time": (TimeSformer, {}, dict(cls_in_time=True)),
     "hidden_head": (TimeSformer, {}, dict(hidden_head=True)),
     "variant": (ViViT, dict(variant=4), dict(variant=1, pool="mean")),
@@ -43,32 +43,32 @@ REFUSED = {
     "pool": (ViViT, dict(pool="mean"), dict(pool="fc_norm")),
     "temporal": (ViViT, dict(variant=2), dict(temporal="mean")),
     "temporal_depth": (ViViT, dict(variant=2), dict(temporal_depth=1)),
-    "sampled_frames": (ViViT, dict(tubelet=1), dict(sampled_frames=2, frames=8)),
-    "tubelet": (ViViT, {}, dict(tubelet=4)),
-    "latents": (Perceiver, dict(latents=4), dict(latents=5)),
-    "reads": (Perceiver, dict(latents=4), dict(reads=2)),
-    "family": (XViT, STILL, dict(kind=TimeSformer, attention="space")),
-    "family, a class of one's own": (XViT, STILL, dict(kind=type("Own", (TimeSformer,), {}), attention="space")),
+    "sampled_frames": (ViViT, dict(tubelet_size=1), dict(sampled_frames=2, num_frames=8)),
+    "tubelet_size": (ViViT, {}, dict(tubelet_size=4)),
+    "num_latents": (Perceiver, dict(num_latents=4), dict(num_latents=5)),
+    "reads": (Perceiver, dict(num_latents=4), dict(reads=2)),
+    "family": (XViT, STILL, dict(kind=TimeSformer, attention_type="space")),
+    "family, a class of one's own": (XViT, STILL, dict(kind=type("Own", (TimeSformer,), {}), attention_type="space")),
     "order of the tasks": (XViT, dict(num_classes=TASKS), dict(num_classes=dict(reversed(TASKS.items())))),
     "tasks": (XViT, dict(num_classes=TASKS), dict(num_classes=4)),
 }
 # starting weights may be of a model with such changes, a resumed checkpoint may not
 OTHER_SHAPE = {
-    "frames": (XViT, {}, dict(frames=8)),
-    "frames, ViViT-2": (ViViT, dict(variant=2), dict(frames=8)),
+    "num_frames": (XViT, {}, dict(num_frames=8)),
+    "frames, ViViT-2": (ViViT, dict(variant=2), dict(num_frames=8)),
     "image_size": (TimeSformer, dict(image_size=(16, 64)), dict(image_size=32)),
     "num_classes": (TimeSformer, {}, dict(num_classes=7)),
 }
 EQUAL = {
     "nothing": (XViT, {}, {}),
     "dropout": (XViT, {}, dict(dropout=0.0)),
-    "drop_path": (TimeSformer, {}, dict(drop_path=0.5)),
+    "drop_path_rate": (TimeSformer, {}, dict(drop_path_rate=0.5)),
     "activation_checkpointing": (TimeSformer, {}, dict(activation_checkpointing="block")),
     "optimization": (ViViT, {}, dict(optimization=Optimization(lr=0.1))),
     "position_std": (XViT, {}, dict(position_std=1.0)),
     "order of the values": (XViT, {}, dict(mixed=("value", "key"))),
     "the default, written": (XViT, {}, dict(size=ViTSize(16, 2, 2, eps=1e-6, registers=0))),
-    "any length": (XViT, dict(positions="space"), dict(frames=8)),
+    "any length": (XViT, dict(positions="space"), dict(num_frames=8)),
     "a class of one's own": (XViT, {}, dict(kind=type("Own", (XViT,), {}))),
 }
 
@@ -78,7 +78,7 @@ def loader(settings):
     tasks = settings["num_classes"]
     label = {task: 1 for task in tasks} if isinstance(tasks, dict) else 1
     label = torch.tensor(list(label.values())) if isinstance(label, dict) else label
-    clips = torch.randn(2, 3, settings["frames"], height, width, generator=torch.Generator().manual_seed(0))
+    clips = torch.randn(2, 3, settings["num_frames"], height, width, generator=torch.Generator().manual_seed(0))
     return DataLoader([(clip, label) for clip in clips], batch_size=2)
 
 
@@ -122,7 +122,7 @@ def checkpoint(tmp_path_factory):
 def opened(door, case, checkpoint):
     kind, settings, changes = case
     path, model = checkpoint(kind, BASE | settings)
-    other = BASE | ({} if "attention" in changes and kind is XViT else settings) | changes
+    other = BASE | ({} if "attention_type" in changes and kind is XViT else settings) | changes
     return DOORS[door](other.pop("kind", kind), other, path).eval(), model, other
 
 
@@ -140,7 +140,7 @@ def test_another_model_is_refused_in_one_line(case, door, checkpoint):
 @pytest.mark.parametrize("case", EQUAL)
 def test_what_changes_training_alone_is_taken_and_computes_the_same(case, door, checkpoint):
     other, model, settings = opened(door, EQUAL[case], checkpoint)
-    clip = torch.randn(2, 3, settings["frames"], 32, 32)
+    clip = torch.randn(2, 3, settings["num_frames"], 32, 32)
     with torch.no_grad():
         assert torch.equal(other(clip), model(clip))
 

@@ -145,7 +145,7 @@ def test_a_released_file_loads_and_only_its_classifier_may_start_from_scratch(ar
     ("options", "message"),
     [
         (dict(architecture="slowfast", width=12), "width 12 is not divisible by beta_inv 8"),
-        (dict(architecture="slowfast", frames=6), "frames 6 is not divisible by alpha 4"),
+        (dict(architecture="slowfast", num_frames=6), "frames 6 is not divisible by alpha 4"),
         (dict(architecture="slowfast_50_50"), "depth is 50, but slowfast_50_50 has 101 layers"),
         (dict(activation_checkpointing="block", width=8), "activation_checkpointing is block, but the network has no"),
     ],

@@ -8,7 +8,7 @@ import torch
 from lit_video.modules import Perceiver, TimeSformer, ViViT, XViT
 from lit_video.network.vit import ViTSize
 
-CLIP = dict(frames=4, image_size=16, size=ViTSize(16, 1, 2), patch=8)
+CLIP = dict(num_frames=4, image_size=16, size=ViTSize(16, 1, 2), patch_size=8)
 
 
 def test_features_and_a_new_classifier():
@@ -55,7 +55,7 @@ def test_a_learning_rate_is_one_of_optimization(family):
     [
         (XViT, {"window": 1, "exact": False}, "X-ViT"),
         (XViT, {"causal": True, "positions": "space", "exact": True}, "X-ViT exact causal"),
-        (TimeSformer, {"attention": "local_global"}, "TimeSformer local-global"),
+        (TimeSformer, {"attention_type": "local_global"}, "TimeSformer local-global"),
         (ViViT, {"variant": 2, "temporal": "mean"}, "ViViT-2 mean"),
         (Perceiver, {}, "Perceiver"),
     ],

@@ -22,13 +22,13 @@ from lit_video.network.vit import ViTSize
 from tests.checkpoints import QUIET
 
 SIZE = ViTSize(16, 2, 2)
-BASE = dict(num_classes=4, frames=4, image_size=16, optimization=Optimization("adamw", lr=0.01))
-TOKENS = BASE | dict(patch=8, size=SIZE)
+BASE = dict(num_classes=4, num_frames=4, image_size=16, optimization=Optimization("adamw", lr=0.01))
+TOKENS = BASE | dict(patch_size=8, size=SIZE)
 FAMILIES = {
     XViT: TOKENS,
     TimeSformer: TOKENS,
     ViViT: TOKENS,
-    Perceiver: TOKENS | dict(latents=3),
+    Perceiver: TOKENS | dict(num_latents=3),
     ConvNet: BASE | dict(architecture="x3d", x3d_depth=0.5),
 }
 # hooks that a subclass replaces as a whole: data, their transfer, the switch to evaluation and back

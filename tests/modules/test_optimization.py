@@ -21,7 +21,7 @@ RELEASED = Path(__file__).parents[1] / "vectors" / "xvit_sampling_crops_lr.json"
 
 
 def tiny(**options):
-    return XViT(num_classes=5, frames=4, image_size=16, size=ViTSize(16, 2, 2), patch=8, **options)
+    return XViT(num_classes=5, num_frames=4, image_size=16, size=ViTSize(16, 2, 2), patch_size=8, **options)
 
 
 def test_rates_are_those_of_the_release():
@@ -94,7 +94,7 @@ def rates(model, **recipe):
 @pytest.mark.parametrize("family", [XViT, Perceiver])
 @pytest.mark.parametrize("optimizer", ["sgd", "adamw", "muon"])
 def test_lower_layers_learn_at_lower_rates(optimizer, family):
-    model = family(num_classes=5, frames=4, image_size=16, size=ViTSize(16, 2, 2), patch=8)
+    model = family(num_classes=5, num_frames=4, image_size=16, size=ViTSize(16, 2, 2), patch_size=8)
     found, last = rates(model, optimizer=optimizer, layer_decay=0.5), {XViT: "blocks.1", Perceiver: "blocks.0.layers.1"}
     expected = {"embed": 0.125, last[family]: 0.5, "blocks.0": 0.25, "norm": 1.0, "aggregate": 1.0}
     for name, lr in found.items():
@@ -121,7 +121,7 @@ def test_blocks_that_are_not_there_cannot_be_frozen():
         with pytest.raises(ValueError, match=message):
             tiny(freeze=layers)
     with pytest.raises(ValueError, match="freeze is backbone, but the network has no transformer blocks"):
-        ConvNet(num_classes=5, frames=4, image_size=32, architecture="i3d", width=4, freeze="backbone")
+        ConvNet(num_classes=5, num_frames=4, image_size=32, architecture="i3d", width=4, freeze="backbone")
 
 
 def test_layers_that_start_at_random_are_not_frozen():

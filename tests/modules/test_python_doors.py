@@ -18,7 +18,7 @@ from lit_video.network.vit import ViTSize
 from tests.checkpoints import QUIET
 from tests.embedded import four_skills
 
-TOKENS = dict(frames=4, image_size=16, patch=8, size=ViTSize(16, 2, 2))
+TOKENS = dict(num_frames=4, image_size=16, patch_size=8, size=ViTSize(16, 2, 2))
 FAMILIES = {
     "xvit": lambda classes: XViT(classes, **TOKENS),
     "xvit_mean": lambda classes: XViT(classes, **TOKENS, ta_layers=0),
@@ -27,8 +27,8 @@ FAMILIES = {
     "timesformer_probe": lambda classes: TimeSformer(classes, **TOKENS, probe="attentive"),
     "vivit_2": lambda classes: ViViT(classes, **TOKENS, variant=2),
     "vivit_2_mean": lambda classes: ViViT(classes, **TOKENS, variant=2, temporal="mean"),
-    "perceiver": lambda classes: Perceiver(classes, **TOKENS, latents=3),
-    "convnet": lambda classes: ConvNet(classes, frames=4, image_size=32, architecture="x3d", x3d_depth=0.5),
+    "perceiver": lambda classes: Perceiver(classes, **TOKENS, num_latents=3),
+    "convnet": lambda classes: ConvNet(classes, num_frames=4, image_size=32, architecture="x3d", x3d_depth=0.5),
 }
 
 

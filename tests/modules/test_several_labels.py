@@ -94,15 +94,15 @@ def test_labels_are_smoothed_and_mixed_and_a_clip_mixed_with_a_broken_one_adds_n
 def test_a_run_writes_precision_by_class_and_predicts_independent_probabilities(tmp_path):
     names = [f"{number}.mp4" for number in range(4)]
     for name in names:
-        write(tmp_path / name, "libx264", frames=4, fps=10, height=32, width=32)
+        write(tmp_path / name, "libx264", num_frames=4, fps=10, height=32, width=32)
     listed = "".join(f"{name},{label}\n" for name, label in zip(names, ("a|b", "b", "c|a", "c"), strict=True))
     for split, rows in (("train", listed), ("val", listed.replace(".mp4", ".MP4"))):
         (tmp_path / f"{split}.csv").write_text(rows)
     for name in names:
         (tmp_path / name.replace("mp4", "MP4")).symlink_to(tmp_path / name)
-    clips = dict(frames=2, image_size=16, batch_size=2, num_workers=0, test_crops=1)
+    clips = dict(num_frames=2, image_size=16, batch_size=2, num_workers=0, test_crops=1)
     data = VideoCSV(root=str(tmp_path), label_separator="|", **clips)
-    model = XViT(data.num_classes, 2, 16, ViTSize(16, 2, 2), patch=8, several_labels=data.several_labels)
+    model = XViT(data.num_classes, 2, 16, ViTSize(16, 2, 2), patch_size=8, several_labels=data.several_labels)
     quiet = dict(accelerator="cpu", logger=False, enable_progress_bar=False, enable_model_summary=False)
     trainer = Trainer(max_epochs=1, callbacks=SavePredictions(tmp_path, "run"), default_root_dir=tmp_path, **quiet)
     trainer.fit(model, data)

@@ -13,7 +13,7 @@ from lit_video.modules.optimization import Optimization
 from lit_video.network.vit import ViTSize
 from tests.checkpoints import QUIET
 
-HOW = dict(num_classes=3, frames=2, image_size=32, size="Ti", window=0)
+HOW = dict(num_classes=3, num_frames=2, image_size=32, size="Ti", window=0)
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ class Compiled(XViT):
         self.network = torch.compile(self.network, backend="eager")
 
 
-SMALL = dict(num_classes=2, frames=2, image_size=16, size=ViTSize(16, 1, 2), patch=8, window=0)
+SMALL = dict(num_classes=2, num_frames=2, image_size=16, size=ViTSize(16, 1, 2), patch_size=8, window=0)
 STILL = Optimization(lr=1e-12)
 CLIPS = [(torch.full((3, 2, 16, 16), float(i)), i) for i in range(2)]
 

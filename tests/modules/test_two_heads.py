@@ -21,7 +21,7 @@ from lit_video.video.clips import VideoRecord
 from tests.embedded import CLIPS, SKILLS, four_skills
 
 EPIC = {"verb": 7, "noun": 12}
-TINY = dict(frames=4, image_size=16, size=ViTSize(16, 2, 2), patch=8)
+TINY = dict(num_frames=4, image_size=16, size=ViTSize(16, 2, 2), patch_size=8)
 FAMILIES = [XViT, TimeSformer, ViViT, Perceiver]
 
 
@@ -190,7 +190,7 @@ def test_a_row_trains_and_tests_two_heads_from_the_command_line(table, tiny, tmp
 
     model = XViT.load_from_checkpoint(run / "last.ckpt", map_location="cpu").eval()
     assert model.num_classes == model.hparams["num_classes"] == {"verb": 2, "noun": 4}
-    data = TwoLabels(frames=4, image_size=16, num_workers=0, sampling=CLIPS["sampling"])
+    data = TwoLabels(num_frames=4, image_size=16, num_workers=0, sampling=CLIPS["sampling"])
     right = {"verb": [], "noun": []}
     for sample in data.test_dataloader():
         batch = evaluation_batch(sample, data.mean, data.std)

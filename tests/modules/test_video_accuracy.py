@@ -70,7 +70,7 @@ def test_softmax_scores_are_averaged_in_each_task_and_may_choose_another_class(c
 
 def test_views_of_several_labels_have_no_softmax():
     with pytest.raises(ValueError, match="view_average is softmax, but a video may have several labels"):
-        XViT(3, frames=2, image_size=16, size="Ti", several_labels=True, view_average="softmax")
+        XViT(3, num_frames=2, image_size=16, size="Ti", several_labels=True, view_average="softmax")
 
 
 def test_videos_with_fewer_views_weigh_as_much_as_others():

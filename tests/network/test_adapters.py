@@ -10,7 +10,7 @@ from tests.network.test_networks_run import NETWORKS, build, clip_of
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_an_adapter_on_every_layer_is_trained_and_acts_in_training_as_in_a_test(name):
-    network, clip = build(name, frames=8).double(), clip_of(frames=8, dtype=torch.float64)
+    network, clip = build(name, num_frames=8).double(), clip_of(num_frames=8, dtype=torch.float64)
     adapters = adapt(network)
     for part in network.modules():
         if isinstance(part, nn.Dropout):

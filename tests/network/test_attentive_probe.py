@@ -10,7 +10,7 @@ from lit_video.weights.loading import load_pretrained
 from tests.attention.scheme_cases import randomised
 
 SIZE = ViTSize(16, 2, 4)
-CLIPS = dict(frames=4, image_size=32, size=SIZE, patch=8)
+CLIPS = dict(num_frames=4, image_size=32, size=SIZE, patch_size=8)
 
 
 def test_logits_are_those_of_the_equation():
@@ -29,9 +29,9 @@ def released_logits(probe, tokens):
     k, v = read.kv(read.token_norm(tokens)).chunk(2, dim=-1)
     of_heads = []
 
-    for part in range(read.heads):
-        own = slice(part * q.shape[-1] // read.heads, (part + 1) * q.shape[-1] // read.heads)
-        scores = q[..., own] @ k[..., own].mT / (q.shape[-1] // read.heads) ** 0.5
+    for part in range(read.num_heads):
+        own = slice(part * q.shape[-1] // read.num_heads, (part + 1) * q.shape[-1] // read.num_heads)
+        scores = q[..., own] @ k[..., own].mT / (q.shape[-1] // read.num_heads) ** 0.5
         of_heads.append(scores.softmax(-1) @ v[..., own])
 
     u = u + read.proj(torch.cat(of_heads, dim=-1))

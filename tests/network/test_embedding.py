@@ -26,10 +26,10 @@ def test_sampled_frames_are_those_of_exact_arithmetic_for_every_pair():
 @pytest.mark.parametrize(
     ("options", "shape", "message"),
     [
-        (dict(), (4, 8, 10), "image_size 8x10 is not divisible by the patch 4"),
+        (dict(), (4, 8, 10), "image_size 8x10 is not divisible by patch_size 4"),
         (dict(), (4, 0, 8), "image_size 0x8 is not divisible"),
-        (dict(tubelet=2), (5, 8, 8), "frames 5 is not divisible into tubelets of 2"),
-        (dict(tubelet=2, sampled_frames=3), (8, 8, 8), "frames 3 is not divisible into tubelets of 2"),
+        (dict(tubelet_size=2), (5, 8, 8), "frames 5 is not divisible into tubelets of 2"),
+        (dict(tubelet_size=2, sampled_frames=3), (8, 8, 8), "frames 3 is not divisible into tubelets of 2"),
     ],
 )
 def test_a_clip_that_does_not_divide_is_named(options, shape, message):
@@ -63,7 +63,7 @@ def test_repeated_positions_start_again_for_every_group_and_serve_whole_ones_onl
     stored = torch.randn(1, 2, 3)
     for groups in (1, 2, 3):
         assert torch.equal(resize_time(stored, 2 * groups, "repeat"), torch.cat([stored] * groups, dim=1))
-        with pytest.raises(ValueError, match=f"frames {2 * groups - 1} is no multiple of 2, the length of the temp"):
+        with pytest.raises(ValueError, match=f"num_frames {2 * groups - 1} is no multiple of 2, the temporal"):
             resize_time(stored, 2 * groups - 1, "repeat")
 
 

@@ -27,37 +27,37 @@ NETWORKS = {
     "xvit_summary": (xvit, dict(plan=MixingPlan(summary=True))),
     "xvit_exact": (xvit, dict(exact=True)),
     "xvit_causal": (xvit, dict(plan=MixingPlan(causal=True), positions=Positions("space"))),
-    **{f"timesformer_{attention}": (timesformer, dict(attention=attention)) for attention in SCHEMES},
+    **{f"timesformer_{attention}": (timesformer, dict(attention_type=attention)) for attention in SCHEMES},
     "timesformer_equation_11": (timesformer, dict(cls_in_time=True, hidden_head=True)),
     "vivit_1": (vivit, dict(variant=1)),
     "vivit_1_mean": (vivit, dict(variant=1, pool="mean")),
-    "vivit_1_sampled": (vivit, dict(variant=1, sampled_frames=2, tubelet=1)),
+    "vivit_1_sampled": (vivit, dict(variant=1, sampled_frames=2, tubelet_size=1)),
     "vivit_2": (vivit, dict(variant=2, temporal_depth=1)),
     "vivit_2_mean": (vivit, dict(variant=2, pool="mean", temporal_depth=1)),
     "vivit_2_baseline": (vivit, dict(variant=2, temporal="mean")),
     "vivit_3": (vivit, dict(variant=3)),
     "vivit_3_time_space": (vivit, dict(variant=3, order="time_space")),
     "vivit_4": (vivit, dict(variant=4)),
-    "perceiver": (perceiver, dict(latents=3)),
-    "perceiver_twice": (perceiver, dict(latents=3, reads=2, tubelet=2)),
+    "perceiver": (perceiver, dict(num_latents=3)),
+    "perceiver_twice": (perceiver, dict(num_latents=3, reads=2, tubelet_size=2)),
 }
 
 
-def build(name, frames=4, image_size=(8, 8), **changes):
+def build(name, num_frames=4, image_size=(8, 8), **changes):
     """Build a network with random weights: parameters at zero would hide all before them."""
     torch.manual_seed(0)
     builder, options = NETWORKS[name]
     options = dict(size=SIZE, classes=CLASSES) | copy.deepcopy(options) | changes
-    tubelet = options.pop("tubelet", 2 if builder is vivit else 1)
-    clip = ClipSize(image_size, PATCH, frames, tubelet, options.pop("sampled_frames", None))
+    tubelet = options.pop("tubelet_size", 2 if builder is vivit else 1)
+    clip = ClipSize(image_size, PATCH, num_frames, tubelet, options.pop("sampled_frames", None))
     network = builder(clip=clip, **options)
     for key, parameter in network.named_parameters():
         nn.init.normal_(parameter, mean=float("norm" in key and key.endswith("weight")), std=0.3)
     return network.eval()
 
 
-def clip_of(frames=4, height=8, width=8, count=2, dtype=torch.float32):
-    return torch.randn(count, 3, frames, height, width, generator=torch.Generator().manual_seed(1), dtype=dtype)
+def clip_of(num_frames=4, height=8, width=8, count=2, dtype=torch.float32):
+    return torch.randn(count, 3, num_frames, height, width, generator=torch.Generator().manual_seed(1), dtype=dtype)
 
 
 def gradients(network, seed=0):
@@ -97,7 +97,7 @@ def test_any_clip_is_classified_and_teaches_every_parameter(name):
 @pytest.mark.parametrize("part", ["attention", "block"])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_activation_checkpointing_changes_neither_loss_nor_gradients(name, part):
-    plain = build(name, drop_path=0.4).train()
+    plain = build(name, drop_path_rate=0.4).train()
     saving = copy.deepcopy(plain)
     checkpoint_layers(saving, part)
     assert list(saving.state_dict()) == list(plain.state_dict())
@@ -118,7 +118,7 @@ def test_activation_checkpointing_changes_neither_loss_nor_gradients(name, part)
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_stochastic_depth_drops_in_training_only(name):
-    network, without = build(name, drop_path=0.8).train(), build(name)
+    network, without = build(name, drop_path_rate=0.8).train(), build(name)
     runs = [gradients(network, seed) for seed in range(4)]
     assert all(value.isfinite().all() for run in runs for value in run.values())
     assert len({run["loss"].item() for run in runs}) > 1
@@ -170,7 +170,7 @@ class Noted(nn.Module):
 
 def test_stochastic_depth_of_divided_attention_drops_places_and_frames():
     """Drop patches in time and frames in space, like TimeSformer's release; ``time_fc`` comes after the drop."""
-    network = build("timesformer_divided", drop_path=0.5)
+    network = build("timesformer_divided", drop_path_rate=0.5)
     block, drop = network.blocks[-1], Noted()
     assert block.scheme.time_attn.drop is block.drop_path
     assert network.blocks[0].drop_path.drop_prob == 0  # the first layer drops nothing
@@ -188,7 +188,7 @@ def test_stochastic_depth_of_divided_attention_drops_places_and_frames():
 
 @pytest.mark.parametrize("variant", [1, 2, 3, 4])
 def test_the_classifier_starts_at_zero_where_it_is_asked_for(variant):
-    options = dict(num_classes=5, frames=4, image_size=16, size=ViTSize(16, 1, 2), patch=8, variant=variant)
+    options = dict(num_classes=5, num_frames=4, image_size=16, size=ViTSize(16, 1, 2), patch_size=8, variant=variant)
     torch.manual_seed(0)
     usual = ViViT(**options).network.state_dict()
     torch.manual_seed(0)

@@ -27,14 +27,14 @@ OPTIONS = {
     "exact_window_0": dict(exact=True, window=0),
     "spatial_only": dict(window=0),
     "spatial_only_not_causal": dict(window=0, causal=False),
-    "one_frame": dict(frames=1),
+    "one_frame": dict(num_frames=1),
 }
 
 
 def build(dtype=torch.float64, family=XViT, **options):
     """Build a model with random weights that give different logits for every frame."""
     torch.manual_seed(0)
-    shape = dict(num_classes=5, frames=FRAMES, image_size=SIDE, size=ViTSize(24, 3, 2), patch=8)
+    shape = dict(num_classes=5, num_frames=FRAMES, image_size=SIDE, size=ViTSize(24, 3, 2), patch_size=8)
     causal = dict(causal=True, positions="space") if family is XViT else {}
     model = family(**shape | causal | options).eval()
     for name, parameter in model.named_parameters():
@@ -48,7 +48,7 @@ def video(dtype=torch.float64, count=2, length=LENGTH, side=SIDE):
 
 def whole(model, clip):
     """Return logits ``(b, t, c)`` after every frame, from all frames up to it and the last frame tokens."""
-    frames, network = model.hparams["frames"], model.network
+    frames, network = model.hparams["num_frames"], model.network
     with torch.no_grad():
         tokens = [network.features(clip[:, :, : end + 1])[:, -frames:] for end in range(clip.shape[2])]
         return torch.stack([network.aggregate(one) for one in tokens], dim=1)
@@ -137,7 +137,7 @@ def test_what_is_kept_and_computed_does_not_grow_with_the_video(name):
         (XViT, dict(causal=False), "Mixing reads later frames; set model.causal true"),
         (XViT, dict(causal=False, exact=True), "LocalWindow reads later frames"),
         (XViT, dict(causal=False, window=0, positions="space-time"), "model.positions space"),
-        (TimeSformer, dict(attention="space"), "an X-ViT can"),
+        (TimeSformer, dict(attention_type="space"), "an X-ViT can"),
         (ViViT, dict(variant=2, temporal="mean"), "an X-ViT can"),
     ],
 )
@@ -149,7 +149,7 @@ def test_a_model_that_cannot_stream_says_why(family, options, message):
 def test_a_cnn_and_a_layer_of_another_kind_cannot_stream():
     network = build().network
     network.blocks.append(torch.nn.Identity())
-    for model in (network, ConvNet(3, frames=8, image_size=32, architecture="i3d", width=8)):
+    for model in (network, ConvNet(3, num_frames=8, image_size=32, architecture="i3d", width=8)):
         with pytest.raises(ValueError, match="cannot stream"):
             lit_video.stream(model)
 

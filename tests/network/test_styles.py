@@ -78,7 +78,7 @@ def check_xavier(network, part):
 @pytest.mark.parametrize(("style", "factor"), [(FLAX, 1.0), (TIMM, 2.0)])
 def test_a_kept_branch_is_divided_by_its_probability_in_timm_s_style_only(style, factor):
     torch.manual_seed(0)
-    _, block = encoder(ViTSize(16, 2, 2), lambda i: Joint(16, 2), drop_path=0.5, style=style)
+    _, block = encoder(ViTSize(16, 2, 2), lambda i: Joint(16, 2), drop_path_rate=0.5, style=style)
     nn.init.zeros_(block.mlp.fc2.weight)  # leaves the scheme's branch alone
     x = torch.randn(64, 3, 16)
     with torch.no_grad():
@@ -91,7 +91,7 @@ def test_a_kept_branch_is_divided_by_its_probability_in_timm_s_style_only(style,
 
 @pytest.mark.parametrize("temporal", ["encoder", "mean"])
 def test_model_2_of_the_release_starts_its_class_token_at_zero_with_the_image_model_s_position(temporal):
-    options = dict(num_classes=5, frames=4, image_size=32, size=ViTSize(32, 2, 4), patch=8, variant=2)
+    options = dict(num_classes=5, num_frames=4, image_size=32, size=ViTSize(32, 2, 4), patch_size=8, variant=2)
     network = ViViT(**options, temporal=temporal, class_token="zero").network
     image = image_vit().state_dict()
     said = load_image_vit(network, image)
@@ -102,7 +102,7 @@ def test_model_2_of_the_release_starts_its_class_token_at_zero_with_the_image_mo
 
 @pytest.mark.parametrize(("variant", "given"), [(1, None), (1, "zero"), (2, None)])
 def test_other_models_take_the_class_token_of_the_image_model(variant, given):
-    options = dict(num_classes=5, frames=4, image_size=32, size=ViTSize(32, 2, 4), patch=8, variant=variant)
+    options = dict(num_classes=5, num_frames=4, image_size=32, size=ViTSize(32, 2, 4), patch_size=8, variant=variant)
     network = ViViT(**options, class_token=given).network
     assert network.embed.cls_token.count_nonzero() == 0
     image = image_vit().state_dict()

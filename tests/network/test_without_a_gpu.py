@@ -61,7 +61,7 @@ def on_a_gpu(network, dtype, *sizes):
 @pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_run_on_their_device(name, training, dtype):
-    logits, _ = on_a_gpu(build(name, drop_path=0.4).train(training), dtype, 2, 3, 4, 8, 8)
+    logits, _ = on_a_gpu(build(name, drop_path_rate=0.4).train(training), dtype, 2, 3, 4, 8, 8)
     assert (logits.device.type, logits.dtype, logits.shape) == ("cuda", dtype, (2, CLASSES))
 
 
@@ -69,7 +69,7 @@ def test_networks_run_on_their_device(name, training, dtype):
 @pytest.mark.parametrize("name", quick_or_slow(CONVNETS, {"i3d", "x3d"}))
 def test_convolutional_networks_run_on_their_device(name, dtype):
     depth = 101 if name == "slowfast_50_50" else 50
-    model = ConvNet(num_classes=CLASSES, frames=8, image_size=32, architecture=name, width=8, depth=depth)
+    model = ConvNet(num_classes=CLASSES, num_frames=8, image_size=32, architecture=name, width=8, depth=depth)
     logits, _ = on_a_gpu(model.network, dtype, 2, 3, 8, 32, 32)
     assert (logits.device.type, logits.dtype, logits.shape) == ("cuda", dtype, (2, CLASSES))
 
@@ -107,7 +107,7 @@ def test_batches_of_every_recipe_stay_on_their_device(name, channels):
     recipe, fake = replace(RECIPES[name], short_side=None), FakeTensorMode()  # accepts clips of any size
     data = Data(4, 16, augmentation=recipe, channels=channels)
     for epoch in range(3):
-        raw = raw_batch(frames=4, side=16, classes=CLASSES, epoch=epoch) | {"broken": ["", "broken", "", ""]}
+        raw = raw_batch(num_frames=4, side=16, classes=CLASSES, epoch=epoch) | {"broken": ["", "broken", "", ""]}
         moved = move(raw | {"draws": data._draws(raw)}, fake)
         with fake, RefuseBlockingCopies():
             for batch in (data.augment(moved), data.normalise(moved)):

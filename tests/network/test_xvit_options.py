@@ -16,16 +16,16 @@ TINY = ViTSize(16, 3, 2)
 
 def tiny(**options):
     torch.manual_seed(0)
-    model = XViT(**dict(num_classes=5, frames=4, image_size=16, size=TINY, patch=8) | options).double().eval()
+    model = XViT(**dict(num_classes=5, num_frames=4, image_size=16, size=TINY, patch_size=8) | options).double().eval()
     for name, parameter in model.named_parameters():
         # parameters at zero (temporal positions, biases) would hide their effect
         torch.nn.init.normal_(parameter, mean=float(name.endswith("norm.weight")), std=0.4)
     return model
 
 
-def clips(count=3, frames=4, height=16, width=16):
+def clips(count=3, num_frames=4, height=16, width=16):
     torch.manual_seed(1)
-    return torch.randn(count, 3, frames, height, width, dtype=torch.float64)
+    return torch.randn(count, 3, num_frames, height, width, dtype=torch.float64)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_segments_repeat_the_temporal_positions_and_keep_frames_apart():
 
 
 def test_stochastic_depth_rises_linearly_from_zero():
-    rates = [block.drop_path.drop_prob for block in tiny(drop_path=0.3).network.blocks]
+    rates = [block.drop_path.drop_prob for block in tiny(drop_path_rate=0.3).network.blocks]
     assert rates == pytest.approx([0, 0.15, 0.3])
 
 
@@ -101,8 +101,8 @@ def test_stochastic_depth_drops_whole_branches_of_whole_clips_and_scales_the_res
         (dict(ta_layers=-1), "ta_layers is -1"),
         (dict(layers=[3]), r"layers lists \[3\]"),
         (dict(summary_layers=[1]), "summary_layers does not apply without summary"),
-        (dict(summary=True, summary_tokens=9), "2x2 patches do not divide into 3x3 cells"),
-        (dict(summary=True, summary_tokens=2), "summary_tokens is 2"),
+        (dict(summary=True, num_summary_tokens=9), "2x2 patches do not divide into 3x3 cells"),
+        (dict(summary=True, num_summary_tokens=2), "num_summary_tokens is 2"),
         (dict(summary="mine"), "summary is 'mine'"),
         (dict(window=5), "window 5 at ratio 0.5 leaves no channel"),
         (dict(ratio=1.5), r"ratio is 1\.5"),

@@ -12,8 +12,8 @@ from lit_video.own_videos.starts import SCRATCH, Start
 LAPTOP, SERVER = Machine(0.0, 16.0, 4), Machine(80.0, 128.0, 16)
 
 
-def video(seconds=2.0, frames=50, width=320, height=240):
-    return VideoInfo("a.mp4", seconds=seconds, frames=frames, width=width, height=height)
+def video(seconds=2.0, num_frames=50, width=320, height=240):
+    return VideoInfo("a.mp4", seconds=seconds, num_frames=num_frames, width=width, height=height)
 
 
 def settings(*videos, decoded=0.1, classes=("walk", "sit"), training=400, machine=LAPTOP, start=SCRATCH):
@@ -47,8 +47,8 @@ def test_short_videos_are_shown_whole_and_long_ones_in_parts():
 
 
 def test_frames_pixels_memory_and_the_start_of_few_videos():
-    assert settings(video(frames=12))["data"]["frames"] == 8
-    assert settings(video(frames=30))["data"]["frames"] == 16
+    assert settings(video(frames=12))["data"]["num_frames"] == 8
+    assert settings(video(frames=30))["data"]["num_frames"] == 16
     assert (settings()["data"]["mean"], settings()["data"]["std"]) == (0.41, 0.23)
     small, large = settings(), settings(decoded=93.0)
     assert (small["data"]["keep_gb"] > 0, small["data"]["num_workers"]) == (True, 0)
@@ -59,14 +59,14 @@ def test_frames_pixels_memory_and_the_start_of_few_videos():
 
 
 def test_weights_bring_their_settings_and_a_recipe_of_fine_tuning():
-    clips = {"frames": 8, "image_size": 224, "mean": 0.45, "std": 0.225}
-    start = Start("hub:x", "TimeSformer", {"attention": "divided"}, clips)
+    clips = {"num_frames": 8, "image_size": 224, "mean": 0.45, "std": 0.225}
+    start = Start("hub:x", "TimeSformer", {"attention_type": "divided"}, clips)
     chosen = settings(machine=SERVER, start=start)
     assert {key: chosen["data"][key] for key in clips} == clips
     assert chosen["model"]["weights"] == "hub:x"
     assert chosen["model"]["optimization"]["optimizer"] == "adamw"
     assert chosen["model"]["optimization"]["layer_decay"] == 0.75
-    small = settings(start=replace(start, settings={"size": {"width": 64, "depth": 4, "heads": 4}}))
+    small = settings(start=replace(start, settings={"size": {"embed_dim": 64, "depth": 4, "num_heads": 4}}))
     assert [one["model"]["optimization"]["lr"] for one in (chosen, small)] == [1e-4, 1.2e-3]
     assert chosen["trainer"]["precision"] == "bf16-mixed"
     assert "size" not in chosen["model"]
@@ -95,7 +95,7 @@ def test_the_sizes_to_choose_from_are_what_the_videos_have(videos, training, mac
         choices = choose(videos, 0.1, None, ("a", "b"), training, machine, start, size)
         chosen = nested(choices)
         assert chosen["data"]["image_size"] == (224 if start.weights else size[1])
-        assert start.weights or size[1] % chosen["model"]["patch"] == 0
+        assert start.weights or size[1] % chosen["model"]["patch_size"] == 0
         less = nested(crop_less(choices))["data"]["augmentation"].get("short_side")
         short_side = [size[1], pytest.approx(size[1] / 0.9, abs=0.01)]
         assert less == (None if start.weights or size[1] in (32, 112) else short_side)

@@ -33,9 +33,9 @@ class Plain(Scheme):
 
     class_tokens = "frame"
 
-    def __init__(self, width, heads):
+    def __init__(self, width, num_heads):
         super().__init__()
-        self.space = Space(width, heads)
+        self.space = Space(width, num_heads)
 
     def forward(self, x, grid):
         return self.space(x, grid)
@@ -46,8 +46,8 @@ def faulty(forward):
 
 
 class Unused(Plain):
-    def __init__(self, width, heads):
-        super().__init__(width, heads)
+    def __init__(self, width, num_heads):
+        super().__init__(width, num_heads)
         self.gate = nn.Parameter(torch.zeros(width))
 
 
@@ -74,14 +74,14 @@ def draws(self, x, grid):
 class Leaks(Plain):
     causal = True
 
-    def __init__(self, width, heads):
+    def __init__(self, width, num_heads):
         nn.Module.__init__(self)
-        self.space = Mixing(width, heads, MixingPlan(window=1))
+        self.space = Mixing(width, num_heads, MixingPlan(window=1))
 
 
 class NotBuilt(Plain):
-    def __init__(self, width, heads, window):
-        super().__init__(width, heads)
+    def __init__(self, width, num_heads, window):
+        super().__init__(width, num_heads)
 
 
 FAULTS = [
@@ -103,8 +103,8 @@ FAULTS = [
 ]
 
 
-def mixing(width, heads):
-    return Mixing(width, heads, MixingPlan())
+def mixing(width, num_heads):
+    return Mixing(width, num_heads, MixingPlan())
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ from lit_video.network.vit import ViTSize
 from lit_video.schemes.reach import Reach, reach
 
 COMPARING = sorted(SCHEMES.keys() - {"space"})
-SMALL = dict(num_classes=3, image_size=16, size=ViTSize(16, 2, 2), patch=8)
+SMALL = dict(num_classes=3, image_size=16, size=ViTSize(16, 2, 2), patch_size=8)
 
 
-def of(family, frames=8, **options):
-    return reach(family(frames=frames, **SMALL | options).network, frames, 16)
+def of(family, num_frames=8, **options):
+    return reach(family(num_frames=num_frames, **SMALL | options).network, num_frames, 16)
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def of(family, frames=8, **options):
         (dict(window=0, positions="space-time"), Reach(0, True)),  # frames are not compared, but have positions in time
         (dict(window=1), Reach(4, True)),  # two layers, each a frame to either side
         (dict(window=1, layers=[1]), Reach(2, True)),
-        (dict(window=2, frames=12), Reach(8, True)),  # the windows' whole reach
+        (dict(window=2, num_frames=12), Reach(8, True)),  # the windows' whole reach
         (dict(window=2, boundary=True, size=ViTSize(16, 1, 2)), Reach(4, True)),
         (dict(window=1, exact=True), Reach(4, False, near=True)),  # attends to sets of frames, without direction
         (dict(window=1, causal=True), Reach(2, True)),  # a token sees two frames back, and none ahead
@@ -41,11 +41,11 @@ def test_xvit_reaches_as_far_as_its_windows_add_up(options, expected):
 @pytest.mark.parametrize(
     ("family", "options", "expected"),
     [
-        *((TimeSformer, dict(attention=name), Reach(7, True)) for name in COMPARING),
-        *((TimeSformer, dict(attention=name, positions="space"), Reach(7, False)) for name in COMPARING),
-        *((ViViT, dict(variant=variant, tubelet=2), Reach(7, True)) for variant in (1, 2, 3, 4)),
-        (ViViT, dict(variant=2, temporal="mean", tubelet=2), Reach(1, True)),  # the frames of a tubelet
-        (ViViT, dict(sampled_frames=4, tubelet=1), Reach(6 - 2, True)),  # only frames 2, 3, 5 and 6 are used
+        *((TimeSformer, dict(attention_type=name), Reach(7, True)) for name in COMPARING),
+        *((TimeSformer, dict(attention_type=name, positions="space"), Reach(7, False)) for name in COMPARING),
+        *((ViViT, dict(variant=variant, tubelet_size=2), Reach(7, True)) for variant in (1, 2, 3, 4)),
+        (ViViT, dict(variant=2, temporal="mean", tubelet_size=2), Reach(1, True)),  # the frames of a tubelet
+        (ViViT, dict(sampled_frames=4, tubelet_size=1), Reach(6 - 2, True)),  # only frames 2, 3, 5 and 6 are used
     ],
 )
 def test_timesformer_and_vivit_compare_all_frames_that_they_see(family, options, expected):
@@ -53,12 +53,12 @@ def test_timesformer_and_vivit_compare_all_frames_that_they_see(family, options,
 
 
 def test_others_compare_all_frames():
-    assert of(Perceiver, latents=4) == Reach(7, True)
-    assert reach(ConvNet(3, frames=8, image_size=32, architecture="i3d", width=8).network, 8, 32).frames >= 4
+    assert of(Perceiver, num_latents=4) == Reach(7, True)
+    assert reach(ConvNet(3, num_frames=8, image_size=32, architecture="i3d", width=8).network, 8, 32).frames >= 4
 
 
 def test_the_network_and_its_random_numbers_are_left_as_they_were():
-    network = XViT(frames=4, **SMALL).network
+    network = XViT(num_frames=4, **SMALL).network
     before = {name: value.clone() for name, value in network.state_dict().items()}
     state = torch.get_rng_state()
     reach(network, 4, 16)
@@ -67,6 +67,6 @@ def test_the_network_and_its_random_numbers_are_left_as_they_were():
 
 
 def test_reach_is_that_of_a_square():
-    small = dict(num_classes=3, frames=4, size=ViTSize(16, 2, 2), patch=8, ta_layers=0, window=1)
+    small = dict(num_classes=3, num_frames=4, size=ViTSize(16, 2, 2), patch_size=8, ta_layers=0, window=1)
     wide, square = (XViT(image_size=size, **small).network for size in ((8, 16), 8))
     assert reach(wide, 4, (8, 16)) == reach(square, 4, 8)

@@ -88,6 +88,6 @@ def skill_sets():
                 settings.append({key.removeprefix("data."): value for key, value in of_data.items()})
     found = set()
     for each in settings:
-        frames = each.get("length") or each.get("frames", 8)
+        frames = each.get("length") or each.get("num_frames", 8)
         found.add((tuple(each.get("skills", SKILLS)), frames // each.get("frames_per_step", 1)))
     return sorted(found, key=lambda one: (one[1], one[0]))

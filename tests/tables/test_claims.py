@@ -299,7 +299,7 @@ def result(steps=100, data="videos", **settings):
     model = {"window": 1, "ratio": 0.5, "image_weights": "stills:1"}
     nested = {
         "model": {"class_path": "XViT", "init_args": model},
-        "data": {"init_args": {"frames": 8}},
+        "data": {"init_args": {"num_frames": 8}},
         "trainer": {"max_epochs": 5},
     }
     for key, value in settings.items():
@@ -315,7 +315,7 @@ def result(steps=100, data="videos", **settings):
         (result(model__window=0), ""),
         (result(), "differ in nothing"),
         (result(model__window=0, model__ratio=1.0), "also differ in model.ratio"),
-        (result(model__window=0, data__frames=16), "also differ in data.frames"),
+        (result(model__window=0, data__num_frames=16), "also differ in data.num_frames"),
         (result(model__window=0, trainer__max_epochs=9), "also differ in trainer.max_epochs"),
         (result(model__window=0, steps=128), "also differ in steps"),
         (result(model__window=0, data="others"), "also differ in data"),
@@ -333,7 +333,7 @@ def test_runs_that_differ_in_more_than_the_claim_names_or_in_nothing_decide_noth
 @pytest.mark.parametrize(
     ("varies", "left"),
     [
-        (["model"], ["model.image_weights", "model.optimization.lr", "data.frames", "trainer.max_epochs", "steps"]),
+        (["model"], ["model.image_weights", "model.optimization.lr", "data.num_frames", "trainer.max_epochs", "steps"]),
         (["method"], ["model.image_weights"]),
         (
             ["model.window", "data", "steps"],
@@ -343,7 +343,7 @@ def test_runs_that_differ_in_more_than_the_claim_names_or_in_nothing_decide_noth
     ],
 )
 def test_a_model_is_a_scheme_and_a_method_its_training_too_but_not_where_it_starts(varies, left):
-    keys = ["model", "model.window", "model.image_weights", "model.optimization.lr", "data.frames"]
+    keys = ["model", "model.window", "model.image_weights", "model.optimization.lr", "data.num_frames"]
     assert uncovered([*keys, "trainer.max_epochs", "steps"], varies) == left
 
 

@@ -59,7 +59,7 @@ class Part(NamedTuple):
 def large(settings):
     """Return whether a row's network takes seconds to build and count: ViT-L, long clips and large frames."""
     side = settings["data.image_size"] if isinstance(settings.get("data.image_size"), int) else 0
-    return settings.get("model.size") == "L" or settings.get("data.frames", 0) >= 64 or side >= 288
+    return settings.get("model.size") == "L" or settings.get("data.num_frames", 0) >= 64 or side >= 288
 
 
 @cache
@@ -136,11 +136,11 @@ def check_cost(built, row, recipe):
     """Pass a clip of the row's size through its network; compare parameters and multiply-adds with printed ones."""
     data = built.datamodule
     settings = {key: value for key, value in built.model.hparams.items() if key not in ("optimization", "weights")}
-    key = json.dumps([type(built.model).__name__, data.frames, data.test_image_size, settings], default=str)
+    key = json.dumps([type(built.model).__name__, data.num_frames, data.test_image_size, settings], default=str)
     if key not in COUNTED:
-        COUNTED[key] = count(built.model, data.frames, data.test_image_size)
+        COUNTED[key] = count(built.model, data.num_frames, data.test_image_size)
     params, macs = COUNTED[key]
-    if row.published.get("frames", data.frames) != data.frames:
+    if row.published.get("frames", data.num_frames) != data.num_frames:
         assert recipe == "released", row.name
         return  # the release's clip is not the printed one
     views = row.published.get("views", f"{data.test_clips}x{data.test_crops}").split("x")

@@ -72,7 +72,7 @@ def test_a_row_sees_the_order_of_frames_or_is_blind_as_its_paper_says(table, row
     """A blind row gives both videos of a reversed pair the same logits, and cannot beat the ceiling."""
     request = parse_request(["--config", str(EXPERIMENTS / f"{table}.yaml")])
     built = build_row(Run(request, request.table.row(row), 0), BuildCLI)
-    found = reach(built.model.network, built.datamodule.frames, built.datamodule.image_size)
+    found = reach(built.model.network, built.datamodule.num_frames, built.datamodule.image_size)
     assert (found.order, found.near) == (order, False)
 
 
@@ -85,5 +85,5 @@ def test_a_control_knows_when_each_frame_is_and_compares_no_frames_beyond_a_tube
     built = build_row(Run(request, request.table.row(f"control_{family}"), 0), BuildCLI)
     network = built.model.network
     network.norm = nn.Identity()  # TimeSformer's norm follows the mean over frames, and divides by all of them
-    found = reach(network, built.datamodule.frames, built.datamodule.image_size)
+    found = reach(network, built.datamodule.num_frames, built.datamodule.image_size)
     assert found.order and found.frames == CONTROLS[family]

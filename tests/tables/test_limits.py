@@ -107,7 +107,7 @@ def test_views_of_one_memory_count_once():
     "build",
     [
         lambda: ViTSize(8, 10**12, 2),
-        lambda: VideoDataModule(frames=10**9),
+        lambda: VideoDataModule(num_frames=10**9),
         lambda: VideoDataModule(image_size=10**6),
         lambda: TemporalSkills(pairs=(1, 1, 10**9)),
         lambda: TemporalSkills(length=8 * 10**9),
@@ -119,7 +119,7 @@ def test_a_setting_that_no_memory_holds_is_refused(build):
 
 
 def test_a_test_builds_no_larger_model_than_the_checkpoint_holds(run, capsys):
-    assert main(["test", "--ckpt", str(run), "--trainer.accelerator=cpu", "--model.size.width=16384"]) == 2
+    assert main(["test", "--ckpt", str(run), "--trainer.accelerator=cpu", "--model.size.embed_dim=16384"]) == 2
     assert "model: size is larger than that of the weights in the checkpoint" in capsys.readouterr().err
 
 

@@ -17,7 +17,7 @@ SETS = {
     "a list": ("model.mixed: [key]", "model: {init_args: {mixed: [key, value]}}", "model.mixed", '["key", "value"]'),
     "null": ("data.augmentation.flip: 0.5", "data: {init_args: {augmentation: null}}", "data.augmentation", "null"),
     "a mapping's part": (
-        "model.size: {width: 16, depth: 2, heads: 2}",
+        "model.size: {embed_dim: 16, depth: 2, num_heads: 2}",
         "model: {init_args: {size: {depth: 3}}}",
         "model.size.depth",
         "3",
@@ -87,7 +87,7 @@ def test_a_flag_decides_whatever_file_and_row_say(case, asked):
         ("model.window: 1", "model: {init_args: {window: 1}}"),
         ("model.window: 1", "model: {init_args: {ratio: 0.25}}"),
         ("model.mixed: [key]", "model: {init_args: {mixed: [key]}}"),
-        ("model.size: {width: 16, depth: 2, heads: 2}", "model: {init_args: {size: {mlp_ratio: 2}}}"),
+        ("model.size: {embed_dim: 16, depth: 2, num_heads: 2}", "model: {init_args: {size: {mlp_ratio: 2}}}"),
         (
             "data.sampling: Dense",
             "data: {init_args: {sampling: {class_path: lit_video.video.sampling.Dense, init_args: {seconds: 0.5}}}}",

@@ -38,4 +38,4 @@ def test_causal_rows_reach_back_as_far_as_their_windows_add_up(name, expected, t
     network = built(CAUSAL, name, BuildCLI).model.network
     assert reach(network, 8, 32) == expected
     if name in PAIRS.values():
-        assert Stream(network).frames == 8
+        assert Stream(network).num_frames == 8

@@ -28,7 +28,7 @@ HEIGHT, WIDTH = 256, 340
 class Rule(NamedTuple):
     """Frame numbers by a paper or its loader."""
 
-    frames: int
+    num_frames: int
     rate: int  # frames from one to the next
     clock: int | None  # frames per second that the rate counts; None for the video's own
     clips: int
@@ -41,11 +41,11 @@ class Facebook(Rule):
     """PySlowFast, TimeSformer and X-ViT: get_start_end_idx and temporal_sampling."""
 
     def starts(self, count, fps):
-        slack = max(count - self.frames * self.rate * self.scaled(fps), 0)
+        slack = max(count - self.num_frames * self.rate * self.scaled(fps), 0)
         return [slack * clip / self.clips for clip in range(self.clips)], slack
 
     def clip(self, start, count, fps):
-        moments = np.linspace(start, start + self.frames * self.rate * self.scaled(fps) - 1, self.frames)
+        moments = np.linspace(start, start + self.num_frames * self.rate * self.scaled(fps) - 1, self.num_frames)
         return np.clip(moments, 0, count - 1).astype(int)
 
 
@@ -57,7 +57,7 @@ class Middle(Facebook):
         return [slack / 2], slack
 
     def clip(self, start, count, fps):
-        moments = start + (np.arange(self.frames) + 0.5) * self.rate * self.scaled(fps)
+        moments = start + (np.arange(self.num_frames) + 0.5) * self.rate * self.scaled(fps)
         return np.clip(moments, 0, count - 1).astype(int)
 
 
@@ -65,11 +65,11 @@ class Google(Rule):
     """DMVR: sample_linspace_sequence and sample_sequence, which start a short video again; ours half a stride later."""
 
     def starts(self, count, fps):
-        slack = max(round(count / self.scaled(fps)) - self.frames * self.rate, 0)
+        slack = max(round(count / self.scaled(fps)) - self.num_frames * self.rate, 0)
         return np.linspace(0, slack, self.clips).astype(int) * self.scaled(fps), slack * self.scaled(fps)
 
     def clip(self, start, count, fps):
-        return (start + (np.arange(self.frames) + 0.5) * self.rate * self.scaled(fps)).astype(int) % count
+        return (start + (np.arange(self.num_frames) + 0.5) * self.rate * self.scaled(fps)).astype(int) % count
 
 
 class Segments(Rule):
@@ -79,14 +79,14 @@ class Segments(Rule):
         return list(range(self.clips)), 0
 
     def clip(self, start, count, fps):
-        return ((np.arange(self.frames) + 0.5) * count / self.frames).astype(int)
+        return ((np.arange(self.num_frames) + 0.5) * count / self.num_frames).astype(int)
 
 
 class SharedBorders(Segments):
     """Something-Something v2 in X-ViT's and TimeSformer's releases: middles of segments, then their first frames."""
 
     def clip(self, start, count, fps):
-        borders = np.round((count - 1) / self.frames * np.arange(self.frames + 1)).astype(int)  # halves to even
+        borders = np.round((count - 1) / self.num_frames * np.arange(self.num_frames + 1)).astype(int)  # halves to even
         return ((borders[:-1] + borders[1:]) // 2, borders[:-1])[start]
 
 
@@ -96,7 +96,7 @@ class Covering(Segments):
     def clip(self, start, count, fps):
         clip, video = 8.533, count / float(fps)
         begin = max(video - clip, 0) if start >= self.clips / 2 else 0
-        moments = begin + (np.arange(self.frames) + 0.5) * clip / self.frames
+        moments = begin + (np.arange(self.num_frames) + 0.5) * clip / self.num_frames
         return np.minimum(moments * float(fps), count - 1).astype(int)
 
 
@@ -147,7 +147,7 @@ CLIPS = {
 def videos(tmp_path_factory):
     folder = tmp_path_factory.mktemp("papers")
     for name, (frames, fps) in VIDEOS.items():
-        write(folder / f"{name}.mp4", frames=frames, fps=fps, height=64, width=80, time_base=1 / Fraction(fps))
+        write(folder / f"{name}.mp4", num_frames=frames, fps=fps, height=64, width=80, time_base=1 / Fraction(fps))
     return folder
 
 
@@ -168,11 +168,11 @@ def decoded(data, path, view, clips, item):
         return decode(file, wanted)
 
     how = {"decode": recorded, "short": data.short}
-    dataset = ClipDataset([VideoRecord(path, 0)], data.sampling, data.frames, view, 0, clips, **how)
+    dataset = ClipDataset([VideoRecord(path, 0)], data.sampling, data.num_frames, view, 0, clips, **how)
     if clips and item[1] not in (0, clips - 1):
         return np.array(dataset.numbers(dataset.records[0], item[1]))
     clip = dataset[item]["clip"]
-    assert clip.shape[:3] == (view.crops, data.frames, 3) and clip.shape[3:] == view.size
+    assert clip.shape[:3] == (view.crops, data.num_frames, 3) and clip.shape[3:] == view.size
     return np.array(numbers)
 
 
@@ -182,7 +182,7 @@ def test_frames_are_those_of_the_authors_rule(case, name, videos):
     rule, (count, fps), path = CLIPS[case][0], VIDEOS[name], videos / f"{name}.mp4"
     data = data_of(*case)
     starts, slack = rule.starts(count, fps)
-    assert (data.frames, data.test_clips) == (rule.frames, len(starts))
+    assert (data.num_frames, data.test_clips) == (rule.num_frames, len(starts))
     for clip, start in enumerate(starts):
         numbers = decoded(data, path, data.view(data.test_crops), len(starts), (0, clip))
         # ties: ours takes the frame nearer to the middle of the video; the authors' loaders use float32
@@ -190,7 +190,9 @@ def test_frames_are_those_of_the_authors_rule(case, name, videos):
         assert np.minimum(apart, count - apart).max() <= 1, clip
         exact = type(rule) in (Facebook, SharedBorders)
         assert not exact or (apart == 0).mean() > 0.9, clip
-    drawn = [data.sampling.numbers(VideoRecord(path, 0).table(), data.frames)[0] for _ in range(60)] if slack else []
+    drawn = (
+        [data.sampling.numbers(VideoRecord(path, 0).table(), data.num_frames)[0] for _ in range(60)] if slack else []
+    )
     first = rule.clip(0, count, fps)[0]
     assert not drawn or (first <= min(drawn) < first + slack / 4 and slack * 0.75 < max(drawn) <= first + slack + 1)
 

@@ -32,7 +32,7 @@ SETTINGS = [
     ("T7", "timesformer_diving48", "slowfast", "diving48", None, I3D),
     *(("T7", "timesformer_data_share", f"{one}50", scale, None, I3D)
       for one in ("slowfast", "i3d") for scale in ("k400", "ssv2")),
-    *(("T9", table, row, "ssv2", recipe, {"data.frames": frames})
+    *(("T9", table, row, "ssv2", recipe, {"data.num_frames": frames})
       for table, row in (("xvit_ssv2", "timesformer_l"), ("timesformer_ssv2", "l"), ("timesformer_pretraining", "l_1k"),
                          ("timesformer_pretraining", "l_21k"))
       for recipe, frames in ((None, 96), ("released", 64))),
@@ -61,11 +61,11 @@ SETTINGS = [
        {"data.augmentation.colour": colour, "data.augmentation.grey": grey})
       for row, colour, grey in (("crop", 0.8, 0.1), ("drop_path", 0.8, 0.1), ("rand_augment", 0.0, 0.0),
                                 ("smoothing", 0.0, 0.0), ("mixup", 0.0, 0.0))),
-    ("A7", "vivit_models", "model3", "epic100", "released", {"model.drop_path": 0.0}),
-    ("A7", "vivit_models", "model3", "epic100", None, {"model.drop_path": 0.2}),
+    ("A7", "vivit_models", "model3", "epic100", "released", {"model.drop_path_rate": 0.0}),
+    ("A7", "vivit_models", "model3", "epic100", None, {"model.drop_path_rate": 0.2}),
     ("A8", "vivit_views", "f32_1", "k400", "released", {"model.optimization.lr": 0.1}),
-    ("A9", "vivit_k600", "l", "k600", None, {"data.frames": 128, "data.test_clips": 1, "data.test_crops": 3}),
-    ("A9", "vivit_k600", "l", "k600", "released", {"data.frames": 32, "data.test_clips": 4, "data.test_crops": 3}),
+    ("A9", "vivit_k600", "l", "k600", None, {"data.num_frames": 128, "data.test_clips": 1, "data.test_crops": 3}),
+    ("A9", "vivit_k600", "l", "k600", "released", {"data.num_frames": 32, "data.test_clips": 4, "data.test_crops": 3}),
     *(("A10", table, row, scale, None,
        {"model.weights": None, "model.image_weights": "timm:vit_large_patch16_224.orig_in21k"})
       for table, row, scale in (("vivit_epic", "l", "epic100"), ("xvit_epic", "vivit_l", "epic100"),
@@ -80,7 +80,7 @@ SETTINGS = [
     ("X1", "xvit_k600", "x3d_xl", "k600", None,
      {"data.sampling.stride": 5, "data.image_size": 312, "data.test_image_size": 356, "trainer.max_epochs": 256,
       "model.optimization.weight_decay": 5e-5, "data.augmentation.short_side": [356, 446]}),
-    *(("X4", table, row, scale, "released", {"data.frames": 8, "data.sampling.stride": 32})
+    *(("X4", table, row, scale, "released", {"data.num_frames": 8, "data.sampling.stride": 32})
       for table, row, scale in (("xvit_k400", "x8_1", "k400"), ("xvit_k600", "x8", "k600"))),
 ]  # fmt: skip
 

@@ -38,7 +38,7 @@ def videos(tmp_path_factory):
     """Folder with a video of each data set's length and rate."""
     folder = tmp_path_factory.mktemp("rehearsal")
     for name, (frames, rate) in VIDEOS.items():
-        write(folder / f"{name}.mp4", "libx264", options={"g": "30"}, frames=frames, fps=rate, height=48, width=64)
+        write(folder / f"{name}.mp4", "libx264", options={"g": "30"}, num_frames=frames, fps=rate, height=48, width=64)
     return folder
 
 
@@ -60,7 +60,7 @@ def rehearse(built, video, start=None):
         load_pretrained(model.network, start.model.network.state_dict(), fresh_head=True)
     if given and given.startswith(PREFIX):  # the authors' network has another classifier
         data = built.datamodule  # released positions are resized to its clips
-        clip = {"data.frames": data.frames, "data.image_size": data.image_size, "data.root": str(video.parent)}
+        clip = {"data.num_frames": data.num_frames, "data.image_size": data.image_size, "data.root": str(video.parent)}
         released = CheckCLI(setting_flags(find(given).settings | clip)).model.network
         weights = named_as_released(released) if isinstance(model, XViT) else released.state_dict()
         load_pretrained(model.network, weights, fresh_head=True)
@@ -70,7 +70,7 @@ def rehearse(built, video, start=None):
         clip = batch["clip"].to("meta")
         data = built.datamodule
         side = data.image_size if step == "train" else data.test_image_size
-        assert clip.shape[1:] == (3, data.frames, side, side)
+        assert clip.shape[1:] == (3, data.num_frames, side, side)
         model.train(step == "train")
         logits = model(clip)
         if step == "train":

@@ -120,12 +120,12 @@ def test_the_schedule_of_the_release_s_slowfast_on_ssv2_is_the_recipe_s():
         schedule.step()
 
 
-SMALL = dict(num_classes=5, frames=4, image_size=16, size=ViTSize(16, 1, 2), patch=8)
+SMALL = dict(num_classes=5, num_frames=4, image_size=16, size=ViTSize(16, 1, 2), patch_size=8)
 MODELS = {
     "xvit": lambda: XViT(**SMALL),
     "timesformer": lambda: TimeSformer(**SMALL),
     "vivit": lambda: ViViT(**SMALL, variant=2, temporal_depth=1),
-    "cnn": lambda: ConvNet(num_classes=5, frames=4, image_size=32, architecture="i3d", width=4),
+    "cnn": lambda: ConvNet(num_classes=5, num_frames=4, image_size=32, architecture="i3d", width=4),
 }
 RELEASED = [
     (scale, family)

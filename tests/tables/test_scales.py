@@ -56,7 +56,8 @@ def test_weights_of_another_size_are_refused_before_anything_is_started(tiny, tm
     flags = ["--model.image_weights=timm:vit_tiny_patch16_224.augreg_in21k", "--runs", str(tmp_path)]
     assert main(["fit", "--config", str(EXPERIMENTS / "ablation_tw.yaml"), "--row", "tw1", *flags]) == 2
     assert (
-        "image_weights: timm:vit_tiny_patch16_224.augreg_in21k: it is another ViT, width 192" in capsys.readouterr().err
+        "image_weights: timm:vit_tiny_patch16_224.augreg_in21k: it is another ViT, embed_dim 192"
+        in capsys.readouterr().err
     )
     assert not list(tmp_path.iterdir())
 
@@ -107,7 +108,7 @@ def test_timesformer_knows_time_beside_xvit_too(table, letters, persons):
 def test_rows_of_every_family_build_on_persons_with_one_optimization(table, persons):
     files = (EXPERIMENTS / f"{table}.yaml", EXPERIMENTS / "scale" / "utd_mhad.yaml")
     own = read_yaml(EXPERIMENTS / "parts" / "xvit_utd_mhad.yaml")["init_args"]
-    shared = {key: own[key] for key in ("size", "patch", "optimization")}
+    shared = {key: own[key] for key in ("size", "patch_size", "optimization")}
     flags = (f"--data.root={persons}",)
     row = request_of(*files, flags=flags).rows[-1]
     built = resolved(row.name, *files, flags=flags).settings

@@ -107,7 +107,7 @@ recipes:
     paper: {trainer.max_epochs: 35, model.dropout: 0.5, data.batch_size: 16}
     released: {trainer.max_epochs: 30, model.dropout: 0.5}
   timesformer:
-    paper: {model.drop_path: 0.1}
+    paper: {model.drop_path_rate: 0.1}
 """
 
 
@@ -116,7 +116,7 @@ def scaled(table, tmp_path):
     """Table of the two rows with a family and settings for a scale, and that scale's file."""
     path, rewrite = table
     shared = "{model.dropout: 0.0, model.window: 7}"
-    rewrite("  set: {model.ta_layers: 0}", f"  family: xvit\n  set: {shared}\n  at: {{big: {{model.patch: 32}}}}")
+    rewrite("  set: {model.ta_layers: 0}", f"  family: xvit\n  set: {shared}\n  at: {{big: {{model.patch_size: 32}}}}")
     rewrite("set: {model.window: 1}", "set: {model.window: 1}, at: {big: {model.window: 3, model.dropout: 0.9}}")
     overlay = tmp_path / "big.yaml"
     overlay.write_text(RECIPES)
@@ -127,7 +127,7 @@ def test_a_rows_settings_are_the_recipes_the_tables_and_its_own(scaled):
     path, _, overlay = scaled
     own, big = read_table([path]), read_table([path, overlay])
     assert own.row("second").settings == {"model.dropout": 0.0, "model.window": 1}
-    paper = {"trainer.max_epochs": 35, "data.batch_size": 16, "model.dropout": 0.0, "model.patch": 32}
+    paper = {"trainer.max_epochs": 35, "data.batch_size": 16, "model.dropout": 0.0, "model.patch_size": 32}
     assert big.row("first").settings == paper | {"model.window": 0}
     assert big.row("second").settings == paper | {"model.window": 3, "model.dropout": 0.9}
     assert big.scale == read_table([path, overlay], "paper").scale == "big"
@@ -147,9 +147,11 @@ def test_another_recipe_is_another_scale(scaled):
     assert released.scale == "big-released"
     assert released.row("first").settings["trainer.max_epochs"] == 30
     rewrite("{label: 2nd,", "{label: 2nd, family: timesformer,")
-    assert read_table([path, overlay]).row("second").settings["model.drop_path"] == 0.1
+    assert read_table([path, overlay]).row("second").settings["model.drop_path_rate"] == 0.1
     assert read_table([path, overlay], "released").row("first").settings["trainer.max_epochs"] == 30
-    assert read_table([path, overlay], "released").row("second").settings["model.drop_path"] == 0.1, "only one recipe"
+    assert read_table([path, overlay], "released").row("second").settings["model.drop_path_rate"] == 0.1, (
+        "only one recipe"
+    )
     with pytest.raises(UserError, match=r"--recipe own: .*big.yaml: recipes.xvit has none; it has paper, released"):
         read_table([path, overlay], "own")
     rewrite("family: timesformer", "family: vivit")
@@ -161,7 +163,7 @@ def test_another_recipe_is_another_scale(scaled):
 
 def test_a_class_comes_before_the_settings_that_it_takes(scaled, tiny):
     path, rewrite, overlay = scaled
-    rewrite("set: {model.window: 1}", "set: {model.attention: joint, model: TimeSformer}")
+    rewrite("set: {model.window: 1}", "set: {model.attention_type: joint, model: TimeSformer}")
     (run,) = parse_request(["--config", str(path), "--config", str(overlay), "--row", "second"]).runs
     flags = run.flags
     assert flags.index("--model=TimeSformer") < min(i for i, flag in enumerate(flags) if flag.startswith("--model."))

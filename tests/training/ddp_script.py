@@ -28,8 +28,8 @@ def metrics_of(videos, processes):
     """Return metrics of a fixed model on a folder of videos, and on a user's loader of seven clips and classes."""
     torch.manual_seed(0)
     clips = [(torch.randn(3, 4, 16, 16), number) for number in range(7)]
-    data = VideoFolder(videos, frames=4, image_size=16, batch_size=3, num_workers=0, test_clips=2)
-    model = XViT(data.num_classes, 4, 16, ViTSize(16, 1, 2), patch=8)
+    data = VideoFolder(videos, num_frames=4, image_size=16, batch_size=3, num_workers=0, test_clips=2)
+    model = XViT(data.num_classes, 4, 16, ViTSize(16, 1, 2), patch_size=8)
     trainer = Trainer(
         accelerator="cpu",
         devices=processes,

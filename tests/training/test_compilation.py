@@ -69,7 +69,10 @@ def test_what_cannot_be_compiled_ends_in_a_line(row, tmp_path, monkeypatch, caps
 def test_generated_code_gives_the_same_numbers_and_draws():
     torch.compiler.reset()
     torch.manual_seed(0)
-    ours, results = xvit(ViTSize(16, 2, 2), 5, ClipSize((32, 32), 16, 4), drop_path=0.3), []  # and dropout of a half
+    ours, results = (
+        xvit(ViTSize(16, 2, 2), 5, ClipSize((32, 32), 16, 4), drop_path_rate=0.3),
+        [],
+    )  # and dropout of a half
     for wanted in (False, True):
         torch.manual_seed(1)
         ours.train().zero_grad()

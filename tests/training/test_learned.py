@@ -12,7 +12,7 @@ from tests.video.made import write
 
 
 def skills(root, **changes):
-    settings = dict(pairs=(2, 1, 1), frames=8, image_size=16, batch_size=4, num_workers=0, test_crops=1)
+    settings = dict(pairs=(2, 1, 1), num_frames=8, image_size=16, batch_size=4, num_workers=0, test_crops=1)
     return TemporalSkills(root=str(root), **(settings | changes))
 
 
@@ -27,7 +27,7 @@ def test_some_videos_are_always_the_same_and_follow_no_pattern_of_the_list():
 
 
 def test_training_videos_are_tested_with_the_views_of_the_test_and_without_augmentation(tmp_path, monkeypatch):
-    data = skills(tmp_path, augmentation=Augmentation(erasing=1.0))
+    data = skills(tmp_path, augmentation=Augmentation(random_erasing=1.0))
     data.prepare_data()
     data.tested = "train"
     (loader,) = [data.test_dataloader()]
@@ -60,7 +60,11 @@ def test_a_run_records_how_many_training_videos_it_has_right_and_the_test_stays_
         (dict(skills=("order3",)), 1.0, 5),
         (dict(skills=("drift", "zoom")), 1.0, 1),
         (dict(skills=("order3",), length=16, sampling=Dense(seconds=1.0)), 0.5, None),  # 8 neighbouring steps: never 13
-        (dict(skills=("order3",), length=16, frames=16, frames_per_step=2), 1.0, 9),  # last frame of a step to first
+        (
+            dict(skills=("order3",), length=16, num_frames=16, frames_per_step=2),
+            1.0,
+            9,
+        ),  # last frame of a step to first
     ],
 )
 def test_what_a_task_needs_follows_from_its_events_and_its_clips(changes, shown, reach, tmp_path):
@@ -78,7 +82,7 @@ def test_a_run_without_test_videos_does_not_take_training_videos_for_its_test(ta
     """Train on a table without validation and test: nothing was tested, but the training videos are counted."""
     lines = ["path,label,take"]
     for name in ("sit0", "sit1", "walk0", "walk1"):
-        write(tmp_path / f"{name}.mp4", "libx264", frames=20, fps=10, height=32, width=32, form="mp4")
+        write(tmp_path / f"{name}.mp4", "libx264", num_frames=20, fps=10, height=32, width=32, form="mp4")
         lines.append(f"{name}.mp4,{name[:-1]},1")
     (tmp_path / "train.csv").write_text("\n".join(lines))
     data = ["--data=VideoCSV", f"--data.root={tmp_path}", "--data.split_column=take", "--data.train_values=[1]"]

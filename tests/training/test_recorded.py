@@ -75,9 +75,9 @@ WAYS = {
     "a function": dict(sampling="os.system"),
     "a function with arguments": dict(sampling={"class_path": "os.mkdir", "init_args": {"path": "ran"}}),
     "a class of Lightning that writes": dict(sampling="lightning.pytorch.callbacks.ModelCheckpoint"),
-    "a scheme": dict(group="model", attention="evil.Evil"),
-    "a scheme's file of our name": dict(group="model", attention="lit_video.attention.evil.py"),
-    "a scheme's file by a way": dict(group="model", attention="lit_video.attention./../evil.py"),
+    "a scheme": dict(group="model", attention_type="evil.Evil"),
+    "a scheme's file of our name": dict(group="model", attention_type="lit_video.attention.evil.py"),
+    "a scheme's file by a way": dict(group="model", attention_type="lit_video.attention./../evil.py"),
 }
 
 
@@ -109,8 +109,8 @@ def test_what_the_user_names_is_imported(record, monkeypatch):
 
 
 def test_a_scheme_in_a_user_s_flag_takes_the_place_of_the_record_s(record):
-    path = record(group="model", attention="evil.Evil")
-    assert "evil" not in "".join(run_flags(path, ["--model.attention", "joint"]))
+    path = record(group="model", attention_type="evil.Evil")
+    assert "evil" not in "".join(run_flags(path, ["--model.attention_type", "joint"]))
 
 
 def test_a_file_of_our_package_s_name_is_no_scheme(record):

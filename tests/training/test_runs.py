@@ -56,8 +56,8 @@ INSIDE = (1, 6)  # steps inside epochs of four
 )
 def test_training_resumed_at_any_step_ends_with_the_same_weights(table, tiny, tmp_path, workers, recipe, where):
     # dropout, stochastic depth, erasing, mixup and cutmix: everything that draws random numbers
-    flags = [*tiny, "--trainer.logger=false", f"--data.num_workers={workers}", "--model.drop_path=0.2"]
-    flags += ["--data.augmentation.mixup=0.4", "--data.augmentation.erasing=0.5", *recipe]
+    flags = [*tiny, "--trainer.logger=false", f"--data.num_workers={workers}", "--model.drop_path_rate=0.2"]
+    flags += ["--data.augmentation.mixup=0.4", "--data.augmentation.random_erasing=0.5", *recipe]
     row = ["--config", str(table[0]), "--row=second", *flags]
     expected, steps = train([*row, "--runs", str(tmp_path / "a")], save_to=tmp_path)[:2]
     assert steps == 8

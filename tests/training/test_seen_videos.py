@@ -87,8 +87,11 @@ def test_a_run_that_starts_from_another_has_seen_its_videos_too(copied):
         listed_videos(file.parent, "path", [(file.name,)], (4, 16, 18 + 2 * number))
     flags = ["--data.root=others", "--runs=again", "--trainer.logger=false", f"--model.weights={copied / 'last.ckpt'}"]
     settings = json.loads((copied / "run.json").read_text())["identity"]["settings"]
-    size = [f"--model.size.{key}={settings['model']['init_args']['size'][key]}" for key in ("width", "depth", "heads")]
-    clips = ["--data.frames=4", "--data.image_size=16", "--data.batch_size=4", "--trainer.max_epochs=1"]
+    size = [
+        f"--model.size.{key}={settings['model']['init_args']['size'][key]}"
+        for key in ("embed_dim", "depth", "num_heads")
+    ]
+    clips = ["--data.num_frames=4", "--data.image_size=16", "--data.batch_size=4", "--trainer.max_epochs=1"]
     assert main(["fit", "--config", "own.yaml", *flags, *size, *clips, "--data.num_workers=0"]) == 0
     trained = load(next(Path("again").rglob("last.ckpt")))
     assert all(trained.saw(find_videos(["videos/train", "others/train"])))

@@ -23,7 +23,12 @@ def short(monkeypatch):
 
 def model(family, **settings):
     return family(
-        num_classes=4, frames=4, image_size=32, size=SIZE, patch=16, **(settings | {"image_weights": "stills:100"})
+        num_classes=4,
+        num_frames=4,
+        image_size=32,
+        size=SIZE,
+        patch_size=16,
+        **(settings | {"image_weights": "stills:100"}),
     )
 
 

@@ -82,7 +82,8 @@ def test_a_run_of_twelve_steps_has_what_dashboards_look_up(fit, table):
 def check_facts(run, config, summary, run_dir):
     result = read_result(run_dir)
     expected = {key: result[key] for key in ("table", "row", "scale", "seed", "commit", "params", "views", "scheme")}
-    expected |= {"label": "2nd", "title": "Two rows", "window": 1, "frames": 4, "size_width": 16, "mixed": "key,value"}
+    expected |= {"label": "2nd", "title": "Two rows", "window": 1, "mixed": "key,value"}
+    expected |= {"num_frames": 4, "size_embed_dim": 16}
     assert expected == {key: config[key] for key in expected}
     assert config["views"] == 3, "the number of views, not the data set's way to cut them"
     assert config["cli"]["model"]["init_args"]["mixed"] == ["key", "value"]

@@ -10,10 +10,10 @@ from tests.command_line import parse_request
 
 # plain: no draws for a batch, for runs whose batches differ; drawn: everything that draws random numbers
 RECIPES = {
-    "plain": ["--model.dropout=0", "--data.augmentation.erasing=0"],
+    "plain": ["--model.dropout=0", "--data.augmentation.random_erasing=0"],
     "drawn": [
-        "--model.drop_path=0.2",
-        *(f"--data.augmentation.{one}" for one in ("policy=timm-v0", "erasing=0.5", "mixup=0.4", "cutmix=1.0")),
+        "--model.drop_path_rate=0.2",
+        *(f"--data.augmentation.{one}" for one in ("policy=timm-v0", "random_erasing=0.5", "mixup=0.4", "cutmix=1.0")),
     ],
 }
 

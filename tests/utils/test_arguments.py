@@ -17,9 +17,17 @@ from lit_video.network.positions import Positions, Resizing
 from lit_video.network.vit import ViTSize
 from lit_video.utils.arguments import Count, Range, Share, constructors, fits, types_of
 
-SMALL = dict(num_classes=4, frames=4, image_size=16, patch=8, size=ViTSize(16, 2, 2))
+SMALL = dict(num_classes=4, num_frames=4, image_size=16, patch_size=8, size=ViTSize(16, 2, 2))
 GIVEN = {  # arguments without a default
-    **{"num_classes": 4, "root": "nowhere", "width": 16, "depth": 2, "heads": 2, "stride": 2, "network": nn.Identity()},
+    **{
+        "num_classes": 4,
+        "root": "nowhere",
+        "embed_dim": 16,
+        "depth": 2,
+        "num_heads": 2,
+        "stride": 2,
+        "network": nn.Identity(),
+    },
     **{"listed": [], "seconds": 2.0},
 }
 ABSTRACT = {"Sampling", "AnnotatedVideos"}
@@ -124,13 +132,13 @@ def test_every_public_constructor_has_ranges_or_choices():
         (lambda: Optimization("adam"), "optimizer is 'adam', expected sgd, adamw or muon (did you mean adamw?)"),
         (lambda: datamodules.VideoFolder("x", order="backward"), "order is 'backward'"),
         (lambda: ViViT(**SMALL, variant=2, temporal_depth=0), "temporal_depth is 0"),
-        (lambda: XViT(**SMALL | dict(size=dict(width=16, depth=0, heads=2))), "depth is 0"),
+        (lambda: XViT(**SMALL | dict(size=dict(embed_dim=16, depth=0, num_heads=2))), "depth is 0"),
         (lambda: Optimization(weight_decay=-1), "weight_decay is -1"),
         (lambda: Optimization(warmup_start=-0.1), "warmup_start is -0.1"),
         (lambda: datamodules.VideoFolder("x", test_clips=0), "test_clips is 0"),
         (lambda: XViT(**SMALL, window="2"), "window is '2'"),
         (lambda: XViT(**SMALL, window=None), "window is None"),
-        (lambda: XViT(**SMALL | dict(patch=0)), "patch is 0"),
+        (lambda: XViT(**SMALL | dict(patch_size=0)), "patch_size is 0"),
         (lambda: ViViT(**SMALL, pool="max"), "pool is 'max'"),
         (lambda: XViT(**SMALL, mixed=("key", "val")), "mixed is ('key', 'val')"),
         (lambda: TimeSformer(**SMALL, freeze=-1), "freeze is -1"),

@@ -9,7 +9,7 @@ import numpy as np
 
 from tests.video import made
 
-write = partial(made.write, frames=30)
+write = partial(made.write, num_frames=30)
 
 
 def audio(path):
@@ -61,7 +61,7 @@ class BadFile:
     """
 
     make: object
-    frames: int | None = None
+    num_frames: int | None = None
     reason: str = ""
     decode: bool = False
 
@@ -99,8 +99,8 @@ BAD_FILES = {
     "cut_at_the_end.mp4": BadFile(lambda p: cut(p, 0.97, container=FASTSTART), reason="ends early, 3 or more"),
     "cut.mkv": BadFile(lambda p: cut(p, 0.9), reason="the file ends early: its header announces"),
     "cut.webm": BadFile(lambda p: cut(p, 0.9, codec="libvpx", options={"g": "12"}), reason="the file ends early"),
-    "no_index.avi": BadFile(lambda p: end_at_index(p, 0), frames=30),
-    "half_an_index.avi": BadFile(lambda p: end_at_index(p, 99), frames=30),
+    "no_index.avi": BadFile(lambda p: end_at_index(p, 0), num_frames=30),
+    "half_an_index.avi": BadFile(lambda p: end_at_index(p, 99), num_frames=30),
     "cut_in_its_last_frame.avi": BadFile(lambda p: end_at_index(p, -9), reason="marks packets as corrupt"),
     "zero_bytes.mp4": BadFile(lambda p: p.write_bytes(b""), reason="Invalid data"),
     "text.mp4": BadFile(lambda p: p.write_text("no video\n" * 100), reason="Invalid data"),
@@ -108,15 +108,15 @@ BAD_FILES = {
     "list_of_files.mp4": BadFile(list_of_files, reason="a list of files, no video"),
     "audio_only.mp4": BadFile(audio, reason="no video stream"),
     "no_frame.mkv": BadFile(lambda p: cut(p, 0.02), reason=""),
-    "one_frame.mp4": BadFile(lambda p: write(p, frames=1), frames=1),
-    "three_frames.mp4": BadFile(lambda p: write(p, frames=3), frames=3),
-    "odd_size.mp4": BadFile(lambda p: write(p, height=45, width=63, pixels="yuv444p"), frames=30),
-    "ten_bit.mp4": BadFile(lambda p: write(p, pixels="yuv420p10le"), frames=30),
-    "rotated.mp4": BadFile(lambda p: write(p, rotation=90), frames=30),
-    "variable_rate.mp4": BadFile(lambda p: write(p, pts=made.VARIABLE_PTS), frames=40),
-    "no_duration.mkv": BadFile(lambda p: write(p, container={"live": "1"}), frames=30),
-    "huge.mp4": BadFile(lambda p: write(p, frames=3, height=2160, width=4096), frames=3),
-    "wrong_extension.avi": BadFile(lambda p: write(p, form="matroska"), frames=30),
+    "one_frame.mp4": BadFile(lambda p: write(p, num_frames=1), num_frames=1),
+    "three_frames.mp4": BadFile(lambda p: write(p, num_frames=3), num_frames=3),
+    "odd_size.mp4": BadFile(lambda p: write(p, height=45, width=63, pixels="yuv444p"), num_frames=30),
+    "ten_bit.mp4": BadFile(lambda p: write(p, pixels="yuv420p10le"), num_frames=30),
+    "rotated.mp4": BadFile(lambda p: write(p, rotation=90), num_frames=30),
+    "variable_rate.mp4": BadFile(lambda p: write(p, pts=made.VARIABLE_PTS), num_frames=40),
+    "no_duration.mkv": BadFile(lambda p: write(p, container={"live": "1"}), num_frames=30),
+    "huge.mp4": BadFile(lambda p: write(p, num_frames=3, height=2160, width=4096), num_frames=3),
+    "wrong_extension.avi": BadFile(lambda p: write(p, form="matroska"), num_frames=30),
     "two_sizes.mp4": BadFile(two_sizes, reason="its frames have several sizes", decode=True),
     "folder.mp4": BadFile(lambda p: p.mkdir(), reason="Is a directory"),
     "no_permission.mp4": BadFile(no_permission, reason="Permission denied"),

@@ -20,12 +20,12 @@ VARIABLE_PTS = [0, *np.cumsum([_varying.choice([1, 2, 3, 17]) for _ in range(39)
 GAPS = [i + 50 * (i > 20) + 400 * (i > 40) for i in range(60)]
 
 
-def scroll(frames, height=HEIGHT, width=WIDTH):
+def scroll(num_frames, height=HEIGHT, width=WIDTH):
     """Yield noise that scrolls under a blinking square: no two frames are equal, but codecs can predict them."""
     block = max(height // 128, 1)  # random pixels of a large picture would take seconds
     noise = np.random.default_rng(0).integers(0, 255, (-(-height // block), -(-width // block), 3), dtype=np.uint8)
     noise = noise.repeat(block, 0).repeat(block, 1)[:height, :width]
-    for i in range(frames):
+    for i in range(num_frames):
         picture = np.roll(noise, 3 * i, axis=1)
         picture[: height // 3, : width // 3] = 37 * i % 255
         yield picture
@@ -46,7 +46,7 @@ def write(
     codec="libx264",
     x264=X264_CLOSED,
     options=None,
-    frames=60,
+    num_frames=60,
     fps=25,
     pts=None,
     time_base=None,
@@ -78,7 +78,7 @@ def write(
         stream.options = options or {"preset": "veryfast", "x264-params": x264}
         if rotation is not None:
             stream.set_display_rotation(rotation)
-        pictures = scroll(len(pts or range(frames)), height, width) if pictures is None else pictures
+        pictures = scroll(len(pts or range(num_frames)), height, width) if pictures is None else pictures
         for time, picture in zip(pts or count(), pictures, strict=False):
             frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
             frame.pts, frame.time_base = time, time_base

@@ -18,21 +18,21 @@ from lit_video.video.augmentation import (
 )
 from lit_video.video.seeding import seeded
 
-PLAIN = dict(policy="none", erasing=0, smoothing=0)
+PLAIN = dict(policy="none", random_erasing=0, label_smoothing=0)
 POLICIES = ["auto", "rand", "timm-v0"]
 SIZES = {"wide": (180, 240), "tall": (240, 180), "square": (200, 200)}
 
 
-def ruler(height, width, frames=1):
+def ruler(height, width, num_frames=1):
     """Make frames whose red channel is the row and whose green channel the column: a crop shows where it was cut."""
     rows, columns = np.mgrid[0:height, 0:width]
     picture = np.stack([rows, columns, np.full_like(rows, 77)], axis=-1).astype(np.uint8)
-    return np.repeat(picture[None], frames, axis=0)
+    return np.repeat(picture[None], num_frames, axis=0)
 
 
-def photo(height, width, frames=1, seed=0):
+def photo(height, width, num_frames=1, seed=0):
     """Make frames of smooth colours, which differ from frame to frame."""
-    coarse = torch.from_numpy(np.random.default_rng(seed).integers(0, 256, (frames, 3, 5, 5), dtype=np.uint8))
+    coarse = torch.from_numpy(np.random.default_rng(seed).integers(0, 256, (num_frames, 3, 5, 5), dtype=np.uint8))
     return F.resize(coarse, [height, width]).permute(0, 2, 3, 1).numpy()
 
 
@@ -54,7 +54,7 @@ def test_flip_has_its_probability_and_turns_all_frames(probability, low, high):
     view = TrainingView(Augmentation(flip=probability, **PLAIN), 8)
     flips = 0
     for _ in range(1000):
-        columns = view(ruler(40, 50, frames=2))[0, :, 1].float()
+        columns = view(ruler(40, 50, num_frames=2))[0, :, 1].float()
         falling = columns[..., 0] > columns[..., -1]
         assert falling.all() or not falling.any()
         flips += int(falling.all())
@@ -65,7 +65,7 @@ def test_flip_has_its_probability_and_turns_all_frames(probability, low, high):
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_policy_draws_once_for_the_clip_mixes_no_frames_and_does_something(policy):
     view, plain = (TrainingView(Augmentation((27, 27), policy=name), 24) for name in (policy, "none"))
-    video, changed = photo(40, 60, frames=5), 0
+    video, changed = photo(40, 60, num_frames=5), 0
     for seed in range(60):
         with seeded(seed):
             clip = view(video)
@@ -120,7 +120,7 @@ def test_test_crops_out_of_a_larger_short_side_are_central_across_the_longer_one
 
 
 def test_colours_change_alike_in_all_frames_and_grey_clips_have_none():
-    video = torch.from_numpy(photo(12, 16, frames=1)).permute(0, 3, 1, 2).expand(3, -1, -1, -1)
+    video = torch.from_numpy(photo(12, 16, num_frames=1)).permute(0, 3, 1, 2).expand(3, -1, -1, -1)
     with seeded("colours"):
         clips = [change_colours(video) for _ in range(300)]
     assert all(torch.equal(clip, clip[:1].expand_as(clip)) for clip in clips)

@@ -18,7 +18,7 @@ from tests.checkpoints import QUIET
 from tests.video.bad_files import BAD_FILES, build, write
 from tests.video.test_batch import raw_batch as intact_batch
 
-INTACT = {name for name, file in BAD_FILES.items() if file.frames}
+INTACT = {name for name, file in BAD_FILES.items() if file.num_frames}
 
 
 @pytest.fixture(scope="session")
@@ -36,12 +36,12 @@ def path_of(bad_files, name):
 def test_every_file_is_decoded_right_or_refused_by_path_and_reason(bad_files, name):
     path, file = path_of(bad_files, name), BAD_FILES[name]
     info = probe(path, name, every_frame=True)
-    if file.frames:
-        assert (info.status, info.frames) == ("ok", file.frames)
+    if file.num_frames:
+        assert (info.status, info.frames) == ("ok", file.num_frames)
         with av.open(str(path)) as container:
             expected = [np.rot90(f.to_ndarray(format="rgb24"), f.rotation // 90) for f in container.decode(video=0)]
-        assert frame_table(path).count == len(expected) == file.frames
-        assert np.array_equal(decode(path, range(file.frames)), np.stack(expected))
+        assert frame_table(path).count == len(expected) == file.num_frames
+        assert np.array_equal(decode(path, range(file.num_frames)), np.stack(expected))
         return
     assert info.status == ("missing" if name == "missing.mp4" else "broken") and info.reason
     with pytest.raises(DecodeError) as error:
@@ -54,7 +54,7 @@ class Videos(VideoDataModule):
     """Data module with equal splits; the class of a video is its number."""
 
     def __init__(self, paths, classes=64, **kwargs):
-        given = dict(frames=2, image_size=16, batch_size=4, num_workers=0, test_crops=2, test_clips=2)
+        given = dict(num_frames=2, image_size=16, batch_size=4, num_workers=0, test_crops=2, test_clips=2)
         super().__init__(**given | kwargs)
         self.paths, self.classes = list(paths), classes
 
@@ -98,7 +98,7 @@ def test_under_fail_the_first_broken_video_ends_it_by_path(bad_files, workers):
 
 def model(classes=64):
     torch.manual_seed(0)
-    return XViT(classes, 2, 16, ViTSize(16, 1, 2), patch=8)
+    return XViT(classes, 2, 16, ViTSize(16, 1, 2), patch_size=8)
 
 
 def trainer(**kwargs):
@@ -110,7 +110,7 @@ def ten(tmp_path):
     """Nine intact videos and a broken one."""
     paths = [tmp_path / f"{i}.mp4" for i in range(10)]
     for path in paths[:9]:
-        write(path, frames=4)
+        write(path, num_frames=4)
     paths[9].write_text("no video")
     return paths
 
@@ -161,7 +161,7 @@ def test_metrics_of_a_split_are_those_of_its_intact_videos(ten):
 
 
 def raw_batch(broken=()):
-    raw = intact_batch(frames=2, side=16)
+    raw = intact_batch(num_frames=2, side=16)
     return raw | {"broken": ["broken" if i in broken else "" for i in range(4)]}
 
 

@@ -17,10 +17,10 @@ from lit_video.video.batch import (
 from lit_video.video.crops import Box
 
 
-def raw_batch(items=4, views=1, frames=3, side=8, classes=5, epoch=0):
+def raw_batch(items=4, views=1, num_frames=3, side=8, classes=5, epoch=0):
     random = np.random.default_rng(items + views)
     return dict(
-        clip=torch.from_numpy(random.integers(0, 256, (items, views, frames, 3, side, side), dtype=np.uint8)),
+        clip=torch.from_numpy(random.integers(0, 256, (items, views, num_frames, 3, side, side), dtype=np.uint8)),
         label=torch.arange(items) % classes,
         video=torch.arange(items) + 100,
         first_view=torch.zeros(items, dtype=torch.long),
@@ -32,7 +32,7 @@ def raw_batch(items=4, views=1, frames=3, side=8, classes=5, epoch=0):
 def drawn(count, size, epoch=0, seed=0, **augmentation):
     """Draw for a batch of ``count`` clips, by default without erasing and smoothing."""
     keys = torch.tensor([[epoch, i] for i in range(count)])
-    return draw(keys, size, Augmentation(**(dict(erasing=0.0, smoothing=0.0) | augmentation)), seed)
+    return draw(keys, size, Augmentation(**(dict(random_erasing=0.0, label_smoothing=0.0) | augmentation)), seed)
 
 
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -60,7 +60,7 @@ def test_blue_comes_first_where_it_is_asked_for(pixels):
 
 
 def test_erased_boxes_have_the_papers_distribution():
-    top, left, height, width = (x for x in drawn(2000, (100, 100), erasing=0.5).boxes.double().T.numpy())
+    top, left, height, width = (x for x in drawn(2000, (100, 100), random_erasing=0.5).boxes.double().T.numpy())
     some = height > 0
     assert 890 < some.sum() < 1110  # standard deviation 22
     top, left, height, width = (x[some] for x in (top, left, height, width))
@@ -77,7 +77,7 @@ def test_erased_boxes_have_the_papers_distribution():
 
 def test_all_clips_are_erased_at_once_as_one_by_one():
     clip = torch.randn(40, 3, 2, 20, 28)
-    found = drawn(40, (20, 28), erasing=0.6).boxes
+    found = drawn(40, (20, 28), random_erasing=0.6).boxes
     expected = clip.clone()
     for one, (top, left, height, width) in zip(expected, found.tolist(), strict=True):
         one[..., top : top + height, left : left + width] = 0
@@ -87,7 +87,7 @@ def test_all_clips_are_erased_at_once_as_one_by_one():
 
 def test_the_draws_are_those_that_stored_results_were_made_with():
     """Compare with the code at commit 9a71a83, which drew while it erased and mixed."""
-    some = dict(erasing=0.5, mixup=0.4, cutmix=1.0)
+    some = dict(random_erasing=0.5, mixup=0.4, cutmix=1.0)
     one, other = (drawn(3, (64, 48), epoch, **some) for epoch in (0, 2))
     assert one.boxes.tolist() == [[0, 0, 0, 0], [1, 6, 12, 26], [15, 9, 25, 23]]
     assert one.mixture == Mixture(0.37109375, Box(26, 13, 38, 30))

@@ -17,7 +17,7 @@ from tests.video.made import write
 def videos(tmp_path_factory):
     folder = tmp_path_factory.mktemp("videos")
     for i in range(3):
-        write(folder / f"{i}.mp4", frames=40 + i)
+        write(folder / f"{i}.mp4", num_frames=40 + i)
     return [VideoRecord(folder / f"{i}.mp4", i) for i in range(3)]
 
 

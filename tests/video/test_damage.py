@@ -42,7 +42,7 @@ def streams(tmp_path_factory):
     def path_of(name):
         path = folder / f"{name}.mp4"
         if not path.exists():
-            write(path, frames=FRAMES, **STREAMS[name])
+            write(path, num_frames=FRAMES, **STREAMS[name])
         return path
 
     return path_of
@@ -167,7 +167,7 @@ def damaged_set(streams, tmp_path):
         for label in "ab":
             (tmp_path / split / label).mkdir(parents=True)
             for i in range(4):
-                write(tmp_path / split / label / f"{i}.mkv", frames=24)
+                write(tmp_path / split / label / f"{i}.mkv", num_frames=24)
     remux(streams("no_b_frames"), tmp_path / "train/a/0.mkv", lambda i: not 40 <= i < 52)
     (tmp_path / "train/b/1.mkv").write_text("no video")
     return tmp_path
@@ -197,7 +197,9 @@ def test_a_manifest_excludes_what_the_check_calls_broken(damaged_set, capsys):
 
 def test_damage_that_only_the_decoder_sees_spoils_the_group_and_what_is_decoded_from_it(tmp_path):
     path = tmp_path / "zeroed.mp4"
-    write(path, x264="keyint=15:scenecut=0:bframes=2:b-adapt=0:ref=1:b-pyramid=none", frames=30, height=96, width=128)
+    write(
+        path, x264="keyint=15:scenecut=0:bframes=2:b-adapt=0:ref=1:b-pyramid=none", num_frames=30, height=96, width=128
+    )
     content = bytearray(path.read_bytes())
     with av.open(str(path)) as container:
         packets = [packet for packet in container.demux(video=0) if packet.size]
@@ -222,7 +224,7 @@ def test_damage_that_only_the_decoder_sees_spoils_the_group_and_what_is_decoded_
 def test_prepare_makes_no_sound_video_of_a_damaged_one(streams, tmp_path, capsys):
     (tmp_path / "src").mkdir()
     remux(streams("no_b_frames"), tmp_path / "src/lost.mkv", lambda i: not 40 <= i < 52)
-    write(tmp_path / "src/sound.mp4", frames=12)
+    write(tmp_path / "src/sound.mp4", num_frames=12)
     assert main(["data", "prepare", str(tmp_path / "src"), str(tmp_path / "dst")]) == 1
     assert "lost.mkv: frame 39 (1.56 s) damaged, says the decoder" in capsys.readouterr().out
     assert [path.name for path in (tmp_path / "dst").glob("*.mp4")] == ["sound.mp4"]
@@ -266,7 +268,7 @@ SERVED += ["mpeg4.mkv flipped 1", "vp8.webm missing 0", "h264.ts flipped 1"]
 @pytest.mark.parametrize("case", SERVED)
 def test_no_wrong_frame_beside_damage_is_served(case, tmp_path):
     name, kind, seed = case.split()
-    write(tmp_path / name, frames=75, height=96, width=128, **KINDS[name])
+    write(tmp_path / name, num_frames=75, height=96, width=128, **KINDS[name])
     noticed, wrong, listed = consumers(tmp_path / name, tmp_path, kind, seed)
     assert not noticed or not (wrong or listed)
 
@@ -275,7 +277,7 @@ def test_no_wrong_frame_beside_damage_is_served(case, tmp_path):
 @pytest.mark.parametrize("name", KINDS)
 def test_no_wrong_frame_is_served_where_something_was_noticed(name, tmp_path):
     """Damage that FFmpeg does not notice at all stays unnoticed; see docs/tables.md."""
-    write(tmp_path / name, frames=75, height=96, width=128, **KINDS[name])
+    write(tmp_path / name, num_frames=75, height=96, width=128, **KINDS[name])
     for kind, seed in product(DAMAGES, range(4)):
         noticed, _, listed = consumers(tmp_path / name, tmp_path, kind, seed)
         assert not (noticed and listed), f"{kind} {seed}"

@@ -58,11 +58,11 @@ def test_released_views_are_squares(tmp_path):
         VideoFolder(str(tmp_path), image_size=(24, 32), views="released")
 
 
-def scaled_then_cropped(frames, size, short_side):
+def scaled_then_cropped(num_frames, size, short_side):
     """Return the centre of frames whose short side is ``short_side``, ``size`` pixels large: the reference."""
-    assert min(frames.shape[1:3]) == short_side
-    top, left = (frames.shape[1] - size[0]) // 2, (frames.shape[2] - size[1]) // 2
-    return torch.from_numpy(frames[:, top : top + size[0], left : left + size[1]]).permute(0, 3, 1, 2)
+    assert min(num_frames.shape[1:3]) == short_side
+    top, left = (num_frames.shape[1] - size[0]) // 2, (num_frames.shape[2] - size[1]) // 2
+    return torch.from_numpy(num_frames[:, top : top + size[0], left : left + size[1]]).permute(0, 3, 1, 2)
 
 
 @pytest.mark.parametrize(

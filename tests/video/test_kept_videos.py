@@ -40,7 +40,7 @@ def test_a_video_with_a_damaged_end_is_read_as_far_as_it_is_asked_for(videos):
 
 @pytest.mark.parametrize("workers", [0, 1])
 def test_a_data_sets_batches_are_the_same(tmp_path, workers):
-    settings = dict(pairs=(1, 1, 1), frames=8, image_size=16, batch_size=4, num_workers=workers, root=str(tmp_path))
+    settings = dict(pairs=(1, 1, 1), num_frames=8, image_size=16, batch_size=4, num_workers=workers, root=str(tmp_path))
     plain, kept = TemporalSkills(**settings), TemporalSkills(**settings, keep_gb=0.1)
     plain.prepare_data()
     for _ in range(2):  # decoded, then kept

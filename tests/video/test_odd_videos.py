@@ -22,9 +22,9 @@ B_FRAMES = {
 
 @pytest.fixture
 def made(tmp_path):
-    def make(ending=".mp4", frames=FRAMES, **how):
+    def make(ending=".mp4", num_frames=FRAMES, **how):
         path = tmp_path / f"whole{ending}"
-        write(path, frames=frames, **how)
+        write(path, num_frames=num_frames, **how)
         return path
 
     return make
@@ -69,7 +69,7 @@ def test_frames_that_an_avi_leaves_out_are_in_its_time_and_break_no_promise(made
 
 
 def test_a_lost_group_of_an_open_one_damages_what_refers_to_it(made, tmp_path):
-    whole, path = made(frames=100, x264=OPEN), tmp_path / "lost.mkv"
+    whole, path = made(num_frames=100, x264=OPEN), tmp_path / "lost.mkv"
     _, first, last, _ = keys(whole)
     remux(whole, path, lambda i: not first <= i < last)
     _, refusals = returned(path, whole)
@@ -145,7 +145,7 @@ def test_a_stream_that_begins_inside_a_group_begins_with_its_first_key_frame(mad
 
 def test_a_long_gap_among_b_frames_is_no_jump_back(made, tmp_path):
     path = tmp_path / "lost.mkv"
-    remux(made(frames=100, **B_FRAMES["mpeg2"]), path, lambda i: not 35 <= i < 65)
+    remux(made(num_frames=100, **B_FRAMES["mpeg2"]), path, lambda i: not 35 <= i < 65)
     info = probe(path, "x", every_frame=False)
     assert (info.status, frame_table(path).counted) == ("ok", False)
     assert "without a frame" in info.gap
@@ -155,7 +155,7 @@ def test_a_long_gap_among_b_frames_is_no_jump_back(made, tmp_path):
 def test_a_name_is_no_address_and_no_pattern(made, tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     Path(name).parent.mkdir(parents=True, exist_ok=True)
-    Path(name).write_bytes(made(frames=3).read_bytes())
+    Path(name).write_bytes(made(num_frames=3).read_bytes())
     assert len(decode(Path(name), [0, 2])) == 2
     assert probe(Path(name), name, every_frame=True).status == "ok"
     with pytest.raises(DecodeError, match="No such file"):

@@ -82,7 +82,7 @@ def folder_of(root, path):
     for split in ("train", "val", "test"):
         for label in "ab":
             (root / split / label).mkdir(parents=True)
-            write(root / split / label / "1.mkv", frames=12)
+            write(root / split / label / "1.mkv", num_frames=12)
     path(root / "train/a/1.mkv")
 
 
@@ -100,7 +100,7 @@ HIDDEN = [(VP8, ".webm", 4, 1), (VP8, ".webm", 4, 0), (VP8, ".nut", 4, 1), (VP9,
 @pytest.mark.parametrize(("how", "ending", "bit", "earlier"), HIDDEN)
 def test_a_frame_that_is_never_shown_is_none_of_the_video(tmp_path, how, ending, bit, earlier):
     whole, path = tmp_path / "whole.webm", tmp_path / f"hidden{ending}"
-    write(whole, frames=48, **how)
+    write(whole, num_frames=48, **how)
     with av.open(str(whole)) as old, av.open(str(path), "w") as new:
         stream = old.streams.video[0]
         copy = new.add_stream_from_template(stream, opaque=True)
@@ -123,7 +123,7 @@ def test_a_frame_that_is_never_shown_is_none_of_the_video(tmp_path, how, ending,
 @pytest.mark.parametrize("codec", ["mjpeg", "mpeg4"])
 def test_empty_packets_repeat_a_picture_and_do_not_end_the_video(tmp_path, codec):
     whole, path = tmp_path / "whole.mkv", tmp_path / "empty.nut"
-    write(whole, codec=codec, options={"q": "3"}, pixels="yuvj420p" if codec == "mjpeg" else "yuv420p", frames=12)
+    write(whole, codec=codec, options={"q": "3"}, pixels="yuvj420p" if codec == "mjpeg" else "yuv420p", num_frames=12)
     with av.open(str(whole)) as old, av.open(str(path), "w") as new:
         stream = old.streams.video[0]
         copy = new.add_stream_from_template(stream, opaque=True)
@@ -161,7 +161,7 @@ def test_frames_of_interlaced_h264_are_counted_by_the_decoder(tmp_path, ending):
 def test_parameters_of_h264_say_what_a_stream_may_contain(tmp_path, ending, cqm):
     path = tmp_path / f"parameters{ending}"
     for x264, pixels in ((X264_CLOSED, "yuv420p"), (X264_CLOSED, "yuv444p"), (INTERLACED, "yuv420p")):
-        write(path, x264=x264 + cqm, pixels=pixels, frames=3)
+        write(path, x264=x264 + cqm, pixels=pixels, num_frames=3)
         with av.open(str(path)) as container:
             found = parameters(container.streams.video[0].codec_context.extradata)
         assert found == Parameters(fields=x264 == INTERLACED, gaps=False)
@@ -190,7 +190,7 @@ def allow_gaps(path):
 @pytest.mark.parametrize("allowed", [True, False])
 def test_layers_that_were_removed_are_no_loss_where_the_header_allows_it(tmp_path, allowed):
     whole, path = tmp_path / "whole.mp4", tmp_path / "base.mp4"
-    write(whole, x264=STRICT, frames=72)
+    write(whole, x264=STRICT, num_frames=72)
     with av.open(str(whole)) as container:
         order = [packet.pts for packet in container.demux(video=0) if packet.size]
     with av.open(str(whole)) as container:
@@ -218,7 +218,7 @@ def test_leading_pictures_that_can_be_decoded_are_good_and_others_are_no_frames(
 @pytest.mark.parametrize("how", [VP8, VP9])
 def test_a_long_last_frame_is_no_early_end(tmp_path, how):
     whole, path = tmp_path / "whole.webm", tmp_path / "tail.webm"
-    write(whole, frames=24, **how)
+    write(whole, num_frames=24, **how)
     with av.open(str(whole)) as old, av.open(str(path), "w") as new:
         stream = old.streams.video[0]
         copy = new.add_stream_from_template(stream, opaque=True)
@@ -235,7 +235,7 @@ def test_a_long_last_frame_is_no_early_end(tmp_path, how):
 def test_training_and_planning_count_videos_with_gaps(tmp_path, capsys):
     paths = [tmp_path / f"{i}.mkv" for i in range(4)]
     for i, path in enumerate(paths):
-        write(path, pts=PAUSES["pause"] if i % 2 else None, frames=24, x264=X264_CLOSED)
+        write(path, pts=PAUSES["pause"] if i % 2 else None, num_frames=24, x264=X264_CLOSED)
     data = Videos(paths, num_workers=2)
     settings = dict(max_epochs=1, limit_val_batches=0, callbacks=[ReportBroken()])
     Trainer(accelerator="cpu", **QUIET, **settings).fit(model(), data)
@@ -248,7 +248,7 @@ def test_training_and_planning_count_videos_with_gaps(tmp_path, capsys):
 @pytest.mark.parametrize("matrix", ["YCgCo", "bt2020c"])
 def test_colours_that_ffmpeg_does_not_convert_are_refused_with_the_reason_and_the_way_out(tmp_path, matrix):
     path = tmp_path / "colours.mp4"
-    write(path, x264=f"{X264_CLOSED}:colormatrix={matrix}", frames=12)
+    write(path, x264=f"{X264_CLOSED}:colormatrix={matrix}", num_frames=12)
     info = probe(path, "x", every_frame=False)
     assert info.status == "broken"
     for text in ("colours are stored as", "YCgCo" if matrix == "YCgCo" else "BT.2020", "ffmpeg -i IN -vf zscale"):
@@ -283,7 +283,7 @@ def test_the_rate_of_a_raw_stream_is_that_of_its_header():
 def test_a_raw_stream_of_another_rate_lasts_as_long_as_in_a_container(tmp_path, ending, codec):
     options = {"libx264": None, "libx265": {"x265-params": X265}, "mpeg2video": {"g": "12"}}[codec]
     fps = 50 if codec == "mpeg2video" else 10
-    write(tmp_path / f"raw{ending}", codec=codec, options=options, fps=fps, frames=30)
+    write(tmp_path / f"raw{ending}", codec=codec, options=options, fps=fps, num_frames=30)
     assert float(frame_table(tmp_path / f"raw{ending}").seconds) == pytest.approx(30 / fps)
 
 

@@ -86,8 +86,8 @@ def test_untimed_videos_are_cut_like_those_of_constant_rate(fps):
             assert numbers == frame_numbers(constant_rate(count, fps), span, [0.5] * 7)
 
 
-def segment_frames(count, frames, clip, clips):
-    return Segments().numbers(constant_rate(count, 25), frames, clip, clips)
+def segment_frames(count, num_frames, clip, clips):
+    return Segments().numbers(constant_rate(count, 25), num_frames, clip, clips)
 
 
 def test_training_on_segments_takes_each_frame_of_each_segment_equally_often():

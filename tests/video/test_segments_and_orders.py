@@ -25,11 +25,11 @@ def path(tmp_path_factory):
     return path
 
 
-def dataset(path, sampling=None, start=None, end=None, frames=4, clips=2, **options):
+def dataset(path, sampling=None, start=None, end=None, num_frames=4, clips=2, **options):
     return ClipDataset(
         [VideoRecord(path, 0, start, end)] * 3,
         sampling or Dense(1.0),
-        frames,
+        num_frames,
         EvaluationViews(1, 16),
         0,
         clips,
@@ -99,7 +99,7 @@ def test_reversed_frames_run_backwards_and_static_repeats_the_middle_one(path):
 
 
 def test_shuffled_is_a_permutation_that_every_clip_keeps_and_that_differs_between_them(path):
-    forward, data = dataset(path, frames=8), dataset(path, frames=8, order="shuffled")
+    forward, data = dataset(path, num_frames=8), dataset(path, num_frames=8, order="shuffled")
     permutations = set()
     for item in range(6):
         numbers, plain = shown(data[(0, item)]), shown(forward[(0, item)])

@@ -97,7 +97,7 @@ MIRRORED, UPSIDE_DOWN, QUARTER = b"\x40\0\x14", b"\x20\0\x14", b"\x08\0\x14"  # 
 def test_a_message_in_the_first_picture_turns_all_pictures(tmp_path, message, codec, unit, ending):
     whole, path, new = tmp_path / "whole.mp4", tmp_path / f"turned{ending}", tmp_path / "new.mp4"
     how = dict(x264=X264_NO_B) if codec == "h264" else dict(codec="libx265", options={"x265-params": X265})
-    write(whole, frames=24, height=48, width=64, **how)
+    write(whole, num_frames=24, height=48, width=64, **how)
     with av.open(str(whole)) as old, av.open(str(path), "w") as output:
         copy = output.add_stream_from_template(old.streams.video[0], opaque=True)
         for i, packet in enumerate(packet for packet in old.demux(video=0) if packet.size):
@@ -140,9 +140,9 @@ def test_a_slanting_picture_is_refused_with_its_angle_and_the_way_out(tmp_path, 
 
 
 DEFAULT, COVER = av.stream.Disposition.default, av.stream.Disposition.attached_pic
-STILL = dict(codec="mjpeg", options={}, pixels="yuvj420p", frames=1)
-SMALL, LARGE = dict(frames=8, height=24, width=32), dict(frames=12)
-UNKNOWN = dict(codec="mpeg4", options={"b": "10M"}, frames=12)
+STILL = dict(codec="mjpeg", options={}, pixels="yuvj420p", num_frames=1)
+SMALL, LARGE = dict(num_frames=8, height=24, width=32), dict(num_frames=12)
+UNKNOWN = dict(codec="mpeg4", options={"b": "10M"}, num_frames=12)
 
 
 def joined(path, streams):
@@ -178,7 +178,7 @@ def test_the_best_stream_that_can_be_decoded_is_decoded(tmp_path, ending, stream
     path = tmp_path / f"joined{ending}"
     paths = joined(path, streams)
     path.write_bytes(path.read_bytes().replace(b"FMP4", b"Zz9Q"))  # no codec has this name
-    expected = decode(paths[best], range(streams[best][0]["frames"]))
+    expected = decode(paths[best], range(streams[best][0]["num_frames"]))
     table = frame_table(path)
     assert (table.count, table.height, table.width) == expected.shape[:3]
     assert np.array_equal(decode(path, range(table.count)), expected)
@@ -209,8 +209,8 @@ def test_colours_of_a_palette_that_only_the_first_packet_has(tmp_path, codec):
 
 def test_a_joined_file_whose_parameters_change_is_decoded_in_order(tmp_path):
     first, second, path = (tmp_path / name for name in ("first.mp4", "second.mp4", "joined.flv"))
-    write(first, x264=X264_NO_B, frames=24)
-    write(second, x264=X264_NO_B + ":cabac=0:8x8dct=0:ref=4:weightp=0", frames=24)
+    write(first, x264=X264_NO_B, num_frames=24)
+    write(second, x264=X264_NO_B + ":cabac=0:8x8dct=0:ref=4:weightp=0", num_frames=24)
     with av.open(str(path), "w") as new:
         for source, later in ((first, 0), (second, 24 * 512)):
             with av.open(str(source)) as old:

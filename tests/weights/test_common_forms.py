@@ -19,7 +19,7 @@ from lit_video.weights.hub import weights_path
 from lit_video.weights.reading import read_weights
 from tests.checkpoints import QUIET
 
-TOKENS = dict(num_classes=2, frames=4, image_size=16, patch=8, size=ViTSize(16, 1, 2))
+TOKENS = dict(num_classes=2, num_frames=4, image_size=16, patch_size=8, size=ViTSize(16, 1, 2))
 MODEL = TimeSformer(**TOKENS)
 STATE = MODEL.network.state_dict()
 OPTIMIZER = torch.optim.AdamW(MODEL.parameters())
@@ -96,7 +96,7 @@ def test_an_image_model_without_positions_of_its_class_token(registers, tmp_path
     torch.nn.init.normal_(vit.pos_embed)
     torch.save(vit.state_dict(), tmp_path / "vit.pth")
     size = ViTSize(16, 1, 2, registers=registers or None)
-    model = XViT(**TOKENS | dict(patch=4, size=size), positions="space", image_weights=str(tmp_path / "vit.pth"))
+    model = XViT(**TOKENS | dict(patch_size=4, size=size), positions="space", image_weights=str(tmp_path / "vit.pth"))
     model.setup("fit")
     positions = model.network.embed.pos_embed[0]
     torch.testing.assert_close(positions[-16:], vit.pos_embed[0])

@@ -24,10 +24,14 @@ from tests.network.conftest import cubic
 from tests.weights.conftest import image_vit, randomised
 
 
-def video_vit(width=32, depth=2, image_size=(32, 32), frames=1, heads=4, patch=8, size=None, **changes):
+def video_vit(
+    embed_dim=32, depth=2, image_size=(32, 32), num_frames=1, num_heads=4, patch_size=8, size=None, **changes
+):
     torch.manual_seed(1)
     options = dict(plan=MixingPlan(window=0)) | changes
-    return xvit(ViTSize(width, depth, heads, **size or {}), 5, ClipSize(image_size, patch, frames), **options).eval()
+    return xvit(
+        ViTSize(embed_dim, depth, num_heads, **size or {}), 5, ClipSize(image_size, patch_size, num_frames), **options
+    ).eval()
 
 
 def features(weights, picture, network=None, **options):
@@ -47,7 +51,7 @@ def check_features(weights, model, side=32, **options):
     assert (expected[0] - expected[1]).abs().max() > 0.01
 
 
-NAME, TINY = "vit_tiny_patch16_224.augreg_in21k_ft_in1k", dict(width=192, depth=12, heads=3, patch=16)
+NAME, TINY = "vit_tiny_patch16_224.augreg_in21k_ft_in1k", dict(embed_dim=192, depth=12, num_heads=3, patch_size=16)
 
 
 def test_timm_builds_a_model_and_its_weights_come_from_its_cache(tmp_path, monkeypatch):
@@ -137,12 +141,16 @@ def test_register_tokens_pass_through_a_timesformer(attention):
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
-        (VisionTransformer, dict(num_heads=2), r"heads 2 \(here 4\): set --model.size '{width: 32, .*, heads: 2}'"),
+        (
+            VisionTransformer,
+            dict(num_heads=2),
+            r"num_heads 2 \(here 4\): set --model.size '{embed_dim: 32, .*, num_heads: 2}'",
+        ),
         (VisionTransformer, dict(norm_layer=LAYER_NORM), r"eps 1e-05 \(here None\): set .*eps: 1e-05"),
         (VisionTransformer, dict(act_layer=timm.layers.QuickGELU), "set .*gelu: quick"),
         (VisionTransformer, dict(reg_tokens=4), "set .*registers: 4"),
         (VisionTransformer, dict(pre_norm=True), "set .*norm_pre: true"),
-        (VisionTransformer, dict(patch_size=16), r"patch 16 \(here 8\): set .* --model.patch 16"),
+        (VisionTransformer, dict(patch_size=16), r"patch_size 16 \(here 8\): set .* --model.patch_size 16"),
         (VisionTransformer, dict(reg_tokens=4, class_token=False, global_pool="map"), "register tokens without"),
         (VisionTransformer, dict(global_pool="avg"), "its last norm is that of a mean"),
         (VisionTransformer, dict(block_fn=ResPostBlock), "its blocks.* is ResPostBlock"),
@@ -175,7 +183,7 @@ def test_heads_and_mae_s_decoder_are_left_out(more):
         ({}, {"cls_token": None}, "it has no class token"),
         ({}, {"blocks.1.attn.qkv.bias": None}, r"lacks .*qkv\.bias"),
         ({}, {"patch_embed.proj.weight": torch.ones(32, 192)}, r"not of a linear stem"),
-        (dict(patch=16), {}, r"embed\.patches\.proj\.weight is \(.*16\) here, \(.*8\) in the file"),
+        (dict(patch_size=16), {}, r"embed\.patches\.proj\.weight is \(.*16\) here, \(.*8\) in the file"),
     ],
 )
 def test_weights_that_do_not_fit_are_refused_and_nothing_is_changed(options, change, message):

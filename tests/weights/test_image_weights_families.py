@@ -166,7 +166,7 @@ def test_training_says_what_it_does_about_pixels(mean, options, said, tmp_path, 
     save_file(image.state_dict(), tmp_path / "vit.safetensors")
     monkeypatch.setattr(timm, "create_model", lambda name, **options: image)
     model = XViT(5, FRAMES, 32, SIZE, 8, image_weights=given, **options)
-    data = VideoFolder(root=str(tmp_path), frames=FRAMES, image_size=32)
+    data = VideoFolder(root=str(tmp_path), num_frames=FRAMES, image_size=32)
     monkeypatch.setattr("lit_video.modules.classifier.videos_of", lambda model: data)
     model.setup("fit")
     out, kernel = capsys.readouterr().out, model.network.embed.patches.proj.weight

@@ -17,21 +17,21 @@ from tests.weights.test_pretrained_loading import authors_names
 FAMILIES = {
     "xvit": (XViT, dict(scope="full"), named_as_released),
     "timesformer divided": (TimeSformer, {}, authors_names),
-    "timesformer joint": (TimeSformer, dict(attention="joint"), export_hf_timesformer),
-    "timesformer space": (TimeSformer, dict(attention="space"), export_hf_timesformer),
-    "timesformer axial": (TimeSformer, dict(attention="axial"), None),
+    "timesformer joint": (TimeSformer, dict(attention_type="joint"), export_hf_timesformer),
+    "timesformer space": (TimeSformer, dict(attention_type="space"), export_hf_timesformer),
+    "timesformer axial": (TimeSformer, dict(attention_type="axial"), None),
     "vivit 1": (ViViT, {}, export_hf_vivit),
     "vivit 2": (ViViT, dict(variant=2), None),
     "vivit 3": (ViViT, dict(variant=3), None),
     "vivit 4": (ViViT, dict(variant=4), None),
-    "perceiver": (Perceiver, dict(latents=4), None),
+    "perceiver": (Perceiver, dict(num_latents=4), None),
 }
 SHAPES = [
-    dict(frames=8),
-    dict(frames=6, image_size=48),
+    dict(num_frames=8),
+    dict(num_frames=6, image_size=48),
     dict(image_size=(32, 48)),
     dict(image_size=(64, 16)),
-    dict(num_classes=7, frames=8, image_size=(16, 64)),
+    dict(num_classes=7, num_frames=8, image_size=(16, 64)),
 ]
 
 
@@ -106,7 +106,7 @@ def test_own_names_start_a_model_of_another_shape(name, shape, run, tmp_path, ca
         assert all(torch.equal(theirs[key], value) for key, value in new.state_dict().items() if ".head" not in key)
 
 
-@pytest.mark.parametrize("shape", [{}, dict(frames=8, image_size=48)], ids=str)
+@pytest.mark.parametrize("shape", [{}, dict(num_frames=8, image_size=48)], ids=str)
 def test_a_file_of_tensors_alone_is_taken_and_its_lack_of_settings_said(shape, run, tmp_path, capsys):
     _, model = run("timesformer divided")
     save_file(model.network.state_dict(), tmp_path / "a.safetensors")
@@ -121,7 +121,7 @@ def test_fixed_positions_stay_those_of_their_formula(tmp_path):
     """Compute VideoMAE's positions anew for another grid, because they are no weights."""
     settings = BASE | dict(pool="fc_norm")
     path = trained(ViViT(**settings), loader(BASE), tmp_path / "last.ckpt")
-    new = ViViT(**settings | dict(frames=8, image_size=48), weights=str(path))
+    new = ViViT(**settings | dict(num_frames=8, image_size=48), weights=str(path))
     fixed = new.network.embed.pos_embed.clone()
     new.setup("fit")
     assert torch.equal(new.network.embed.pos_embed, fixed)

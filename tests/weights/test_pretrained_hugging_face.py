@@ -56,11 +56,13 @@ def hf_timesformer(attention, shape, dtype=torch.float64, image_size=None, **opt
     return randomised(TimesformerForVideoClassification(config), dtype)
 
 
-def hf_vivit(frames=4, image_size=(16, 24), tubelet=(2, 8, 8), implementation="sdpa", dtype=torch.float64, **options):
+def hf_vivit(
+    num_frames=4, image_size=(16, 24), tubelet_size=(2, 8, 8), implementation="sdpa", dtype=torch.float64, **options
+):
     config = VivitConfig(
-        num_frames=frames,
+        num_frames=num_frames,
         image_size=image_size,
-        tubelet_size=tubelet,
+        tubelet_size=tubelet_size,
         hidden_size=32,
         num_hidden_layers=2,
         num_attention_heads=4,
@@ -72,27 +74,27 @@ def hf_vivit(frames=4, image_size=(16, 24), tubelet=(2, 8, 8), implementation="s
     return randomised(VivitForVideoClassification(config), dtype)
 
 
-def loaded(model, weights=None, frames=None, image_size=None):
+def loaded(model, weights=None, num_frames=None, image_size=None):
     """Build our network of a model's configuration, for its own or another grid, and load its weights."""
     config = model.config
     size = ViTSize(
         config.hidden_size, config.num_hidden_layers, config.num_attention_heads,
         config.intermediate_size / config.hidden_size,
     )  # fmt: skip
-    image_size, frames = height_and_width(image_size or config.image_size), frames or config.num_frames
+    image_size, num_frames = height_and_width(image_size or config.image_size), num_frames or config.num_frames
     if config.model_type == "timesformer":
         attention = next(ours for ours, theirs in TYPES.items() if theirs == config.attention_type)
-        network = timesformer(size, 5, ClipSize(image_size, config.patch_size, frames), attention)
+        network = timesformer(size, 5, ClipSize(image_size, config.patch_size, num_frames), attention)
     else:
         tubelet, patch, _ = config.tubelet_size
-        network = vivit(size, 5, ClipSize(image_size, patch, frames, tubelet))
+        network = vivit(size, 5, ClipSize(image_size, patch, num_frames, tubelet))
     load_pretrained(network.to(model.dtype), model.state_dict() if weights is None else weights)
     return network.eval()
 
 
-def clip_of(frames, height, width, dtype=torch.float64):
+def clip_of(num_frames, height, width, dtype=torch.float64):
     generator = torch.Generator().manual_seed(1)
-    return torch.randn(2, 3, frames, height, width, generator=generator, dtype=torch.float64).to(dtype)
+    return torch.randn(2, 3, num_frames, height, width, generator=generator, dtype=torch.float64).to(dtype)
 
 
 def their_logits(model, clip):
@@ -181,9 +183,9 @@ def test_another_image_size_gets_the_nearest_positions_as_in_transformers(attent
 
 VIVITS = [
     dict(),
-    dict(frames=6, image_size=(16, 16), tubelet=(3, 8, 8)),
-    dict(frames=3, image_size=(24, 8), tubelet=(1, 8, 8)),
-    dict(frames=2, image_size=(8, 16), tubelet=(2, 4, 4)),
+    dict(num_frames=6, image_size=(16, 16), tubelet_size=(3, 8, 8)),
+    dict(num_frames=3, image_size=(24, 8), tubelet_size=(1, 8, 8)),
+    dict(num_frames=2, image_size=(8, 16), tubelet_size=(2, 4, 4)),
 ]
 
 
@@ -237,8 +239,8 @@ def test_a_class_token_in_time_is_not_loaded():
     with pytest.raises(ValueError, match=r"set --model\.cls_in_time false"):
         refuse_other_settings({"cls_in_time": True}, StoredWeights(weights))
     refuse_other_settings({"cls_in_time": False}, StoredWeights(weights))
-    with pytest.raises(ValueError, match="cls_in_time is for divided attention, but attention is joint"):
-        timesformer(**options, attention="joint", cls_in_time=True)
+    with pytest.raises(ValueError, match="cls_in_time is for divided attention, but attention_type is joint"):
+        timesformer(**options, attention_type="joint", cls_in_time=True)
 
 
 @pytest.mark.parametrize("attention", ["space_before_time", "parallel"])
@@ -246,10 +248,10 @@ def test_the_order_of_time_and_space_is_no_other_s(attention):
     """Refuse them, although names and shapes are those of divided attention."""
     options = dict(size=ViTSize(16, 2, 4), classes=5, clip=ClipSize((16, 16), 8, 4))
     weights = export_hf_timesformer(timesformer(**options))
-    with pytest.raises(ValueError, match=r"set --model\.attention divided"):
-        refuse_other_settings({"attention": attention}, StoredWeights(weights))
+    with pytest.raises(ValueError, match=r"set --model\.attention_type divided"):
+        refuse_other_settings({"attention_type": attention}, StoredWeights(weights))
     with pytest.raises(ValueError, match="with a class token, which this network lacks"):
-        export_hf_timesformer(timesformer(**options, attention=attention))
+        export_hf_timesformer(timesformer(**options, attention_type=attention))
 
 
 @pytest.mark.parametrize("bare", [False, True])

@@ -24,10 +24,10 @@ pytestmark = pytest.mark.usefixtures("in_float64")
 
 def network_of(kind, classes=5):
     torch.manual_seed(1)
-    common = dict(num_classes=classes, frames=4, image_size=32, size=ViTSize(16, 2, 4), patch=8)
+    common = dict(num_classes=classes, num_frames=4, image_size=32, size=ViTSize(16, 2, 4), patch_size=8)
     if kind == "vivit_1":
         return ViViT(**common).network.eval()
-    return TimeSformer(**common, attention=kind.partition("_")[2]).network.eval()
+    return TimeSformer(**common, attention_type=kind.partition("_")[2]).network.eval()
 
 
 def authors_names(network):

@@ -33,7 +33,7 @@ def scenic():
 
 
 def hugging_face_s_vivit():
-    model = hf_vivit(image_size=(8, 12), tubelet=(2, 4, 4))
+    model = hf_vivit(image_size=(8, 12), tubelet_size=(2, 4, 4))
     return loaded(model), model.state_dict()
 
 
@@ -100,7 +100,7 @@ def test_heads_that_the_kernels_refute_are_named():
     network, weights = scenic()
     kernel = "Transformer/encoderblock_0/MultiHeadDotProductAttention_0/query/kernel"
     other = weights | {kernel: weights[kernel].reshape(WIDTH, 2, -1)}
-    assert f"heads is {HEADS}, but {kernel}" in refused(network, other)
+    assert f"num_heads is {HEADS}, but {kernel}" in refused(network, other)
 
 
 def test_positions_of_another_grid_whose_number_does_not_say_it_are_refused():

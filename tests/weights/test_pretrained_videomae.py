@@ -15,7 +15,7 @@ from lit_video.weights.reading import StoredWeights
 from lit_video.weights.settings import channel_pixels, model_settings, refuse_other_settings
 from tests.weights.conftest import randomised
 
-SHAPE = dict(frames=6, image_size=(16, 24), patch=8, tubelet=2)
+SHAPE = dict(num_frames=6, image_size=(16, 24), patch_size=8, tubelet_size=2)
 OPTIONS = dict(pool="fc_norm")
 SIZE = ViTSize(32, 3, 4, 1.5)
 

@@ -44,19 +44,19 @@ GRID = (3, 2, 3)
 CASES = {
     "1_token": dict(model=1, pool="token"),
     "1_mean": dict(model=1, pool="mean"),
-    "1_uniform": dict(model=1, pool="token", sampled_frames=3, tubelet=1),
+    "1_uniform": dict(model=1, pool="token", sampled_frames=3, tubelet_size=1),
     "1_uniform_tubelets": dict(model=1, pool="mean", sampled_frames=6),
     "2_token": dict(model=2, pool="token"),
     "2_mean": dict(model=2, pool="mean"),
     "2_deep": dict(model=2, pool="token", temporal_depth=2),
-    "2_uniform": dict(model=2, pool="token", sampled_frames=3, tubelet=1),
+    "2_uniform": dict(model=2, pool="token", sampled_frames=3, tubelet_size=1),
     "2_average_pool": dict(model=2, pool="token", temporal="mean"),
     "2_average_pool_mean": dict(model=2, pool="mean", temporal="mean"),
     "3_space_time": dict(model=3, pool="mean", order="space_time"),
     "3_time_space": dict(model=3, pool="mean", order="time_space"),
-    "3_uniform": dict(model=3, pool="mean", order="time_space", sampled_frames=3, tubelet=1),
+    "3_uniform": dict(model=3, pool="mean", order="time_space", sampled_frames=3, tubelet_size=1),
     "4": dict(model=4, pool="mean"),
-    "4_uniform": dict(model=4, pool="mean", sampled_frames=3, tubelet=1),
+    "4_uniform": dict(model=4, pool="mean", sampled_frames=3, tubelet_size=1),
 }
 
 
@@ -104,10 +104,10 @@ BOTH_AXES = (
 )
 
 
-def flax_weights(model, pool, tubelet=2, temporal="encoder", temporal_depth=1, **_):
+def flax_weights(model, pool, tubelet_size=2, temporal="encoder", temporal_depth=1, **_):
     """Make the weights of a case; the kernel is 2-D where frames are sampled one by one."""
     weights, (t, h, w), cls = FlaxWeights(), GRID, pool == "token"
-    weights.dense("embedding", (PATCH, PATCH, 3) if tubelet == 1 else (tubelet, PATCH, PATCH, 3), (WIDTH,))
+    weights.dense("embedding", (PATCH, PATCH, 3) if tubelet_size == 1 else (tubelet_size, PATCH, PATCH, 3), (WIDTH,))
     weights.dense("output_projection", (WIDTH,), (CLASSES,))
     if model != 2:
         weights.encoder("Transformer", 2, t * h * w, BOTH_AXES if model == 3 else PLAIN, "cls" if cls else None)
@@ -214,9 +214,11 @@ def clip_of(case):
     return torch.randn(2, frames, GRID[1] * PATCH, GRID[2] * PATCH, 3, generator=generator, dtype=torch.float64)
 
 
-def load(weights, model, tubelet=2, sampled_frames=None, temporal_depth=1, size=None, clip=None, classes=5, **options):
+def load(
+    weights, model, tubelet_size=2, sampled_frames=None, temporal_depth=1, size=None, clip=None, classes=5, **options
+):
     """Build a network of the case's or of other sizes, in the weights' dtype, and load them."""
-    case = ClipSize((GRID[1] * PATCH, GRID[2] * PATCH), PATCH, GRID[0] * tubelet, tubelet, sampled_frames)
+    case = ClipSize((GRID[1] * PATCH, GRID[2] * PATCH), PATCH, GRID[0] * tubelet_size, tubelet_size, sampled_frames)
     size = size or ViTSize(WIDTH, 2, HEADS, 2.0)
     network = vivit(size, classes, clip or case, model, temporal_depth=temporal_depth, **options)
     load_pretrained(network.to(weights["embedding/bias"].dtype), weights)

@@ -55,7 +55,11 @@ def known(tiny, tmp_path, monkeypatch):
     for flag in tiny:
         key, _, value = flag.removeprefix("--").partition("=")
         settings[key] = yaml.safe_load(value)
-    settings |= {"data.image_size": 32, "model.size": {"width": 16, "depth": 2, "heads": 4}, "model.patch": 8}
+    settings |= {
+        "data.image_size": 32,
+        "model.size": {"embed_dim": 16, "depth": 2, "num_heads": 4},
+        "model.patch_size": 8,
+    }
     settings |= {"data.skills": ["drift", "zoom", "rotation", "meeting"], "model.scope": "full"}
     settings = {key: value for key, value in settings.items() if not key.startswith(("trainer", "model.size."))}
     monkeypatch.setenv("LIT_VIDEO_DATA", str(tmp_path))

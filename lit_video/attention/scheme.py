@@ -18,7 +18,9 @@ class Grid(NamedTuple):
 
 
 class Scheme(nn.Module):
-    """Base of all attention schemes, built with ``(width, heads)`` or ``(width, heads, layer)``; layers count from 0.
+    """Base of all attention schemes, built with ``(dim, num_heads)`` or ``(dim, num_heads, layer)``.
+
+    Layers count from 0.
 
     Attributes:
         class_tokens: layout of the class tokens: one per ``clip``, one per ``frame``, or ``none``.
@@ -70,12 +72,12 @@ def is_plain(layer: nn.Module) -> bool:
     return all(type(value) in (nn.Parameter, Tensor) for value in (layer.weight, layer.bias))
 
 
-class Heads(nn.Module):
+class Attention(nn.Module):
     """Pre-norm multi-head attention, with timm's parameter names (``norm``, ``qkv``, ``proj``).
 
     Args:
-        width: channels ``d`` of a token; a multiple of ``heads``.
-        heads: number of heads ``a``.
+        dim: channels ``d`` of a token; a multiple of ``num_heads``.
+        num_heads: number of heads ``a``.
         qkv_bias: whether the projection to query, key and value has a bias.
         eps: epsilon of the layer norm.
         proj: class of the output projection.
@@ -85,20 +87,20 @@ class Heads(nn.Module):
     """
 
     def __init__(
-        self, width: int, heads: int, qkv_bias: bool = True, eps: float = 1e-6, proj: type[nn.Linear] = nn.Linear
+        self, dim: int, num_heads: int, qkv_bias: bool = True, eps: float = 1e-6, proj: type[nn.Linear] = nn.Linear
     ) -> None:
         super().__init__()
-        if width % heads:
-            raise ValueError(f"width {width} is not divisible by heads {heads}")
-        self.heads = heads
-        self.norm = nn.LayerNorm(width, eps=eps)
-        self.qkv = nn.Linear(width, 3 * width, bias=qkv_bias)
-        self.proj = proj(width, width)
+        if dim % num_heads:
+            raise ValueError(f"dim {dim} is not divisible by num_heads {num_heads}")
+        self.num_heads = num_heads
+        self.norm = nn.LayerNorm(dim, eps=eps)
+        self.qkv = nn.Linear(dim, 3 * dim, bias=qkv_bias)
+        self.proj = proj(dim, dim)
         self.drop: nn.Module = nn.Identity()  # stochastic depth; in training it drops the branch of whole groups
 
     def project(self, x: Tensor) -> Tensor:
         """Project normalised tokens ``(..., d)`` to query, key and value ``(..., 3, a, c)``."""
-        return rearrange(self.qkv(x), "... (qkv a c) -> ... qkv a c", qkv=3, a=self.heads)
+        return rearrange(self.qkv(x), "... (qkv a c) -> ... qkv a c", qkv=3, a=self.num_heads)
 
     def attend(
         self, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None = None, then: nn.Linear | None = None

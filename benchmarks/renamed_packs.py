@@ -1,0 +1,85 @@
+"""Give the settings of packed runs the names that constructors have today.
+
+``python -m benchmarks.renamed_packs benchmarks/results`` renames keys of ``identity.settings`` in every packed run, by
+the tables below. Values, results, predictions, and the command and commit of a run stay as they were. ``corrections``
+in ``run.json`` then says which names the run's command had. A second call changes nothing.
+"""
+
+import argparse
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lit_video.runs.files import ENDING, RUN, Files, packed_runs
+from lit_video.runs.packing import write_pack
+
+SCRIPT = "benchmarks/renamed_packs.py"
+REASON = "settings have the names of timm, transformers and PySlowFast; the run's command has the names of its commit"
+
+DATA = {"frames": "num_frames"}
+AUGMENTATION = {"erasing": "random_erasing", "smoothing": "label_smoothing"}
+SIZE = {"width": "embed_dim", "heads": "num_heads"}
+MODEL = {
+    "frames": "num_frames",
+    "patch": "patch_size",
+    "tubelet": "tubelet_size",
+    "drop_path": "drop_path_rate",
+    "attention": "attention_type",
+    "latents": "num_latents",
+    "summary_tokens": "num_summary_tokens",
+}
+
+
+def renamed(settings: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """Return settings under today's names, in their order."""
+    return {names.get(key, key): value for key, value in settings.items()}
+
+
+def renamed_record(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a run's record with today's names of settings, and a note of what was renamed; the same if nothing was."""
+    copied: dict[str, Any] = json.loads(json.dumps(record))
+    settings = copied["identity"]["settings"]
+
+    data = settings["data"]["init_args"]
+    if isinstance(data.get("augmentation"), Mapping):
+        data["augmentation"] = renamed(data["augmentation"], AUGMENTATION)
+    settings["data"]["init_args"] = renamed(data, DATA)
+
+    model = settings["model"]["init_args"]
+    if isinstance(model.get("size"), Mapping):
+        model["size"] = renamed(model["size"], SIZE)
+    settings["model"]["init_args"] = renamed(model, MODEL)
+
+    if copied == record:
+        return copied
+    note = {"key": "identity.settings", "from": "names of the run's commit", "to": "today's names"}
+    copied["corrections"] = [*copied.get("corrections", []), note | {"reason": REASON, "by": SCRIPT}]
+    return copied
+
+
+def renamed_files(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return a packed run's files, with today's names of settings in its record."""
+    record = json.loads(files[RUN])
+    changed = renamed_record(record)
+    if changed == record:
+        return dict(files)
+    return dict(files) | {RUN: f"{json.dumps(changed, indent=1)}\n".encode()}
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", type=Path, metavar="PACKS", help="folder of packs")
+    arguments = parser.parse_args()
+    for pack in sorted(arguments.results.absolute().glob(f"*{ENDING}")):
+        runs = packed_runs(pack)
+        after: dict[Path, Files] = {folder: renamed_files(files) for folder, files in runs.items()}
+        changed = sum(after[folder] != files for folder, files in runs.items())
+        if changed:
+            write_pack(pack, after)
+            print(f"{pack.name}: {changed} of {len(runs)} runs renamed")
+
+
+if __name__ == "__main__":
+    main()
