@@ -27,6 +27,7 @@ from lit_video.runs.files import run_folders
 from lit_video.tables.claims import read_claims
 from lit_video.tables.reading import read_table, table_at
 from lit_video.tables.rendering import NOT_RUN, render, seeds_text
+from lit_video.tables.rules import NOT_YET, read_rules
 from lit_video.tables.summary import TableRuns, read_runs
 from lit_video.tables.table import Table, column, data_sets
 from lit_video.utils.files import read_whole
@@ -68,8 +69,37 @@ def pages(experiments: Path, runs: Path) -> dict[Path, str]:
     if unused:
         parts.append(f"Not run at all: the scales {', '.join(sorted(unused))}.")
     parts += _skills_not_run(every)
+    parts.append(_rules(experiments))
     head = TEXTS["summary"].format(tally=tally(found), results=runs.as_posix(), links="\n".join(links))
     return {Path(): _written([head, *parts]), **texts}
+
+
+def _rules(experiments: Path) -> str:
+    """Say which commit fixed the rules, what was known by then, and what was changed later."""
+    rules = read_rules(experiments)
+    if rules is None:
+        return ""
+
+    fixed = f"Commit {rules.commit} fixed the rules before the first run."
+    if rules.commit == NOT_YET:
+        fixed = "The rules are not fixed yet: no run may start."
+
+    lines = ["Later changes: none."]
+    if rules.changes:
+        lines = ["Later changes:", ""]
+        for change in rules.changes:
+            which = f"{change['date']}, `{change['file']}`, from stage {change['from']} on"
+            lines.append(f"- {which}: {change['what']}; {change['why']}")
+
+    return str(
+        TEXTS["rules"].format(
+            fixed=fixed,
+            tests=rules.tests,
+            seen=rules.seen,
+            announced=" ".join(rules.announced),
+            changes="\n".join(lines),
+        )
+    )
 
 
 def _sharing(found: Sequence[Verdict]) -> str:
@@ -144,16 +174,22 @@ def _of_version() -> str:
 
 def _skills_not_run(every: Sequence[TableRuns]) -> list[str]:
     """Say how many tables have no runs on today's version of their synthetic data set; empty if all have some."""
-    run = {read.table.name: bool(read.finished) for read in every if _at_skills(read.table)}
-    missing = len(run) - sum(run.values())
+    at_skills = {read.table.name for read in every if _at_skills(read.table)}
+    run = {read.table.name for read in every if read.finished and _on_skills(read.table)}
+    missing = len(at_skills - run)
     if not missing:
         return []
-    which = f"{missing} of the {plural(len(run), 'table')}"
+    which = f"{missing} of the {plural(len(at_skills), 'table')}"
     return [f"Not run {_of_version()} of {SKILLS}, the synthetic videos: {which} that have them."]
 
 
 def _at_skills(table: Table) -> bool:
     return _shows_skills(table) and table.scale == read_table([table.path]).scale
+
+
+def _on_skills(table: Table) -> bool:
+    """Return whether a table's videos at its scale are those of TemporalSkills."""
+    return str(table.settings.get("data", "")).rpartition(".")[2] == SKILLS
 
 
 def _line(read: TableRuns, costs: bool) -> list[str]:

@@ -37,7 +37,7 @@ class Claim:
     varies: Sequence[str]  # settings in which the rows of a pair may differ
     control: str  # row that the first rows must beat too; empty if the claim needs none
     untestable: Mapping[str, str]  # why our data cannot decide it, by prefix of a scale's name
-    scale: str  # the table's own scale, by which the claim is judged if the paper's data set was not run
+    scale: str  # by which the claim is judged if the paper's data set was not run: ``decided_at``, or the table's own
     follow_ups: Mapping[str, str] = field(default_factory=dict)  # further scales, and why they were run
     differs: str = ""  # why scales give different answers
 
@@ -106,7 +106,7 @@ def _read(where: str, experiments: Path, content: Mapping[str, Any], given: Any)
     control = str(given.get("control", ""))
     if kind == "better" and not control and IN_TIME.search(str(given["claim"])):
         raise UserError(f"{where}: claims that attention in time is worth something: name its control row (control)")
-    table, scale = _table(experiments, given)
+    table, own_scale = _table(experiments, given)
     margin = float(given.get("margin", 0.0))
     return Claim(
         text=str(given["claim"]),
@@ -119,7 +119,7 @@ def _read(where: str, experiments: Path, content: Mapping[str, Any], given: Any)
         varies=varies,
         control=control,
         untestable=_untestable(where, given.get("untestable") or {}),
-        scale=scale,
+        scale=_deciding_scale(where, experiments, content, table) or own_scale,
         follow_ups=content.get("follow_ups", {}),
         differs=str(given.get("differs", "")),
     )
@@ -132,6 +132,14 @@ def _table(experiments: Path, given: Mapping[str, Any]) -> tuple[Table, str]:
     if "numbers" in given:
         paths.append(experiments / "scale" / f"{given['numbers']}.yaml")
     return read_table(paths), scale
+
+
+def _deciding_scale(where: str, experiments: Path, content: Mapping[str, Any], table: Table) -> str:
+    """Return the scale that the file names in ``decided_at`` for a claim's table; empty for the table's own scale."""
+    scale = str((content.get("decided_at") or {}).get(table.name, ""))
+    if scale and not (experiments / "scale" / f"{scale}.yaml").is_file():
+        raise UserError(f"{where}: decided_at.{table.name}: {scale} is no file in {experiments / 'scale'}")
+    return scale
 
 
 def _untestable(where: str, given: Any) -> dict[str, str]:

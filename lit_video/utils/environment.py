@@ -14,12 +14,21 @@ import torch
 
 from lit_video.errors import OptionError
 
+PACKS = "benchmarks/results"  # packed runs, in the repository
+
 
 def commit() -> str:
-    """Return the commit of the code, ``+changes`` if files differ; ``$LIT_VIDEO_COMMIT`` or ``unknown`` without git."""
-    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--abbrev=12", "--dirty=+changes"]
+    """Return the commit of the code, ``+changes`` if files differ; ``$LIT_VIDEO_COMMIT`` or ``unknown`` without git.
+
+    Packed runs are results and no code: a run that was packed does not change the commit of the next one.
+    """
+    git = ["git", "-C", str(Path(__file__).parent)]
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        name = [*git, "describe", "--always", "--abbrev=12"]
+        found = subprocess.run(name, capture_output=True, text=True, check=True).stdout.strip()
+        changed = [*git, "diff", "--quiet", "HEAD", "--", ":/", f":(top,exclude){PACKS}"]
+        differs = subprocess.run(changed, capture_output=True, check=False).returncode != 0
+        return f"{found}+changes" if differs else found
     except (OSError, subprocess.CalledProcessError):
         return os.environ.get("LIT_VIDEO_COMMIT", "unknown")
 

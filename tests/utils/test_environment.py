@@ -23,6 +23,28 @@ def test_a_copy_without_git_says_the_commit_that_it_is_told(monkeypatch):
     assert environment.commit() == "unknown"
 
 
+def test_packed_runs_are_no_change_of_the_code(tmp_path, monkeypatch):
+    def git(*words):
+        who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", "-C", str(tmp_path), *who, *words], check=True, capture_output=True)
+
+    code = tmp_path / "package/utils/environment.py"
+    pack = tmp_path / environment.PACKS / "skills.tar.xz"
+    for path in (code, pack):
+        path.parent.mkdir(parents=True)
+        path.write_text("before")
+    git("init")
+    git("add", ".")
+    git("commit", "-m", "all")
+    monkeypatch.setattr(environment, "__file__", str(code))
+    first = environment.commit()
+    assert "+" not in first
+    pack.write_text("one more run")
+    assert environment.commit() == first
+    code.write_text("other code")
+    assert environment.commit() == f"{first}+changes"
+
+
 def test_variables_that_make_it_slower_or_faster_stand_before_the_command(monkeypatch):
     for name in SPEED:
         monkeypatch.delenv(name, raising=False)

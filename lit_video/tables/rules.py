@@ -1,0 +1,79 @@
+"""Rules fixed before the first run: thresholds, digests of files, and later changes, from ``claims/rules.yaml``."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lit_video.errors import UserError
+from lit_video.utils.yaml_files import read_yaml
+
+NOT_YET = "not yet"  # in place of the commit that fixes the rules, which cannot hold its own hash
+KEYS = {"commit", "thresholds", "tests", "seen", "announced", "changes", "digests"}
+CHANGE = {"date", "file", "digest", "what", "why", "from"}  # keys of a later change
+DIGITS = 16  # hexadecimal digits of a digest
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The rules of the runs, with what was changed later."""
+
+    commit: str  # hash of the commit that fixed them, or NOT_YET
+    thresholds: Mapping[str, float]
+    tests: str  # how claims are tested, in words
+    seen: str  # results that were known when the rules were fixed
+    announced: Sequence[str]  # changes that were announced before the first run
+    changes: Sequence[Mapping[str, str]]  # later changes, oldest first; keys CHANGE
+    digests: Mapping[str, str]  # digest by file, relative to the repository
+
+    def expected(self, file: str) -> str:
+        """Return a file's digest after its last listed change; empty for a file without one."""
+        digest = self.digests.get(file, "")
+        for change in self.changes:
+            if change["file"] == file:
+                digest = change["digest"]
+        return digest
+
+    def differing(self, root: Path) -> dict[str, str]:
+        """Return today's digest of each file that is neither as fixed nor as its last listed change left it."""
+        now = {file: digest_of(root / file) for file in self.digests}
+        return {file: digest for file, digest in now.items() if digest != self.expected(file)}
+
+
+def digest_of(path: Path) -> str:
+    """Return a file's digest; empty if there is no file."""
+    if not path.is_file():
+        return ""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:DIGITS]
+
+
+def read_rules(experiments: Path) -> Rules | None:
+    """Read ``claims/rules.yaml`` beside the tables; ``None`` without the file.
+
+    Raises:
+        UserError: a key is missing or unknown, there or in a change.
+    """
+    path = experiments / "claims" / "rules.yaml"
+    if not path.is_file():
+        return None
+    content = read_yaml(path)
+    _refuse_other_keys(f"{path}", content, KEYS)
+
+    for number, change in enumerate(content["changes"], 1):
+        _refuse_other_keys(f"{path}: change {number}", change, CHANGE)
+
+    return Rules(
+        commit=str(content["commit"]),
+        thresholds=content["thresholds"],
+        tests=str(content["tests"]).strip(),
+        seen=str(content["seen"]).strip(),
+        announced=content["announced"],
+        changes=[{key: str(value) for key, value in change.items()} for change in content["changes"]],
+        digests={str(file): str(digest) for file, digest in content["digests"].items()},
+    )
+
+
+def _refuse_other_keys(where: str, content: Any, keys: set[str]) -> None:
+    if not isinstance(content, dict) or content.keys() != keys:
+        raise UserError(f"{where}: expected the keys {', '.join(sorted(keys))}, and no others")
