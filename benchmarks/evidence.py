@@ -27,6 +27,7 @@ from lit_video.runs.results import read_result, read_status
 from lit_video.tables.reading import read_table
 from lit_video.tables.rules import NOT_YET, digest_of, read_rules
 from lit_video.tables.table import Table
+from lit_video.utils.environment import commit
 from lit_video.utils.files import data_folder, write_atomically
 from lit_video.utils.processes import PARENT
 from lit_video.utils.stop_signals import DONE, FAILED, MISTAKE, STATUS, handled_by
@@ -352,7 +353,7 @@ class Leg:
             environment["LIT_VIDEO_DATA"] = str(data_of(run))
         with (folder / "log.txt").open("ab") as output:
             self._running[run] = subprocess.Popen(
-                run.command(self.runs, self.jobs == 1),
+                run.command(self.runs, reuse=self.jobs == 1 and "+" not in commit()),
                 cwd=ROOT,
                 env=environment,
                 stdin=subprocess.DEVNULL,
