@@ -57,7 +57,7 @@ class Planned:
     row: str
     seed: int
     seconds: float  # planned, of one core
-    needs: bool = False  # it needs real videos in a folder with the table's name
+    needs: bool = False  # real videos, in a folder with the table's name
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -115,7 +115,7 @@ class Plan:
     runs: Sequence[Planned]
     rates: Rates
     hours: float  # at most
-    stages: Mapping[str, str] = field(default_factory=dict)  # what each stage is for
+    stages: Mapping[str, str] = field(default_factory=dict)  # why each one is run, by name
 
     @property
     def planned_hours(self) -> float:

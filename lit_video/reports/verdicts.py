@@ -94,7 +94,7 @@ def judged(claims: Sequence[Claim], tables: Sequence[TableRuns]) -> list[Verdict
     for claim in claims:
         of_table = {read.table.scale: read for read in tables if read.table.name == claim.table.name}
         scales = list(filter(claim.about, of_table))
-        main = next(filter(claim.decides, scales), claim.scale)
+        main = claim.deciding(scales)
         first, *others = [_verdict(claim, of_table, scale) for scale in dict.fromkeys([main, *scales])]
         # a follow-up may have run only rows of other claims
         follow_ups = [one for one in others if one.runs and (one.judgement != "not run" or one.judged.why)]

@@ -37,9 +37,10 @@ class Claim:
     varies: Sequence[str]  # settings in which the rows of a pair may differ
     control: str  # row that the first rows must beat too; empty if the claim needs none
     untestable: Mapping[str, str]  # why our data cannot decide it, by prefix of a scale's name
-    scale: str  # by which the claim is judged if the paper's data set was not run: ``decided_at``, or the table's own
+    scale: str  # the table's own scale, by which the claim is judged if no other scale that decides it was run
     follow_ups: Mapping[str, str] = field(default_factory=dict)  # further scales, and why they were run
     differs: str = ""  # why scales give different answers
+    decided_at: str = ""  # scale that decides in place of the table's own, if it was run
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -64,6 +65,13 @@ class Claim:
     def about(self, scale: str) -> bool:
         """Return False if the scale's data set is another one that the paper reports numbers on."""
         return self.table.other_data.isdisjoint(data_sets(scale))
+
+    def deciding(self, scales: Sequence[str]) -> str:
+        """Return the scale that decides: the claim's own data set, else ``decided_at``, else the table's own."""
+        own_data = list(filter(self.decides, scales))
+        if own_data:
+            return own_data[0]
+        return self.decided_at if self.decided_at in scales else self.scale
 
     def decides(self, scale: str) -> bool:
         """Return whether runs at a scale are on the claim's own data set."""
@@ -106,7 +114,7 @@ def _read(where: str, experiments: Path, content: Mapping[str, Any], given: Any)
     control = str(given.get("control", ""))
     if kind == "better" and not control and IN_TIME.search(str(given["claim"])):
         raise UserError(f"{where}: claims that attention in time is worth something: name its control row (control)")
-    table, own_scale = _table(experiments, given)
+    table, scale = _table(experiments, given)
     margin = float(given.get("margin", 0.0))
     return Claim(
         text=str(given["claim"]),
@@ -119,9 +127,10 @@ def _read(where: str, experiments: Path, content: Mapping[str, Any], given: Any)
         varies=varies,
         control=control,
         untestable=_untestable(where, given.get("untestable") or {}),
-        scale=_deciding_scale(where, experiments, content, table) or own_scale,
+        scale=scale,
         follow_ups=content.get("follow_ups", {}),
         differs=str(given.get("differs", "")),
+        decided_at=_decided_at(where, experiments, content, table),
     )
 
 
@@ -134,7 +143,7 @@ def _table(experiments: Path, given: Mapping[str, Any]) -> tuple[Table, str]:
     return read_table(paths), scale
 
 
-def _deciding_scale(where: str, experiments: Path, content: Mapping[str, Any], table: Table) -> str:
+def _decided_at(where: str, experiments: Path, content: Mapping[str, Any], table: Table) -> str:
     """Return the scale that the file names in ``decided_at`` for a claim's table; empty for the table's own scale."""
     scale = str((content.get("decided_at") or {}).get(table.name, ""))
     if scale and not (experiments / "scale" / f"{scale}.yaml").is_file():
