@@ -8,15 +8,17 @@ from lightning import Callback
 
 
 class SignalAtStep(Callback):
-    """Callback that sends this process a signal after a step of training, in a validation, or in the test."""
+    """Callback that sends its process, or that of one rank, a signal after a step of training or in a validation."""
 
-    def __init__(self, name: str, step: int = 3, phase: str = "train") -> None:
+    def __init__(self, name: str, step: int = 3, phase: str = "train", rank: int | None = None) -> None:
         self.number = signal.Signals[name]
         self.step = step
         self.phase = phase
+        self.rank = rank
 
     def _hurt(self, trainer, phase):
-        if phase == self.phase and trainer.global_step >= self.step:
+        hurt = self.rank in (None, trainer.global_rank)
+        if hurt and phase == self.phase and trainer.global_step >= self.step:
             os.kill(os.getpid(), self.number)
 
     def on_train_batch_end(self, trainer, *args):

@@ -13,7 +13,7 @@ import torch
 from lit_video.modules.metrics import VideoAccuracy
 from lit_video.runs.files import has_result
 from lit_video.runs.results import read_result
-from tests.conftest import ROOT, TINY
+from tests.conftest import FOUR_SKILLS, ROOT, TINY
 from tests.embedded import four_skills
 from tests.modules.test_video_accuracy import VIDEOS, VIEWS, views
 from tests.training.broken_copy import broken_copy, listed
@@ -54,6 +54,54 @@ def test_a_row_trains_in_two_processes_that_add_up_their_broken_videos(row, tmp_
     assert sorted(row["split"] for row in listed(tmp_path / RUN)) == ["test", "test", "train"]
     right = result["metrics"]["train/video_top1"] / 100 * 15
     assert right == pytest.approx(round(right), abs=1e-4), "15 of the 16 training videos can be read; each counts once"
+
+
+@pytest.fixture(scope="module")
+def fit(data_root, tmp_path_factory):
+    """Function that trains a row of drawn videos in two processes; return what ended, and the folder of the run."""
+    folder = tmp_path_factory.mktemp("stopped")
+    drawn = [f"--data.root={data_root}", "--data.pairs=[2,1,1]", FOUR_SKILLS]
+
+    def run(name, *flags):
+        return launch("lit_video", *ROW, *drawn, *flags, "--runs", folder / name), folder / name / RUN
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def undisturbed(fit):
+    """Folder of a run of two processes that nothing stops."""
+    done, run_dir = fit("undisturbed")
+    assert done.returncode == 0, done.stderr[-2000:]
+    return run_dir
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "rank", "step", "status", "saved"),
+    # a signal to one process stops both; killed processes may not have written the checkpoint of this validation
+    [("SIGTERM", "1", 4, 143, {4}), ("SIGKILL", "null", 8, -9, {4, 8})],
+)
+def test_two_processes_stopped_in_a_validation_end_as_undisturbed_ones(
+    name, rank, step, status, saved, fit, undisturbed
+):
+    fault = {"name": name, "step": step, "phase": "validation", "rank": rank}
+    flags = [f"--trainer.callbacks.init_args.{key}={value}" for key, value in fault.items()]
+    stopped, run_dir = fit(name, "--trainer.callbacks=tests.training.faults.SignalAtStep", *flags)
+    assert stopped.returncode == status, stopped.stderr[-2000:]
+    assert not has_result(run_dir)
+    assert torch.load(run_dir / "last.ckpt", weights_only=True)["global_step"] in saved
+
+    resumed, run_dir = fit(name)
+    assert resumed.returncode == 0, resumed.stderr[-2000:]
+    result, expected = (read_result(folder) for folder in (run_dir, undisturbed))
+    assert (result["metrics"], result["steps"]) == (expected["metrics"], expected["steps"])
+    assert (run_dir / "curves.csv").read_bytes() == (undisturbed / "curves.csv").read_bytes()
+    weights, others = (
+        torch.load(folder / "last.ckpt", weights_only=True)["state_dict"] for folder in (run_dir, undisturbed)
+    )
+    assert weights.keys() == others.keys()
+    assert all(torch.equal(weights[key], others[key]) for key in others)
 
 
 @pytest.fixture(scope="module")
