@@ -27,7 +27,7 @@ from lit_video.utils.stop_signals import DONE, FAILED, MISTAKE, TERMINATED
 
 TRIES = 3
 WENT_ON = "going on from|finished, skipped|training starts over|damaged[;:] delete it"
-GRACE = 6.0  # seconds after which no process of a killed run may be alive
+GRACE = 30.0  # seconds after which no process of a killed run may be alive
 SPLITS = {"training": "train", "validation": "val", "test": "test"}
 BROKEN = {policy: (f"--data.broken={policy}", "--data.broken_percent=50") for policy in ("skip", "report")}
 POISON = ("--trainer.callbacks+=benchmarks.faults.marks.Poison", "--nan=skip:4")
