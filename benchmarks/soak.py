@@ -1,10 +1,11 @@
-"""Run trainings under faults: the fault matrix, then random faults, until the time is over.
+"""Run trainings under faults: the fault matrix in random order, then random faults, until the time is over.
 
     python -m benchmarks.soak --hours 1 --write
+    python -m benchmarks.soak --page benchmarks/results/soak/FILE.jsonl    # runs nothing
 
 Prints a line per run and appends it as JSON to a file in ``benchmarks/results/soak/``; ``--write`` makes
-``docs/faults.md`` from all of these files. Exit status 1 if a result was lost or wrong, or if the same command could
-not complete the run. Ctrl-C removes processes, folders and mounts.
+``docs/faults.md`` from it, ``--page`` from one or more such files of one commit. Exit status 1 if a result was lost or
+wrong, or if the same command could not complete the run. Ctrl-C removes processes, folders and mounts.
 """
 
 import argparse
@@ -26,10 +27,11 @@ from benchmarks.faults.cells import INPUTS, Cell, Injection, Record, References,
 from benchmarks.faults.faults import DAMAGES, FAULTS, TESTED, may_mount
 from benchmarks.faults.page import found, page, read_lines, summary
 from benchmarks.faults.runs import PHASES, ROOT, Cancelled, Setting, cancelled
-from benchmarks.harness import provenance
+from benchmarks.harness import provenance, ran
 from lit_video.utils.command_line import recorded_command
 
 RESULTS = ROOT / "benchmarks/results/soak"
+PAGE = ROOT / "docs/faults.md"
 SIGNALS = ("SIGKILL", "SIGTERM", "SIGINT", "SIGUSR1")
 WITH_WANDB: dict[str, tuple[str, ...]] = {
     "wandb-core killed": TESTED,
@@ -70,11 +72,17 @@ def random_cells(rng: random.Random) -> Iterator[Cell]:
 
 
 def plan(only: str, seed: int) -> Iterator[Cell]:
-    """Yield the matrix, then random cells; with ``only``, the matrix's cells with it in their names."""
+    """Yield the matrix, then random cells; with ``only``, the matrix's cells with it in their names.
+
+    The matrix takes longer than a soak of two hours. Its order is random, so that the time's end leaves out no kind.
+    """
+    matrix = cells()
+    random.Random(seed).shuffle(matrix)
+
     mounts = may_mount()
     if not mounts:
         print("mounts are not allowed here: faults of disks are left out", flush=True)
-    for each in (cells(), () if only else random_cells(random.Random(seed))):
+    for each in (matrix, () if only else random_cells(random.Random(seed))):
         for cell in each:
             needed = any(FAULTS[injection.fault].mounts for injection in cell.injections if injection.fault in FAULTS)
             if only in name_of(cell) and (mounts or not needed):
@@ -124,8 +132,14 @@ def main() -> int:
     parser.add_argument(
         "-o", "--output", type=Path, help="file of JSON lines (default: a new one in benchmarks/results/soak)"
     )
-    parser.add_argument("--write", action="store_true", help="write docs/faults.md")
+    parser.add_argument("--write", action="store_true", help="write docs/faults.md from this soak")
+    parser.add_argument(
+        "--page", type=Path, nargs="+", metavar="FILE", help="write docs/faults.md from these, run none"
+    )
     given = parser.parse_args()
+    if given.page:
+        PAGE.write_text(page([read_lines(file) for file in given.page]) + "\n")
+        return 0
     begun = datetime.now().astimezone().isoformat(timespec="seconds")
     output = given.output or RESULTS / f"{begun[:16].replace(':', '')}.jsonl"
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -139,10 +153,9 @@ def main() -> int:
     numbers = summary(read_lines(output))
     print("\n".join(["", *(f"{number:5d}  {name}" for name, number in numbers.items()), str(output)]))
     if given.write:
-        files = sorted({*RESULTS.glob("*.jsonl"), output.resolve()})
-        (ROOT / "docs/faults.md").write_text(page([read_lines(file) for file in files]) + "\n")
+        PAGE.write_text(page([read_lines(output)]) + "\n")
     return int(any(numbers[name] for name in ("results lost", "results wrong", "runs not recovered")))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ran(main)

@@ -19,13 +19,15 @@ import torch
 from benchmarks.faults.faults import DAMAGES, FAULTS, TESTED, NotInjected, damage
 from benchmarks.faults.runs import END, PHASES, ROOT, Attempt, Sandbox, Setting, mount, new_sandbox
 from lit_video.datamodules.temporal_skills import DIGESTS
+from lit_video.errors import UserError
 from lit_video.launching.states import lock_held
 from lit_video.runs.files import RUN, has_result
+from lit_video.runs.predictions import read_predictions
 from lit_video.utils.stop_signals import DONE, FAILED, MISTAKE, TERMINATED
 
 TRIES = 3
 WENT_ON = "going on from|finished, skipped|training starts over|damaged[;:] delete it"
-GRACE = 6.0  # seconds after which no process of a killed run may be alive
+GRACE = 30.0  # seconds after which no process of a killed run may be alive
 SPLITS = {"training": "train", "validation": "val", "test": "test"}
 BROKEN = {policy: (f"--data.broken={policy}", "--data.broken_percent=50") for policy in ("skip", "report")}
 POISON = ("--trainer.callbacks+=benchmarks.faults.marks.Poison", "--nan=skip:4")
@@ -252,6 +254,7 @@ def _inject(setting: Setting, sandbox: Sandbox, injection: Injection, record: Re
 def _recover(setting: Setting, sandbox: Sandbox, record: Record, right: Outcome) -> None:
     """Run the command until there is a result, deleting any file that it asks to delete."""
     sandbox.clock.unlink(missing_ok=True)
+    _obey_table(setting.folder(sandbox.runs))
     while not record.recovered and record.tries < TRIES:
         before = _has_checkpoint(setting.folder(sandbox.runs))
         record.tries += 1
@@ -264,6 +267,14 @@ def _recover(setting: Setting, sandbox: Sandbox, record: Record, right: Outcome)
                 problems.append(f"exit status {status}: {last_lines(attempt, 1)}")
             record.problems += [*problems, f"stderr: {last_lines(attempt)}"] if problems else []
         record.recovered = record.judge(attempt, status, right) and status == 0
+
+
+def _obey_table(run_dir: Path) -> None:
+    """Do what ``table`` says of damaged predictions: delete the record, so that the run is tested again."""
+    try:
+        read_predictions(run_dir)
+    except UserError:
+        (run_dir / RUN).unlink(missing_ok=True)
 
 
 def _replace(video: Path, content: bytes) -> None:

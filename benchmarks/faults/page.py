@@ -6,10 +6,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.faults.cells import INPUTS
+from benchmarks.faults.faults import DAMAGES, FAULTS
 from benchmarks.faults.runs import PHASES
+from lit_video.errors import UserError
 from lit_video.utils.text import markdown_lines
 
 Line = dict[str, Any]
+ROWS = [*FAULTS, *INPUTS, *DAMAGES]
 STAGES = {"stopped": "a stopped run's files", "finished": "a finished run's files"}
 HEAD = """\
 # Faults
@@ -21,13 +25,9 @@ again without the fault until it is done. Metrics, steps and final weights must 
 
     make soak HOURS=1
 
-writes a line per run in `benchmarks/results/soak/` and, from all lines, this page. Faults of disks need root. A cell
-lists the exit statuses of the runs that passed (negative: the signal that ended the process). A number in brackets
-refers to a failure listed below; · means not injected.
-"""
-OLDER = """\
-Today a run keeps its settings, state and result in `run.json`, and one checkpoint, `last.ckpt`; if that is damaged,
-training starts over.
+writes a line per run in `benchmarks/results/soak/` and this page. Faults of disks need root. A cell lists the exit
+statuses of the runs that passed (negative: the signal that ended the process). A number in brackets refers to a failure
+listed below; · means not injected. Signals in and after a validation also come 0.1 to 2 seconds later.
 """
 
 
@@ -49,6 +49,7 @@ def summary(lines: Iterable[Line]) -> dict[str, int]:
     return {
         "runs": len(runs),
         "faults injected": sum(injection["hit"] for run in runs for injection in run["injections"]),
+        "faults that came after the run's end": sum(not each["hit"] for run in runs for each in run["injections"]),
         "runs recovered": sum(run["recovered"] for run in runs),
         "runs not recovered": sum(not run["recovered"] for run in runs),
         "results lost": sum(bool(run["lost"]) for run in runs),
@@ -72,11 +73,13 @@ def found(run: Line) -> list[str]:
 
 
 def page(soaks: Sequence[Sequence[Line]]) -> str:
-    """Return the page's text from the lines of several soaks."""
+    """Return the page's text from the lines of soaks of one program; raise a UserError for soaks of several commits."""
+    commits = sorted({soak[0]["commit"] for soak in soaks})
+    if len(commits) > 1:
+        raise UserError(f"soaks of several programs make no page: they ran at commits {', '.join(commits)}")
     lines = [line for soak in soaks for line in soak]
     notes: list[str] = []
-    first, last = soaks[0][0]["commit"], soaks[-1][0]["commit"]
-    parts = [HEAD, f"Measured at commits {first} to {last} (all are at the end), not on later code.\n{OLDER}"]
+    parts = [HEAD, f"Measured at commit {commits[0]}, not on later code.\n"]
     for ranks, title in ((1, "One process"), (2, "Two ranks")):
         runs = [run for run in lines if "injections" in run and run["setting"]["ranks"] == ranks]
         parts += [f"## {title}\n", _matrix(runs, list(PHASES), notes)]
@@ -110,7 +113,8 @@ def _matrix(runs: Sequence[Line], phases: list[str], notes: list[str]) -> str:
         for each in hits:
             status = "ok" if each["status"] is None else str(each["status"])
             cells[each["fault"], each["phase"]].append(f"[{len(notes)}]" if problems else status)
-    body = [[fault, *(_text(cells[fault, phase]) for phase in phases)] for fault in dict.fromkeys(f for f, _ in cells)]
+    faults = sorted({fault for fault, _ in cells}, key=ROWS.index)
+    body = [[fault, *(_text(cells[fault, phase]) for phase in phases)] for fault in faults]
     header = ["fault", *(STAGES.get(phase, phase) for phase in phases)]
     return markdown_lines(header, body, numbers=False) + "\n" if body else "Not injected.\n"
 

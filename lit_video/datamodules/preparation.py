@@ -4,15 +4,16 @@ import errno
 import json
 import shutil
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import partial
-from itertools import compress
+from itertools import compress, pairwise
 from pathlib import Path
 
 import av
+import numpy as np
 from av.filter import Graph
-from av.video.frame import VideoFrame
+from av.video.frame import PictureType, VideoFrame
 from av.video.stream import VideoStream
 from filelock import FileLock, Timeout
 
@@ -22,7 +23,7 @@ from lit_video.utils.parallel import in_parallel
 from lit_video.utils.text import printable
 from lit_video.video.decoding import DecodeError, forget_tables, frame_table
 from lit_video.video.decoding.colours import refuse_colours
-from lit_video.video.decoding.frame_table import check_sound
+from lit_video.video.decoding.frame_table import FrameTable, check_sound
 from lit_video.video.decoding.pyav import frames_in_order, orientation
 
 LIST = "videos.csv"
@@ -37,7 +38,7 @@ class Encoding:
     short_side: int = 256  # largest shorter side in pixels; a smaller video keeps its size, made even
     gop: int = 12  # frames from one key frame to the next: few make random access fast, many make files small
     crf: int = 22  # x264's quality, 0 to 51; 0 is lossless
-    fast_decode: bool = False  # larger files: no arithmetic coding, no deblocking, no B frames as references
+    fast_decode: bool = False  # larger files: no arithmetic coding, no deblocking
 
 
 PRESETS: dict[str, Encoding] = {
@@ -45,7 +46,8 @@ PRESETS: dict[str, Encoding] = {
     "fast": Encoding(fast_decode=True),
     "fastest": Encoding(gop=1, fast_decode=True),
 }
-_FAST = {"tune": "fastdecode", "x264-params": "b-pyramid=none"}
+# three of four pictures are B frames to which no other refers: a clip skips those that it does not show
+_SKIPPED = "bframes=3:b-adapt=0:scenecut=0:b-pyramid=none"
 
 
 def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
@@ -131,11 +133,12 @@ def encode(source: Path, target: Path, encoding: Encoding) -> None:
     """Encode a video upright, without sound, starting at time 0; raise a DecodeError for damage or an early end."""
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.part")
+    gop = min(encoding.gop, key_distance(frame_table(source)))
     try:
         with av.open(f"file:{part}", "w", format="mp4") as new:
             out: VideoStream | None = None
             for picture in resized(source, encoding.short_side):
-                out = out or _stream(new, picture, encoding)
+                out = out or _stream(new, picture, replace(encoding, gop=gop))
                 new.mux(out.encode(picture))
             assert out is not None, "a table has frames"
             new.mux(out.encode())
@@ -169,6 +172,7 @@ def resized(source: Path, short_side: int) -> Iterator[VideoFrame]:
         frame.pts, frame.time_base = 0, Fraction(1, 1000)
         graph.vpush(frame)
         picture = graph.vpull()
+        picture.pict_type = PictureType.NONE  # x264 would make a key frame of every one that the source has
         picture.pts, picture.time_base = count, table.seconds / table.count
         if table.times:
             picture.pts, picture.time_base = table.times[count] - table.times[0], table.time_base
@@ -176,6 +180,17 @@ def resized(source: Path, short_side: int) -> Iterator[VideoFrame]:
         count += 1
     if count < table.count:
         raise DecodeError(f"{source}: {count} of {table.count} frames can be decoded")
+
+
+def key_distance(table: FrameTable) -> int:
+    """Return the most frames from one key frame to the next, or to the end; all frames if decoding starts at the first.
+
+    A copy with key frames further apart would be slower to read than its source.
+    """
+    if not table.keyframes:
+        return table.count
+    starts = np.searchsorted(table.pts, [*table.keyframes]).tolist()
+    return max(end - start for start, end in pairwise([*starts, table.count]))
 
 
 def scaled(width: int, height: int, short_side: int) -> tuple[int, int]:
@@ -192,5 +207,7 @@ def _stream(container: av.container.OutputContainer, first: VideoFrame, encoding
     stream.time_base = context.time_base = first.time_base
     context.gop_size, context.thread_count = encoding.gop, 1
     context.color_range, context.colorspace = first.color_range, first.colorspace
-    stream.options = {"crf": str(encoding.crf), "preset": "medium", **(_FAST if encoding.fast_decode else {})}
+    stream.options = {"crf": str(encoding.crf), "preset": "medium", "x264-params": _SKIPPED}
+    if encoding.fast_decode:
+        stream.options["tune"] = "fastdecode"
     return stream

@@ -169,14 +169,16 @@ def _train_and_test(run: Run, stops: StopSignals, record: Record | None) -> None
         if cli.config.trainer.fast_dev_run:
             cli.trainer.test(cli.model, cli.datamodule, verbose=False)
             return
-        seconds = cli.timer.time_elapsed("train")  # before the test, where Timer adds the checkpoint's stored time
+        # before the test, whose checkpoint may be an earlier one, and restores the state of callbacks
+        seconds = cli.timer.time_elapsed("train")
+        skipped_steps = cli.finite.skipped
         last = run_dir / LAST
         if (step := peek(last)["global_step"]) != cli.trainer.global_step:
             raise RunFailed(f"{last} is of step {step}, training ended at step {cli.trainer.global_step}: no result")
         tested = best_checkpoint(cli.trainer) or last
         metrics = _measure(cli, tested)
     if record:
-        _write_result(cli, tested, metrics, seconds)
+        _write_result(cli, tested, metrics, seconds=seconds, skipped_steps=skipped_steps)
 
 
 def _measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
@@ -201,8 +203,10 @@ def _tested(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
     return metrics_of(cli.trainer, "test/") | cli.predictions.accuracies(cli.datamodule)
 
 
-def _write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], seconds: float) -> None:
-    """Close the W&B run and write the result into ``run.json``; ``seconds`` is the training time."""
+def _write_result(
+    cli: RunCLI, checkpoint: Path, metrics: dict[str, float], *, seconds: float, skipped_steps: int
+) -> None:
+    """Close the W&B run and write the result into ``run.json``; times and steps are the training's."""
     steps = cli.trainer.global_step
     write_status(cli.run_dir, Status("writing", steps, steps))
     videos, broken = int(metrics.pop("test/videos", 0)), len(cli.datamodule.found_broken.reasons["test"])
@@ -231,7 +235,7 @@ def _write_result(cli: RunCLI, checkpoint: Path, metrics: dict[str, float], seco
         "global_batch": cli.global_batch.clips,
         "overridden": overridden(cli.run),
         "weights": {"file": file, "step": peek(checkpoint)["global_step"], "digest": weights_digest(checkpoint)},
-        "skipped_steps": cli.finite.skipped,
+        "skipped_steps": skipped_steps,
         "seconds": seconds,
         "checkpoint_seconds": cli.file.waited,
         "device": device_name(cli.trainer.strategy.root_device),

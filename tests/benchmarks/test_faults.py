@@ -14,8 +14,10 @@ import torch
 from benchmarks.faults import cells as module
 from benchmarks.faults.cells import Cell, Injection, read_outcome, run_cell, wrong_words
 from benchmarks.faults.faults import flip, trap
-from benchmarks.faults.page import found
+from benchmarks.faults.page import found, page
 from benchmarks.faults.runs import Setting
+from benchmarks.soak import cells, main, name_of, plan
+from lit_video.errors import UserError
 from lit_video.training.checkpoint_file import RUN_KEY, damage
 from tests.conftest import ROOT
 
@@ -103,3 +105,39 @@ def test_a_process_that_lives_on_is_named_without_the_folders_of_this_machine():
         process.stdout.readline()
         said = module._command(SimpleNamespace(sandbox=sandbox), process.pid)
     assert said.split()[1:] == ["-c", "print(flush=True);", "input()"] and "/" not in said
+
+
+def soak_of(commit, fault="SIGTERM", phase="training", status=143):
+    """Return the lines of a soak of one run."""
+    injection = {"fault": fault, "phase": phase, "delay": 0.0, "hit": True, "status": status, "problems": []}
+    head = {"commit": commit, "command": "soak", "begun": "today", "device": "CPU", "versions": {}}
+    run = {"setting": {"ranks": 1}, "injections": [injection], "recovered": True, "problems": [], "lost": []}
+    return [head, run | {"wrong": [], "seconds": 1.0}]
+
+
+def test_a_page_is_of_one_program_and_its_rows_have_the_order_of_the_faults():
+    text = page(
+        [soak_of("abc"), soak_of("abc", "SIGKILL", "test", -9), soak_of("abc", "run.json empty", "stopped", None)]
+    )
+    assert text.index("| SIGKILL |") < text.index("| SIGTERM |") < text.index("| run.json empty | ok |")
+    with pytest.raises(UserError, match="abc, def"):
+        page([soak_of("abc"), soak_of("def")])
+
+
+def test_page_is_made_from_a_file_without_a_run(tmp_path, monkeypatch):
+    stored = tmp_path / "soak.jsonl"
+    stored.write_text("\n".join(map(json.dumps, soak_of("abc"))))
+    monkeypatch.setattr("benchmarks.soak.PAGE", tmp_path / "faults.md")
+    monkeypatch.setattr(sys, "argv", ["soak", "--page", str(stored)])
+    assert main() == 0
+    assert "| SIGTERM |" in (tmp_path / "faults.md").read_text()
+
+
+def test_a_soak_that_ends_early_leaves_out_no_kind(monkeypatch):
+    monkeypatch.setattr("benchmarks.soak.may_mount", lambda: True)
+    planned = plan("", 0)
+    matrix = [next(planned) for _ in cells()]
+    assert sorted(map(name_of, matrix)) == sorted(map(name_of, cells()))
+    first = [injection for cell in matrix[: len(matrix) // 2] for injection in cell.injections]
+    phases = {injection.phase for injection in first if injection.delay}
+    assert phases == {"validation", "after validation"} and any(not injection.delay for injection in first)
