@@ -70,17 +70,28 @@ def read_regular(path: Path, most: int) -> bytes:
     ``most``.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        return read_plain(path, most, follow=False)
     except OSError as error:
         if error.errno == ELOOP:
             raise ValueError("it is a link, which is not followed: put a copy of the file there") from None
         raise
-    with open(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise ValueError("it is no plain file")
-        within("size in bytes", found.st_size, most)
+
+
+def read_plain(path: Path, most: int, follow: bool = True) -> bytes:
+    """Return the content of a plain file; raise a ValueError for any other, and for more bytes than ``most``."""
+    with open_plain(path, follow) as file:
+        within("size in bytes", os.fstat(file.fileno()).st_size, most)
         return file.read()
+
+
+def open_plain(path: Path, follow: bool = True) -> BinaryIO:
+    """Open a plain file for reading, unbuffered; raise a ValueError for a pipe or a device, which might never end."""
+    link = 0 if follow else os.O_NOFOLLOW
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | link)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise ValueError("it is no plain file")
+    return open(descriptor, "rb", buffering=0)
 
 
 def new_part(part: Path) -> BinaryIO:

@@ -7,7 +7,7 @@ from hashlib import file_digest
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
-from lit_video.utils.files import files_below
+from lit_video.utils.files import files_below, open_plain
 from lit_video.video.trained_on import READERS, content_digest
 
 Sign = Callable[[Path], Hashable]  # equal for files of equal content; None for a file that cannot be compared
@@ -29,7 +29,7 @@ def whole_digest(path: Path) -> str:
     """Return the digest of a video's content, or the digests of a folder's files."""
     digests = []
     for file in files_below(path) if path.is_dir() else [path]:
-        with file.open("rb") as content:
+        with open_plain(file) as content:
             digests.append(file_digest(content, "blake2b").hexdigest())
     return ",".join(digests)
 
@@ -47,7 +47,7 @@ def _divided(paths: list[str], sign: Sign, pool: ThreadPool) -> list[list[str]]:
 def _sign(sign: Sign, path: str) -> Hashable:
     try:
         return sign(Path(path))
-    except OSError:
+    except (OSError, ValueError):
         return None
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lit_video.utils.files import open_plain
 from lit_video.utils.parallel import with_progress
 from lit_video.utils.text import to_bytes
 from lit_video.video.clips import VideoRecord
@@ -91,7 +92,7 @@ def content_digest(path: Path) -> int:
             for i in np.linspace(0, len(names) - 1, min(PARTS, len(names))).astype(int):
                 contents.append(content_digest(path / names[i]))
             return _digest(b"folder", str(contents).encode())
-        with path.open("rb", buffering=0) as file:
+        with open_plain(path) as file:
             size = os.fstat(file.fileno()).st_size
             if size <= PARTS * PART:
                 return _digest(str(size).encode(), file.read())
@@ -99,7 +100,7 @@ def content_digest(path: Path) -> int:
             for i in range(PARTS):
                 parts.append(os.pread(file.fileno(), PART, i * (size - PART) // (PARTS - 1)))
         return _digest(str(size).encode(), *parts)
-    except OSError:
+    except (OSError, ValueError):
         return 0
 
 

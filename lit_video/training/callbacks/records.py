@@ -25,7 +25,8 @@ from lit_video.runs.results import write_curves
 from lit_video.tables.statistics import calibration_error
 from lit_video.training.callbacks.checkpoints import metrics_of
 from lit_video.utils.classes import by_task
-from lit_video.utils.files import write_bytes, write_table
+from lit_video.utils.files import read_regular, write_bytes, write_table
+from lit_video.utils.limits import MOST_BYTES
 from lit_video.utils.text import to_text
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import DecodeError, segment
@@ -227,7 +228,7 @@ def join_mistakes(run_dir: Path, folds: Mapping[str, Path]) -> None:
     joined: list[tuple[list[str], Image.Image | None]] = []
     for fold, folder in folds.items():
         _, *rows = csv.reader(io.StringIO(to_text((folder / MISTAKES).read_bytes()), newline=""))
-        with Image.open(folder / THUMBNAILS) as strip:
+        with Image.open(io.BytesIO(read_regular(folder / THUMBNAILS, MOST_BYTES)), formats=("JPEG",)) as strip:
             tiles = [strip.crop((0, top, strip.width, top + HEIGHT)) for top in range(0, strip.height, HEIGHT)]
         joined += zip_longest([[*row[:-1], fold] for row in rows], tiles[: len(rows)])
     joined.sort(key=lambda each: -float(each[0][3]))

@@ -1,7 +1,8 @@
-"""Opening of videos. Playlists, text files and truncated files are refused, although FFmpeg opens them."""
+"""Opening of videos. Only formats of videos are read: FFmpeg's others open more files, or draw a text as pictures."""
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,9 +12,11 @@ from av.container import InputContainer
 from av.stream import Disposition
 from av.video.stream import VideoStream
 
-# FFmpeg's formats of playlists, and of text files, whose text FFmpeg would draw as pictures
-_NO_VIDEOS = dict.fromkeys(("concat", "hls", "dash"), "a list of files")
-_NO_VIDEOS |= dict.fromkeys(("tty", "bin", "xbin", "adf", "idf"), "a text")
+# FFmpeg's demuxers that are used: containers, then streams without one. None opens a second file or a network address.
+_CONTAINERS = "mov matroska avi mpegts mpeg ogg flv live_flv asf rm mxf nut wtv ivf dhav dv gif apng yuv4mpegpipe"
+_STREAMS = "h261 h263 h264 hevc vvc m4v mpegvideo mjpeg mjpeg_2000 vc1 vc1test av1 obu dirac cavsvideo ingenient"
+_OPTIONS = {"format_whitelist": ",".join(f"{_CONTAINERS} {_STREAMS}".split()), "protocol_whitelist": "file"}
+NO_VIDEO = "its content is no video: a playlist, a text, a picture, or a format that is not read"
 SHORT = 0.9  # a video shorter than this share of its announced duration is truncated
 
 
@@ -31,8 +34,14 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def open_video(path: Path) -> InputContainer:
-    """Open a file of any name; without ``file:`` FFmpeg would read the file name ``http:/a.mp4`` as a URL."""
-    return av.open(f"file:{path}")
+    """Open a plain file of any name; without ``file:`` FFmpeg would read the file name ``http:/a.mp4`` as a URL."""
+    mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a pipe could block for ever
+        raise OSError(0, "neither a file nor a folder")
+    try:
+        return av.open(f"file:{path}", container_options=_OPTIONS)
+    except av.ArgumentError as error:  # FFmpeg's answer to a format outside the list
+        raise av.InvalidDataError(0, NO_VIDEO) from error
 
 
 def video_stream(container: InputContainer) -> VideoStream:
@@ -51,9 +60,7 @@ def video_stream(container: InputContainer) -> VideoStream:
 
 
 def check_file(container: InputContainer, stream: VideoStream, path: Path) -> None:
-    """Raise an ``av.InvalidDataError`` for a playlist, a text or a truncated file, which FFmpeg would decode."""
-    if what := _NO_VIDEOS.get(container.format.name):
-        raise av.InvalidDataError(0, f"{what}, no video")
+    """Raise an ``av.InvalidDataError`` for a truncated file, which FFmpeg would decode."""
     size = path.stat().st_size
     if "matroska" in container.format.name and (end := _segment_end(path)) > size:
         raise av.InvalidDataError(0, f"the file ends early: its header announces {end:,} bytes, there are {size:,}")

@@ -110,14 +110,11 @@ def check_sound(path: Path, table: FrameTable, numbers: Sequence[int]) -> None:
 
 
 def _scan(path: Path) -> FrameTable:
-    with reading(path):
-        if path.exists() and not (path.is_file() or path.is_dir()):  # a pipe could block for ever
-            raise OSError(0, "neither a file nor a folder")
-        with open_video(path) as container:
-            stream = video_stream(container)
-            check_file(container, stream, path)
-            packets = seen_packets(container, stream)
-            return _table(path, container, stream, packets)
+    with reading(path), open_video(path) as container:
+        stream = video_stream(container)
+        check_file(container, stream, path)
+        packets = seen_packets(container, stream)
+        return _table(path, container, stream, packets)
 
 
 def _table(path: Path, container: InputContainer, stream: VideoStream, packets: Sequence[Seen]) -> FrameTable:

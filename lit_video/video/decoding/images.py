@@ -1,5 +1,6 @@
 """Folders of images: videos whose frames are saved as one image each."""
 
+import io
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -8,14 +9,17 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
-from lit_video.utils.files import is_picture
+from lit_video.utils.files import is_picture, read_plain
+from lit_video.utils.limits import MOST_BYTES
 from lit_video.utils.text import natural
 from lit_video.video.decoding.container import DecodeError
 from lit_video.video.decoding.frame_table import Frames, FrameTable, check_numbers, exact, frame_table, stacked
 from lit_video.video.decoding.times import gaps
 
+# formats by content, whatever the name: Pillow's others start programs (PostScript), or are seldom tested
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP")
 SHOWN = 5  # series that a message names
 FEW_SERIES = 9  # most series that are told by a number, as in cam1_0001
 MOST_MISSING = 10**9  # a gap of numbers is one however many there are
@@ -99,12 +103,14 @@ def decode_images(folder: Path, numbers: Sequence[int]) -> Frames:
 def _read(path: Path) -> Frames:
     """Read an image as RGB, ``(height, width, 3)``, turned upright (EXIF)."""
     try:
-        with Image.open(path) as image:
+        with Image.open(io.BytesIO(read_plain(path, MOST_BYTES)), formats=FORMATS) as image:
             upright = ImageOps.exif_transpose(image)
             if upright.mode.startswith("I"):  # 16 bits of grey, which Pillow would clip
                 grey = (np.asarray(upright).astype(np.int64) >> 8).clip(0, 255).astype(np.uint8)
                 return np.repeat(grey[..., None], 3, axis=2)
             return np.asarray(upright.convert("RGB"))
+    except UnidentifiedImageError:
+        raise DecodeError(f"{path}: its content is no picture of {', '.join(FORMATS)}") from None
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         why = getattr(error, "strerror", None) or str(error).replace(f" {str(path)!r}", "")
         raise DecodeError(f"{path}: {why}") from error
