@@ -115,9 +115,14 @@ def packed_runs(pack: Path) -> Mapping[Path, Files]:
     return read_whole(pack, read, "pack its runs again; it must be named TABLE.tar.xz") or {}
 
 
+def largest(packed: int) -> int:
+    """Return how many bytes a pack of ``packed`` bytes may hold; ``pack`` writes no larger one."""
+    return max(UNPACKED * packed, MOST_BYTES)
+
+
 @lru_cache(maxsize=64)
 def _unpacked(pack: Path, changed: int, size: int) -> Mapping[Path, Files]:
-    table, most = pack.name.removesuffix(ENDING), UNPACKED * size
+    table, most = pack.name.removesuffix(ENDING), largest(size)
     with lzma.open(pack) as file:
         content = file.read(most + 1)
     within("unpacked size", len(content), most)

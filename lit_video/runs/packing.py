@@ -2,12 +2,13 @@
 
 import io
 import json
+import lzma
 import tarfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lit_video.errors import UserError
-from lit_video.runs.files import RUN, Files, pack_of, packed_runs, read_run, run_file, run_folders
+from lit_video.runs.files import RUN, Files, largest, pack_of, packed_runs, read_run, run_file, run_folders
 from lit_video.runs.predictions import FILE, packed_predictions, read_predictions
 from lit_video.runs.results import CURVES, read_result
 from lit_video.utils.files import read_whole, write_bytes
@@ -44,7 +45,12 @@ def pack_runs(places: Sequence[Path], output: Path) -> dict[Path, int]:
 
 def write_pack(path: Path, runs: Mapping[Path, Files]) -> None:
     """Write the files of a table's runs, by folder, as a pack; equal files make bit-identical packs."""
-    write_bytes(path, _archive(path.parent, runs))
+    content = _archive(path.parent, runs)
+    size = len(lzma.decompress(content))
+    if size > largest(len(content)):
+        times = f"{size:,} bytes in {len(content):,}"
+        raise UserError(f"{path}: its runs are {times}, more than `table` unpacks from others; pack fewer of them")
+    write_bytes(path, content)
 
 
 def _files(run_dir: Path) -> Files:

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from errno import EACCES, EDQUOT, EEXIST, EFBIG, EIO, ENOLCK, ENOSPC, ENOTDIR, EPERM, EROFS
 from pathlib import Path
 from tempfile import TemporaryFile
+from types import NoneType
 from typing import Any, Literal, get_args
 
 from filelock import FileLock, Timeout
@@ -28,6 +29,18 @@ CURVES = "curves.csv"
 COLUMNS = ("epoch", "step", "train/loss", "val/loss", "val/clip_top1", "val/clip_top5", "train/clip_top1")
 FOLDER = ("table", "scale", "row", "seed")
 NUMBERS = ("params", "gmacs", "views", "seconds", "test_videos")
+# types of a record's parts, which readers rely on
+KINDS: dict[tuple[str, ...], tuple[type, ...]] = {
+    ("changes",): (list,),
+    ("identity", "settings"): (dict,),
+    **{("identity", "settings", group): (dict,) for group in ("trainer", "model", "data")},
+    ("identity", "settings", "global_batch"): (int, NoneType),
+    ("identity", "data"): (str,),
+    ("identity", "weights"): (dict,),
+    ("identity", "commit"): (str,),
+    ("identity", "versions"): (dict,),
+    ("result", "metrics"): (dict,),
+}
 LAST, BEST = "last.ckpt", "best"  # checkpoint of a run, and subfolder for ModelCheckpoint's files
 NAMED, LONGEST = 3, 40  # settings named in a label, and characters of a value
 WAYS = "give a run's last.ckpt or its folder"
@@ -44,10 +57,21 @@ def read_result(run_dir: Path, anywhere: bool = False) -> dict[str, Any] | None:
     return read_whole(path, lambda: _checked(path, json.loads(run_file(run_dir, RUN)), anywhere), AGAIN)
 
 
+def _check_kinds(run: Mapping[str, Any]) -> None:
+    """Raise a ValueError for a record with a list, say, where its readers expect a mapping."""
+    for (*groups, name), kinds in KINDS.items():
+        part: Any = run
+        for group in groups:
+            part = part[group]
+        if name in part and not isinstance(part[name], kinds):
+            raise ValueError(f"{'.'.join([*groups, name])} is of type {type(part[name]).__name__}")
+
+
 def _checked(path: Path, run: dict[str, Any], anywhere: bool) -> dict[str, Any] | None:
     """Return the result; refuse non-finite numbers, and another run's result, which would count twice."""
     if run.get("result") is None:
         return None
+    _check_kinds(run)
     identity, result = run["identity"], run["result"]
     said = (result["table"], result["scale"], result["row"], f"seed{result['seed']}")
     for key, own, value in zip(FOLDER, said, ("", "", "", *path.absolute().parts)[-5:-1], strict=True):
