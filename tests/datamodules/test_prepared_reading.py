@@ -64,7 +64,7 @@ def needed(path, decoded):
 def test_a_clip_needs_no_more_pictures_than_before(name, preset, decoded, tmp_path):
     source = tmp_path / name
     target = tmp_path / "prepared.mp4"
-    write(source, frames=FRAMES, **SOURCES[name])
+    write(source, num_frames=FRAMES, **SOURCES[name])
     encode(source, target, PRESETS[preset])
     assert needed(target, decoded) <= needed(source, decoded)
     assert key_distance(frame_table(target)) <= key_distance(frame_table(source))
@@ -73,7 +73,7 @@ def test_a_clip_needs_no_more_pictures_than_before(name, preset, decoded, tmp_pa
 def test_the_table_of_a_prepared_video_takes_no_decoding(decoded, tmp_path, monkeypatch):
     source = tmp_path / "source.webm"
     target = tmp_path / "prepared.mp4"
-    write(source, frames=FRAMES, **SOURCES["vp9.webm"])
+    write(source, num_frames=FRAMES, **SOURCES["vp9.webm"])
     encode(source, target, PRESETS["small"])
 
     def refuse(*args):
@@ -86,7 +86,7 @@ def test_the_table_of_a_prepared_video_takes_no_decoding(decoded, tmp_path, monk
 def test_most_pictures_are_left_out(tmp_path):
     source = tmp_path / "source.mp4"
     target = tmp_path / "prepared.mp4"
-    write(source, frames=FRAMES, x264="keyint=250:bframes=0:scenecut=0")
+    write(source, num_frames=FRAMES, x264="keyint=250:bframes=0:scenecut=0")
     encode(source, target, PRESETS["small"])
 
     with av.open(str(target)) as container:

@@ -78,8 +78,8 @@ def test_a_picture_is_no_video(form, tmp_path):
 
 
 def test_a_name_with_a_pattern_is_a_name(tmp_path):
-    write(tmp_path / "01.mp4", frames=2)
-    write(tmp_path / "%02d.mp4", frames=5)
+    write(tmp_path / "01.mp4", num_frames=2)
+    write(tmp_path / "%02d.mp4", num_frames=5)
     assert frame_table(tmp_path / "%02d.mp4").count == 5
 
 
