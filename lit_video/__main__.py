@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lit_video.commands.parser import parse
 from lit_video.errors import OptionError, RunFailed, UserError
-from lit_video.utils.startup import prepare
+from lit_video.utils.startup import prepare, refuse_no_folder
 from lit_video.utils.stop_signals import CLOSED, DONE, FAILED, INTERRUPTED, MISTAKE
 from lit_video.utils.text import printable
 
@@ -16,6 +16,7 @@ from lit_video.utils.text import printable
 def main(words: Sequence[str]) -> int:
     """Run a command; return the exit status."""
     try:
+        refuse_no_folder()
         try:
             arguments = parse(words or ["--help"])
         except SystemExit:  # after printing the help or the version

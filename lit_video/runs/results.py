@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
-from errno import EACCES, EDQUOT, EEXIST, EFBIG, EIO, ENOLCK, ENOSPC, ENOTDIR, EPERM, EROFS
+from errno import EACCES, EDQUOT, EEXIST, EFBIG, EIO, ELOOP, ENOENT, ENOLCK, ENOSPC, ENOTDIR, EPERM, EROFS
 from pathlib import Path
 from tempfile import TemporaryFile
 from types import NoneType
@@ -22,7 +22,7 @@ from lit_video.errors import OptionError, UserError
 from lit_video.runs.files import AGAIN, RUN, read_run, run_file, update_run
 from lit_video.runs.identity import LONGER, OWN
 from lit_video.utils.files import read_whole, user_path, write_table
-from lit_video.utils.processes import job_name
+from lit_video.utils.processes import job_name, refuse_output
 from lit_video.utils.text import plural
 
 CURVES = "curves.csv"
@@ -44,7 +44,7 @@ KINDS: dict[tuple[str, ...], tuple[type, ...]] = {
 LAST, BEST = "last.ckpt", "best"  # checkpoint of a run, and subfolder for ModelCheckpoint's files
 NAMED, LONGEST = 3, 40  # settings named in a label, and characters of a value
 WAYS = "give a run's last.ckpt or its folder"
-REFUSALS = {ENOLCK, ENOSPC, EDQUOT, EFBIG, EROFS, EACCES, EPERM, EEXIST, ENOTDIR, EIO}
+REFUSALS = {ENOLCK, ENOSPC, EDQUOT, EFBIG, EROFS, EACCES, EPERM, EEXIST, ENOTDIR, EIO, ELOOP}
 Point = Mapping[str, float]
 
 
@@ -226,7 +226,9 @@ def owned(run_dir: Path, name: str) -> Iterator[None]:
         holder = f"another process is running it (it holds {run_dir / 'lock'})"
         raise UserError(f"{name}: {holder}; wait or stop it") from None
     except OSError as error:
-        if error.errno not in REFUSALS:
+        refuse_output()
+        removed = error.errno == ENOENT and Path(error.filename or "").is_relative_to(run_dir)
+        if error.errno not in REFUSALS and not removed:
             raise
         raise UserError(_refused(error, run_dir)) from error
 

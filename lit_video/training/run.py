@@ -178,7 +178,7 @@ def _train_and_test(run: Run, stops: StopSignals, record: Record | None) -> None
         tested = best_checkpoint(cli.trainer) or last
         metrics = _measure(cli, tested)
     if record:
-        _write_result(cli, tested, metrics, seconds=seconds, skipped_steps=skipped_steps)
+        _write_result(cli, tested, metrics, record=record, seconds=seconds, skipped_steps=skipped_steps)
 
 
 def _measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
@@ -204,7 +204,7 @@ def _tested(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
 
 
 def _write_result(
-    cli: RunCLI, checkpoint: Path, metrics: dict[str, float], *, seconds: float, skipped_steps: int
+    cli: RunCLI, checkpoint: Path, metrics: dict[str, float], *, record: Record, seconds: float, skipped_steps: int
 ) -> None:
     """Close the W&B run and write the result into ``run.json``; times and steps are the training's."""
     steps = cli.trainer.global_step
@@ -242,7 +242,8 @@ def _write_result(
         "command": recorded_command(sys.argv[1:]),
         "finished": datetime.now().astimezone().isoformat(timespec="seconds"),
     }
-    update_run(cli.run_dir, state=None, result=result, **{ASKED: asked(cli.run)})
+    # whole: somebody may have removed the folder, and with it what was recorded at the start
+    update_run(cli.run_dir, **record.content(), state=None, result=result, **{ASKED: asked(cli.run)})
     scores = ", ".join(f"{key} {value:.1f}" for key, value in metrics.items())
     tested = f"{scores} on {plural(videos, 'video')}" if videos else "trained, not tested"
     ended = [tested, *remarks(result | read_run(cli.run_dir)), f"{seconds:.0f} s"]

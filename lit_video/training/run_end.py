@@ -10,7 +10,7 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 
 from lit_video.errors import RunFailed, UserError, one_line
 from lit_video.runs.results import RUNNING, State, Status, read_status, write_status
-from lit_video.utils.processes import requeue
+from lit_video.utils.processes import refuse_output, requeue
 from lit_video.utils.stop_signals import AGAIN, PREEMPTED
 from lit_video.video.decoding import DecodeError
 
@@ -59,6 +59,7 @@ def failures() -> Iterator[None]:
     except MisconfigurationException as error:  # for instance, a monitored metric is missing
         raise RunFailed(f"trainer: {one_line(error)}") from error
     except (RuntimeError, MemoryError, OSError, EOFError) as error:
+        refuse_output()
         if type(error).__module__.startswith(("torch._dynamo", "torch._inductor")):
             reason = str(getattr(error, "inner_exception", error)).strip().splitlines()[0]
             raise RunFailed(f"compile: {reason}; run it without --compile") from error

@@ -5,9 +5,12 @@ import os
 import signal
 import stat
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
+
+from lit_video.errors import UserError
 
 # environment variable with the id of a run's parent process; the run stops when the parent is gone
 PARENT = "LIT_VIDEO_PARENT"
@@ -101,3 +104,16 @@ def requeue() -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"job {job} is not requeued: {error}"
     return f"job {job} is requeued"
+
+
+def refuse_output() -> None:
+    """Raise the fault of standard output, if it has one: a pipe that was closed, or a full disk.
+
+    A failed write leaves its text in the buffer, so that the next flush fails too. Call this before blaming a file.
+    """
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise UserError(f"the output cannot be written: {error.strerror}") from None

@@ -2,8 +2,11 @@
 
 import logging
 import os
+import sys
 import warnings
 from pathlib import Path
+
+from lit_video.errors import UserError
 
 LIMIT = "ONEDNN_MAX_CPU_ISA"
 
@@ -24,9 +27,22 @@ def avoid_amx(cpuinfo: Path = Path("/proc/cpuinfo")) -> None:
         os.environ.setdefault(LIMIT, "AVX512_CORE_FP16")  # includes all AVX-512 instructions
 
 
+def refuse_no_folder() -> None:
+    """Refuse to run in a working directory that was deleted: relative paths mean nothing there."""
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise UserError(
+            f"the working directory cannot be read ({error.strerror}); cd to a folder that exists"
+        ) from None
+
+
 def prepare() -> None:
     """Limit oneDNN and filter known noise; call this before importing the packages concerned."""
     avoid_amx()
+    if any(option.startswith("error") for option in sys.warnoptions):  # PYTHONWARNINGS=error: libraries warn
+        warnings.simplefilter("default")
+        os.environ.pop("PYTHONWARNINGS", None)  # of processes that are started
     # a warning about Lightning's own use of torch's pytree
     warnings.filterwarnings("ignore", message=r".*isinstance\(treespec, LeafSpec\).*")
     # progress bars are plain text in notebooks without ipywidgets, which is fine
