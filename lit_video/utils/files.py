@@ -7,6 +7,7 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from errno import ELOOP
+from io import FileIO
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 from uuid import uuid4
@@ -84,7 +85,7 @@ def read_plain(path: Path, most: int, follow: bool = True) -> bytes:
         return file.read()
 
 
-def open_plain(path: Path, follow: bool = True) -> BinaryIO:
+def open_plain(path: Path, follow: bool = True) -> FileIO:
     """Open a plain file for reading, unbuffered; raise a ValueError for a pipe or a device, which might never end."""
     link = 0 if follow else os.O_NOFOLLOW
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | link)
