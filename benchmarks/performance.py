@@ -16,8 +16,8 @@ from pathlib import Path
 from benchmarks import data, long, mixing, model
 from benchmarks.harness import FORWARD, TRAIN, Result, Row, Table, ran
 from lit_video.errors import UserError
+from lit_video.settings.effects import picked
 from lit_video.utils.files import write_atomically
-from lit_video.utils.settings import picked
 from lit_video.utils.text import markdown_lines
 
 ROOT = Path(__file__).resolve().parent.parent

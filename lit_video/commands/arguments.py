@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.runs.results import find_checkpoint
+from lit_video.settings.effects import RUN, picked
+from lit_video.settings.flags import read_flags
 from lit_video.utils.files import user_path
-from lit_video.utils.settings import RUN, picked
 from lit_video.utils.text import did_you_mean
 from lit_video.utils.yaml_files import find_config, find_experiments
 
@@ -171,5 +172,6 @@ def request_of(arguments: Namespace) -> "Request":
     """Build the request that the arguments describe: rows of a table, seeds and settings."""
     from lit_video.training.request import build_request
 
-    given = picked(vars(arguments), ("seeds", "runs", "reuse"))
-    return build_request(configs(arguments), arguments.row, recipe=arguments.recipe, flags=arguments.settings, **given)
+    chosen = picked(vars(arguments), ("seeds", "runs", "reuse"))
+    given = read_flags(arguments.settings)
+    return build_request(configs(arguments), arguments.row, recipe=arguments.recipe, given=given, **chosen)

@@ -11,14 +11,17 @@ from lit_video.commands.parser import Parser
 from lit_video.errors import UserError, one_line
 from lit_video.runs.files import MISTAKES
 from lit_video.runs.results import WAYS, read_result, settings_of
-from lit_video.training.request import setting_flags
+from lit_video.settings.effects import picked
+from lit_video.settings.flags import Given, read_flags
+from lit_video.settings.nested import Nested, merged
 from lit_video.utils.files import write_atomically, write_bytes
-from lit_video.utils.settings import picked
 from lit_video.utils.text import printable, text_table
 from lit_video.weights.hub import Release, fetch, find, releases
 
 if TYPE_CHECKING:
     from lit_video.inference.predict import VideoPredictions
+
+PRINT = "--print_config"
 
 
 def test_arguments(parser: Parser) -> None:
@@ -32,18 +35,25 @@ def test_arguments(parser: Parser) -> None:
 
 def test(arguments: Namespace) -> int:
     """Evaluate a run or published weights on all views of the test videos."""
-    flags, checkpoint = _lightning_arguments(arguments)
+    settings, checkpoint = _test_settings(arguments)
     from lit_video.inference.checkpoints import no_larger_than, read_checkpoint
     from lit_video.training.callbacks.checkpoints import refuse_not_finite
-    from lit_video.training.cli import VideoCLI, refuse_ignored, user_errors
+    from lit_video.training.cli import ReadCLI, VideoCLI, user_errors
     from lit_video.video.trained_on import said, seen
 
+    if PRINT in arguments.settings:
+        import yaml
+
+        with user_errors(lambda key: "test"):
+            print(yaml.safe_dump(ReadCLI(settings).resolved(), sort_keys=False), end="")
+        return 0
+
     stored = read_checkpoint(checkpoint)["state_dict"] if checkpoint else {}
-    argv = ["test", *flags]
-    refuse_ignored(argv, "test")
+    settings["trainer"] = {**settings.get("trainer", {}), "logger": False}
+    settings |= {"ckpt_path": checkpoint and str(checkpoint), "verbose": False}
     try:
         with user_errors(lambda key: "test"), no_larger_than(stored) if stored else nullcontext():
-            cli = VideoCLI([*argv, "--trainer.logger=false", "--verbose=false"], execute=True)
+            cli = VideoCLI({"subcommand": "test", "test": settings}, execute=True)
     except RuntimeError as error:  # names or shapes of weights differ
         raise UserError(f"--ckpt: {checkpoint} does not load into this model: {one_line(error)[:200]}") from error
     metrics = {key: float(value) for key, value in cli.trainer.callback_metrics.items()}
@@ -56,25 +66,36 @@ def test(arguments: Namespace) -> int:
     return 0
 
 
-def _lightning_arguments(arguments: Namespace) -> tuple[list[str], Path | None]:
-    """Return LightningCLI's arguments (settings of the run or hub weights, then the user's) and the checkpoint."""
-    flags = [*map("--config={}".format, arguments.config), *arguments.settings]
-    if arguments.weights:
-        flags = [*setting_flags(find(arguments.weights).settings), f"--model.weights={arguments.weights}", *flags]
-    names = {flag.partition("=")[0] for flag in flags}
+def _test_settings(arguments: Namespace) -> tuple[Nested, Path | None]:
+    """Return the settings of the run, of hub weights or of files, with the user's, and the checkpoint."""
+    given = read_flags(word for word in arguments.settings if word != PRINT)
     checkpoint: Path | None = arguments.ckpt
-    if checkpoint is None:
-        if not any(name.endswith(".weights") for name in names):
-            raise UserError(f"--ckpt: {WAYS}")
-        return flags, None
-    own = settings_of(checkpoint)
-    if not arguments.config and own.is_file():
-        from lit_video.training.recorded import run_flags  # here, because importing torch takes seconds
+    recorded = checkpoint and not arguments.config and settings_of(checkpoint).is_file()
+    if checkpoint:
+        if not (recorded or arguments.config or {"data", "model"} <= {setting.key for setting in given}):
+            own = settings_of(checkpoint)
+            raise UserError(f"--ckpt {checkpoint}: {own}, which holds its settings, does not exist; give --config")
+    elif not arguments.weights and not any(setting.key.endswith(".weights") for setting in given):
+        raise UserError(f"--ckpt: {WAYS}")
 
-        flags = [*run_flags(own, flags), *flags]
-    elif not arguments.config and not {"--data", "--model"} <= names:
-        raise UserError(f"--ckpt {checkpoint}: {own}, which holds its settings, does not exist; give --config")
-    return [*flags, f"--ckpt_path={checkpoint}"], checkpoint
+    of_weights: Nested = {}
+    if arguments.weights:
+        of_weights = {**find(arguments.weights).settings, "model.weights": arguments.weights}
+
+    # here, because importing torch takes seconds
+    from lit_video.training.constructors import Constructors
+    from lit_video.training.ignored import refuse_ignored
+    from lit_video.training.layers import of_files, with_given
+    from lit_video.training.recorded import run_settings
+
+    refuse_ignored(arguments.config, [(setting.key, setting.value) for setting in given], "test")
+    settings: Nested = {}
+    if recorded:
+        assert checkpoint is not None
+        settings = run_settings(settings_of(checkpoint), given)
+    settings = with_given(settings, [Given(key, value) for key, value in of_weights.items()])
+    settings = merged(settings, of_files(arguments.config), Constructors())
+    return with_given(settings, given), checkpoint
 
 
 def _add_videos(parser: Parser) -> None:

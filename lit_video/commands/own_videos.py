@@ -10,6 +10,7 @@ from lit_video.commands.parser import PROGRAM, Parser, parse, run_command
 from lit_video.errors import UserError
 from lit_video.own_videos.finding import find_videos
 from lit_video.own_videos.schemes import schemes_named
+from lit_video.settings.flags import read_flags
 from lit_video.tables.reading import folder_name, read_table
 from lit_video.utils.annotations import read_table as read_annotations
 from lit_video.utils.files import TABLES, user_path, write_atomically
@@ -125,10 +126,14 @@ def plan_experiment(arguments: Namespace, file: Path, schemes: str | None) -> No
         raise UserError(f"--weights {weights}: weights of {start.model} decide the scheme; leave --scheme out")
     if arguments.settings:
         from lit_video.training.cli import ReadCLI, user_errors
+        from lit_video.training.layers import with_given
+
+        settings = read_flags(arguments.settings)
 
         for model in {row.get("set", {}).get("model", start.model) for row in (chosen or start.rows).values()}:
             with user_errors(lambda key: "command line"):
-                ReadCLI(["--data=VideoCSV", "--data.root=.", f"--model={model}", *arguments.settings])
+                data = {"class_path": "VideoCSV", "init_args": {"root": "."}}
+                ReadCLI(with_given({"data": data, "model": {"class_path": model}}, settings))
     with writing("--output", file.parent):
         file.parent.mkdir(parents=True, exist_ok=True)
     made_by, frozen = f"{PROGRAM} {shlex.join(arguments.words)}", getattr(arguments, "frozen", None)

@@ -12,7 +12,7 @@ from lit_video.datamodules.checks import contradicting_copies
 from lit_video.datamodules.manifest import Video, scan
 from lit_video.datamodules.records import Records, relative
 from lit_video.errors import UserError
-from lit_video.utils.command_line import explain
+from lit_video.settings.messages import explain
 from lit_video.utils.text import printable, text_table, to_bytes
 
 SHOWN = 10  # videos listed per fault

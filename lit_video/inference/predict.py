@@ -24,10 +24,10 @@ from lit_video.modules.metrics import video_logits, view_scores
 from lit_video.network.aggregation import head_inputs
 from lit_video.network.streaming import CANNOT, Stream
 from lit_video.network.transformer import VideoTransformer
+from lit_video.settings.effects import data_names, of_group, picked
 from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.environment import choose_device
 from lit_video.utils.parallel import with_progress
-from lit_video.utils.settings import data_names, of_group, picked
 from lit_video.video.batch import normalise
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import forget_tables

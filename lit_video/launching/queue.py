@@ -18,10 +18,10 @@ from typing import NamedTuple, get_args
 from lit_video.errors import UserError
 from lit_video.launching.states import Observed, State, jobs_of, lock_held, observe
 from lit_video.runs.results import read_status, writable
+from lit_video.settings.effects import picked
 from lit_video.training.request import Run
 from lit_video.utils.parallel import EVERY
 from lit_video.utils.processes import PARENT, requeue, usable_cores
-from lit_video.utils.settings import picked
 from lit_video.utils.stop_signals import AGAIN, DONE, FAILED, MISTAKE, PREEMPTED, STATUS, handled_by
 from lit_video.utils.text import counted, plural, text_table, time_left
 

@@ -7,7 +7,7 @@ from lightning import LightningModule
 from torch import Tensor
 
 from lit_video.modules.metrics import VideoAccuracy, shared_numbers
-from lit_video.utils.settings import picked
+from lit_video.settings.effects import picked
 
 
 def log_hits(model: LightningModule, hits: Tensor, readable: Tensor) -> tuple[Tensor, Tensor]:

@@ -7,8 +7,8 @@ from lightning import LightningModule
 from lightning.pytorch.utilities import rank_zero_warn
 from torch import Tensor, nn
 
+from lit_video.settings.effects import model_names, picked
 from lit_video.utils.class_paths import class_path
-from lit_video.utils.settings import model_names, picked
 from lit_video.video.settings import SETTINGS, stored_settings
 from lit_video.video.trained_on import noted
 from lit_video.weights.reading import CHECKPOINT_KEY, MODEL_KEY

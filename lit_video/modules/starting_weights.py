@@ -13,8 +13,8 @@ from torch import nn
 
 from lit_video.errors import UserError
 from lit_video.network.transformer import VideoTransformer
+from lit_video.settings.effects import Effect
 from lit_video.utils.classes import by_task
-from lit_video.utils.settings import Effect
 from lit_video.video.seeding import digest
 from lit_video.video.settings import stored_settings
 from lit_video.video.trained_on import noted

@@ -14,9 +14,9 @@ from lit_video.network.vit import ViTSize
 from lit_video.own_videos.choices import Choice
 from lit_video.own_videos.starts import Start
 from lit_video.schemes.loading import import_scheme
+from lit_video.settings.effects import of_group, picked
 from lit_video.utils.clip_shape import as_setting, height_and_width
 from lit_video.utils.environment import choose_device, seconds
-from lit_video.utils.settings import of_group, picked
 from lit_video.utils.text import plural
 
 SHARE = 0.7  # share of the time for training steps; the rest is for decoding, validation, test

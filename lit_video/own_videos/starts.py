@@ -7,7 +7,7 @@ from typing import Any, Literal
 from lit_video.errors import UserError
 from lit_video.inference.checkpoints import read_checkpoint
 from lit_video.own_videos.schemes import SCHEMES, Rows
-from lit_video.utils.settings import data_names, model_names, of_group, picked
+from lit_video.settings.effects import data_names, model_names, of_group, picked
 from lit_video.weights.hub import fetch, find, find_start
 from lit_video.weights.reading import CHECKPOINT_KEY
 

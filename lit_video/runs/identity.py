@@ -19,7 +19,8 @@ from typing import Any, Literal
 
 from lit_video.errors import UserError
 from lit_video.runs.files import packed_files
-from lit_video.utils.settings import RUN, data_keys, model_keys
+from lit_video.settings.effects import RUN, data_keys, model_keys
+from lit_video.settings.nested import by_key, short_key
 
 # prefixes of settings that affect neither the model nor the numbers
 FREE = (
@@ -164,10 +165,13 @@ def global_batch(flat: Mapping[str, Any]) -> int | None:
 
 def flatten(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Join nested keys by dots; callbacks that may affect numbers form one setting."""
-    flat, given = _flat(settings), (settings.get("trainer") or {}).get("callbacks") or []
-    for each in given if isinstance(given, list) else [given]:
-        if (name := _lightning_name(each)) not in SHOWING:
-            flat.setdefault(CALLBACKS if name else OWN, []).append(each)
+    flat = by_key(settings)
+    callbacks = (settings.get("trainer") or {}).get("callbacks") or []
+
+    for callback in callbacks if isinstance(callbacks, list) else [callbacks]:
+        name = _lightning_name(callback)
+        if name not in SHOWING:
+            flat.setdefault(CALLBACKS if name else OWN, []).append(callback)
     return flat
 
 
@@ -186,7 +190,7 @@ def plain_settings(settings: Mapping[str, Any]) -> dict[str, Plain]:
     name, and a list becomes its comma-separated values; unset values are left out.
     """
     plain: dict[str, Plain] = {}
-    for key, value in _flat(settings).items():
+    for key, value in by_key(settings).items():
         group, *parts = short_key(key).split(".")
         if key.endswith("class_path"):
             value = str(value).rpartition(".")[2]
@@ -195,18 +199,3 @@ def plain_settings(settings: Mapping[str, Any]) -> dict[str, Plain]:
         if isinstance(value, Plain):
             plain["_".join(parts) or group] = value
     return plain
-
-
-def short_key(key: str) -> str:
-    """Return a resolved setting's key in the form of tables and flags: ``model.window``, ``model``."""
-    return key.replace(".init_args", "").removesuffix(".class_path")
-
-
-def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in settings.items():
-        if isinstance(value, dict) and value:
-            flat |= _flat(value, f"{prefix}{key}.")
-        else:
-            flat[f"{prefix}{key}"] = value
-    return flat

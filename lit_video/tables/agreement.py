@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from lit_video.runs.predictions import DIRECTION, Predictions, read_predictions
+from lit_video.settings.effects import picked
 from lit_video.tables.row_hits import RowHits
 from lit_video.tables.statistics import LEVEL, Interval, holm_adjusted, kendall_tau
 from lit_video.tables.table import Table, column
-from lit_video.utils.settings import picked
 from lit_video.utils.text import plural
 
 Numbers = Mapping[str, float]  # accuracy by row

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lit_video.runs.identity import Identity, differences, short_key
+from lit_video.runs.identity import Identity, differences
+from lit_video.settings.effects import model_names
+from lit_video.settings.nested import short_key
 from lit_video.tables.table import Row
-from lit_video.utils.settings import model_names
 
 # Names of many settings at once: "model" is a scheme with its other settings, "method" also its training and views,
 # where each paper has its own. Neither covers starting weights; a claim names them too if they differ.

@@ -6,26 +6,29 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
-from lit_video.runs.identity import flatten, short_key
+from lit_video.runs.identity import flatten
 from lit_video.runs.results import short_value
+from lit_video.settings.effects import RUN
+from lit_video.settings.flags import Given
+from lit_video.settings.nested import short_key
 from lit_video.tables.reading import of_files
 from lit_video.tables.table import WHOLE, Row, Table, holds
-from lit_video.utils.settings import RUN
 from lit_video.utils.yaml_files import find_config, read_yaml
 
 SHARED = {"parts", "scale"}  # folders of files for many tables, whose rows rightly win
 GROUPS = {"model", "data"}  # another class keeps the settings that it knows
 
 
-def refuse_lost(table: Table, rows: Iterable[Row], configs: Sequence[Path], flags: Iterable[str]) -> None:
+def refuse_lost(table: Table, rows: Iterable[Row], configs: Sequence[Path], given: Iterable[Given]) -> None:
     """Refuse a setting of a user's own file if a row sets another value, because rows win over files.
 
     Files of a scale, which rows adapt, are those with ``recipes``, in a folder ``scale`` or ``parts``, or named in the
-    table's or a row's ``at``. A setting that ``flags`` give is the flag's, whatever files and rows say.
+    table's or a row's ``at``. A setting that is ``given`` on the command line is decided there, whatever files and rows
+    say.
     """
     files = list(map(find_config, configs))
     own = [path for path in files[files.index(table.path) + 1 :] if not _is_scale(path, table)]
-    by_flag = [short_key(flag.partition("=")[0].removeprefix("--")) for flag in flags]
+    by_flag = [setting.key.removesuffix("+") for setting in given]
 
     for path in own:
         settings = _settings(path)
@@ -35,9 +38,9 @@ def refuse_lost(table: Table, rows: Iterable[Row], configs: Sequence[Path], flag
             for key in left:
                 wins = _winner(row.settings, settings, key)
                 if wins:
-                    given = settings[key]
-                    what = f"{key} is {short_value(given)}, but row {row.name} sets {wins}, and rows win over files"
-                    text = given if isinstance(given, str) else json.dumps(given)
+                    lost = settings[key]
+                    what = f"{key} is {short_value(lost)}, but row {row.name} sets {wins}, and rows win over files"
+                    text = lost if isinstance(lost, str) else json.dumps(lost)
                     raise UserError(f"{path}: {what}; leave it out of the file, or give --{key}={text} as a flag")
 
 

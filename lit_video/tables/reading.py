@@ -11,11 +11,12 @@ import yaml
 
 from lit_video.errors import UserError
 from lit_video.runs.files import NAME
-from lit_video.runs.identity import flatten, short_key
+from lit_video.runs.identity import flatten
+from lit_video.settings.effects import RUN
+from lit_video.settings.nested import short_key
 from lit_video.tables.table import METRIC, Row, Table, data_sets
 from lit_video.utils.files import read_regular, write_atomically
 from lit_video.utils.limits import MOST_BYTES
-from lit_video.utils.settings import RUN
 from lit_video.utils.yaml_files import find_config, read_yaml
 
 TABLE_KEYS = {"title", "source", "data_set", "scale", "metric", "family", "set", "at", "rows", "reported"}

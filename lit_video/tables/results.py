@@ -10,8 +10,8 @@ from lit_video.errors import UserError
 from lit_video.runs.files import packed_files, run_folders, seed_of
 from lit_video.runs.identity import CALLBACKS, LONGER, OWN, Difference, Identity, Kind, differences, flatten
 from lit_video.runs.results import read_result, short_value
+from lit_video.settings.effects import data_keys
 from lit_video.tables.table import Table
-from lit_video.utils.settings import data_keys
 
 OF_ROW = ("params", "views", "test_videos", "global_batch", "steps")  # measured, equal in all seeds of a row
 SEED = "seed_everything"  # runs of one row may differ in this setting

@@ -1,9 +1,9 @@
-"""The Lightning command line: files and flags -> data set, model and trainer."""
+"""Lightning's command line on nested settings: settings -> data set, model and trainer."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
+from copy import deepcopy
 from typing import Any, Literal
 
 import torch
@@ -17,17 +17,16 @@ from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError, one_line
 from lit_video.modules import VideoClassifier
 from lit_video.schemes.loading import import_scheme
+from lit_video.settings.effects import RUN
+from lit_video.settings.messages import explain
+from lit_video.settings.nested import Nested
 from lit_video.training.callbacks.progress import ReportBroken
-from lit_video.utils.command_line import explain
-from lit_video.utils.settings import RUN, model_names
+from lit_video.training.ignored import LINKS
 from lit_video.utils.startup import filter_lightning
-from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.hub import weights_path
 from lit_video.weights.reading import read_weights
 from lit_video.weights.settings import flags, model_settings, pixel_settings
 
-# settings that the model takes from the data set
-LINKS = model_names("classes", "clip")
 TRAINER_DEFAULTS = {"use_distributed_sampler": False, "enable_model_summary": False, "num_sanity_val_steps": 0}
 
 NanPolicy = restricted_string_type("NanPolicy", r"^(fail|skip:\d+)$", docstring="fail or skip:N")
@@ -46,12 +45,17 @@ SETTINGS: tuple[tuple[str, Any, Any, str], ...] = (
 
 
 class VideoCLI(LightningCLI):
-    """LightningCLI that copies settings of the data set to the model; with ``execute`` it runs a subcommand."""
+    """LightningCLI that copies settings of the data set to the model; with ``execute`` it runs a subcommand.
+
+    Args:
+        args: nested settings; with ``execute``, those of the subcommand under its name. Words of a command line are
+            for the help alone.
+    """
 
     model: VideoClassifier
     datamodule: VideoDataModule
 
-    def __init__(self, args: list[str], execute: bool = False) -> None:
+    def __init__(self, args: Nested | list[str], execute: bool = False) -> None:
         filter_lightning()
         settings = {"exit_on_error": False, "allow_abbrev": False}
         super().__init__(
@@ -64,7 +68,7 @@ class VideoCLI(LightningCLI):
             auto_configure_optimizers=False,
             trainer_defaults=TRAINER_DEFAULTS | ({"callbacks": [ReportBroken()]} if execute else {}),
             parser_kwargs=settings | dict.fromkeys(("fit", "test"), settings),
-            args=args,
+            args=deepcopy(args),  # the parser changes what it is given
             run=execute,
         )
 
@@ -110,10 +114,21 @@ def _take(given: Any, settings: Mapping[str, Any], part: Literal["model", "data"
     return flags(taken, part)
 
 
+PARSERS: dict[type[VideoCLI], LightningArgumentParser] = {}  # by class; settings do not change them
+
+
 class CheckCLI(VideoCLI):
     """Data set and model on the meta device, to find mistakes before anything is trained."""
 
     device = "meta"
+
+    def setup_parser(self, *given: Any) -> None:
+        """Build the parser once: it takes as long as reading the settings of a row."""
+        kind = type(self)
+        if kind not in PARSERS:
+            super().setup_parser(*given)
+            PARSERS[kind] = self.parser
+        self.parser = PARSERS[kind]
 
     def _add_instantiators(self) -> None:
         """Add no instantiators: they store the configuration for checkpoints, and take a quarter of the build time."""
@@ -154,43 +169,6 @@ def user_errors(where: Callable[[str], str]) -> Iterator[None]:
             raise
         key, reason = explain(str(error))
         raise UserError(": ".join(filter(None, (where(key), key, reason)))) from error
-
-
-def refuse_ignored(args: list[str], where: str) -> None:
-    """Refuse values that the parser would ignore silently."""
-    recipe: object = None
-    for flag, value in zip(args, [*args[1:], ""], strict=True):
-        name, given = flag.split("=")[0].replace(".init_args", ""), flag.partition("=")[2] or value
-        linked, origin, seeded = set[str](), where, "data.seed" * (name == "--data.seed")
-        if name.startswith("--model."):
-            linked = {name.split(".")[1]} & {*LINKS}
-        if name in ("--config", "-c"):
-            linked, origin = _settings_in(Path(given), "model").keys() & {*LINKS}, given
-            data = _settings_in(Path(given), "data")
-            recipe, seeded = data.get("augmentation", recipe), "data.seed" * ("seed" in data)
-            fixed = read_yaml(Path(given)).get("seed_everything")
-            if where != "test" and fixed is not None and args[-1] != f"--seed_everything={fixed}":
-                seeded = "seed_everything"
-        if seeded:
-            raise UserError(f"{origin}: {seeded}: is the seed of the run; leave it out, and choose seeds by --seeds")
-        if linked:
-            link, advice = min(linked), "leave it out"
-            if link in model_names("clip"):
-                advice = f"set it there, as data.{link}"
-            raise UserError(f"{origin}: model.{link}: is taken from the data set; {advice}")
-        if name == "--data.augmentation":
-            recipe = given.partition("{")[0]
-        if name.startswith("--data.augmentation.") and recipe and isinstance(recipe, str):
-            taken = f"augmentation is the recipe {recipe}, which is taken whole"
-            raise UserError(f"{where}: {name[2:]}: {taken}; write all its settings, see lit_video/video/recipes.py")
-
-
-def _settings_in(path: Path, group: str) -> dict[str, Any]:
-    """Return the model's or the data's ``init_args`` from a YAML file, or from the file that it includes."""
-    given = read_yaml(path).get(group)
-    if isinstance(given, str) and given.endswith((".yaml", ".yml")):
-        given = read_yaml(path.parent / given)
-    return (given.get("init_args") or {}) if isinstance(given, dict) else {}
 
 
 def show(argv: list[str]) -> int:

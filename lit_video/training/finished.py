@@ -11,15 +11,14 @@ import lit_video
 from lit_video.errors import UserError
 from lit_video.runs.files import RUN, has_result, read_run, update_run
 from lit_video.runs.identity import Record
+from lit_video.settings.effects import DataEffect, data_names, model_names
+from lit_video.settings.nested import YAML, read_settings
 from lit_video.training.identity import weights_digest
 from lit_video.training.request import Run
 from lit_video.utils.environment import versions
-from lit_video.utils.settings import DataEffect, data_names, model_names
-from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.hub import weights_path
 
 ASKED = "asked"  # part of a run's record: digest of what the run was asked for
-YAML = (".yaml", ".yml")
 NO_LISTING: tuple[DataEffect, ...] = ("pixels", "views", "counts", "test", "training", "machine", "broken")
 
 
@@ -57,25 +56,16 @@ class FinishedRuns:
 
 
 def asked(run: Run) -> str:
-    """Return a digest of all that decides a run's settings: files, row, flags, seed, and this program."""
-    files = [_content(path) for path in run.request.configs]
-    flags = [[flag, _named(flag)] for flag in run.request.flags]
-    what = [files, run.row.settings, flags, run.seed, str(run.start), program()]
+    """Return a digest of all that decides a run's settings: files, row, user's settings, seed, and this program."""
+    files = [read_settings(path) for path in run.request.configs]
+    given = [[setting.flag, _named(setting.value)] for setting in run.request.given]
+    what = [files, run.row.settings, given, run.seed, str(run.start), program()]
     return blake2b(json.dumps(what, sort_keys=True, default=str).encode(), digest_size=8).hexdigest()
 
 
-def _content(path: Path) -> dict[str, Any]:
-    """Return a configuration file's content with the files that its sections name."""
-    content = read_yaml(path)
-    for key, section in content.items():
-        if isinstance(section, str) and section.endswith(YAML):
-            content[key] = read_yaml(path.parent / section)
-    return content
-
-
-def _named(flag: str) -> str:
-    """Return a digest of the file that a flag names, if any; empty for any other value."""
-    path = Path(flag.partition("=")[2] or flag)
+def _named(value: Any) -> str:
+    """Return a digest of the file that a setting names, if any; empty for any other value."""
+    path = Path(str(value))
     try:
         return blake2b(path.read_bytes(), digest_size=8).hexdigest() if path.suffix in (*YAML, ".py") else ""
     except OSError:

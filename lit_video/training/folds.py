@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from lit_video.modules.metrics import informative
 from lit_video.runs.files import read_run, update_run
 from lit_video.runs.predictions import Logits, read_logits, save_logits
+from lit_video.settings.effects import picked
 from lit_video.tables.statistics import calibration_error
 from lit_video.tables.summary import TRAINED
 from lit_video.training.callbacks.records import join_mistakes
 from lit_video.training.checkpoint_file import peek, write_checkpoint
-from lit_video.utils.settings import picked
 from lit_video.weights.reading import CHECKPOINT_KEY
 
 LEAST, MOST = 0.2, 20.0  # bounds of a temperature; the optimum is 0 if all predictions are right

@@ -13,15 +13,16 @@ from lit_video.datamodules import TemporalSkills
 from lit_video.datamodules.inspection import data_digest
 from lit_video.errors import UserError
 from lit_video.runs.files import RUN
-from lit_video.runs.identity import CALLBACKS, OWN, Identity, Record, differences, short_key
+from lit_video.runs.identity import CALLBACKS, OWN, Identity, Record, differences
 from lit_video.runs.results import BEST, LAST, read_result
 from lit_video.schemes.loading import source_file
+from lit_video.settings.effects import data_names, model_names, picked
+from lit_video.settings.nested import short_key
 from lit_video.training.checkpoint_file import RUN_KEY, peek, write_checkpoint
 from lit_video.training.cli import ReadCLI, VideoCLI
 from lit_video.training.request import Run
 from lit_video.utils.environment import commit, versions
 from lit_video.utils.processes import started_together
-from lit_video.utils.settings import data_names, model_names, picked
 from lit_video.weights.hub import weights_path
 from lit_video.weights.reading import CHECKPOINT_KEY, read_weights, tensors_digest
 
@@ -54,14 +55,14 @@ def run_identity(cli: VideoCLI) -> Identity:
 
 
 def overridden(run: Run) -> dict[str, tuple[Any, Any]]:
-    """Return the settings that a run's flags change in the row: the row's value and the run's, by key."""
-    if not run.request.flags:
+    """Return the settings that the user changed in the row: the row's value and the run's, by key."""
+    if not run.request.given:
         return {}
     try:
-        row = ReadCLI(run.row_flags).resolved()
+        row = ReadCLI(run.row_settings).resolved()
     except ArgumentError:  # the flags name what the file leaves open, such as the data set
         return {}
-    used = ReadCLI(run.flags).resolved()
+    used = ReadCLI(run.settings).resolved()
     found = {}
     for each in differences(Identity(row), Identity(used)):
         if each.kind not in ("folder", "spread"):

@@ -15,26 +15,27 @@ from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError
 from lit_video.runs.files import read_run
 from lit_video.schemes.loading import is_known
+from lit_video.settings.effects import model_names, picked
+from lit_video.settings.flags import Given
+from lit_video.settings.nested import Nested
 from lit_video.training.cli import ReadCLI, user_errors
-from lit_video.training.request import setting_flags
 from lit_video.utils.processes import usable_cores
-from lit_video.utils.settings import model_names, picked
 
 TAKEN = ("seed_everything", "data", "model")
 
 
-def run_flags(record: Path, given: Sequence[str] = ()) -> list[str]:
-    """Return the model, data, seed and precision in a run's ``run.json`` as flags.
+def run_settings(record: Path, given: Sequence[Given] = ()) -> Nested:
+    """Return the model, data, seed and precision in a run's ``run.json``.
 
-    Classes must be of this package, or of a package that the user's ``given`` flags name. Nothing is written to folders
-    named in the record; callbacks, loggers, plugins and other classes of the trainer are left out.
+    Classes must be of this package, or of a package that the user's ``given`` settings name. Nothing is written to
+    folders named in the record; callbacks, loggers, plugins and other classes of the trainer are left out.
     """
-    words = [word for flag in given for word in flag.split("=", 1)]
+    words = [str(setting.value) for setting in given]
     try:
         settings = read_run(record.parent)["identity"]["settings"]
         precision = settings["trainer"]["precision"]
         with _known_classes(words), user_errors(lambda key: str(record)):
-            read = ReadCLI(setting_flags({key: settings[key] for key in TAKEN})).resolved()
+            read = ReadCLI({key: settings[key] for key in TAKEN}).resolved()
     except UserError as error:
         if denied := re.search(r"([\w.]+): Importing '(.+?)' is not allowed", str(error)):
             key, name = denied.groups()
@@ -51,12 +52,12 @@ def run_flags(record: Path, given: Sequence[str] = ()) -> list[str]:
     for name in model_names("files"):  # the checkpoint replaces the starting weights
         model.pop(name, None)
     scheme = model.get("attention_type") or ""
-    if {"--model.attention_type", "--model.init_args.attention_type"} & {*words}:
+    if any(setting.key == "model.attention_type" for setting in given):
         del model["attention_type"]
     elif "." in scheme and not is_known(scheme):
         reason = f"attention is {scheme!r}, whose module is not imported; if you trust it, give its file as --scheme"
         raise UserError(f"{record}: {reason}")
-    return setting_flags({"trainer.precision": precision} | picked(read, TAKEN))
+    return {"trainer": {"precision": precision}} | picked(read, TAKEN)
 
 
 @contextmanager

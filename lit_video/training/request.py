@@ -1,17 +1,19 @@
 """A request to ``fit`` rows of a table with seeds and settings, and the runs that it asks for."""
 
-import json
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.runs.files import has_result
+from lit_video.settings.flags import Given
+from lit_video.settings.nested import Nested, short_key
 from lit_video.tables.overlays import refuse_lost
 from lit_video.tables.reading import read_table
-from lit_video.tables.table import OF_RUN, WHOLE, Row, Table
+from lit_video.tables.table import OF_RUN, Row, Table
+from lit_video.training.layers import of_files, of_row, with_given
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class Request:
     rows: list[Row]
     seeds: list[int]
     folder: Path  # parent of all runs' folders
-    flags: list[str]  # the user's other settings, unchanged
+    given: list[Given]  # the user's settings on the command line
     single: bool  # one row with one seed
     recipe: str | None = None  # name of a recipe of the scale; by default each family's first recipe
     reuse: bool = False  # take the weights of a finished run with the same training, from any table
@@ -33,10 +35,10 @@ class Request:
         """Runs of every row with every seed, ordered by seed, then by row."""
         return [Run(self, row, seed) for seed in self.seeds for row in self.rows]
 
-    @property
-    def files(self) -> list[str]:
-        """Flags of the configuration files."""
-        return [arg for path in self.configs for arg in ("--config", str(path))]
+    @cached_property
+    def files(self) -> Nested:
+        """Settings of the configuration files, merged; later files win."""
+        return of_files(self.configs)
 
 
 @dataclass(frozen=True)
@@ -70,23 +72,26 @@ class Run:
     @property
     def command(self) -> list[str]:
         """Command that executes the run in its own process."""
-        given = self.request
-        recipe = ["--recipe", given.recipe] if given.recipe else []
-        reuse = ["--reuse"] if given.reuse else []
-        chosen = [*given.files, "--row", self.row.name, "--seeds", str(self.seed), *recipe, *reuse]
-        return [sys.executable, "-m", "lit_video", "fit", *chosen, "--runs", str(given.folder), *given.flags]
+        request = self.request
+        files = [word for path in request.configs for word in ("--config", str(path))]
+        chosen = ["--row", self.row.name, "--seeds", str(self.seed), "--runs", str(request.folder)]
+        if request.recipe:
+            chosen += ["--recipe", request.recipe]
+        if request.reuse:
+            chosen.append("--reuse")
+        flags = [setting.flag for setting in request.given]
+        return [sys.executable, "-m", "lit_video", "fit", *files, *chosen, *flags]
 
     @property
-    def flags(self) -> list[str]:
-        """Lightning's flags: files, the row's settings, the run to start from, the user's flags, the seed."""
-        given = self.request
-        settings = self.row.settings | ({"model.weights": str(self.start)} if self.start else {})
-        return [*given.files, *setting_flags(settings), *given.flags, f"--seed_everything={self.seed}"]
+    def settings(self) -> Nested:
+        """Settings of the run: the files', the row's, the run to start from, the user's, the seed; later ones win."""
+        return with_given(self.row_settings, self.request.given) | {"seed_everything": self.seed}
 
     @property
-    def row_flags(self) -> list[str]:
-        """Lightning's flags without the user's."""
-        return replace(self, request=replace(self.request, flags=[])).flags
+    def row_settings(self) -> Nested:
+        """Settings of the run without the user's."""
+        settings = of_row(self.request.files, self.row, self.start)
+        return settings | {"seed_everything": self.seed}
 
     @property
     def start(self) -> Path | None:
@@ -104,9 +109,8 @@ class Run:
 
     def origin(self, key: str = "") -> str:
         """Name a setting's origin for messages: the command line, or the files and the row."""
-        short = key.replace(".init_args", "")
-        flags = [flag for flag in self.request.flags if flag.replace(".init_args", "").split("=")[0] == f"--{short}"]
-        if key and flags:
+        short = short_key(key)
+        if any(setting.key == short for setting in self.request.given):
             return "command line"
         return f"{', '.join(map(str, self.request.configs))}: row {self.row.name}"
 
@@ -117,7 +121,7 @@ def build_request(
     seeds: Sequence[int] = (0,),
     runs: Path = Path("runs"),
     recipe: str | None = None,
-    flags: Sequence[str] = (),
+    given: Sequence[Given] = (),
     reuse: bool = False,
 ) -> Request:
     """Read a table and its scale's files into a :class:`Request`; ``rows`` are names or numbers, ``None`` for all.
@@ -128,16 +132,6 @@ def build_request(
     table = read_table(list(configs), recipe)
     named = {(row := table.row(name)).name: row for text in rows or () for name in text.split(",")}
     chosen = table.rows if rows is None else list(named.values())
-    refuse_lost(table, chosen, configs, flags)
+    refuse_lost(table, chosen, configs, given)
     single = len(chosen) == len(seeds) == 1 and (rows is not None or len(table.rows) == 1)
-    return Request(table, list(configs), chosen, list(seeds), runs, list(flags), single, recipe, reuse)
-
-
-def setting_flags(settings: Mapping[str, Any]) -> list[str]:
-    """Return settings such as ``model.window`` as flags, a class before its own settings."""
-    flags = []
-    for key, value in sorted(settings.items(), key=lambda setting: "." in setting[0]):
-        if isinstance(value, dict) and key != WHOLE:
-            flags.append(f"--{key}=null")  # without null jsonargparse keeps the files' keys
-        flags.append(f"--{key}={value if isinstance(value, str) else json.dumps(value)}")
-    return flags
+    return Request(table, list(configs), chosen, list(seeds), runs, list(given), single, recipe, reuse)

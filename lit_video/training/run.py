@@ -21,10 +21,11 @@ from lit_video.tables.reading import write_origin
 from lit_video.tables.results import refuse_apart
 from lit_video.training.callbacks.checkpoints import Stopped, metrics_of, refuse_not_finite
 from lit_video.training.checkpoint_file import best_checkpoint, peek, remove_later, usable_checkpoint
-from lit_video.training.cli import CheckCLI, refuse_ignored, user_errors
+from lit_video.training.cli import CheckCLI, user_errors
 from lit_video.training.finished import ASKED, FinishedRuns, asked
 from lit_video.training.global_batch import check_scaling
 from lit_video.training.identity import ask, overridden, take_trained, weights_digest
+from lit_video.training.ignored import refuse_ignored
 from lit_video.training.learned import learned
 from lit_video.training.monitors import refuse_wrong_mode
 from lit_video.training.needs import needs
@@ -81,9 +82,11 @@ def run_row(run: Run, stops: StopSignals) -> int:
 
 def build_row(run: Run, build: type[CheckCLI] = CheckCLI) -> CheckCLI:
     """Build data set and model of a row, by default on the meta device."""
-    refuse_ignored(run.flags, run.origin())
+    request = run.request
+    given = [(setting.key, setting.value) for setting in request.given]
+    refuse_ignored(request.configs, [*run.row.settings.items(), *given], run.origin(), run.seed)
     with user_errors(run.origin):
-        return build(run.flags)
+        return build(run.settings)
 
 
 def checked_row(run: Run) -> CheckCLI:

@@ -37,7 +37,7 @@ class RunCLI(VideoCLI):
         self.logger: RowLogger | None = None
         self.file = CheckpointFile()
         self.predictions = SavePredictions(run.folder, f"{run.row.label}, seed {run.seed}")
-        super().__init__(run.flags)
+        super().__init__(run.settings)
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """Build the configured trainer with the callbacks and logger of every run; a user's logger replaces ours."""

@@ -9,9 +9,9 @@ from einops import rearrange, repeat
 from torch import Tensor
 
 from lit_video.errors import UserError
+from lit_video.settings.effects import picked
 from lit_video.utils.classes import IGNORED, Classes, by_task, outputs, soft_labels
 from lit_video.utils.clip_shape import PerChannel, of_channels
-from lit_video.utils.settings import picked
 from lit_video.video.augmentation import Augmentation
 from lit_video.video.crops import Box
 from lit_video.video.seeding import digest

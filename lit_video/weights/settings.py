@@ -13,8 +13,8 @@ from lit_video.network.aggregation import TemporalEncoder
 from lit_video.network.embedding import Embedding, JointEmbedding
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import vit_size
+from lit_video.settings.effects import Effect, data_names, model_names, of_group, picked
 from lit_video.utils.clip_shape import as_setting, height_and_width, of_channels, per_channel
-from lit_video.utils.settings import Effect, data_names, model_names, of_group, picked
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.hub import TABLE
 from lit_video.weights.loading import SOURCES, source_of

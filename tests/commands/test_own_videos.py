@@ -23,7 +23,9 @@ from lit_video.network.aggregation import linear_head
 from lit_video.runs.files import run_folders
 from lit_video.runs.predictions import read_logits
 from lit_video.runs.results import read_result
+from lit_video.settings.flags import Given
 from lit_video.training.cli import CheckCLI
+from lit_video.training.layers import of_files, with_given
 from lit_video.utils.stop_signals import FAILED
 from lit_video.utils.yaml_files import read_yaml
 from tests.command_line import parse_request
@@ -162,7 +164,7 @@ def test_training_videos_alone_give_validation_and_test_videos_of_their_own(tabl
         (videos / label).rename(videos / "train" / label)
     assert main(["finetune", "train.csv" if table else "rooms", "--minutes", "0.01", "-o", "own"]) == FAILED
     (file,) = (videos.parent / "own").glob("*.yaml")
-    data = CheckCLI([f"--config={file}"]).datamodule
+    data = CheckCLI(of_files([file])).datamodule
     paths = [set(data.records(split).paths) for split in ("train", "val", "test")]
     assert all(paths) and sum(map(len, paths)) == len(set.union(*paths)) == 30
     capsys.readouterr()
@@ -178,7 +180,8 @@ def test_a_folder_of_any_name_is_planned(name, file, videos, monkeypatch):
     folder = videos.rename(videos.parent / name)
     assert main(["finetune", "--minutes", "0.01", "-o", "own/my clips", "--", name]) == FAILED
     plan = videos.parent / f"own/my clips/{file}.yaml"
-    assert CheckCLI([f"--config={plan}", "--data.train_values=[fold1]"]).datamodule.data_root() == folder
+    settings = with_given(of_files([plan]), [Given("data.train_values", ["fold1"])])
+    assert CheckCLI(settings).datamodule.data_root() == folder
     how = plan.read_text().splitlines()[1].partition("Run by  lit_video ")[2]
     assert len(parse_request(shlex.split(how)[1:]).runs) == 6
     assert main(["finetune", "--minutes", "0.01", "-o", "own/my clips", "--", name]) == FAILED, "resumed"

@@ -10,7 +10,8 @@ from safetensors.torch import load_file, save_file
 from lit_video.__main__ import main
 from lit_video.modules import TimeSformer
 from lit_video.runs.results import read_result
-from lit_video.training.recorded import run_flags
+from lit_video.settings.flags import Given
+from lit_video.training.recorded import run_settings
 from tests.conftest import FOUR_SKILLS
 
 TABLE = ["--config", "experiments/timesformer_schemes.yaml", "--row", "divided"]
@@ -25,10 +26,16 @@ def released(fitted):
     return run, run / "hf" / "model.safetensors"
 
 
+def recorded_flags(run):
+    """Return the flags of a run's model and data."""
+    settings = run_settings(run / "run.json")
+    return [Given(key, settings[key]).flag for key in ("data", "model")]
+
+
 def test_released_weights_are_tested_like_the_checkpoint_that_they_come_from(released, capfd):
     run, weights = released
     expected = read_result(run)["metrics"]["test/video_top1"]
-    assert main(["test", *run_flags(run / "run.json"), "--model.weights", str(weights)]) == 0
+    assert main(["test", *recorded_flags(run), "--model.weights", str(weights)]) == 0
     printed = capfd.readouterr().out
     assert float(re.search(r"test/video_top1\D*([\d.]+)", printed)[1]) == pytest.approx(expected, abs=5e-3)
 
@@ -60,5 +67,5 @@ def test_the_configuration_in_a_folder_is_held_against_model_and_data(released, 
     exchanged = {"id2label": labels | {"0": labels["1"], "1": labels["0"]}}
     for change, message in (({"hidden_act": "relu"}, "hidden_act is relu"), (exchanged, "is class 1 of the weights")):
         (tmp_path / "config.json").write_text(json.dumps(stored | change))
-        assert main(["test", *run_flags(run / "run.json"), "--model.weights", str(tmp_path)]) == 2
+        assert main(["test", *recorded_flags(run), "--model.weights", str(tmp_path)]) == 2
         assert message in capfd.readouterr().err

@@ -4,8 +4,10 @@ from functools import cache
 from typing import NamedTuple
 
 from lit_video.datamodules.temporal_skills import SKILLS
+from lit_video.settings.flags import Given
 from lit_video.tables.reading import read_table
 from lit_video.tables.table import OF_RUN
+from lit_video.training.layers import with_given
 from lit_video.training.request import Run
 from lit_video.training.run import build_row
 from lit_video.utils.yaml_files import read_yaml
@@ -15,6 +17,11 @@ from tests.fake_runs import EXPERIMENTS
 _OWN = ("avletters", "avletters_length", "causal", "room_actions", "skills", "utd_mhad")
 OWN = [EXPERIMENTS / f"{name}.yaml" for name in _OWN]
 PAPERS = sorted(set(EXPERIMENTS.glob("*.yaml")) - set(OWN))
+
+
+def nested(settings):
+    """Return settings by dotted key as nested data."""
+    return with_given({}, [Given(key, value) for key, value in settings.items()])
 
 
 class Resolved(NamedTuple):

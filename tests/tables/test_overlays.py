@@ -4,6 +4,7 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
+from lit_video.settings.flags import read_flags
 from lit_video.training.request import build_request
 
 SETS = {
@@ -51,7 +52,7 @@ def asked(table, tmp_path):
         own = tmp_path / name
         own.parent.mkdir(exist_ok=True)
         own.write_text(content + "\n")
-        return build_request([path, own], list(rows), flags=flags)
+        return build_request([path, own], list(rows), given=read_flags(flags))
 
     return build
 
@@ -78,7 +79,7 @@ def test_a_scale_s_file_gives_way_to_the_row(name, case, asked):
 def test_a_flag_decides_whatever_file_and_row_say(case, asked):
     row, content, key, given = SETS[case]
     flag = f"--{key}={given}".replace("model.", "model.init_args.")
-    assert asked(row, content, flag).flags == [flag]
+    assert [setting.key for setting in asked(row, content, flag).given] == [key]
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 
 from lit_video.training.cli import CheckCLI
-from lit_video.training.request import setting_flags
 from lit_video.video.augmentation import TrainingView
 from lit_video.video.clips import ClipDataset, VideoRecord
 from lit_video.video.decoding import decode
 from lit_video.weights.hub import PREFIX, find
-from tests.tables.experiments import EXPERIMENTS, resolved
+from tests.tables.experiments import EXPERIMENTS, nested, resolved
 from tests.video.made import write
 
 VIDEOS = {"25": (250, 25), "29.97": (300, Fraction(30000, 1001)), "30": (300, 30), "2s": (50, 25)}  # frames, rate
@@ -154,7 +153,7 @@ def videos(tmp_path_factory):
 @cache
 def data_of(table, row=None, scale=None, recipe=None):
     if table.startswith(PREFIX):
-        return CheckCLI([*setting_flags(find(table).settings), "--data.root=/data"]).datamodule
+        return CheckCLI(nested(find(table).settings | {"data.root": "/data"})).datamodule
     files = (EXPERIMENTS / f"{table}.yaml", EXPERIMENTS / f"scale/{scale}.yaml")
     return resolved(row, *files, recipe=None if recipe == "borrowed" else recipe).datamodule
 

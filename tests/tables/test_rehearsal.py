@@ -10,14 +10,14 @@ from lit_video.modules import XViT
 from lit_video.modules.optimization import make_optimizer
 from lit_video.tables.reading import read_table
 from lit_video.training.cli import CheckCLI
-from lit_video.training.request import Run, setting_flags
+from lit_video.training.request import Run
 from lit_video.training.run import build_row
 from lit_video.video.clips import VideoRecord
 from lit_video.weights.hub import PREFIX, find
 from lit_video.weights.loading import load_pretrained
 from tests.command_line import parse_request
 from tests.commands.test_weights_settings import named_as_released
-from tests.tables.experiments import EXPERIMENTS, PAPERS, resolved
+from tests.tables.experiments import EXPERIMENTS, PAPERS, nested, resolved
 from tests.video.made import write
 
 VIDEOS = {"ssv2": (48, 12), "k400": (300, 30), "k600": (300, 30), "epic100": (180, 60), "diving48": (150, 30)}
@@ -61,7 +61,7 @@ def rehearse(built, video, start=None):
     if given and given.startswith(PREFIX):  # the authors' network has another classifier
         data = built.datamodule  # released positions are resized to its clips
         clip = {"data.num_frames": data.num_frames, "data.image_size": data.image_size, "data.root": str(video.parent)}
-        released = CheckCLI(setting_flags(find(given).settings | clip)).model.network
+        released = CheckCLI(nested(find(given).settings | clip)).model.network
         weights = named_as_released(released) if isinstance(model, XViT) else released.state_dict()
         load_pretrained(model.network, weights, fresh_head=True)
     model.check_image_weights()

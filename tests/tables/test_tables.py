@@ -165,8 +165,8 @@ def test_a_class_comes_before_the_settings_that_it_takes(scaled, tiny):
     path, rewrite, overlay = scaled
     rewrite("set: {model.window: 1}", "set: {model.attention_type: joint, model: TimeSformer}")
     (run,) = parse_request(["--config", str(path), "--config", str(overlay), "--row", "second"]).runs
-    flags = run.flags
-    assert flags.index("--model=TimeSformer") < min(i for i, flag in enumerate(flags) if flag.startswith("--model."))
+    model = run.settings["model"]
+    assert model["class_path"] == "TimeSformer" and model["init_args"]["attention_type"] == "joint"
 
 
 def test_the_papers_numbers_are_those_of_the_scales_data_set(table, tmp_path):

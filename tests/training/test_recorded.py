@@ -12,7 +12,8 @@ from lit_video.errors import UserError
 from lit_video.network.timesformer import scheme_class
 from lit_video.runs.files import read_run
 from lit_video.schemes.loading import import_scheme
-from lit_video.training.recorded import run_flags
+from lit_video.settings.flags import Given
+from lit_video.training.recorded import run_settings
 from tests.fake_runs import change_result
 
 EVIL = {"class_path": "evil.Evil"}
@@ -85,15 +86,15 @@ WAYS = {
 def test_nothing_that_a_record_names_is_imported_or_opened(way, record):
     path = record(**WAYS[way])
     with pytest.raises(UserError) as error:
-        run_flags(path)
+        run_settings(path)
     assert str(error.value).startswith(f"{path}: ") and "\n" not in str(error.value)
 
 
 def test_text_that_only_looks_like_a_class_or_a_file_is_a_text(record):
-    flags = run_flags(record(group="model", weights="evil.yaml", image_weights=json.dumps(EVIL)))
-    assert "evil" not in "".join(flags), "the checkpoint holds the weights"
+    settings = run_settings(record(group="model", weights="evil.yaml", image_weights=json.dumps(EVIL)))
+    assert "evil" not in str(settings), "the checkpoint holds the weights"
     csv = {"class_path": "VideoCSV", "init_args": {"train": "evil.py", "root": "."}}
-    assert '"train": "evil.py"' in "".join(run_flags(record(whole=csv)))
+    assert run_settings(record(whole=csv))["data"]["init_args"]["train"] == "evil.py"
 
 
 def test_what_the_user_names_is_imported(record, monkeypatch):
@@ -101,16 +102,16 @@ def test_what_the_user_names_is_imported(record, monkeypatch):
     (path.parent / "mine.py").write_text("from lit_video.video.sampling import Dense\nclass Mine(Dense): pass\n")
     monkeypatch.setattr(sys, "modules", dict(sys.modules))
     with pytest.raises(UserError, match=r"data\.sampling is mine\.Mine, no class .* --data\.sampling=mine\.Mine"):
-        run_flags(path)
+        run_settings(path)
     assert "mine" not in sys.modules
-    assert "mine.Mine" in "".join(run_flags(path, ["--data.sampling=mine.Mine"]))
+    assert "mine.Mine" in str(run_settings(path, [Given("data.sampling", "mine.Mine")]))
     with pytest.raises(UserError, match="evil"):
-        run_flags(record(**WAYS["a setting"]), ["--data.sampling=mine.Mine"])
+        run_settings(record(**WAYS["a setting"]), [Given("data.sampling", "mine.Mine")])
 
 
 def test_a_scheme_in_a_user_s_flag_takes_the_place_of_the_record_s(record):
     path = record(group="model", attention_type="evil.Evil")
-    assert "evil" not in "".join(run_flags(path, ["--model.attention_type", "joint"]))
+    assert "evil" not in str(run_settings(path, [Given("model.attention_type", "joint")]))
 
 
 def test_a_file_of_our_package_s_name_is_no_scheme(record):
@@ -125,7 +126,7 @@ def test_a_file_of_our_package_s_name_is_no_scheme(record):
 def test_a_record_without_settings_is_said(content, tmp_path):
     (tmp_path / "run.json").write_text(json.dumps(content))
     with pytest.raises(UserError, match=r"run\.json: has no settings \(.*; give --config FILE"):
-        run_flags(tmp_path / "run.json")
+        run_settings(tmp_path / "run.json")
 
 
 def test_no_folder_that_a_record_names_is_written_to(run, tmp_path):

@@ -7,13 +7,13 @@ import yaml
 import lit_video
 from lit_video.__main__ import main
 from lit_video.training.cli import CheckCLI
-from lit_video.training.request import setting_flags
 from lit_video.utils.files import data_folder
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.hub import TABLE, Release, releases
 from lit_video.weights.reading import StoredWeights
 from lit_video.weights.settings import refuse_other_settings
 from tests.commands.test_weights_settings import release as xvit_release
+from tests.tables.experiments import nested
 
 CLASSES = {"Kinetics400": 400, "Kinetics600": 600, "SomethingV2": 174, "HowTo100MTasks": 1059}
 # ViT-B/16 on 8 frames of 224 pixels, T+S, as published; vivit-b-k400: B with FE in ViViT's Table 2
@@ -35,7 +35,7 @@ def holds(config, key, value):
 @pytest.mark.parametrize("name", releases())
 def test_every_release_builds_with_its_settings(name, tmp_path):
     release = releases()[name]
-    built = CheckCLI([*setting_flags(release.settings), f"--data.root={tmp_path}"])
+    built = CheckCLI(nested(release.settings | {"data.root": str(tmp_path)}))
     network, data = built.model.network, built.datamodule
     for key, value in release.settings.items():
         assert holds(built.config, key, value), key

@@ -9,8 +9,8 @@ import pytest
 from lit_video import datamodules, modules
 from lit_video.network.vit import ViTSize
 from lit_video.runs.identity import FOLDERS, FREE, TESTS
+from lit_video.settings.effects import DATA, MODEL, RUN, data_keys, model_keys
 from lit_video.training import cli
-from lit_video.utils.settings import DATA, MODEL, RUN, data_keys, model_keys
 
 
 def arguments(package, base):

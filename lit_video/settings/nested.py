@@ -1,0 +1,161 @@
+"""Settings as nested data, in the form of the YAML files: reading a file, merging layers, and keys joined by dots.
+
+A class is a mapping of ``class_path``, ``init_args`` and ``dict_kwargs``, or its name alone. Keys of tables and flags
+leave out ``init_args``: ``model.optimization.lr``.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from lit_video.utils.yaml_files import read_yaml
+
+YAML = (".yaml", ".yml")
+CLASS = "class_path"
+ARGUMENTS = "init_args"
+SECTIONS = ("data", "model")  # each is a class
+_OF_CLASS = {CLASS, ARGUMENTS, "dict_kwargs"}
+
+Nested = dict[str, Any]
+
+
+class Classes(Protocol):
+    """Arguments of classes, which reading and merging do not import."""
+
+    def takes(self, name: str, argument: str) -> bool:
+        """Return whether a class has an argument; true for a class that is not found."""
+
+    def takes_names(self, name: str, argument: str) -> bool:
+        """Return whether an argument is a mapping of free names, and so one value."""
+
+
+def read_settings(path: Path) -> Nested:
+    """Return the content of a YAML file, with the files that its sections name: ``data: parts/data_skills.yaml``.
+
+    Raises:
+        UserError: one of the files is missing or no YAML.
+    """
+    content = read_yaml(path)
+    for key, section in content.items():
+        if isinstance(section, str) and section.endswith(YAML):
+            content[key] = read_yaml(path.parent / section)
+    return content
+
+
+def merged(old: Any, new: Any, classes: Classes, owner: str = "", argument: str = "") -> Any:
+    """Return ``new`` merged into ``old``; neither is changed.
+
+    Mappings are merged key by key. A class keeps its arguments if ``new`` names the same class, or arguments alone;
+    another class keeps those that it takes. Any other value, and a mapping of free names, replaces the old one.
+    ``owner`` is the class whose ``argument`` is merged, empty outside of classes.
+    """
+    if isinstance(old, Mapping) and is_of_class(old) and isinstance(new, str):
+        return _merged_class(old, {CLASS: new}, classes)
+    if not isinstance(new, Mapping):
+        return new
+
+    if isinstance(old, str) and CLASS not in new and ARGUMENTS in new:
+        old = {CLASS: old}
+    if is_class(old):
+        return _merged_class(old, new if is_of_class(new) else {ARGUMENTS: new}, classes)
+    if not isinstance(old, Mapping) or (owner and classes.takes_names(owner, argument)):
+        return dict(new)
+    return _merged_keys(old, new, classes)
+
+
+def _merged_keys(old: Mapping[str, Any], new: Mapping[str, Any], classes: Classes, owner: str = "") -> Nested:
+    result = dict(old)
+    for key, value in new.items():
+        result[key] = merged(old.get(key), value, classes, owner, key)
+    return result
+
+
+def _merged_class(old: Mapping[str, Any], new: Mapping[str, Any], classes: Classes) -> Nested:
+    """Merge a class, or arguments alone, into a class."""
+    before = old.get(CLASS)
+    name = new.get(CLASS, before)
+    kept = old.get(ARGUMENTS) or {}
+    if before and not same_class(before, name):
+        kept = {key: value for key, value in kept.items() if classes.takes(name, key)}
+
+    result = {**old, **new, CLASS: name}
+    result[ARGUMENTS] = _merged_keys(kept, new.get(ARGUMENTS) or {}, classes, name)
+    return result
+
+
+def is_class(value: Any) -> bool:
+    """Return whether a value names a class with its arguments."""
+    return isinstance(value, Mapping) and CLASS in value
+
+
+def is_of_class(value: Mapping[str, Any]) -> bool:
+    """Return whether a mapping has the form of a class, perhaps without its name."""
+    return bool(value) and value.keys() <= _OF_CLASS
+
+
+def same_class(one: str, other: str) -> bool:
+    """Return whether two names can be of one class; each may leave out the module."""
+    if "." in one and "." in other:
+        return one == other
+    return one.rpartition(".")[2] == other.rpartition(".")[2]
+
+
+def put(settings: Nested, key: str, value: Any, classes: Classes, whole: bool = False) -> Nested:
+    """Return settings with one more value, merged into what ``key`` had; if ``whole``, a mapping replaces it.
+
+    ``key`` is dotted, without ``init_args``; a name with ``+`` at its end appends to a list.
+    """
+    section, *inside = key.split(".")
+    if section in SECTIONS and inside and settings.get(section) is None:
+        settings = {**settings, section: {ARGUMENTS: {}}}  # of a class that may follow
+    result: Nested = _put(settings, [section, *inside], value, classes, whole)
+    return result
+
+
+def _put(old: Any, path: list[str], value: Any, classes: Classes, whole: bool, owner: str = "") -> Any:
+    """Return the old value with another one at a path inside of it."""
+    if isinstance(old, list) and old:  # a key of a list, such as trainer.callbacks, is one of its last member
+        return [*old[:-1], _put(old[-1], path, value, classes, whole)]
+
+    name, *inside = path
+    if isinstance(old, str):
+        old = {CLASS: old}
+    of_class = isinstance(old, Mapping) and is_of_class(old)
+    if of_class and name == CLASS and not inside:
+        return merged(old, value, classes)
+    if of_class and name not in _OF_CLASS:
+        arguments = _put(old.get(ARGUMENTS) or {}, path, value, classes, whole, owner=str(old.get(CLASS, "")))
+        return {**old, ARGUMENTS: arguments}
+
+    before = dict(old) if isinstance(old, Mapping) else {}
+    if inside:
+        return before | {name: _put(before.get(name), inside, value, classes, whole)}
+    if name.endswith("+"):
+        name = name.removesuffix("+")
+        return before | {name: [*_members(before.get(name)), *_members(value)]}
+    if whole and isinstance(value, Mapping):
+        return before | {name: value}
+    return before | {name: merged(before.get(name), value, classes, owner, name)}
+
+
+def _members(value: Any) -> list[Any]:
+    """Return a list from a setting that may be one value, several or none."""
+    if isinstance(value, list | tuple):
+        return list(value)
+    return [] if value is None else [value]
+
+
+def short_key(key: str) -> str:
+    """Return a resolved setting's key in the form of tables and flags: ``model.window``, ``model``."""
+    return key.replace(f".{ARGUMENTS}", "").removesuffix(f".{CLASS}")
+
+
+def by_key(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return the values of nested settings by their keys, joined by dots."""
+    flat: dict[str, Any] = {}
+    for key, value in settings.items():
+        if isinstance(value, dict) and value:
+            flat |= by_key(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat

@@ -1,0 +1,76 @@
+"""Arguments of the classes that settings name: what :mod:`lit_video.settings.nested` asks when it merges."""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any, get_args, get_origin, get_type_hints
+
+# modules whose classes settings may name without the module
+NAMED = (
+    "lit_video.datamodules",
+    "lit_video.modules",
+    "lit_video.video.sampling",
+    "lightning.pytorch.callbacks",
+    "lightning.pytorch.loggers",
+    "lightning.pytorch.strategies",
+)
+
+
+class Constructors:
+    """Constructors of classes by name, those that they pass further arguments to included."""
+
+    def takes(self, name: str, argument: str) -> bool:
+        """Return whether a class has an argument; true for a class that is not found."""
+        types = arguments_of(name)
+        return types is None or argument in types
+
+    def takes_names(self, name: str, argument: str) -> bool:
+        """Return whether an argument is a mapping of free names, and so one value."""
+        return _has_mapping((arguments_of(name) or {}).get(argument))
+
+
+@cache
+def arguments_of(name: str) -> dict[str, Any] | None:
+    """Return the types of a class's arguments; ``None`` for a class that is not found, or that takes any argument."""
+    found = _class(name)
+    if found is None:
+        return None
+
+    types: dict[str, Any] = {}
+    for constructor in _constructors(found):
+        hints = get_type_hints(constructor)
+        parameters = inspect.signature(constructor).parameters.values()
+        for parameter in parameters:
+            if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                types.setdefault(parameter.name, hints.get(parameter.name))
+        if all(parameter.kind != parameter.VAR_KEYWORD for parameter in parameters):
+            return types
+    return None
+
+
+def _class(name: str) -> type | None:
+    """Return a class of a module that settings name, or of its own module if the name has one."""
+    module, _, short = name.rpartition(".")
+    for place in (module,) if module else NAMED:
+        try:
+            found = getattr(import_module(place), short, None)
+        except (ImportError, ValueError):  # the parser says that there is no such class
+            continue
+        if isinstance(found, type):
+            return found
+    return None
+
+
+def _constructors(kind: type) -> Iterator[Any]:
+    for base in kind.__mro__:
+        if "__init__" in vars(base):
+            yield vars(base)["__init__"]
+
+
+def _has_mapping(kind: Any) -> bool:
+    """Return whether a type, or a member of it, is a mapping."""
+    origin = get_origin(kind) or kind
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return True
+    return origin is not kind and any(_has_mapping(one) for one in get_args(kind))

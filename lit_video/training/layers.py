@@ -1,0 +1,40 @@
+"""Layers of a run's settings, merged: files, then the row, then the user's own; later ones win."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from lit_video.settings.effects import RUN
+from lit_video.settings.flags import Given
+from lit_video.settings.nested import Nested, merged, put, read_settings
+from lit_video.tables.table import WHOLE, Row
+from lit_video.training.constructors import Constructors
+
+
+def of_files(paths: Sequence[Path]) -> Nested:
+    """Return the settings of configuration files, without tables and recipes."""
+    settings: Nested = {}
+    for path in paths:
+        content = read_settings(path)
+        for section in RUN["rows"]:
+            content.pop(section, None)
+        settings = merged(settings, content, Constructors())
+    return settings
+
+
+def of_row(settings: Nested, row: Row, start: Path | None = None) -> Nested:
+    """Return settings with those of a row, and the run that it starts from in place of its weights.
+
+    A row's mapping replaces the files', except for the network's size, which keeps what the row leaves out.
+    """
+    own = row.settings | ({"model.weights": str(start)} if start else {})
+    # a class before its own settings
+    for key, value in sorted(own.items(), key=lambda setting: "." in setting[0]):
+        settings = put(settings, key, value, Constructors(), whole=key != WHOLE)
+    return settings
+
+
+def with_given(settings: Nested, given: Iterable[Given]) -> Nested:
+    """Return settings with those of the command line."""
+    for setting in given:
+        settings = put(settings, setting.key, setting.value, Constructors())
+    return settings

@@ -1,0 +1,98 @@
+"""Test that settings merged as data resolve to what LightningCLI makes of the same files and flags, row by row."""
+
+import json
+from functools import cache
+
+import pytest
+
+from lit_video.runs.identity import Identity, differences
+from lit_video.settings.flags import read_flags
+from lit_video.tables.table import WHOLE
+from lit_video.training.cli import ReadCLI
+from lit_video.training.request import Run, build_request
+from lit_video.utils.yaml_files import read_yaml
+from tests.tables.experiments import EXPERIMENTS
+
+TABLES = sorted(EXPERIMENTS.glob("*.yaml"))
+SCALES = [None, *sorted((EXPERIMENTS / "scale").glob("*.yaml"))]
+
+
+def words(run, flags=()):
+    """Return the command line of LightningCLI for a run; a row's mapping follows null, to replace the files'."""
+    line = [word for path in run.request.configs for word in ("--config", str(path))]
+    for key, value in sorted(run.row.settings.items(), key=lambda setting: "." in setting[0]):
+        if isinstance(value, dict) and key != WHOLE:
+            line.append(f"--{key}=null")
+        line.append(f"--{key}={value if isinstance(value, str) else json.dumps(value)}")
+    return [*line, *flags, f"--seed_everything={run.seed}"]
+
+
+def assert_equal(run, flags=()):
+    by_lightning = ReadCLI(words(run, flags)).resolved()
+    ours = ReadCLI(run.settings).resolved()
+    assert json.dumps(ours) == json.dumps(by_lightning), run.name
+
+
+def recipes(table, scale):
+    """Return the names of a scale's recipes for a table's family; ``None`` alone if it has no recipes."""
+    named = read_yaml(scale).get("recipes") if scale else None
+    return [None] if named is None else list(named.get(read_yaml(table)["table"].get("family"), {}))
+
+
+@cache
+def runs_of(table, scale):
+    """Return the runs of all rows with all recipes; rows of equal settings once."""
+    runs = {}
+    for recipe in recipes(table, scale):
+        request = build_request([table, scale] if scale else [table], recipe=recipe)
+        for row in request.rows:
+            runs[json.dumps(row.settings, sort_keys=True)] = Run(request, row, 0)
+    return list(runs.values())
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda path: path.stem)
+def test_the_last_row_of_a_table_is_what_lightning_resolves(table):
+    assert_equal(runs_of(table, None)[-1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", SCALES, ids=lambda path: path.stem if path else "own")
+@pytest.mark.parametrize("table", TABLES, ids=lambda path: path.stem)
+def test_every_row_of_a_table_at_every_scale_is_what_lightning_resolves(table, scale):
+    for run in runs_of(table, scale):
+        assert_equal(run)
+
+
+FLAGS = {
+    "a value": ["--model.window=2", "--trainer.max_epochs=3"],
+    "init_args": ["--model.init_args.window=2"],
+    "another model": ["--model=TimeSformer", "--model.attention_type=joint"],
+    "other data": ["--data=VideoFolder", "--data.root=/videos"],
+    "a class with arguments": ["--data.sampling=DenseStride", "--data.sampling.stride=2"],
+    "a class as a mapping": ['--data.sampling={"class_path": "DenseStride", "init_args": {"stride": 3}}'],
+    "a dataclass's fields": ['--model.optimization={"momentum": 0.5}', "--model.optimization.lr=1e-3"],
+    "a recipe": ["--data.augmentation=vivit-ssv2"],
+    "null": ["--model.optimization=null", "--trainer.gradient_clip_val=null"],
+    "a list": ["--data.test_orders=[reversed, shuffled]"],
+    "callbacks": ["--trainer.callbacks+=LearningRateMonitor", "--trainer.callbacks.logging_interval=step"],
+    "a logger": ["--trainer.logger=CSVLogger", "--trainer.logger.save_dir=logs"],
+    "free names": ["--data=VideoCSV", "--data.root=/v", '--data.groups={"up": ["walk"]}', "--data.groups.down=[fall]"],
+    "the run's own": ["--nan=skip:2", "--global_batch=32", "--checkpoint_every=5"],
+    "text that looks like a number": ["--data=VideoFolder", "--data.root=123"],
+    "a value twice": ["--model.window=2", "--model.window=1"],
+}
+
+
+@pytest.mark.parametrize("case", FLAGS)
+def test_flags_are_what_lightning_makes_of_them(case):
+    given = read_flags(FLAGS[case])
+    (run,) = build_request([EXPERIMENTS / "ablation_tw.yaml"], ["tw1"], given=given).runs
+    assert_equal(run, FLAGS[case])
+
+
+def test_one_callback_is_the_same_run_as_a_list_of_it():
+    flags = ["--trainer.callbacks=EMAWeightAveraging", "--trainer.callbacks.decay=0.9"]
+    (run,) = build_request([EXPERIMENTS / "ablation_tw.yaml"], ["tw1"], given=read_flags(flags)).runs
+    listed = Identity(ReadCLI(words(run, flags)).resolved())
+    assert not differences(listed, Identity(ReadCLI(run.settings).resolved()))
+    assert differences(listed, Identity(ReadCLI(run.row_settings).resolved()))
