@@ -3,9 +3,9 @@
 The data sets are made up, and networks are on the meta device. A row's cost is compared with the printed one at the
 scales with numbers in its table or named in its file. Rows of equal settings are tested once.
 
-The quick tests cover all rows without the largest networks: they read each section of settings (model, data, trainer)
-once, by the parser of its class, and build each network once. The slow tests start every row as ``fit`` does, which
-takes about a tenth of a second each.
+The quick tests cover all rows at the scales of their tables, without the largest networks: they read each section of
+settings (model, data, trainer) once, by the parser of its class, and build each network once. The slow tests do so at
+all other scales, start every row as ``fit`` does, which takes about a tenth of a second each, and count its cost.
 """
 
 import json
@@ -193,15 +193,21 @@ def resolve(run):
     return SimpleNamespace(datamodule=datamodule, model=model, config=trainer_of(json.dumps(own)))
 
 
+# a row of other data, with more test clips than the release's sampling of this data set has
+REFUSED = {("xvit_k600", "ssv2", "x3d_xl"): "test_clips is 10"}
+
+
 def check(part, roots, folder):
     """Check every row of a part; what ``checked_row`` asks once data and network are built."""
     for run in runs_of(part, roots, folder):
+        if reason := REFUSED.get((part.table, part.scale, run.row.name)):
+            with pytest.raises(ValueError, match=reason):
+                resolve(run)
+            continue
         row = resolve(run)
         check_scaling(row.config.trainer, row.config.global_batch, row.datamodule.batch_size)
         if run.start:
             check_start(row.model, run.start)
-        if part.own:
-            check_cost(row, run.row, part)
 
 
 def check_start(model, folder):
@@ -241,10 +247,13 @@ def check_cost(built, row, part):
 
 OWN = [pytest.param(part, id=part.name) for part in parts() if part.own]
 OTHER = [pytest.param(part, id=part.name) for part in parts() if not part.own]
-QUICK = [pytest.param(part, id=part.name) for part in parts() if not part.large]
+# parts without the largest networks; the scales of their tables are tested at every commit, the others take minutes
+MODERATE = [
+    pytest.param(part, id=part.name, marks=() if part.own else pytest.mark.slow) for part in parts() if not part.large
+]
 
 
-@pytest.mark.parametrize("part", QUICK)
+@pytest.mark.parametrize("part", MODERATE)
 def test_every_row_of_moderate_size_is_resolved_at_every_scale_with_every_recipe(part, roots, tmp_path, capsys):
     check(part, roots, tmp_path)
 
