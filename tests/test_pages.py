@@ -63,7 +63,14 @@ def test_a_quick_command_runs(command, tmp_path, monkeypatch):
         assert (tmp_path / written[1]).stat().st_size > 5000
 
 
-@pytest.mark.parametrize("script", ["settings_page.py", pytest.param("image_weights_page.py", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "script",
+    [
+        "settings_page.py",
+        pytest.param("image_weights_page.py", marks=pytest.mark.slow),
+        pytest.param("skills_page.py", marks=pytest.mark.slow),
+    ],
+)
 def test_a_written_page_is_up_to_date(script):
     command = [sys.executable, f"docs/scripts/{script}", "--check"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

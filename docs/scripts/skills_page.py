@@ -1,0 +1,278 @@
+"""docs/skills.md: what the rows of the skills table can and cannot tell; its numbers come from packed runs.
+
+python docs/scripts/skills_page.py [--check]
+"""
+
+import json
+import sys
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import numpy as np
+from written_page import write_or_compare
+
+from lit_video.datamodules import TemporalSkills
+from lit_video.runs.predictions import DIRECTION
+from lit_video.tables.judging import LEARNED
+from lit_video.tables.reading import read_table
+from lit_video.tables.row_hits import RowHits
+from lit_video.tables.rules import NOT_YET, read_rules
+from lit_video.tables.statistics import Interval
+from lit_video.tables.summary import TableRuns, read_runs
+from lit_video.utils.text import markdown_lines
+from lit_video.utils.yaml_files import read_yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "skills.md"
+EXPERIMENTS = ROOT / "experiments"
+RESULTS = ROOT / "benchmarks" / "results"
+LEAKAGE = RESULTS / "cpu" / "leakage.json"
+TABLE = "skills"
+NOT_RUN = "not run yet"
+LENGTHS = {"1x": ("profile",), "4x": ("profile", "steps4096")}
+ADAMW = ("profile", "adamw")
+CONTROLS = {
+    "xvit1": "control_xvit",
+    "ta": "control_xvit",
+    "divided": "control_timesformer",
+    "joint": "control_timesformer",
+    "local_global": "control_timesformer",
+    "vivit1": "control_vivit",
+    "vivit2": "control_vivit",
+}  # the control of each scheme's family
+BLIND = "space"
+ROWS = (BLIND, *dict.fromkeys(CONTROLS.values()), *CONTROLS)
+BLOCKS = ("{floors}", "{lengths}", "{by_skill}", "{adamw}")  # paragraphs that are tables
+LATE = "*"  # marks a row that ends before it has learned
+
+TEXT = """\
+# What the skills tell of attention schemes
+
+For anyone who wants to cite a number of the table [skills](../experiments/skills.yaml), or to argue with one. Written
+by `python docs/scripts/skills_page.py` from the runs in `benchmarks/results`; a test keeps it up to date. Where it
+says "{not_run}", the [plan](../benchmarks/evidence.yaml) has the runs and no number exists.
+
+{state}
+
+## The question
+
+A video shows one of {skills} skills in one of two directions: a shape drifts left or right, one event comes before or
+after another. The reverse of every film is a film of the other class. So which *skill* it is can be told without the
+order of the frames, and which *direction* cannot. Two numbers, never mixed:
+
+- **recognised**: the skill is right, whatever the direction. It says how well pictures are seen.
+- **direction**: of the two classes of the true skill, the right one has the larger logit. All test videos count, also
+  those whose skill was not recognised. Chance is 50 %. Schemes are compared by this number alone.
+
+Top-1 over all classes is the share that has both right. A model can recognise drift in every video and tell its
+direction in half of them; top-1 then hides that it knows nothing of time.
+
+## Floors and controls
+
+| floor | direction | what it says |
+| --- | ---: | --- |
+| blind to order | 50 | exact: a film and its reverse have the same frames |
+| one frame at a known time | 50 | exact: films start at a random step of a circle of time |
+| a sum over frames | by skill, below | a bound, no floor: a *threshold* on a sum of what frames show at their time |
+| the control | a trained row | same family, positions, aggregation and steps; it compares no two frames |
+
+What a scheme adds is what lies above *its own control*, not what lies above 50 and not what lies above the blind row.
+The events of orderN stand N frames apart in (T - N) / T of the films, and T - N apart in the others, because a film
+starts at a random one of T steps. A scheme of reach N compares them in that share alone (`lit_video data floors`
+prints it).
+
+{floors}
+
+The bound is by enumeration; "-": the skill has too many states to enumerate. One frame: accuracy of gradient boosting
+on 14 numbers of the first, the middle or the last frame, the highest of the three, on 256 test videos, with a
+standard error of 3.1 points ([leakage.json](../benchmarks/results/cpu/leakage.json)).
+
+## Direction at two lengths
+
+Rows train for {steps} steps (1x), and for four times as many (4x). A scheme that gains with the steps had not
+learned. One that stays at its control, although it has {learned:.0f} % of the training videos right, has learned
+these and nothing that carries over to new films. A row below {learned:.0f} % is marked {late}: nothing follows from
+its number. In brackets: 95 % interval over test videos and seeds, of the difference from the control; a video and its
+reverse are one draw. With one seed the interval is of these two trained models, not of the methods.
+
+{lengths}
+
+## Direction by skill
+
+{by_skill}
+
+These intervals are not corrected for their number: of {count} with no difference behind them, about {chance:.0f}
+would exclude 0. They show where to look; the table above is what was asked.
+
+## Rate and optimizer
+
+Every row trains with Muon, which none of the papers uses. Its rate is chosen for each row of {rates} by top-1 on the
+test videos of another drawing (`data.drawing: 1`), with one seed. No test video of this page chose anything. One seed
+with AdamW at 0.001 for all rows asks whether the order of schemes hangs on the optimizer; no rate was tried for it.
+
+{adamw}
+
+## What the rows can tell
+
+- Whether attention between frames was used at all: a difference from the control whose interval excludes 0.
+- Which skills it was used for, and whether a row needed more steps: the same row at 1x and 4x.
+- Whether two schemes differ at these steps and this size: `lit_video table --config experiments/skills.yaml --config
+  experiments/scale/profile.yaml --pairs`.
+
+## What they cannot tell
+
+- Whether a scheme *cannot* learn a skill. More steps, another size, start or rate might. Only reach is a proof: a
+  scheme that compares no two frames so far apart, see `lit_video data floors`.
+- The order of schemes on real video. Networks are 48 wide and 4 layers deep, videos 16 frames of 32 x 32 pixels. On
+  [real video](real_video.md) single frames tell much of the class, and fewer differences can be shown.
+- What pretraining adds. All rows start from the same small image model; the papers start from ImageNet-21k.
+- Equal compute. Steps are equal, multiply-adds and times are not; the table's own columns have them.
+- ViViT beside the others, position by position: its positions start with 0.02, a token is two frames, and ViViT-2 has
+  two layers more. Compare ViViT with its own control.
+
+## To cite
+
+Give the row, the scale ({scales}), the number of seeds, direction *and* recognised, the control's direction, and the
+commit beside the table in [results](results/ours.md). The rules were fixed {fixed}; later changes are listed in
+[REPRODUCE.md](../REPRODUCE.md).
+"""
+
+
+def runs_at(scales: Sequence[str]) -> TableRuns:
+    """Return the runs of the table at a scale."""
+    files = [EXPERIMENTS / f"{TABLE}.yaml", *(EXPERIMENTS / "scale" / f"{name}.yaml" for name in scales)]
+    return read_runs(read_table(files), RESULTS)
+
+
+def metric_of(runs: TableRuns, row: str, metric: str) -> str:
+    """Return the mean of a metric over a row's seeds; a dash without runs."""
+    values = [result["metrics"][metric] for result in runs.results.get(row, ()) if metric in result["metrics"]]
+    return f"{mean(values):.1f}" if values else "-"
+
+
+def above_control(runs: TableRuns, hits: RowHits, row: str) -> str:
+    """Return a row's difference from its control with its interval; a dash without runs or for a control."""
+    control = CONTROLS.get(row, "")
+    found: Interval | None = hits.difference(row, control) if control else None
+    if found is None:
+        return "-"
+    return f"{found}{LATE if is_late(runs, row) or is_late(runs, control) else ''}"
+
+
+def is_late(runs: TableRuns, row: str) -> bool:
+    """Return whether a row ends before it has learned; a row that cannot see what the task needs is not asked to."""
+    trained = runs.trained(row)
+    return trained is not None and trained < LEARNED and not runs.limits(row).any
+
+
+def by_length(runs: TableRuns) -> str:
+    """Return the table of a length: direction, recognised and the difference from the control by row."""
+    if not runs.finished:
+        return NOT_RUN
+    labels = {row.name: row.label for row in runs.table.rows}
+    lines = []
+    for row in ROWS:
+        of_row = runs.results.get(row, ())
+        learned = metric_of(runs, row, "train/video_top1") + (LATE if is_late(runs, row) else "")
+        numbers = [metric_of(runs, row, metric) for metric in (DIRECTION, "test/recognised", "test/video_top1")]
+        lines.append([labels[row], str(len(of_row)), learned, *numbers, above_control(runs, runs.row_hits, row)])
+    header = ["row", "seeds", "training videos", "direction", "recognised", "top-1", "direction above its control"]
+    return markdown_lines(header, lines)
+
+
+def hits_of_skill(runs: TableRuns, classes: Sequence[int]) -> RowHits:
+    """Return the hits of direction on the test videos of a skill."""
+    every = [one for seeds in runs.predictions.values() for one in seeds]
+    chosen = np.flatnonzero(np.isin(every[0].tasks[""].target, classes))
+    hits = {row: [seed[chosen] for seed in seeds] for row, seeds in runs.hits.items()}
+    draws = runs.row_hits.draws
+    return RowHits(hits, replace(draws, number=draws.number[chosen]) if draws else None)
+
+
+def by_skill(runs: TableRuns, opposites: Mapping[str, tuple[int, int]]) -> str:
+    """Return the table of a length by skill: direction of the control, and what each scheme adds to it."""
+    if not runs.finished:
+        return NOT_RUN
+    labels = {row.name: row.label for row in runs.table.rows}
+    lines = []
+    for skill, classes in opposites.items():
+        hits = hits_of_skill(runs, classes)
+        for row, control in CONTROLS.items():
+            numbers = [metric_of(runs, name, f"{DIRECTION}/{skill}") for name in (control, row)]
+            if row in runs.hits:
+                lines.append([skill, labels[row], *numbers, above_control(runs, hits, row)])
+    return markdown_lines(["skill", "scheme", "control", "direction", "difference"], lines)
+
+
+def floors_of(data: TemporalSkills, leakage: Mapping[str, Mapping[str, float]]) -> str:
+    """Return the table of the bounds by skill, and of what boosting told from one frame."""
+    sums = data.sum_ceilings()
+    lines = []
+    for skill in data.opposites:
+        frame = max(leakage[skill][which] for which in ("first", "middle", "last"))
+        bound = f"{sums[skill]:.1f}" if skill in sums else "-"
+        lines.append([skill, f"{frame:.1f}", bound])
+    return markdown_lines(["skill", "one frame, measured", "sum over frames, bound"], lines)
+
+
+def skills_data() -> TemporalSkills:
+    """Return the data set of the scale, whose videos are not drawn."""
+    base = read_yaml(EXPERIMENTS / "parts/data_skills.yaml")["init_args"]
+    own = read_yaml(EXPERIMENTS / "scale/profile.yaml")["data"]["init_args"]
+    given: dict[str, Any] = {**base, **own}
+    kept = ("num_frames", "skills", "difficulty", "test_difficulty", "pairs")
+    return TemporalSkills(**{name: given[name] for name in kept})
+
+
+def fixed_when() -> str:
+    """Say which commit fixed the rules."""
+    rules = read_rules(EXPERIMENTS)
+    assert rules is not None
+    return "in no commit yet" if rules.commit == NOT_YET else f"in commit {rules.commit}"
+
+
+def page() -> str:
+    """Return the page's text."""
+    data = skills_data()
+    at = {name: runs_at(scales) for name, scales in LENGTHS.items()}
+    adamw = runs_at(ADAMW)
+    parts = {name: by_length(runs) for name, runs in at.items()}
+    skills = {name: by_skill(runs, data.opposites) for name, runs in at.items()}
+    plan = read_yaml(ROOT / "benchmarks/evidence.yaml")
+    count = len(data.opposites) * len(CONTROLS) * len(LENGTHS)
+    run = ", ".join(f"{name}: {len(runs.finished)}" for name, runs in {**at, "AdamW": adamw}.items())
+    paragraphs = TEXT.split("\n\n")
+    said = {
+        "not_run": NOT_RUN,
+        "state": f"Runs so far: {run}.",
+        "skills": len(data.opposites),
+        "floors": floors_of(data, json.loads(LEAKAGE.read_text(encoding="utf-8"))["accuracy"]["profile"]),
+        "steps": f"{read_yaml(EXPERIMENTS / 'scale/profile.yaml')['trainer']['max_steps']:,}",
+        "learned": LEARNED,
+        "late": LATE,
+        "lengths": "\n\n".join(f"### {name}\n\n{text}" for name, text in parts.items()),
+        "by_skill": "\n\n".join(f"### By skill, {name}\n\n{text}" for name, text in skills.items()),
+        "count": count,
+        "chance": 0.05 * count,
+        "rates": ", ".join(str(rate) for rate in plan["rates"]["trials"].values()),
+        "adamw": by_length(adamw),
+        "scales": ", ".join(f"`{'+'.join(scales)}`" for scales in LENGTHS.values()),
+        "fixed": fixed_when(),
+    }
+    return "\n\n".join(_filled(paragraph, said) for paragraph in paragraphs) + "\n"
+
+
+def _filled(paragraph: str, said: Mapping[str, Any]) -> str:
+    """Fill in a paragraph; tables, lists and headings keep their lines."""
+    text = paragraph.strip().format(**said)
+    if text.startswith(("#", "|", "-")) or paragraph.strip() in BLOCKS:
+        return text
+    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
+
+
+if __name__ == "__main__":
+    sys.exit(write_or_compare(PAGE, page()))
