@@ -7,6 +7,7 @@ from dataclasses import fields
 import pytest
 
 from lit_video import datamodules, modules
+from lit_video.datamodules.drawn_videos import DrawnVideos
 from lit_video.network.vit import ViTSize
 from lit_video.runs.identity import FOLDERS, FREE, TESTS
 from lit_video.settings.effects import DATA, MODEL, RUN, data_keys, model_keys
@@ -16,6 +17,8 @@ from lit_video.training import cli
 def arguments(package, base):
     """Return the arguments of all classes of a package that extend a base, and of the classes that they extend."""
     kinds = [kind for kind in vars(package).values() if isinstance(kind, type) and issubclass(kind, base)]
+    if package is datamodules:
+        kinds.append(DrawnVideos)
     assert len(kinds) > 4
     ours = {above for kind in kinds for above in kind.__mro__ if above.__module__.startswith("lit_video.")}
     return {name for kind in ours for name in inspect.signature(kind).parameters} - {"args", "kwargs", "network"}

@@ -1,0 +1,1 @@
+"""Drawn videos to pretrain on: motions, actors, textures and their drawing."""

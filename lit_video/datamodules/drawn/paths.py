@@ -1,0 +1,149 @@
+"""Paths of a pose on circles of time, on which every frame is equally likely at every time.
+
+A pose is a list of coordinates, each in [0, 1): a place on a torus, an angle, a size, a joint. In a video's first frame
+every coordinate has its own uniform value, whatever the class. A motion adds a displacement that does not depend on
+this value, and wraps round. A uniform value on a circle stays uniform when it is displaced, so each coordinate has the
+same distribution in every frame of every class. A swing maps the circle to a rise and a fall, both even, which keeps
+the distribution uniform too.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Wave = Literal["even", "swing"]
+Part = Literal["whole", "first", "second"]
+
+COORDINATES = (
+    # every actor: place on a torus, sways and an orbit about the middle, angle, small turns, size
+    *("x", "y", "sway_x", "sway_y", "orbit", "turn", "rock", "scale"),
+    # a single shape
+    *("squash", "bend", "ripple"),
+    # joints of a person; left and right as seen
+    *("left_shoulder", "left_elbow", "right_shoulder", "right_elbow"),
+    *("left_hip", "left_knee", "right_hip", "right_knee", "neck"),
+    # joints of a chain, from head to tail
+    *("link1", "link2", "link3", "link4", "link5", "link6"),
+    # two shapes: their distance, and each one's size and angle
+    *("gap", "bright_scale", "bright_rock", "dark_scale", "dark_rock"),
+    # camera and light
+    *("pan_x", "pan_y", "zoom", "tilt", "shake_x", "shake_y", "light"),
+)
+NUMBER = {name: number for number, name in enumerate(COORDINATES)}
+
+# speed profiles with their time reversals
+SPEEDS = {
+    "steady": "steady",
+    "speeding": "slowing",
+    "slowing": "speeding",
+    "surging": "surging",
+    "pausing": "pausing",
+}
+SLOWEST = 0.35  # least speed of a profile that changes, as a share of its mean speed
+PAUSE = 0.35  # share of a pausing video before its pause, and after it
+
+
+@dataclass(frozen=True)
+class Track:
+    """Motion of one coordinate.
+
+    ``even`` goes round the circle; a coordinate that is no circle, such as size, then jumps back at the seam. ``swing``
+    rises in a share ``duty`` of a cycle and falls in the rest.
+    """
+
+    coordinate: str
+    wave: Wave = "even"
+    cycles: tuple[float, float] = (0.45, 0.75)  # range of the cycles in a video
+    sign: int = 1  # -1: an even motion goes the other way round
+    duty: float = 0.5
+    group: int = 0  # tracks of the same group above 0 share their first phase, so that they are coupled
+    offset: float = 0.0  # phase before the group's
+    multiple: int = 1  # cycles for one cycle of the group
+    part: Part = "whole"  # part of the video in which the coordinate moves
+
+    def values(self, start: Floats, pace: float, progress: Floats) -> Floats:
+        """Return the coordinate at each progress of the video, 0 to 1.
+
+        Shape: ``start`` broadcasts with ``progress``. ``pace``, 0 to 1, chooses the number of cycles.
+        """
+        least, most = self.cycles
+        moved = self.multiple * self.sign * (least + pace * (most - least)) * self._own(progress)
+        phase = (start * self.multiple + self.offset + moved) % 1.0
+        if self.wave == "even":
+            return phase
+        return tent(phase, self.duty)
+
+    def _own(self, progress: Floats) -> Floats:
+        """Return the progress of this track, when it moves in a part of the video."""
+        if self.part == "first":
+            return np.minimum(2 * progress, 1)
+        if self.part == "second":
+            return np.maximum(2 * progress - 1, 0)
+        return progress
+
+
+@dataclass(frozen=True)
+class Motion:
+    """A class of motion: its tracks, who can do it, and its time reversal."""
+
+    name: str
+    tracks: tuple[Track, ...]
+    reverse: str  # name of the class that its reversed videos have; its own name if they look alike
+    kinds: tuple[str, ...] = ()  # kinds of actors that can do it
+    travels: bool = False  # True: the actor moves over a torus; False: about the middle of the picture
+    backwards: bool = False  # True: progress runs from 1 to 0
+
+    @property
+    def coupled(self) -> bool:
+        """Whether coordinates move together, so that a frame can show which ones."""
+        return any(track.group for track in self.tracks)
+
+
+def tent(phase: Floats, duty: float) -> Floats:
+    """Return a rise from 0 to 1 in a share ``duty`` of a cycle, and a fall in the rest; ``phase`` is in [0, 1)."""
+    return np.where(phase < duty, phase / duty, (1 - phase) / (1 - duty))
+
+
+def clock(speed: str, times: Floats) -> Floats:
+    """Return the progress at each time, both from 0 to 1.
+
+    The clock of the reversed profile is ``1 - clock(speed, 1 - times)``.
+    """
+    if speed == "speeding":
+        return SLOWEST * times + (1 - SLOWEST) * times**2
+    if speed == "slowing":
+        return 1 - clock("speeding", 1 - times)
+    if speed == "surging":
+        return SLOWEST * times + (1 - SLOWEST) * times**2 * (3 - 2 * times)
+    if speed == "pausing":
+        before = np.minimum(times, PAUSE)
+        after = np.maximum(times - (1 - PAUSE), 0)
+        return (before + after) / (2 * PAUSE)
+    return times
+
+
+def move(pose: Floats, motion: Motion, speed: str, pace: float) -> None:
+    """Write a motion's coordinates into poses ``(..., coordinates, frames)`` in place; the first frame has the start.
+
+    ``pace``, 0 to 1, chooses the number of cycles. Tracks of one group share its first coordinate's start.
+    """
+    times = np.linspace(0, 1, pose.shape[-1])
+    progress = clock(speed, times)
+    if motion.backwards:
+        progress = 1 - progress
+
+    firsts: dict[int, Floats] = {}
+    for track in motion.tracks:
+        number = NUMBER[track.coordinate]
+        first = pose[..., number, :1].copy()
+        if track.group:
+            first = firsts.setdefault(track.group, first)
+        pose[..., number, :] = track.values(first, pace, progress)
+
+
+def reversed_labels(motion: Motion, speed: str, camera: Motion) -> tuple[str, str, str]:
+    """Return the names of motion, speed and camera of the same video played backwards."""
+    return motion.reverse, SPEEDS[speed], camera.reverse

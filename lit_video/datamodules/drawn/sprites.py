@@ -1,0 +1,119 @@
+"""Sprites: small textured pictures with a cover, put into every frame at a position, angle and size."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+
+from lit_video.datamodules.drawn.contours import EDGE
+from lit_video.datamodules.drawn.textures import Pixels
+
+
+@dataclass
+class Sprites:
+    """Sprites of one actor, from the back to the front, and where they are in every frame.
+
+    Positions and sizes are shares of the picture's side, angles are in radians and grow clockwise.
+
+    Attributes:
+        pictures: colours and cover, ``(sprites, 4, side, side)``; the colours are multiplied by the cover.
+        x: centres, ``(sprites, frames)``.
+        y: centres, ``(sprites, frames)``.
+        angle: angles, ``(sprites, frames)``.
+        radius: radii along the sprite, ``(sprites, frames)``.
+        width: radii across, as a share of ``radius``, ``(sprites, frames)``.
+        bend: how far the ends are bent, as a share of the radius, ``(frames,)``; ``None``: not at all.
+        ripple: phase of a wave along the sprite, in cycles, ``(frames,)``; ``None``: no wave.
+        reach: distance of the sprite's farthest covered point from its centre, in radii.
+    """
+
+    pictures: Pixels
+    x: Pixels
+    y: Pixels
+    angle: Pixels
+    radius: Pixels
+    width: Pixels
+    bend: Pixels | None = None
+    ripple: Pixels | None = None
+    reach: float = 1.05
+
+    def seen_from(self, zoom: Pixels, tilt: Pixels) -> "Sprites":
+        """Return the sprites as a camera sees them that zooms and rolls about the picture's middle: ``(frames,)``."""
+        cos = zoom * np.cos(tilt)
+        sin = zoom * np.sin(tilt)
+        dx = self.x - np.float32(0.5)
+        dy = self.y - np.float32(0.5)
+        return Sprites(
+            self.pictures,
+            np.float32(0.5) + cos * dx - sin * dy,
+            np.float32(0.5) + sin * dx + cos * dy,
+            self.angle + tilt,
+            self.radius * zoom,
+            self.width,
+            self.bend,
+            self.ripple,
+            self.reach,
+        )
+
+
+RIPPLE = 0.14  # height of a ripple, as a share of the radius
+
+
+def put(canvas: Pixels, sprites: Sprites) -> None:
+    """Put sprites into frames ``(frames, 3, side, side)`` in place, from the back to the front.
+
+    Sprites of one frame are put into every frame of the canvas.
+    """
+    side = canvas.shape[-1]
+    far = sprites.reach * sprites.radius * np.maximum(sprites.width, 1)
+    away = np.maximum(np.abs(sprites.x - np.float32(0.5)), np.abs(sprites.y - np.float32(0.5)))
+    visible = away - far < 0.5
+    if not visible.any():
+        return
+    size = min(side, int(np.ceil(2 * float(far.max()) * side)) + 2)
+
+    left = (sprites.x * side - size / 2).round().clip(0, side - size).astype(np.int64)
+    top = (sprites.y * side - size / 2).round().clip(0, side - size).astype(np.int64)
+    u, v = _places(sprites, left, top, size, side)
+    grid = np.stack([u, v], -1).astype(np.float32, copy=False)
+
+    count, frames = sprites.x.shape
+    sampled = F.grid_sample(
+        torch.from_numpy(np.ascontiguousarray(sprites.pictures)),
+        torch.from_numpy(grid.reshape(count, frames * size, size, 2)),
+        align_corners=False,
+    )
+    drawn = sampled.numpy().reshape(count, 4, frames, size, size)
+    through = 1 - drawn[:, 3]
+    for sprite, frame in np.argwhere(visible).tolist():
+        row = top[sprite, frame]
+        column = left[sprite, frame]
+        shown = slice(frame, frame + 1) if frames > 1 else slice(None)
+        region = canvas[shown, :, row : row + size, column : column + size]
+        region *= through[sprite, frame]
+        region += drawn[sprite, :3, frame]
+
+
+def _places(
+    sprites: Sprites, left: NDArray[np.int64], top: NDArray[np.int64], size: int, side: int
+) -> tuple[Pixels, Pixels]:
+    """Return where the pixels of the boxes are in the sprites, -1 to 1: ``(sprites, frames, size, size)`` each."""
+    pixels = np.arange(size, dtype=np.float32) + np.float32(0.5)
+    dx = (left - sprites.x * side).astype(np.float32)[..., None] + pixels
+    dy = (top - sprites.y * side).astype(np.float32)[..., None] + pixels
+    along = np.float32(1 / (side * EDGE)) / sprites.radius
+    across = along / sprites.width
+    cos = np.cos(sprites.angle)
+    sin = np.sin(sprites.angle)
+
+    # a column and a row of each box: their sum is the whole box
+    u = (along * cos)[..., None, None] * dx[..., None, :] + (along * sin)[..., None, None] * dy[..., :, None]
+    v = (across * cos)[..., None, None] * dy[..., :, None] - (across * sin)[..., None, None] * dx[..., None, :]
+    if sprites.bend is not None:
+        v += sprites.bend[:, None, None] * (u * u - np.float32(0.3))
+    if sprites.ripple is not None:
+        cycles = sprites.ripple[:, None, None] - np.float32(0.9) * u
+        v += np.float32(RIPPLE) * np.sin(np.float32(2 * np.pi) * cycles)
+    return u, v

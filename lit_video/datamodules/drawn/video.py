@@ -1,0 +1,194 @@
+"""Drawing of one video: its labels, its pose in every frame, and its pictures."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+
+from lit_video.datamodules.drawn.actors import ACTORS, KINDS, ROOM, Look, Pose, placed, positions
+from lit_video.datamodules.drawn.catalogue import CAMERAS, MOTIONS
+from lit_video.datamodules.drawn.contours import CONTOURS, cover
+from lit_video.datamodules.drawn.degradations import blurred, compressed, lit, noisy
+from lit_video.datamodules.drawn.paths import COORDINATES, SPEEDS, Motion, Track, move
+from lit_video.datamodules.drawn.sprites import Sprites, put
+from lit_video.datamodules.drawn.textures import HUES, TEXTURES, Pixels, Rng, away_from, coloured, texture, two_colours
+
+ZOOM = 1.2  # the camera's largest magnification, and its smallest is the inverse
+TILT = 0.5  # range of the camera's roll, in radians
+TILE = 1.25  # side of the background's period, in sides of the picture
+SCENE = 1.8  # side of the torus of still things, in sides of the picture
+SHAKE = 0.05  # range of a shaking camera, in sides of the picture
+LIGHTS = (
+    (Track("light", "swing", (0.5, 2.0)),),
+    (Track("light", "swing", (0.3, 0.6)),),
+    (),
+)
+
+# classes of each task; the numbers of a label are in this order
+TASKS: dict[str, tuple[str, ...]] = {
+    "motion": tuple(MOTIONS),
+    "speed": tuple(SPEEDS),
+    "camera": tuple(CAMERAS),
+    "form": (*CONTOURS, *KINDS[1:3]),  # a pair has a contour too
+    "texture": TEXTURES,
+    "hue": HUES,
+}
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labels of a video, by name."""
+
+    motion: str
+    speed: str
+    camera: str
+    kind: str  # kind of actor
+    contour: str  # contour of a shape or a pair
+    texture: str
+    hue: int
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The class number of each task, in the order of ``TASKS``."""
+        form = self.kind if self.kind in ("person", "chain") else self.contour
+        names = (self.motion, self.speed, self.camera, form, self.texture, HUES[self.hue])
+        return tuple(classes.index(name) for classes, name in zip(TASKS.values(), names, strict=True))
+
+    @property
+    def reversed(self) -> "Labels":
+        """The labels of the same video played backwards."""
+        return replace(
+            self,
+            motion=MOTIONS[self.motion].reverse,
+            speed=SPEEDS[self.speed],
+            camera=CAMERAS[self.camera].reverse,
+        )
+
+
+def draw_labels(rng: Rng, motions: tuple[str, ...], moving_camera: float) -> Labels:
+    """Draw a video's labels, each on its own, but for the kind of actor: one that can do the motion."""
+    motion = MOTIONS[motions[rng.integers(len(motions))]]
+    camera = "still"
+    if rng.random() < moving_camera:
+        camera = _MOVING[rng.integers(len(_MOVING))]
+    return Labels(
+        motion.name,
+        _SPEEDS[rng.integers(len(_SPEEDS))],
+        camera,
+        motion.kinds[rng.integers(len(motion.kinds))],
+        CONTOURS[rng.integers(len(CONTOURS))],
+        TEXTURES[rng.integers(len(TEXTURES))],
+        int(rng.integers(len(HUES))),
+    )
+
+
+_MOVING = tuple(name for name in CAMERAS if name != "still")
+_SPEEDS = tuple(SPEEDS)
+
+
+def draw_pose(rng: Rng, labels: Labels, num_frames: int) -> NDArray[np.float64]:
+    """Draw every coordinate in every frame, ``(coordinates, frames)``, from 0 to 1.
+
+    All coordinates start at a uniform value. Motion, camera and light then move theirs.
+    """
+    pose = np.repeat(rng.random((len(COORDINATES), 1)), num_frames, 1)
+    paces = rng.random(3)
+    camera_speed = _SPEEDS[rng.integers(2) * 3]  # steady or surging: a camera that looks the same backwards
+    light = LIGHTS[rng.integers(len(LIGHTS))]
+    move(pose, MOTIONS[labels.motion], labels.speed, float(paces[0]))
+    move(pose, CAMERAS[labels.camera], camera_speed, float(paces[1]))
+    move(pose, Motion("light", light, "light"), "steady", float(paces[2]))
+    return pose
+
+
+def draw_video(rng: Rng, labels: Labels, num_frames: int, side: int, degradation: float = 1.0) -> NDArray[np.uint8]:
+    """Draw a video of some labels: ``(frames, 3, side, side)``.
+
+    ``degradation``: strength of light, blur, noise and compression, 0 to 1.
+    """
+    motion = MOTIONS[labels.motion]
+    pose = Pose(draw_pose(rng, labels, num_frames).astype(np.float32))
+    zoom = pose.times("zoom", ZOOM)
+    tilt = pose.between("tilt", -TILT / 2, TILT / 2)
+    look = Look(rng, labels.contour, labels.texture, labels.hue)
+
+    # a camera that stands still sees the same scene in every frame
+    seen = slice(None) if labels.camera != "still" else slice(1)
+    scene = Pose(pose.values[:, seen])
+    canvas = _background(rng, scene, zoom[seen], tilt[seen], look.tones(labels.kind), side)
+    behind, before = _still_things(rng, scene, side)
+    for thing in behind:
+        put(canvas, thing.seen_from(zoom[seen], tilt[seen]))
+    canvas = np.repeat(canvas, num_frames // len(canvas), 0)
+    actor = ACTORS[labels.kind](rng, pose, look, side)
+    extent = float((np.hypot(actor.x, actor.y) + actor.radius).max()) * ZOOM
+    for x, y in positions(rng, pose, motion.travels, extent, ROOM[labels.kind]):
+        put(canvas, placed(actor, x, y).seen_from(zoom, tilt))
+    for thing in before:
+        put(canvas, thing.seen_from(zoom[seen], tilt[seen]))
+
+    lit(rng, canvas, pose["light"], degradation)
+    blurred(rng, canvas, degradation)
+    noisy(rng, canvas, degradation)
+    canvas = compressed(rng, canvas, degradation)
+    canvas *= 255
+    np.rint(canvas, out=canvas)
+    np.clip(canvas, 0, 255, out=canvas)
+    return canvas.astype(np.uint8)
+
+
+def _background(rng: Rng, pose: Pose, zoom: Pixels, tilt: Pixels, tones: Sequence[float], side: int) -> Pixels:
+    """Draw the background of every frame: a periodic texture, seen by the camera."""
+    family = TEXTURES[rng.integers(len(TEXTURES))]
+    tile = coloured(texture(rng, family, side), away_from(rng, tones))
+    tile = np.pad(tile, ((0, 0), (0, 1), (0, 1)), "wrap")
+    pan_x, pan_y = _pan(pose)
+    places = (np.arange(side, dtype=np.float32) + np.float32(0.5)) / side - np.float32(0.5)
+    cos = (np.cos(tilt) / zoom)[:, None, None]
+    sin = (np.sin(tilt) / zoom)[:, None, None]
+    x = (pan_x[:, None, None] + cos * places + sin * places[:, None]) / np.float32(TILE)
+    y = (pan_y[:, None, None] + cos * places[:, None] - sin * places) / np.float32(TILE)
+    grid = np.stack([x, y], -1)
+    grid -= np.floor(grid)
+    grid *= 2
+    grid -= 1
+    frames = len(zoom)
+    seen = F.grid_sample(
+        torch.from_numpy(np.ascontiguousarray(tile))[None],
+        torch.from_numpy(grid.reshape(1, frames * side, side, 2)),
+        align_corners=True,
+    )
+    return np.ascontiguousarray(seen.numpy().reshape(3, frames, side, side).transpose(1, 0, 2, 3))
+
+
+def _pan(pose: Pose) -> tuple[Pixels, Pixels]:
+    """Return the camera's place on the background, in sides of the picture."""
+    shake = np.float32(SHAKE)
+    x = np.float32(TILE) * pose["pan_x"] + shake * pose["shake_x"]
+    y = np.float32(TILE) * pose["pan_y"] + shake * pose["shake_y"]
+    return x, y
+
+
+def _still_things(rng: Rng, pose: Pose, side: int) -> tuple[list[Sprites], list[Sprites]]:
+    """Draw still things of the scene, behind the actor and before it; they move with the camera alone."""
+    pan_x, pan_y = _pan(pose)
+    behind: list[Sprites] = []
+    before: list[Sprites] = []
+    for _ in range(rng.integers(0, 5)):
+        size = rng.uniform(0.06, 0.22)
+        pixels = int(np.clip(4 * round(2 * size * side / 4), 12, 96))
+        family = TEXTURES[rng.integers(len(TEXTURES))]
+        hues = two_colours(rng, int(rng.integers(len(HUES))))
+        inside = cover(rng, CONTOURS[rng.integers(len(CONTOURS))], pixels)
+        picture = np.concatenate([coloured(texture(rng, family, pixels), hues) * inside, inside[None]])
+        place = rng.uniform(0, SCENE, 2).astype(np.float32)
+        x = (place[0] - pan_x) % np.float32(SCENE) + np.float32(0.5 - SCENE / 2)
+        y = (place[1] - pan_y) % np.float32(SCENE) + np.float32(0.5 - SCENE / 2)
+        angle = np.full_like(x, rng.uniform(0, 2 * np.pi))
+        radius = np.full_like(x, size)
+        thing = Sprites(picture[None], x[None], y[None], angle[None], radius[None], np.ones_like(x)[None], reach=1.32)
+        (before if rng.random() < 0.3 else behind).append(thing)
+    return behind, before

@@ -1,0 +1,102 @@
+"""Test the data set of drawn videos: determinism, workers, resumption, settings, batches."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from lit_video.datamodules.drawn.catalogue import MOTIONS
+from lit_video.datamodules.drawn.video import TASKS
+from lit_video.datamodules.drawn_videos import DrawnVideos
+
+SMALL = dict(num_frames=4, image_size=16, batch_size=4, num_workers=0, epoch_length=10, val_length=6)
+
+
+def epoch(number=0, **changes):
+    """Return the training batches of an epoch."""
+    data = DrawnVideos(**(SMALL | changes))
+    loader = data.train_dataloader()
+    loader.sampler.set_epoch(number)
+    return list(loader)
+
+
+def same(one, other):
+    return len(one) == len(other) and all(
+        torch.equal(a[name], b[name]) for a, b in zip(one, other, strict=True) for name in ("clip", "label", "key")
+    )
+
+
+def test_a_video_depends_on_seed_epoch_and_index_alone():
+    first = epoch()
+    torch.manual_seed(5)
+    np.random.seed(5)
+    assert same(epoch(), first)
+    assert same(epoch(num_workers=2), first)
+    clips = {batch["clip"].numpy().tobytes() for batch in first + epoch(1) + epoch(seed=1)}
+    assert len(clips) == 6
+
+
+def test_an_epoch_resumes_where_it_stopped():
+    data = DrawnVideos(**SMALL)
+    data.load_state_dict({"epoch": 0, "seen": 4})
+    assert same(list(data.train_dataloader()), epoch()[1:])
+
+
+def test_validation_videos_are_the_same_in_every_epoch_and_no_training_videos():
+    data = DrawnVideos(**SMALL)
+    loader = data.val_dataloader()
+    first = list(loader)
+    loader.sampler.set_epoch(3)
+    assert all(torch.equal(a["clip"], b["clip"]) for a, b in zip(first, loader, strict=True))
+    assert torch.cat([batch["video"] for batch in first]).tolist() == list(range(6))
+    train = {clip.numpy().tobytes() for batch in epoch() for clip in batch["clip"]}
+    assert not train & {clip.numpy().tobytes() for batch in first for clip in batch["clip"]}
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_a_batch_is_normalised_with_a_target_for_each_task(training):
+    data = DrawnVideos(**SMALL)
+    data.trainer = SimpleNamespace(training=training)
+    raw = epoch()[0]
+    batch = data.on_after_batch_transfer(raw, 0)
+    assert batch["clip"].shape == (4, 3, 4, 16, 16)
+    assert -1 <= batch["clip"].min() < batch["clip"].max() <= 1
+    classes = sum(data.num_classes.values())
+    assert batch["target"].shape == ((4, classes) if training else (4, len(TASKS)))
+
+
+def test_motions_can_be_chosen_and_keep_their_numbers():
+    chosen = ("grows", "shrinks")
+    batches = epoch(motions=chosen)
+    numbers = {int(number) for batch in batches for number in batch["label"][:, 0]}
+    assert numbers == {list(MOTIONS).index(name) for name in chosen}
+
+
+def test_opposites_are_each_other_played_backwards():
+    data = DrawnVideos(**SMALL)
+    names = data.class_names["motion"]
+    pairs = {(names[one], names[other]) for one, other in data.opposites}
+    assert ("moves right", "moves left") in pairs
+    assert ("one wave to the head", "one wave to the tail") in pairs
+    assert len(pairs) > 90
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("image_size", 50),
+        ("image_size", 8),
+        ("num_frames", 1),
+        ("motions", ["flies"]),
+        ("motions", []),
+        ("motions", ["grows", "grows"]),
+        ("moving_camera", 1.5),
+        ("degradation", -0.1),
+        ("epoch_length", 0),
+        ("std", 0.0),
+    ],
+)
+def test_a_wrong_setting_is_refused_by_name(setting, value):
+    with pytest.raises(ValueError, match=setting):
+        DrawnVideos(**(SMALL | {setting: value}))
