@@ -42,7 +42,7 @@ def prepare() -> None:
     avoid_amx()
     if any(option.startswith("error") for option in sys.warnoptions):  # PYTHONWARNINGS=error: libraries warn
         warnings.simplefilter("default")
-        os.environ.pop("PYTHONWARNINGS", None)  # of processes that are started
+        os.environ.pop("PYTHONWARNINGS", None)  # also for processes that are started
     # a warning about Lightning's own use of torch's pytree
     warnings.filterwarnings("ignore", message=r".*isinstance\(treespec, LeafSpec\).*")
     # progress bars are plain text in notebooks without ipywidgets, which is fine
