@@ -16,6 +16,7 @@ from lit_video.runs.results import find_checkpoint, tested
 from lit_video.utils.files import data_folder, user_path
 from lit_video.utils.text import did_you_mean
 from lit_video.utils.yaml_files import read_yaml
+from lit_video.weights.checksums import check_download, refuse_other_content
 from lit_video.weights.parts import matching, without
 
 TABLE = Path(__file__).with_name("released.yaml")
@@ -32,6 +33,7 @@ class Release:
     address: str | None  # URL of the file; None for a Hugging Face repository
     repository: str | None  # OWNER/NAME at Hugging Face; None for a file
     published: Mapping[str, float]  # top1 and top5 in percent, as far as published
+    sha256: str | None = None  # published checksum of the file; None if there is none
 
     @property
     def place(self) -> Path:
@@ -64,6 +66,7 @@ def releases() -> dict[str, Release]:
             address=entry.get("address"),
             repository=entry.get("repository"),
             published=entry.get("published", {}),
+            sha256=entry.get("sha256"),
         )
     return by_name
 
@@ -144,7 +147,11 @@ def cached(repository: str) -> Path | None:
 
 
 def download(repository: str, folder: Path) -> None:
-    """Print a repository's size and licence, then download its weights; raise an OSError if the hub does not answer."""
+    """Print a repository's size and licence, then download its weights.
+
+    Raises:
+        OSError: the hub does not answer, or a file differs from the checksum that the hub names.
+    """
     from multiprocessing import TimeoutError as NoAnswer
     from multiprocessing.pool import ThreadPool
 
@@ -169,6 +176,10 @@ def download(repository: str, folder: Path) -> None:
     print(f"downloading {repository}: {size} from {hub.endpoint}, licence: {licence}", flush=True)
     snapshot_download(repository, local_dir=folder, allow_patterns=[*sizes], endpoint=hub.endpoint)
 
+    for file in info.siblings or ():
+        if file.lfs and file.rfilename in sizes:
+            refuse_other_content(folder / file.rfilename, file.lfs.sha256, hub.endpoint)
+
 
 def fetch(release: Release) -> Path:
     """Download a release unless it has been fetched; return its path."""
@@ -187,6 +198,7 @@ def fetch(release: Release) -> Path:
             download(release.repository, part)
         else:
             _file(release, part)
+            check_download(part, release.place, release.sha256)
         part.replace(release.place)
     except (OSError, HTTPException) as error:
         raise UserError(f"{release.name}: {one_line(error)}; {_by_hand(release)}") from error
