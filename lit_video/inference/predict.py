@@ -197,6 +197,7 @@ def stream(model: VideoClassifier | VideoTransformer | str | Path) -> Stream:
     """
     if isinstance(model, str | Path):
         model = load(model).model
+
     network = model.network if isinstance(model, VideoClassifier) else model
     if not isinstance(network, VideoTransformer):
         raise ValueError(CANNOT)

@@ -95,6 +95,7 @@ def fits(value: Any, kind: Any) -> bool:
     """
     origin = get_origin(kind)
     inner = get_args(kind)
+
     if origin is Annotated:
         return fits(value, inner[0]) and all(value in limit for limit in inner[1:] if isinstance(limit, Range))
     if origin in (Union, UnionType):
@@ -160,6 +161,7 @@ def in_words(kind: Any) -> str:
     """Return what a type takes, for messages: ``none, at least 1, or backbone``."""
     origin = get_origin(kind)
     inner = get_args(kind)
+
     if origin is Annotated:
         limits = " and ".join(repr(limit) for limit in inner[1:] if isinstance(limit, Range))
         return f"{in_words(inner[0])} {limits}" if inner[0] is int else f"a number {limits}"
