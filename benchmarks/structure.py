@@ -1,7 +1,12 @@
-"""Count lines, files and dependencies of a checkout, and draw the layers of its package.
+"""Measure the code of this checkout, another one or an installed package, and draw the layers of this package.
 
-python benchmarks/structure.py [CHECKOUT]     counts of this checkout or of another one
-python benchmarks/structure.py --picture      the layers of the contract, as in docs/architecture.md
+python benchmarks/structure.py                            lines, files, dependencies and measures of this checkout
+python benchmarks/structure.py CHECKOUT                   of another checkout of lit_video
+python benchmarks/structure.py lit_video/weights ...      measures of folders of code, side by side
+python benchmarks/structure.py timm lightning             measures of installed packages, beside this one
+python benchmarks/structure.py --picture                  the layers of the contract, as in docs/architecture.md
+
+A package is read, and neither imported nor run.
 """
 
 from __future__ import annotations
@@ -9,16 +14,29 @@ from __future__ import annotations
 import ast
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+LONG_FUNCTION = 15  # lines of a function that is long enough for a blank line
+MOST_POSITIONAL = 3  # parameters that may be passed by position
+MANY_VALUES = 7  # positional values of a call that is hard to read
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+# nodes that say how a name is used, or name a parameter: writing them out is no more to understand
+UNCOUNTED = (ast.expr_context, ast.keyword)
 
 
 def size(folder: Path, *endings: str) -> str:
     """Return the number of lines and files, as text."""
-    found = [path for path in folder.rglob("*") if path.suffix in endings]
-    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in found)
-    return f"{lines:,} lines in {len(found):,} files"
+    paths = [path for path in folder.rglob("*") if path.suffix in endings]
+    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
+    return f"{lines:,} lines in {len(paths):,} files"
 
 
 def settings(checkout: Path) -> dict[str, Any]:
@@ -39,6 +57,196 @@ def counts(checkout: Path) -> dict[str, str]:
     }
 
 
+@dataclass(frozen=True)
+class Module:
+    """One file of code: its lines and its syntax tree."""
+
+    text: str
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Lines of the file."""
+        return self.text.splitlines()
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """Syntax tree of the file."""
+        return ast.parse(self.text)
+
+    def functions(self) -> Iterator[Function]:
+        """Yield all functions and methods, inner ones included."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, Function):
+                yield node
+
+    def has_blank_line(self, function: Function) -> bool:
+        """Return whether a blank line separates two statements of a function; those inside texts do not count."""
+        inside_text: set[int] = set()
+        for node in ast.walk(function):
+            if isinstance(node, ast.Constant | ast.JoinedStr) and node.end_lineno is not None:
+                inside_text.update(range(node.lineno, node.end_lineno + 1))
+
+        first_statement = function.body[0].lineno
+        last_line = function.end_lineno or first_statement
+        numbers = range(first_statement, last_line + 1)
+        return any(not self.lines[number - 1].strip() and number not in inside_text for number in numbers)
+
+
+def modules_of(folder: Path) -> list[Module]:
+    """Read the files of code below a folder."""
+    return [Module(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.py"))]
+
+
+def measures(modules: Iterable[Module]) -> dict[str, str]:
+    """Measure how code is written; every number is of one kind of place that a reader stops at."""
+    modules = list(modules)
+    nodes = [node for module in modules for node in ast.walk(module.tree)]
+    functions = [node for node in nodes if isinstance(node, Function)]
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    written = [line for module in modules for line in module.lines if line.strip()]
+    thousands = sum(len(module.lines) for module in modules) / 1000
+
+    long = airless = 0
+    for module in modules:
+        for function in module.functions():
+            if line_count(function) >= LONG_FUNCTION:
+                long += 1
+                airless += not module.has_blank_line(function)
+
+    def per_thousand(count: int) -> str:
+        return f"{count / max(thousands, 1e-9):.1f}"
+
+    positional = sum(positional_parameters(function) > MOST_POSITIONAL for function in functions)
+    long_calls = sum(len(call.args) >= MANY_VALUES for call in calls)
+    mapped = sum(isinstance(call.func, ast.Name) and call.func.id in ("map", "filter") for call in calls)
+    return {
+        "lines": f"{sum(len(module.lines) for module in modules):,}",
+        "files": f"{len(modules):,}",
+        f"functions of {LONG_FUNCTION}+ lines": f"{long:,}",
+        "... without a blank line": f"{100 * airless / max(long, 1):.0f} %",
+        "tuples assigned to tuples, per 1,000 lines": per_thousand(sum(map(assigns_tuples, nodes))),
+        "comprehensions, per 1,000 lines": per_thousand(sum(isinstance(node, COMPREHENSIONS) for node in nodes)),
+        "conditional expressions, per 1,000 lines": per_thousand(sum(isinstance(node, ast.IfExp) for node in nodes)),
+        "map and filter, per 1,000 lines": per_thousand(mapped),
+        "characters a line": f"{sum(map(len, written)) / max(len(written), 1):.1f}",
+        f"functions with {MOST_POSITIONAL + 1}+ positional parameters": f"{positional:,} of {len(functions):,}",
+        f"calls with {MANY_VALUES}+ positional values": f"{long_calls:,}",
+        "public names defined twice or more": f"{len(names_defined_again(modules)):,}",
+        "nodes": f"{sum(node_count(module.tree) for module in modules):,}",
+    }
+
+
+def line_count(function: Function) -> int:
+    """Return the number of lines from ``def`` to the end."""
+    return (function.end_lineno or function.lineno) - function.lineno + 1
+
+
+def assigns_tuples(node: ast.AST) -> bool:
+    """Return whether a statement assigns a tuple of values to a tuple of names: ``a, b = x, y``."""
+    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Tuple):
+        return False
+    return any(isinstance(target, ast.Tuple) for target in node.targets)
+
+
+def positional_parameters(function: Function) -> int:
+    """Return how many parameters may be passed by position, without ``self`` or ``cls``."""
+    names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+    return len(names) - (names[:1] in (["self"], ["cls"]))
+
+
+def names_defined_again(modules: Iterable[Module]) -> list[str]:
+    """Return the public names that two modules or more define at their top level, sorted."""
+    definitions = Counter(name for module in modules for name in public_names(module.tree))
+    return sorted(name for name, count in definitions.items() if count > 1)
+
+
+def public_names(tree: ast.Module) -> set[str]:
+    """Return the public functions, classes and values that a module defines at its top level."""
+    names: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, Function | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            stored = (inner for target in targets for inner in ast.walk(target))
+            names.update(inner.id for inner in stored if isinstance(inner, ast.Name))
+    return {name for name in names if not name.startswith("_")}
+
+
+def node_count(tree: ast.Module) -> int:
+    """Count the nodes of a syntax tree, as a measure of how much there is to understand.
+
+    Contexts, keywords and annotations do not count, nor does a name that is assigned once and used once: naming a
+    value on a line of its own, or a parameter in a call, is no more to understand.
+    """
+    count = 0
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        count += not isinstance(node, UNCOUNTED)
+        for field, value in ast.iter_fields(node):
+            if field in ("annotation", "returns"):
+                continue
+            children = value if isinstance(value, list) else [value]
+            waiting.extend(child for child in children if isinstance(child, ast.AST))
+
+    # an assignment, the name that it stores and the name that is read
+    return count - 3 * sum(names_used_once(node) for node in ast.walk(tree) if isinstance(node, Function))
+
+
+def names_used_once(function: Function) -> int:
+    """Return how many local names are assigned once, on a line of their own, and read once."""
+    assigned: Counter[str] = Counter()
+    uses: dict[str, Counter[type]] = defaultdict(Counter)
+    for node in _own_nodes(function):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            assigned[node.targets[0].id] += 1
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name):
+            uses[node.id][type(node.ctx)] += 1
+    return sum(uses[name] == {ast.Store: 1, ast.Load: 1} for name in assigned)
+
+
+def _own_nodes(function: Function) -> Iterator[ast.AST]:
+    """Yield the nodes of a function without those of its inner functions."""
+    waiting: list[ast.AST] = list(function.body)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, Function):
+            waiting.extend(ast.iter_child_nodes(node))
+
+
+def installed(name: str) -> Path:
+    """Return the folder of an installed package; end the program if there is none."""
+    spec = find_spec(name)
+    if spec is None or not spec.submodule_search_locations:
+        raise SystemExit(f"{name}: neither a folder nor an installed package")
+    return Path(spec.submodule_search_locations[0])
+
+
+def beside(folders: Mapping[str, Path]) -> Iterator[str]:
+    """Yield the lines of a table: a measure a row, a folder of code a column."""
+    columns = {name: measures(modules_of(folder)) for name, folder in folders.items()}
+    cells = [text for name, values in columns.items() for text in (name, *values.values())]
+    width = max(len(text) for text in cells) + 2
+
+    yield " " * 44 + "".join(f"{name:>{width}}" for name in columns)
+    for measure in next(iter(columns.values())):
+        yield f"{measure:44}" + "".join(f"{values[measure]:>{width}}" for values in columns.values())
+
+
+def nodes_by_package(package: Path) -> Iterator[str]:
+    """Yield the nodes of each package below a package, most first."""
+    nodes = {
+        folder.name: sum(node_count(module.tree) for module in modules_of(folder))
+        for folder in package.iterdir()
+        if (folder / "__init__.py").is_file()
+    }
+    for name, count in sorted(nodes.items(), key=lambda item: -item[1]):
+        yield f"  {name:20} {count:>8,}"
+
+
 def drawn(checkout: Path) -> Iterator[str]:
     """Yield the lines of the picture, highest layer first: each package and its docstring's first line."""
     contracts = settings(checkout)["tool"]["importlinter"]["contracts"]
@@ -54,10 +262,31 @@ def drawn(checkout: Path) -> Iterator[str]:
     yield f"└{rule}┘"
 
 
-if __name__ == "__main__":
+def report(arguments: list[str]) -> Iterator[str]:
+    """Yield the lines that the arguments ask for, see the module's docstring."""
     here = Path(__file__).parents[1]
-    if sys.argv[1:] == ["--picture"]:
-        print("\n".join(drawn(here)))
-    else:
-        for what, count in counts(Path(sys.argv[1]) if sys.argv[1:] else here).items():
-            print(f"{what:22} {count}")
+    if arguments == ["--picture"]:
+        yield from drawn(here)
+        return
+
+    is_checkout = len(arguments) == 1 and (Path(arguments[0]) / "pyproject.toml").is_file()
+    if arguments and not is_checkout:
+        folders = {name: Path(name) if Path(name).is_dir() else installed(name) for name in arguments}
+        if not any(Path(name).is_dir() for name in arguments):
+            folders = {"lit_video": here / "lit_video"} | folders
+        yield from beside(folders)
+        return
+
+    checkout = Path(arguments[0]) if arguments else here
+    for what, count in counts(checkout).items():
+        yield f"{what:22} {count}"
+    yield ""
+    yield from beside({"lit_video": checkout / "lit_video"})
+    yield ""
+    yield "nodes by package"
+    yield from nodes_by_package(checkout / "lit_video")
+
+
+if __name__ == "__main__":
+    for line in report(sys.argv[1:]):
+        print(line)

@@ -110,7 +110,7 @@ def _predictions(arguments: Namespace, top: int = 1) -> "VideoPredictions":
 
     records, trained = find_videos(arguments.videos, arguments.fps), load(arguments.ckpt)
     given = picked(vars(arguments), ("clips", "crops", "batch", "workers", "device", "fps"))
-    return predict(trained, records, top, Evaluation(**given, progress=True))
+    return predict(trained, records, top, evaluation=Evaluation(**given, progress=True))
 
 
 def predict_arguments(parser: Parser) -> None:
@@ -138,7 +138,9 @@ def predict(arguments: Namespace) -> int:
             write_ranking(arguments.output, found.ranked, found.broken)
     if arguments.features:
         with writing("--features", arguments.features):
-            write_features(arguments.features, found.paths, found.features, found.logits, found.class_names)
+            write_features(
+                arguments.features, found.paths, found.features, logits=found.logits, names=found.class_names
+            )
     if found.ranked:
         print(table_of(found.ranked))
     lines = [*map("wrote {}".format, filter(None, (arguments.output, arguments.features)))]
@@ -172,7 +174,7 @@ def attention(arguments: Namespace) -> int:
     """
     from lit_video.inference.attention_maps import attention_maps, picture
 
-    maps = attention_maps(arguments.ckpt, arguments.video, arguments.device, arguments.fps)
+    maps = attention_maps(arguments.ckpt, arguments.video, arguments.device, fps=arguments.fps)
     with writing("--output", arguments.output):
         write_bytes(arguments.output, picture(maps))
     print(printable("; ".join([f"wrote {arguments.output}", *maps.lines])), file=sys.stderr)
@@ -204,7 +206,7 @@ def embed(arguments: Namespace) -> int:
     title = f"t-SNE of the features of {len(points)} videos"
     if any(known):
         title += f", hollow: {said(known)}"
-    figure = points_figure(points, [path.parent.name for path in found.paths], known, title)
+    figure = points_figure(points, [path.parent.name for path in found.paths], known, title=title)
     with writing("--output", arguments.output):
         write_bytes(arguments.output, content_of(figure, arguments.output.suffix[1:].lower()))
     print("; ".join(filter(None, [f"wrote {arguments.output}", said(known)])), file=sys.stderr)

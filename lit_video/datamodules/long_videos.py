@@ -72,7 +72,7 @@ class EpicKitchens100(AnnotatedVideos):
         names, columns = {}, ("id", "key")
         for task, count in EPIC_CLASSES.items():
             name = f"{task}_classes"
-            names[task] = numbered(self._rows(name, columns), columns, count, self._csv(name))
+            names[task] = numbered(self._rows(name, columns), columns, count, path=self._csv(name))
         return names
 
     def annotated(self, split: Split) -> Iterable[VideoRecord]:
@@ -134,7 +134,7 @@ class HowTo100MTasks(AnnotatedVideos):
     def class_names(self) -> list[str]:
         """Names of the tasks, such as "Make Pancakes", by task number."""
         columns = ("task", "name")
-        rows = read_table("data.root", self._names_csv, columns, columns, delimiter="\t")
+        rows = read_table("data.root", self._names_csv, columns, headless=columns, delimiter="\t")
         names = {row.text("task"): row.text("name") for row in rows}
         for task in self._numbers:
             if task not in names:

@@ -107,13 +107,15 @@ class UCF101(AnnotatedVideos):
     @cached_property
     def class_names(self) -> list[str]:
         """Names such as "ApplyEyeMakeup", by class number."""
-        path, columns = self.root / "ucfTrainTestlist" / "classInd.txt", ("number", "name")
-        return numbered(read_table("data.root", path, columns, columns, " "), columns, 101, path, first=1)
+        path = self.root / "ucfTrainTestlist" / "classInd.txt"
+        columns = ("number", "name")
+        rows = read_table("data.root", path, columns, headless=columns, delimiter=" ")
+        return numbered(rows, columns, 101, path=path, first=1)
 
     def annotated(self, split: Split) -> Iterator[VideoRecord]:
         """Yield the videos of a split's list; the parent folder is the class."""
         path = self.root / "ucfTrainTestlist" / f"{AS_TEST[split]}list{self.split:02d}.txt"
-        for row in read_table("data.root", path, ("path",), ("path", "number"), " ", unique="path"):
+        for row in read_table("data.root", path, ("path",), headless=("path", "number"), delimiter=" ", unique="path"):
             video = Path(row.inside("path", self.root / "UCF-101"))
             yield VideoRecord(video, row.member("path", self.numbers, video.parent.name))
 
@@ -155,7 +157,7 @@ class HMDB51(AnnotatedVideos):
         columns = ("video", "use")
         for label, name in enumerate(self.class_names):
             path = self.root / "testTrainMulti_7030_splits" / f"{name}_test_split{self.split}.txt"
-            for row in read_table("data.root", path, columns, columns, " ", unique="video"):
+            for row in read_table("data.root", path, columns, headless=columns, delimiter=" ", unique="video"):
                 if row.whole("use", 3) == HMDB51_USE[split]:
                     yield VideoRecord(Path(row.inside("video", self.root / "hmdb51_org" / name)), label)
 
@@ -213,14 +215,14 @@ class MomentsInTime(AnnotatedVideos):
     def class_names(self) -> list[str]:
         """Names such as "blocking", by class number."""
         path, columns = self.root / "moments_categories.txt", ("label", "number")
-        rows = read_table("data.root", path, columns, columns, ",")
-        return numbered(rows, ("number", "label"), self.classes, path)
+        rows = read_table("data.root", path, columns, headless=columns, delimiter=",")
+        return numbered(rows, ("number", "label"), self.classes, path=path)
 
     def annotated(self, split: Split) -> Iterator[VideoRecord]:
         """Yield the videos that a split's csv lists."""
         part = {"train": "training", "val": "validation"}[split]
         path, columns = self.root / f"{part}Set.csv", ("path", "label", "for", "against")
-        for row in read_table("data.root", path, columns[:2], columns, ",", unique="path"):
+        for row in read_table("data.root", path, columns[:2], headless=columns, delimiter=",", unique="path"):
             yield VideoRecord(Path(row.inside("path", self.root / part)), row.member("label", self.numbers))
 
 

@@ -214,7 +214,7 @@ class VideoCSV(AnnotatedVideos):
     def _table(self, key: str, table: Path) -> list[Row]:
         """Read a table's rows; a table without a header has the columns in ``columns``, or path and label."""
         headless = self.given_columns or (None if self.split_column else self.columns)
-        rows = read_table(key, table, self.required, headless, optional=_TIMES, files=self.columns[0])
+        rows = read_table(key, table, self.required, headless=headless, optional=_TIMES, files=self.columns[0])
         known = {*self.required, *_TIMES, "", *spelled(self.given_columns, rows[0].cells)}
         unnamed = [name for name in rows[0].cells if name not in known]
         if times := like_times(unnamed):

@@ -14,16 +14,19 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from torch import Tensor
 from torch.nn import functional as F
 
 from lit_video.errors import OptionError, UserError
-from lit_video.inference.predict import Evaluation, load, video_list
+from lit_video.inference.predict import Evaluation, TrainedModel, load, video_list
 from lit_video.inference.ranking import ranked_videos
-from lit_video.inference.rollout import rollout, tubelet_frames
+from lit_video.inference.rollout import Rollout, rollout, tubelet_frames
 from lit_video.inference.videos import find_videos
 from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.environment import choose_device
 from lit_video.utils.figures import content_of
+from lit_video.video.augmentation import EvaluationViews
+from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import Frames
 
 COLOURS = "inferno"  # perceptually uniform, also in greyscale and for the colour-blind
@@ -54,7 +57,11 @@ class AttentionMaps:
 
 
 def attention_maps(
-    ckpt: str | Path, video: str | Path, device: Literal["cpu", "cuda"] | None = None, fps: float | None = None
+    ckpt: str | Path,
+    video: str | Path,
+    device: Literal["cpu", "cuda"] | None = None,
+    *,
+    fps: float | None = None,
 ) -> AttentionMaps:
     """Compute attention maps of a trained model for the centre view of a video.
 
@@ -67,51 +74,100 @@ def attention_maps(
     Raises:
         UserError: the path holds no video or several; the checkpoint is wrong, or its model has no attention.
     """
-    videos = find_videos(video, fps)
-    if len(videos) > 1:
-        raise UserError(f"{video}: {len(videos)} videos; attention is drawn for one")
-    (record,), trained = videos, load(ckpt)
-    model, network = trained.model.to(choose_device(device)), trained.model.network
+    record = _only_video(video, fps)
+    trained = load(ckpt)
+    model = trained.model.to(choose_device(device))
+    network = model.network
     if not isinstance(network, VideoTransformer):
         raise OptionError("ckpt", f"{ckpt} is a {type(model).__name__}, which has no attention that could be drawn")
-    folder, names = Path(os.path.abspath(record.path)).parent.name, trained.class_names
-    data = video_list(trained, [record], Evaluation(1, 1, 1, 0, device))
-    raw, numbers = data.centre_view(record)
+
+    data = video_list(trained, [record], Evaluation(clips=1, crops=1, batch=1, workers=0, device=device))
+    raw, clip_frames = data.centre_view(record)
     if raw["broken"][0]:
         raise UserError(raw["broken"][0])
+
     try:
-        result = rollout(network, data.normalise(raw)["clip"].to(next(network.parameters()).device))
+        clip = data.normalise(raw)["clip"]
+        result = rollout(network, clip.to(next(network.parameters()).device))
     except ValueError as error:
         raise UserError(str(error)) from error
-    (ranked,) = ranked_videos([record.path], result.logits.float().cpu(), names, 1, model.several_labels)
-    first = [*ranked.ranked.values()][-1][0]  # with several tasks: the most probable combination
-    lines = [f"predicted: {first.name}, {100 * first.probability:.0f} %"]
-    if isinstance(names, list) and folder in names:
-        lines[0] += f"; true class: {folder}"
-    lines.append(f"{record.path.name}: attention rollout from the output")
+
+    tubelet_of = _tubelets_by_frame(network, len(clip_frames))
+    drawn_frames = list(tubelet_of)
+    tubelets = list(tubelet_of.values())
+    video_frames = [clip_frames[frame] for frame in drawn_frames]
+    pixels = record.decode(clip_frames)[drawn_frames]
+    return AttentionMaps(
+        frames=_cropped(pixels, data.view(1)),
+        numbers=drawn_frames,
+        seconds=[record.table().seconds_at(frame) for frame in video_frames],
+        maps=_relative_to_mean(result.patches)[tubelets],
+        tubelets=tubelets,
+        lines=_title(trained, record, result),
+    )
+
+
+def _only_video(video: str | Path, fps: float | None) -> VideoRecord:
+    """Return the video at a path; refuse a folder that holds several."""
+    records = find_videos(video, fps)
+    if len(records) > 1:
+        raise UserError(f"{video}: {len(records)} videos; attention is drawn for one")
+    return records[0]
+
+
+def _tubelets_by_frame(network: VideoTransformer, num_frames: int) -> dict[int, int]:
+    """Return the tubelet of each frame of a clip that the network uses."""
+    tubelet_of: dict[int, int] = {}
+    for tubelet, frames in enumerate(tubelet_frames(network.embed.patches, num_frames)):
+        for frame in frames:
+            tubelet_of[frame] = tubelet
+    return tubelet_of
+
+
+def _relative_to_mean(patches: Tensor) -> NDArray[np.float64]:
+    """Scale the relevance of patches ``(t, h, w)`` to a mean of 1."""
+    relevance = patches.double().cpu()
+    total = max(float(relevance.sum()), 1e-12)
+    scaled: NDArray[np.float64] = (relevance * (relevance.numel() / total)).numpy()
+    return scaled
+
+
+def _cropped(frames: Frames, view: EvaluationViews) -> Frames:
+    """Cut the crop that the model sees from frames at the video's resolution."""
+    (box,) = view.boxes(*frames.shape[1:3])
+    rows = slice(box.top, box.top + box.height)
+    columns = slice(box.left, box.left + box.width)
+    return frames[:, rows, columns]
+
+
+def _title(trained: TrainedModel, record: VideoRecord, result: Rollout) -> list[str]:
+    """Return the lines above the picture: the prediction, the video, and what a reader must know of the maps."""
+    logits = result.logits.float().cpu()
+    several_labels = trained.model.several_labels
+    (video,) = ranked_videos([record.path], logits, trained.class_names, top=1, several_labels=several_labels)
+    *_, most_probable = video.ranked.values()  # with several tasks, the last are combinations of their classes
+    prediction = f"predicted: {most_probable[0].name}, {100 * most_probable[0].probability:.0f} %"
+
+    folder = Path(os.path.abspath(record.path)).parent.name
+    if isinstance(trained.class_names, list) and folder in trained.class_names:
+        prediction += f"; true class: {folder}"
+
+    lines = [prediction, f"{record.path.name}: attention rollout from the output"]
     if result.other >= 0.005:
         lines.append(f"{100 * result.other:.0f} % goes to tokens that are no patches, such as the class token")
     if trained.saw([record]) == [True]:
         lines.append("the model was trained on this video")
-    tubelets: dict[int, int] = {}  # frame -> tubelet, for the frames that the model uses
-    for tubelet, members in enumerate(tubelet_frames(network.embed.patches, len(numbers))):
-        tubelets |= dict.fromkeys(members, tubelet)
-    shown, of_frames = [*tubelets], [*tubelets.values()]
-    seconds = [record.table().seconds_at(numbers[frame]) for frame in shown]
-    patches = result.patches.double().cpu()
-    maps = (patches * (patches.numel() / max(float(patches.sum()), 1e-12))).numpy()[of_frames]
-    frames = record.decode(numbers)[shown]
-    (box,) = data.view(1).boxes(*frames.shape[1:3])
-    crop = frames[:, box.top : box.top + box.height, box.left : box.left + box.width]
-    return AttentionMaps(crop, shown, seconds, maps, of_frames, lines)
+    return lines
 
 
 def overlaid(attention: AttentionMaps, top: float) -> Frames:
     """Draw maps over grey frames; a relevance of ``top`` or more is brightest."""
-    size, grey = attention.frames.shape[1:3], attention.frames.mean(-1, keepdims=True) / 255
+    height_and_width = attention.frames.shape[1:3]
     maps = torch.from_numpy(attention.maps)[:, None]
-    smooth = F.interpolate(maps, size=size, mode="bilinear", align_corners=False)[:, 0]
+    smooth = F.interpolate(maps, size=height_and_width, mode="bilinear", align_corners=False)[:, 0]
     heat = mpl.colormaps[COLOURS](smooth.numpy() / top)[..., :3]
+
+    grey = attention.frames.mean(-1, keepdims=True) / 255
     return np.round(255 * (OPACITY * heat + (1 - OPACITY) * grey)).astype(np.uint8)
 
 
@@ -121,17 +177,22 @@ def picture(attention: AttentionMaps) -> bytes:
     count, height, width = attention.frames.shape[:3]
     across = min(count, ACROSS)
     rows = 2 * ceil(count / across)
-    size = (max(PANEL * across + BAR_WIDTH, 6.0), rows * (PANEL * height / width + 0.15) + 1)  # room for a title
-    figure = Figure(figsize=size, layout="constrained")
+
+    figure_width = max(PANEL * across + BAR_WIDTH, 6.0)
+    figure_height = rows * (PANEL * height / width + 0.15) + 1  # room for a title
+    figure = Figure(figsize=(figure_width, figure_height), layout="constrained")
     axes = figure.subplots(rows, across, squeeze=False)
     for i, (frame, map_over) in enumerate(zip(attention.frames, overlaid(attention, top), strict=True)):
-        row, column = 2 * (i // across), i % across
+        row = 2 * (i // across)
+        column = i % across
         axes[row, column].imshow(frame)
         axes[row, column].set_title(attention.label(i), fontsize=8, pad=2)
         axes[row + 1, column].imshow(map_over)
     for panel in axes.flat:
         panel.axis("off")
-    figure.suptitle("\n".join(fill(line, int(12 * size[0])) for line in attention.lines), fontsize=10)
+
+    letters = int(12 * figure_width)
+    figure.suptitle("\n".join(fill(line, letters) for line in attention.lines), fontsize=10)
     bar = figure.colorbar(ScalarMappable(Normalize(0, top), COLOURS), ax=axes, shrink=0.8, aspect=30)
     bar.set_label(BAR, fontsize=8)
     bar.ax.tick_params(labelsize=8)

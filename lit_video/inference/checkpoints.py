@@ -31,14 +31,17 @@ def read_checkpoint(path: Path, option: str = "ckpt") -> dict[str, Any]:
         return _exported(path, option)
     if not is_zipfile(path):
         raise OptionError(option, f"{path} is damaged, or no checkpoint of lit_video")
+
     try:
         refuse_damage(path)
         checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except Exception as error:  # a damaged pickle can raise anything
         raise OptionError(option, f"{path} is damaged, or no checkpoint of lit_video: {one_line(error)}") from error
-    whole = isinstance(checkpoint, dict) and {"state_dict", "hyper_parameters"} <= checkpoint.keys()
-    if not whole or not all(isinstance(value, Tensor) for value in dict(checkpoint["state_dict"]).values()):
+
+    has_keys = isinstance(checkpoint, dict) and {"state_dict", "hyper_parameters"} <= checkpoint.keys()
+    if not has_keys or not all(isinstance(value, Tensor) for value in dict(checkpoint["state_dict"]).values()):
         raise OptionError(option, f"{path} is no checkpoint of lit_video: it has no state_dict with hyper_parameters")
+
     try:
         refuse_changed(path, checkpoint["state_dict"])
     except ValueError as error:
@@ -52,21 +55,25 @@ def _exported(path: Path, option: str) -> dict[str, Any]:
         settings = json.loads(path.with_name(EXPORTED).read_text(encoding="utf-8"))
         weights = {f"network.{name}": value for name, value in load_file(path).items()}
         refuse_changed(path, weights)
-        return {"state_dict": weights, "hyper_parameters": settings.pop("hyper_parameters"), CHECKPOINT_KEY: settings}
+        hyper_parameters = settings.pop("hyper_parameters")
+        return {"state_dict": weights, "hyper_parameters": hyper_parameters, CHECKPOINT_KEY: settings}
     except Exception as error:  # the file may come from anybody
         raise OptionError(option, f"{path} with {EXPORTED} is no export of lit_video: {one_line(error)}") from error
 
 
 def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], path: Path) -> VideoClassifier:
     """Build a checkpoint's model, with logits divided by a stored temperature; import nothing that the file names."""
-    settings, stored = checkpoint["hyper_parameters"], checkpoint.get(CHECKPOINT_KEY)
+    hyper_parameters = checkpoint["hyper_parameters"]
+    stored = checkpoint.get(CHECKPOINT_KEY)
     try:
         kind = known_class(family, stored["model"]) if stored else family
         tensors = checkpoint["state_dict"]
         with no_larger_than(tensors):
-            model = kind(**without(settings, "_"))
+            model = kind(**without(hyper_parameters, "_"))
         model.load_state_dict(tensors)
-        if stored and (temperature := stored.get("temperature")):  # set by a cross-validation, see training/folds.py
+
+        temperature = stored.get("temperature") if stored else None
+        if temperature:  # set by a cross-validation, see training/folds.py
             for parameter in linear_head(model.network).parameters():
                 parameter.data /= temperature
     except Exception as error:  # constructors and torch raise anything
@@ -76,13 +83,13 @@ def build_model(checkpoint: Mapping[str, Any], family: type[VideoClassifier], pa
 
 def no_larger_than(stored: Mapping[str, Tensor]) -> RemovableHandle:
     """Refuse to build a model with over twice the file's parameters; twice, because constructors may replace some."""
-    left = 2 * held(stored.values())
+    remaining = 2 * held(stored.values())
 
     def count(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
-        nonlocal left
+        nonlocal remaining
         if parameter is not None:
-            left -= parameter.numel()
-        if left < 0:
+            remaining -= parameter.numel()
+        if remaining < 0:
             raise ValueError(LARGER)
 
     return register_module_parameter_registration_hook(count)

@@ -34,7 +34,7 @@ from lit_video.video.decoding import forget_tables
 from lit_video.video.settings import SETTINGS, restored_settings, stored_settings
 from lit_video.video.trained_on import joined, seen
 from lit_video.weights.hub import find, find_start, weights_path
-from lit_video.weights.reading import CHECKPOINT_KEY, MODEL_KEY, read_weights
+from lit_video.weights.reading import CHECKPOINT_KEY, MODEL_KEY, StoredWeights, read_weights
 from lit_video.weights.settings import channel_pixels, fold_pixels, number_of_classes, refuse_other_pixels
 
 
@@ -71,22 +71,29 @@ Output = tuple[Tensor, Tensor, str]  # logits (classes,), features (width,), rea
 
 def _outputs(model: VideoClassifier, data: VideoList, on: torch.device) -> Iterator[Output]:
     """Yield every video's output in order, averaged over views; an unreadable video's logits are meaningless."""
-    views: list[Output] = []  # for each clip of the current video: logits and features of its crops, reason
+    views: list[Output] = []  # for each clip of the current video: scores and features of its crops, reason
     videos = iter(data.listed)
     for raw in data.test_dataloader():
         batch = data.normalise(move_data_to_device(raw, on))
         with torch.inference_mode(), head_inputs(model.network) as inputs:
             logits = model(batch["clip"]).float().cpu()
+
         scores = view_scores(logits, model.view_average, model.num_classes)
+        features = inputs[0].float().cpu()
         clips = len(raw["video"])
-        for view in zip(scores.chunk(clips), inputs[0].float().cpu().chunk(clips), raw["broken"], strict=True):
+        for view in zip(scores.chunk(clips), features.chunk(clips), raw["broken"], strict=True):
             views.append(view)
             if len(views) == data.test_clips:
-                each, features, reasons = zip(*views, strict=True)
-                # a reason begins with the path: remove it
-                broken = next(filter(None, reasons), "").removeprefix(f"{next(videos).path}: ")
-                yield video_logits(torch.cat(each).mean(0), model.view_average), torch.cat(features).mean(0), broken
+                yield _averaged(views, next(videos).path, model)
                 views = []
+
+
+def _averaged(views: Sequence[Output], path: Path, model: VideoClassifier) -> Output:
+    """Average a video's scores and features over its views, and keep the first reason that it is unreadable."""
+    scores, features, reasons = zip(*views, strict=True)
+    logits = video_logits(torch.cat(scores).mean(0), model.view_average)
+    reason = next(filter(None, reasons), "")
+    return logits, torch.cat(features).mean(0), reason.removeprefix(f"{path}: ")
 
 
 @dataclass(frozen=True)
@@ -116,7 +123,7 @@ class TrainedModel:
 
     def predict(self, videos: Paths, top: int = 5, evaluation: Evaluation | None = None) -> VideoPredictions:
         """Classify videos: see :func:`predict`."""
-        return predict(self, videos, top, evaluation)
+        return predict(self, videos, top, evaluation=evaluation)
 
     def transform(self, frames: NDArray[np.uint8]) -> Tensor:
         """Crop and normalise one clip's frames as in the test, for ``model``.
@@ -143,21 +150,24 @@ def load(source: str | Path | TrainedModel) -> TrainedModel:
     """
     if isinstance(source, TrainedModel):
         return source
+
     path = find_start(str(source), "ckpt")
     if isinstance(path, str):
         return _released(path)
+
     checkpoint = read_checkpoint(path)
     stored = checkpoint.get(CHECKPOINT_KEY)
     if stored is None:
         raise OptionError("ckpt", f"{path} has no class names: it is another program's, or made without a data module")
+
     model = build_model(checkpoint, VideoClassifier, path)
     try:
         settings = restored_settings(stored["data"])
         VideoList([], **settings)
-        known = joined(str(stored.get("trained_on") or ""))
+        trained_on = joined(str(stored.get("trained_on") or ""))
     except Exception as error:  # the file may hold any other content
         raise OptionError("ckpt", f"{path} has unusable data settings: {one_line(error)}") from error
-    return TrainedModel(model, stored["class_names"], settings, known)
+    return TrainedModel(model, stored["class_names"], settings, trained_on)
 
 
 def from_pretrained(source: str | Path) -> VideoClassifier:
@@ -187,6 +197,7 @@ def stream(model: VideoClassifier | VideoTransformer | str | Path) -> Stream:
     """
     if isinstance(model, str | Path):
         model = load(model).model
+
     network = model.network if isinstance(model, VideoClassifier) else model
     if not isinstance(network, VideoTransformer):
         raise ValueError(CANNOT)
@@ -194,29 +205,45 @@ def stream(model: VideoClassifier | VideoTransformer | str | Path) -> Stream:
 
 
 def _released(name: str) -> TrainedModel:
-    given, stored = find(name).settings, read_weights(weights_path(name))
-    count = number_of_classes(stored.tensors) or 0
-    classes: Classes = EPIC_CLASSES if count == outputs(EPIC_CLASSES) else count
-    clips = picked(of_group(given, "data"), SETTINGS)
-    if isinstance(sampling := clips.get("sampling"), str):
+    """Build a published model with its weights, and the settings of its published evaluation."""
+    settings = find(name).settings
+    stored = read_weights(weights_path(name))
+    num_classes = number_of_classes(stored.tensors) or 0
+    classes: Classes = EPIC_CLASSES if num_classes == outputs(EPIC_CLASSES) else num_classes
+
+    clips = picked(of_group(settings, "data"), SETTINGS)
+    sampling = clips.get("sampling")
+    if isinstance(sampling, str):
         clips["sampling"] = getattr(datamodules, sampling)()
     elif sampling:
         clips["sampling"] = getattr(datamodules, sampling["class_path"])(**sampling.get("init_args", {}))
-    size, data = picked(clips, ("num_frames", "image_size")), stored_settings(VideoList([], **clips))
-    model = getattr(modules, given["model"])(classes, **size, **of_group(given, "model"), weights=name)
+    data = stored_settings(VideoList([], **clips))
+
+    family = getattr(modules, settings["model"])
+    clip_size = picked(clips, ("num_frames", "image_size"))
+    model = family(classes, **clip_size, **of_group(settings, "model"), weights=name)
     model.setup("test")
+
     try:
         refuse_other_pixels(data, stored)
     except ValueError as error:
         raise UserError(f"{name}: {error}") from error
-    if known := channel_pixels(stored):
-        fold_pixels(model.network.embed, *known, data)
-    names: ClassNames = sorted(labels := stored.labels.get("", {}), key=labels.__getitem__)
+    if pixels := channel_pixels(stored):
+        mean, std = pixels
+        fold_pixels(model.network.embed, mean, std, data=data)
+
+    return TrainedModel(model.eval(), _released_names(stored, classes), clips)
+
+
+def _released_names(stored: StoredWeights, classes: Classes) -> ClassNames:
+    """Return the names of a release's classes, in the order of its logits; numbered where the file has none."""
     if isinstance(classes, dict):
-        names = {task: _numbered(task, number) for task, number in classes.items()}
-    elif len(names) != count:
-        names = _numbered("class", count)
-    return TrainedModel(model.eval(), names, clips)
+        return {task: _numbered(task, count) for task, count in classes.items()}
+
+    labels = stored.labels.get("", {})
+    if len(labels) != classes:
+        return _numbered("class", classes)
+    return sorted(labels, key=labels.__getitem__)
 
 
 def _numbered(noun: str, count: int) -> list[str]:
@@ -224,7 +251,11 @@ def _numbered(noun: str, count: int) -> list[str]:
 
 
 def predict(
-    ckpt: str | Path | TrainedModel, videos: Paths, top: int = 5, evaluation: Evaluation | None = None
+    ckpt: str | Path | TrainedModel,
+    videos: Paths,
+    top: int = 5,
+    *,
+    evaluation: Evaluation | None = None,
 ) -> VideoPredictions:
     """Classify videos.
 
@@ -240,34 +271,56 @@ def predict(
     """
     if top < 1:
         raise OptionError("top", f"is {top}, expected a whole number from 1")
+
     evaluation = evaluation or Evaluation()
     records = find_videos(videos, evaluation.fps)
-    trained, on = load(ckpt), choose_device(evaluation.device)
-    outputs = _outputs(trained.model.to(on), video_list(trained, records, evaluation), on)
+    trained = load(ckpt)
+    device = choose_device(evaluation.device)
+    outputs_of_videos = _outputs(trained.model.to(device), video_list(trained, records, evaluation), device)
     if evaluation.progress:
-        outputs = with_progress(outputs, len(records), "predict")
-    each, features, reasons = zip(*outputs, strict=True)
-    read, broken = list[VideoRecord](), dict[Path, str]()
-    for record, reason in zip(records, reasons, strict=True):
-        if reason:
-            broken[record.path] = reason
-        else:
-            read.append(record)
-    right = ~torch.tensor([*map(bool, reasons)])
-    paths, logits = [record.path for record in read], torch.stack(each)[right]
-    ranked = ranked_videos(paths, logits, trained.class_names, top, trained.model.several_labels, trained.saw(read))
-    return VideoPredictions(paths, logits, torch.stack(features)[right], trained.class_names, broken, ranked)
+        outputs_of_videos = with_progress(outputs_of_videos, len(records), "predict")
+
+    logits_of_videos, features_of_videos, reasons = zip(*outputs_of_videos, strict=True)
+    broken = {record.path: reason for record, reason in zip(records, reasons, strict=True) if reason}
+    readable = [record for record, reason in zip(records, reasons, strict=True) if not reason]
+    paths = [record.path for record in readable]
+
+    chosen = torch.tensor([not reason for reason in reasons])
+    logits = torch.stack(logits_of_videos)[chosen]
+    ranked = ranked_videos(
+        paths,
+        logits,
+        trained.class_names,
+        top=top,
+        several_labels=trained.model.several_labels,
+        trained_on=trained.saw(readable),
+    )
+    return VideoPredictions(
+        paths=paths,
+        logits=logits,
+        features=torch.stack(features_of_videos)[chosen],
+        class_names=trained.class_names,
+        broken=broken,
+        ranked=ranked,
+    )
 
 
 def video_list(trained: TrainedModel, records: Sequence[VideoRecord], evaluation: Evaluation) -> VideoList:
     """Build the data set of videos to evaluate, with the views of ``evaluation`` or of the model's test."""
     settings = dict(trained.settings)
-    for name, count in zip(data_names("counts"), (evaluation.clips, evaluation.crops), strict=True):
+    views = (evaluation.clips, evaluation.crops)
+    for name, count in zip(data_names("counts"), views, strict=True):
         if count:
             settings[name] = count
-    loading: dict[str, Any] = {"batch_size": evaluation.batch, "num_workers": evaluation.workers, "broken": "report"}
+
     forget_tables()  # in a long process a path may hold a new video
     try:
-        return VideoList(records, **settings, **loading)
+        return VideoList(
+            records,
+            **settings,
+            batch_size=evaluation.batch,
+            num_workers=evaluation.workers,
+            broken="report",
+        )
     except ValueError as error:
         raise OptionError("clips, crops", error) from error

@@ -30,15 +30,19 @@ def project(features: NDArray[np.floating], seed: int = 0) -> NDArray[np.float64
     return np.asarray(points, np.float64)
 
 
-def points_figure(points: NDArray[np.float64], classes: Sequence[str], hollow: Sequence[bool], title: str) -> Figure:
+def points_figure(points: NDArray[np.float64], classes: Sequence[str], hollow: Sequence[bool], *, title: str) -> Figure:
     """Draw points ``(videos, 2)`` with a colour and marker for each class, unfilled where ``hollow`` is true."""
-    of_class, unfilled = np.array(classes), np.array(hollow)
+    class_of = np.array(classes)
+    unfilled = np.array(hollow)
+
     figure = Figure(figsize=(8.5, 6), layout="constrained")
     axes = figure.subplots()
     for number, name in enumerate(sorted(set(classes))):
-        shown, style = of_class == name, style_of(number)
-        axes.plot(*points[shown & ~unfilled].T, linestyle="", label=short(name), **style)
-        axes.plot(*points[shown & unfilled].T, linestyle="", fillstyle="none", **style)
+        members = class_of == name
+        style = style_of(number)
+        axes.plot(*points[members & ~unfilled].T, linestyle="", label=short(name), **style)
+        axes.plot(*points[members & unfilled].T, linestyle="", fillstyle="none", **style)
+
     axes.set(xticks=[], yticks=[])
     axes.set_title(title, fontsize=10)
     figure.legend(loc="outside right upper", fontsize=9, frameon=False)

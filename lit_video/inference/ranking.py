@@ -44,6 +44,7 @@ def ranked_videos(
     paths: Sequence[Path],
     logits: Tensor,
     class_names: ClassNames,
+    *,
     top: int,
     several_labels: bool = False,
     trained_on: Sequence[bool | None] = (),
@@ -55,19 +56,23 @@ def ranked_videos(
     for path, finite in zip(paths, logits.isfinite().all(1).tolist(), strict=True):
         if not finite:  # softmax and rank would still give a class
             raise UserError(f"{path}: the model's logits are not finite, so there is no prediction; check its weights")
-    names = by_task(class_names, ONLY_TASK)
-    videos = [RankedVideo(path, {}, known) for path, known in zip_longest(paths, trained_on)]
-    of_tasks = torch.split(logits, [*map(len, names.values())], dim=1)  # an error if names and logits differ in number
-    for (task, of_task), each in zip(names.items(), of_tasks, strict=True):
-        shares = each.sigmoid() if several_labels else each.softmax(1)
-        for video, share in zip(videos, shares, strict=True):
-            values, order = share.sort(descending=True, stable=True)
+
+    names_by_task = by_task(class_names, ONLY_TASK)
+    videos = [RankedVideo(path, {}, was_seen) for path, was_seen in zip_longest(paths, trained_on)]
+
+    counts = [len(names) for names in names_by_task.values()]
+    logits_by_task = torch.split(logits, counts, dim=1)  # an error if names and logits differ in number
+    for (task, names), task_logits in zip(names_by_task.items(), logits_by_task, strict=True):
+        probabilities = task_logits.sigmoid() if several_labels else task_logits.softmax(1)
+        for video, of_video in zip(videos, probabilities, strict=True):
+            values, order = of_video.sort(descending=True, stable=True)
             best = zip(values[:top].tolist(), order[:top].tolist(), strict=True)
-            video.ranked[task] = [Ranked(of_task[i], value) for value, i in best]
-    if len(names) > 1:
+            video.ranked[task] = [Ranked(names[i], value) for value, i in best]
+
+    if len(names_by_task) > 1:
+        combination = "action" if names_by_task.keys() == {"verb", "noun"} else "all"
         for video in videos:
-            both = "action" if names.keys() == {"verb", "noun"} else "all"
-            video.ranked[both] = combined([*video.ranked.values()], top)
+            video.ranked[combination] = combined([*video.ranked.values()], top)
     return videos
 
 
@@ -77,31 +82,38 @@ def combined(tasks: Sequence[list[Ranked]], top: int) -> list[Ranked]:
     The best combinations consist of the tasks' most probable classes, so ``top`` classes of each task are enough.
     """
 
-    def pairs(one: list[Ranked], other: list[Ranked]) -> list[Ranked]:
-        both = [Ranked(f"{a.name}, {b.name}", a.probability * b.probability) for a in one for b in other]
-        return sorted(both, key=lambda pair: -pair.probability)[:top]
+    def pairs(firsts: list[Ranked], seconds: list[Ranked]) -> list[Ranked]:
+        combinations = []
+        for first in firsts:
+            for second in seconds:
+                name = f"{first.name}, {second.name}"
+                combinations.append(Ranked(name, first.probability * second.probability))
+        return sorted(combinations, key=lambda pair: -pair.probability)[:top]
 
     return reduce(pairs, tasks)
 
 
 def table_of(videos: Sequence[RankedVideo]) -> str:
     """Return a text table with a line per video and rank."""
-    header, body = ["video"], []
+    header = ["video"]
     for task in videos[0].ranked:
         header += [task, "%"]
-    marked = any(video.trained_on for video in videos)
-    if marked:
+    has_marks = any(video.trained_on for video in videos)
+    if has_marks:
         header.append("")
+
+    body = []
     for video in videos:
-        name, mark = str(video.path), "trained on" if video.trained_on else ""
-        for ranked in zip_longest(*video.ranked.values()):
+        name = str(video.path)
+        mark = "trained on" if video.trained_on else ""
+        for classes in zip_longest(*video.ranked.values()):
             cells = [name]
-            for one in ranked:
-                cells += [one.name, f"{100 * one.probability:.1f}"] if one else ["", ""]
-            if marked:
+            for ranked in classes:
+                cells += [ranked.name, f"{100 * ranked.probability:.1f}"] if ranked else ["", ""]
+            if has_marks:
                 cells.append(mark)
             body.append(cells)
-            name = mark = ""
+            name = mark = ""  # on a video's first line only
     return text_table("", header, body)
 
 
@@ -114,21 +126,32 @@ def write_ranking(path: Path, videos: Sequence[RankedVideo], broken: Mapping[Pat
     rows: list[tuple[object, ...]] = [("path", "task", "rank", "name", "probability", "trained_on", "broken")]
     for video in videos:
         for task, best in video.ranked.items():
-            for rank, one in enumerate(best, 1):
-                rows.append((video.path, task, rank, one.name, one.probability, YES[video.trained_on], ""))
+            for rank, ranked in enumerate(best, 1):
+                rows.append((video.path, task, rank, ranked.name, ranked.probability, YES[video.trained_on], ""))
+
     for unread, reason in broken.items():
         rows.append((unread, "", "", "", "", "", reason))
     write_table(path, rows)
 
 
-def write_features(path: Path, videos: Sequence[Path], features: Tensor, logits: Tensor, names: ClassNames) -> None:
+def write_features(path: Path, videos: Sequence[Path], features: Tensor, *, logits: Tensor, names: ClassNames) -> None:
     """Write .npz: ``features`` (videos, width), ``paths``, ``logits`` (videos, classes), ``class_names``, ``tasks``.
 
     ``class_names`` and ``tasks`` name the columns of ``logits``. Nothing is pickled.
     """
-    pairs = [(task, name) for task, of_task in by_task(names, ONLY_TASK).items() for name in of_task]
-    tasks, class_names = np.array(pairs, dtype=np.str_).reshape(-1, 2).T
-    arrays: dict[str, Any] = {"features": features.numpy(), "logits": logits.numpy()}
-    arrays |= {"class_names": class_names, "tasks": tasks, "paths": np.array([*map(str, videos)], dtype=np.str_)}
+    tasks: list[str] = []
+    class_names: list[str] = []
+    for task, names_of_task in by_task(names, ONLY_TASK).items():
+        tasks += [task] * len(names_of_task)
+        class_names += names_of_task
+
+    texts = np.array([*tasks, *class_names], dtype=np.str_)
+    arrays: dict[str, Any] = {
+        "features": features.numpy(),
+        "logits": logits.numpy(),
+        "class_names": texts[len(tasks) :],
+        "tasks": texts[: len(tasks)],
+        "paths": np.array([str(video) for video in videos], dtype=np.str_),
+    }
     with path.open("wb") as file:
         np.savez(file, **arrays)

@@ -17,25 +17,32 @@ from lit_video.utils.figures import short
 
 Curve = Sequence[tuple[float, float]]  # epoch, value
 
-INK, QUIET, RULE, FIRST = map(LIGHT.__getitem__, ("ink", "quiet", "rule", "s0"))
+INK = LIGHT["ink"]
+QUIET = LIGHT["quiet"]
+RULE = LIGHT["rule"]
+FIRST = LIGHT["s0"]
 ON_FIRST = "#fefefe"  # a white that is not in LIGHT, because dark pages replace the colours of LIGHT
 STYLE: dict[Any, Any] = {"font.size": 9, "text.parse_math": False}  # a class's name may hold a dollar sign
 STYLE |= dict.fromkeys(("text.color", "axes.titlecolor", "xtick.labelcolor", "ytick.labelcolor"), INK)
 STYLE |= dict.fromkeys(("axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), QUIET)
 DARK_CELL = 0.7  # share above which a cell's number is white
-NAMED, NUMBERED = 7.0, 20.0  # least side of a cell, in points: NAMED to show class names, NUMBERED to show numbers
+NAMED = 7.0  # least side of a cell that shows class names, in points
+NUMBERED = 20.0  # least side of a cell that shows numbers, in points
 MANY = 32  # with more classes, opacity is the root of the share, because small faint cells are hard to see
 MARKS = "osD^vPX<>"
 
 
 def style_of(number: int) -> dict[str, Any]:
     """Return the colour and the mark of a series by its number; the first 72 differ."""
-    colour, mark = LIGHT[SERIES[number % len(SERIES)]], MARKS[number % len(MARKS)]
+    colour = LIGHT[SERIES[number % len(SERIES)]]
+    mark = MARKS[number % len(MARKS)]
     return {"color": colour, "marker": mark, "markersize": 4}
 
 
 @matplotlib.rc_context(STYLE)
-def confusion_figure(counts: NDArray[np.int64], classes: Sequence[str], title: str = "", side: float = 3.0) -> Figure:
+def confusion_figure(
+    counts: NDArray[np.int64], classes: Sequence[str], title: str = "", *, side: float = 3.0
+) -> Figure:
     """Draw videos by true class (rows) and predicted class (columns), coloured by share of the true class.
 
     ``counts`` are ``(classes, classes)``; a class without a video stays blank. ``side`` of the matrix is in inches.
@@ -43,6 +50,7 @@ def confusion_figure(counts: NDArray[np.int64], classes: Sequence[str], title: s
     figure, axes = _axes(side, side, title)
     shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
     _cells(axes, np.sqrt(shares) if len(classes) > MANY else shares)
+
     cell = 72 * side / len(classes)
     if cell >= NUMBERED:
         _numbers(axes, shares, np.where(counts, counts.astype(str), ""))
@@ -65,6 +73,7 @@ def curves_figure(quantity: str, lines: Mapping[str, tuple[Curve, Sequence[Curve
         for curve in seeds:
             axes.plot(*zip(*curve, strict=True), color=style["color"], linewidth=0.7, alpha=0.45)
         axes.plot(*zip(*mean, strict=True), label=short(name, 48), **style)
+
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.set(xlabel="epoch", ylabel=quantity)
     axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), frameon=False)
@@ -82,8 +91,10 @@ def rows_figure(names: Sequence[str], sides: Mapping[str, Sequence[tuple[int, fl
         rows, accuracies, deviations = zip(*values, strict=True)
         filled = FIRST if side == "ours" else "none"
         axes.errorbar(accuracies, rows, xerr=deviations, fmt="o", color=FIRST, markerfacecolor=filled, markersize=6)
+
+        labels = [short(name, 48) for name in names] if i == 0 else []
         axes.set(ylim=(len(names) - 0.5, -0.5), xlabel=f"{side} (%)")
-        axes.set_yticks(range(len(names)), [short(name, 48) for name in names] if not i else [], parse_math=False)
+        axes.set_yticks(range(len(names)), labels, parse_math=False)
         axes.tick_params(left=False)
         axes.grid(color=RULE, linewidth=0.6)
         axes.set_axisbelow(True)
@@ -97,9 +108,11 @@ def heat_map(groups: Groups, title: str = "") -> Figure:
 
     The last line holds the bounds of a sum over frames, where some are known.
     """
-    names, values = [], []
+    names = []
+    values = []
     for row, accuracies in groups.rows:
-        names.append(" | ".join(filter(None, (row["label"], reach_text(row)))))
+        parts = (row["label"], reach_text(row))
+        names.append(" | ".join(part for part in parts if part))
         values.append(accuracies)
     if groups.bounds:
         names.append(BOUND)
@@ -111,7 +124,7 @@ def heat_map(groups: Groups, title: str = "") -> Figure:
     texts = np.char.replace(np.char.mod("%.0f", percent), "nan", "")
     _cells(axes, shares)
     _numbers(axes, shares, texts)
-    _names(axes, names, 9.0, groups.names, rotation=45, ha="left", rotation_mode="anchor")
+    _names(axes, names, 9.0, columns=groups.names, rotation=45, ha="left", rotation_mode="anchor")
     axes.tick_params(labeltop=True, labelbottom=False)
     return figure
 
@@ -125,7 +138,8 @@ def _axes(width: float, height: float, title: str) -> tuple[Figure, Axes]:
 
 
 def _cells(axes: Axes, opacity: NDArray[np.floating]) -> None:
-    image = np.concatenate([np.broadcast_to(to_rgb(FIRST), (*opacity.shape, 3)), opacity[..., None]], axis=-1)
+    colour = np.broadcast_to(to_rgb(FIRST), (*opacity.shape, 3))
+    image = np.concatenate([colour, opacity[..., None]], axis=-1)
     axes.imshow(image, interpolation="none", aspect="auto")
 
 
@@ -135,7 +149,7 @@ def _numbers(axes: Axes, shares: NDArray[np.floating], texts: NDArray[np.str_]) 
         axes.text(j, i, str(texts[i, j]), ha="center", va="center", color=str(colours[i, j]), fontsize=8)
 
 
-def _names(axes: Axes, rows: Sequence[str], size: float, columns: Sequence[str] = (), **style: Any) -> None:
+def _names(axes: Axes, rows: Sequence[str], size: float, *, columns: Sequence[str] = (), **style: Any) -> None:
     """Label rows and columns; columns take the names of the rows by default."""
     columns = columns or rows
     axes.set_yticks(range(len(rows)), rows, fontsize=size, parse_math=False)

@@ -84,16 +84,24 @@ def route(module: nn.Module, weights: Sequence[Tensor], *inputs: Any) -> Any:
 
 def routing_parameters(module: nn.Module) -> dict[str, Tensor]:
     """Return a routing network's parameters: linear layers average, MLPs and positions add 0, learnt tokens are 1."""
-    silent = {id(inner) for mlp in module.modules() if isinstance(mlp, MLP) for inner in mlp.modules()}
+    silent: set[int] = set()
+    for mlp in module.modules():
+        if isinstance(mlp, MLP):
+            silent.update(id(inner) for inner in mlp.modules())
+
     parameters: dict[str, Tensor] = {}
     for prefix, inner in module.named_modules():
         linear = isinstance(inner, nn.Linear)
         for name, parameter in inner.named_parameters(prefix, recurse=False):
             last = name.rpartition(".")[2]
             adds = last == POSITIONS or (linear and last == "bias")
-            value = 1 / parameter.shape[-1] if linear else 1.0
             if adds or id(inner) in silent:
                 value = 0.0
+            elif linear:
+                value = 1 / parameter.shape[-1]
+            else:
+                value = 1.0
+
             if not name.startswith("embed."):  # :func:`rollout` replaces the embedding's output
                 parameters[name] = parameter.new_full((), value).expand(parameter.shape)
     return parameters
@@ -121,9 +129,9 @@ def rollout(network: VideoTransformer, clip: Tensor) -> Rollout:
         network.embed.register_forward_hook(lambda module, inputs, output: outputs.append(output)),
     ):
         logits = network(clip)
+
     ((embedded, grid),) = outputs
     ones = torch.ones_like(embedded, requires_grad=True)
-    place = patch_places(embedded.shape[1], grid, network.embed.prefix).to(clip.device)
     with network.embed.register_forward_hook(lambda module, inputs, output: (ones, grid)):
         try:
             out = route(network, recording.weights, clip)
@@ -132,6 +140,8 @@ def rollout(network: VideoTransformer, clip: Tensor) -> Rollout:
             raise ValueError(f"the rollout cannot follow the scheme: {error}") from error
     if not torch.allclose(out, torch.ones_like(out), atol=1e-3):
         raise ValueError(f"{type(network).__name__} holds layers that the rollout does not know")
+
+    place = patch_places(embedded.shape[1], grid, network.embed.prefix).to(clip.device)
     patches = shares[0].sum(-1)[place].detach()
     return Rollout(patches, 1 - float(patches.sum()), logits)
 
@@ -139,9 +149,10 @@ def rollout(network: VideoTransformer, clip: Tensor) -> Rollout:
 def patch_places(tokens: int, grid: Grid, prefix: int = 1) -> Tensor:
     """Return each patch's token index ``(t, h, w)``; ``prefix`` learnt tokens lead the clip or each frame."""
     patches = grid.t * grid.h * grid.w
-    each = torch.arange(tokens)
-    each = each.view(grid.t, -1)[:, prefix:] if tokens == patches + prefix * grid.t else each[tokens - patches :]
-    return each.reshape(tuple(grid))
+    places = torch.arange(tokens)
+    if tokens == patches + prefix * grid.t:  # learnt tokens lead each frame
+        return places.view(grid.t, -1)[:, prefix:].reshape(tuple(grid))
+    return places[tokens - patches :].reshape(tuple(grid))
 
 
 def tubelet_frames(patches: Patches, num_frames: int) -> list[list[int]]:

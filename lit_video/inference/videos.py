@@ -17,13 +17,17 @@ def find_videos(videos: Paths, fps: float | None = None) -> list[VideoRecord]:
     """
     if isinstance(videos, str | Path):
         videos = [videos]
-    if records := [one for one in videos if isinstance(one, VideoRecord)]:
+
+    records = [video for video in videos if isinstance(video, VideoRecord)]
+    if records:
         return records
+
     paths: dict[Path, None] = {}
     for text in map(str, videos):
         path = user_path(text)
         if not path.exists():
             raise UserError(f"{path}: no such file or folder")
+
         inside = _below(path, fps) if path.is_dir() else [path]
         if picture := next(filter(is_picture, inside), None):
             raise UserError(f"{picture}: is a picture, not a video; give the folder of its frames, and --fps N")
@@ -32,16 +36,19 @@ def find_videos(videos: Paths, fps: float | None = None) -> list[VideoRecord]:
         if not inside:
             raise UserError(f"{path}: holds no video ({', '.join(COMMON)})")
         paths |= dict.fromkeys(inside)
+
     if not paths:
         raise OptionError("videos", "there is none")
     return [VideoRecord(path, 0, fps=fps if path.is_dir() else None) for path in paths]
 
 
 def _below(folder: Path, fps: float | None) -> list[Path]:
-    found = set[Path]()
-    for path in filter(Path.is_file, files_below(folder)):
+    videos: set[Path] = set()
+    for path in files_below(folder):
+        if not path.is_file():
+            continue
         if is_video(path):
-            found.add(path)
+            videos.add(path)
         elif fps and is_picture(path):
-            found.add(path.parent)
-    return sorted(found)
+            videos.add(path.parent)
+    return sorted(videos)

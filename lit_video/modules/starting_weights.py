@@ -117,7 +117,7 @@ class StartingWeights:
             stored = read_image_vit(given, self.network, self.weights_ema)
             noted(self.network, stored.trained_on)
             grid = stated.known_grid(self.network, stored)
-            taken = load_image_vit(self.network, stored.tensors, self.tubelet_init, grid)
+            taken = load_image_vit(self.network, stored.tensors, self.tubelet_init, grid=grid)
             return stored, "; ".join(filter(None, (taken, stated.line_on_grid(self.network, stored, image=True))))
 
     def _start_from(self, path: str, fresh_head: bool) -> list[str]:
@@ -130,7 +130,11 @@ class StartingWeights:
             self._refuse_what_differs(stored, stated.OTHERWISE)
         tensors = stated.tasks_in_order(stored.tensors, by_task(self.settings.get("num_classes")))
         left_out = load_pretrained(
-            self.network, tensors, fresh_head, stated.known_grid(self.network, stored), self.weights_source
+            self.network,
+            tensors,
+            fresh_head,
+            grid=stated.known_grid(self.network, stored),
+            source=self.weights_source,
         )
         if Path(path).is_dir() and file.is_file():
             facts.append(f"starts from the run's tested checkpoint, {file.name}")
@@ -149,7 +153,7 @@ class StartingWeights:
         if self.data is None or not isinstance(self.network, VideoTransformer):
             return ""
         if known := stated.channel_pixels(stored):
-            return stated.fold_pixels(self.network.embed, *known, stored_settings(self.data))
+            return stated.fold_pixels(self.network.embed, *known, data=stored_settings(self.data))
         taken = f"assumed to be data.mean {self.data.mean} and data.std {self.data.std}"
         return f"the mean and deviation of its pixels are not known: {taken}"
 

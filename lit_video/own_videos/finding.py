@@ -269,7 +269,7 @@ def _of_tables(tables: Mapping[Path, str | None]) -> OwnVideos:
 def _of_table(path: Path, split: str | None, form: _Form, by_folder: bool) -> Iterator[OwnVideo]:
     """Yield a table's videos with their absolute paths; ``by_folder``: a video's class is its folder."""
     columns = tuple(filter(None, (form.path, form.label)))
-    rows = read_table("table", path, columns, form.headless, unique=form.path, files=form.path)
+    rows = read_table("table", path, columns, headless=form.headless, unique=form.path, files=form.path)
     if times := like_times(rows[0].cells):
         advice = "cut the videos, or write an experiment of VideoCSV, which reads parts; or rename the column"
         raise UserError(f"{path}: column {times[0]}: parts of videos are not supported here; {advice}")

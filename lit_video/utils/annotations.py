@@ -53,7 +53,8 @@ class Row:
         if name is None:
             name = self.text(column)
         if name not in numbers:
-            first, near = ", ".join(list(numbers)[:3]), did_you_mean(name, numbers)
+            first = ", ".join(list(numbers)[:3])
+            near = did_you_mean(name, numbers)
             raise self.error(column, f"{name!r} is none of the {len(numbers)} classes ({first}, ...){near}; correct it")
         return numbers[name]
 
@@ -62,18 +63,21 @@ class Row:
         text = self.cells.get(column, "")
         if not text:
             return None
+
         parts = text.split(":") if _CLOCK.fullmatch(text) else [text]
         try:
             time = sum(float(part) * 60**i for i, part in enumerate(reversed(parts)))
         except ValueError:
             time = math.nan
+
         if not 0 <= time < math.inf:
             raise self.error(column, f"is {text!r}, expected seconds from 0 or HH:MM:SS")
         return time
 
     def segment(self, start: str, end: str) -> tuple[float | None, float | None]:
         """Return start and end in seconds; refuse an end that is not after the start."""
-        first, last = self.seconds(start), self.seconds(end)
+        first = self.seconds(start)
+        last = self.seconds(end)
         if last is not None and last <= (first or 0):
             raise self.error(end, f"ends at {last:g} s, not after its start at {first or 0:g} s; correct one of them")
         return first, last
@@ -112,12 +116,15 @@ def read_entries(key: str, path: Path, columns: Sequence[str]) -> list[Row]:
     entries = read_json(key, path)
     if not isinstance(entries, list) or not entries:
         raise UserError(f"{key}: {path} lists no video; put the released file there")
+
     rows = []
     for number, entry in enumerate(entries, 1):
         where = f"{key}: {path}, entry {number}"
-        if absent := [name for name in columns if not isinstance(entry, dict) or name not in entry]:
+        absent = [name for name in columns if not isinstance(entry, dict) or name not in entry]
+        if absent:
             raise UserError(f"{where} has no {absent[0]!r}; is it another data set's file?")
         rows.append(Row(where, {name: str(entry[name]).strip() for name in columns}))
+
     refuse_repeats(rows, columns[0])
     return rows
 
@@ -126,6 +133,7 @@ def read_table(
     key: str,
     path: Path,
     columns: Sequence[str],
+    *,
     headless: Sequence[str] | None = None,
     delimiter: str | None = None,
     optional: Sequence[str] = (),
@@ -145,29 +153,40 @@ def read_table(
         unique: a column whose cells must differ.
         files: a column of file names, which need not be valid UTF-8.
     """
-    lines = _lines(key, path, delimiter, files is not None)
+    lines = _lines(key, path, delimiter, any_bytes=files is not None)
     if not lines:
         raise UserError(f"{key}: {path} is empty; put the annotations there")
-    first = spelled(lines[0][1], (*columns, *optional))
-    if headless is not None and not set(columns) & set(first):
+
+    first_cells = spelled(lines[0][1], (*columns, *optional))
+    if headless is not None and not set(columns) & set(first_cells):
         header = list(headless)
         least = 1 + max(header.index(name) for name in columns)
     else:
-        header, least, lines = first, len(first), lines[1:]
-        where = f"{key}: {path}, line 1"
-        if absent := [name for name in columns if name not in header]:
-            raise UserError(f"{where}: no column {absent[0]!r}, only {', '.join(header)[:200]}; is it the right file?")
-        if twice := [name for name in header if name and header.count(name) > 1]:
-            raise UserError(f"{where}: column {twice[0]!r} is there twice; rename one")
+        header = first_cells
+        least = len(header)
+        lines = lines[1:]
+        _check_header(header, columns, f"{key}: {path}, line 1")
     if not lines:
         raise UserError(f"{key}: {path} holds a header only; add a row per video")
-    rows = [_row(f"{key}: {path}, line {number}", header, least, cells) for number, cells in lines]
+
+    rows = [_row(f"{key}: {path}, line {number}", header, cells, least=least) for number, cells in lines]
     if unique:
         refuse_repeats(rows, unique)
-    for row in rows:
-        if files and _NO_UTF8.search("".join(row.cells.values())) and not _NO_UTF8.search(row.cells[files]):
-            read_text(key, path)  # raises the error: another cell than the file name is not UTF-8
+    if files:
+        for row in rows:
+            if _NO_UTF8.search("".join(row.cells.values())) and not _NO_UTF8.search(row.cells[files]):
+                read_text(key, path)  # raises the error: another cell than the file name is not UTF-8
     return rows
+
+
+def _check_header(header: Sequence[str], columns: Sequence[str], where: str) -> None:
+    """Refuse a header that lacks one of the columns, or names one twice."""
+    for name in columns:
+        if name not in header:
+            raise UserError(f"{where}: no column {name!r}, only {', '.join(header)[:200]}; is it the right file?")
+    for name in header:
+        if name and header.count(name) > 1:
+            raise UserError(f"{where}: column {name!r} is there twice; rename one")
 
 
 def spelled(names: Iterable[str], known: Iterable[str]) -> list[str]:
@@ -205,7 +224,7 @@ def exactly(count: int, names: Collection[str], path: Path) -> list[str]:
     return list(names)
 
 
-def numbered(rows: Sequence[Row], columns: tuple[str, str], count: int, path: Path, first: int = 0) -> list[str]:
+def numbered(rows: Sequence[Row], columns: tuple[str, str], count: int, *, path: Path, first: int = 0) -> list[str]:
     """Return ``count`` class names sorted by number (from ``first``); ``columns`` hold number and name."""
     number, name = columns
     refuse_repeats(rows, number, lambda row: row.whole(number, first + count))
@@ -213,15 +232,18 @@ def numbered(rows: Sequence[Row], columns: tuple[str, str], count: int, path: Pa
     return exactly(count, [row.text(name) for row in ordered], path)
 
 
-def _lines(key: str, path: Path, delimiter: str | None, any_bytes: bool) -> list[tuple[int, list[str]]]:
+def _lines(key: str, path: Path, delimiter: str | None, *, any_bytes: bool) -> list[tuple[int, list[str]]]:
     """Return line number and cells of every line that is not blank."""
     text = read_text(key, path, "surrogateescape" if any_bytes else "strict")
     if any_bytes and "\0" in text:  # UTF-16
         text = read_text(key, path)
-    start, lines = _QUOTED.sub("", text.lstrip().split("\n", 1)[0]), text.split("\n")
-    marks = sorted(set("\t,;").intersection(start)) or [" "]
+
+    first_line = text.lstrip().split("\n", 1)[0]
+    marks = sorted(set("\t,;").intersection(_QUOTED.sub("", first_line))) or [" "]
+    lines = text.split("\n")
     # the separator is the mark in most lines, because cells may hold the other marks
     mark = delimiter or max(marks, key=lambda mark: sum(mark in line for line in lines))
+
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, skipinitialspace=True, strict=True)
     try:
         rows = [(reader.line_num, list(map(str.strip, cells))) for cells in reader]
@@ -230,11 +252,14 @@ def _lines(key: str, path: Path, delimiter: str | None, any_bytes: bool) -> list
     return [(number, cells) for number, cells in rows if any(cells)]
 
 
-def _row(where: str, header: list[str], least: int, cells: list[str]) -> Row:
+def _row(where: str, header: list[str], cells: list[str], *, least: int) -> Row:
+    """Return a row of a table; refuse fewer than ``least`` cells, or more than the header has."""
     while len(cells) > len(header) and not cells[-1]:
         cells = cells[:-1]
+
     if not least <= len(cells) <= len(header):
         expected = str(least) if least == len(header) else f"{least} to {len(header)}"
         advice = "quote text that holds the separator, or name all columns in the first line"
         raise UserError(f"{where}: {len(cells)} fields, expected {expected} ({', '.join(header)[:80]}); {advice}")
+
     return Row(where, dict(zip(header, cells, strict=False)))

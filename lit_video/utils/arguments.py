@@ -48,22 +48,22 @@ ShareBelowOne = Annotated[float, Range(0, 1, below=True)]
 InnerShare = Annotated[float, Range(0, 1, above=True, below=True)]
 
 
-def check_arguments(given: Mapping[str, Any]) -> None:
+def check_arguments(arguments: Mapping[str, Any]) -> None:
     """Check a constructor's arguments, the ``locals()`` of its first line, against its types and those of its bases.
 
     Raises:
         ValueError: an argument is no value of its type; the message begins with its name.
     """
-    kind = given["__class__"]
-    _check(kind.__init__, given)
+    kind = arguments["__class__"]
+    _check(kind.__init__, arguments)
     for base in constructors(kind)[1:]:
-        _check(base.__init__, given.get("kwargs", {}))  # type: ignore[misc]
+        _check(base.__init__, arguments.get("kwargs", {}))  # type: ignore[misc]
 
 
 def constructors(kind: type) -> list[type]:
     """Return this package's classes among a class and its bases that have a constructor of their own."""
-    ours = [base for base in kind.__mro__ if base.__module__.startswith("lit_video.")]
-    return [base for base in ours if "__init__" in vars(base)]
+    bases = [base for base in kind.__mro__ if base.__module__.startswith("lit_video.")]
+    return [base for base in bases if "__init__" in vars(base)]
 
 
 def check_fields(instance: object) -> None:
@@ -71,10 +71,10 @@ def check_fields(instance: object) -> None:
     _check(type(instance), vars(instance))
 
 
-def _check(annotated: Any, given: Mapping[str, Any]) -> None:
+def _check(annotated: Any, values: Mapping[str, Any]) -> None:
     for name, kind in types_of(annotated).items():
-        if name in given and not fits(given[name], kind):
-            value = given[name]
+        if name in values and not fits(values[name], kind):
+            value = values[name]
             hint = did_you_mean(value, _choices(kind)) if isinstance(value, str) else ""
             raise ValueError(f"{name} is {value!r}, expected {in_words(kind)}{hint}")
 
@@ -93,11 +93,13 @@ def fits(value: Any, kind: Any) -> bool:
 
     Like jsonargparse, take a list for a tuple and an int for a float, and a mapping for a dataclass's fields.
     """
-    origin, inner = get_origin(kind), get_args(kind)
+    origin = get_origin(kind)
+    inner = get_args(kind)
+
     if origin is Annotated:
         return fits(value, inner[0]) and all(value in limit for limit in inner[1:] if isinstance(limit, Range))
     if origin in (Union, UnionType):
-        return any(fits(value, one) for one in inner)
+        return any(fits(value, member) for member in inner)
     if origin is Literal:
         return any(type(value) is type(choice) and value == choice for choice in inner)
     if origin is tuple:
@@ -106,7 +108,7 @@ def fits(value: Any, kind: Any) -> bool:
         names, values = inner
         return isinstance(value, Mapping) and all(fits(k, names) and fits(v, values) for k, v in value.items())
     if origin is not None and isinstance(origin, type) and issubclass(origin, collections.abc.Sequence):
-        return _is_sequence(value) and all(fits(one, inner[0]) for one in value)
+        return _is_sequence(value) and all(fits(member, inner[0]) for member in value)
     return _fits_class(value, origin or kind)
 
 
@@ -118,7 +120,7 @@ def _fits_tuple(value: Any, inner: tuple[Any, ...]) -> bool:
     if not _is_sequence(value):
         return False
     if inner[-1] is Ellipsis:
-        return all(fits(one, inner[0]) for one in value)
+        return all(fits(member, inner[0]) for member in value)
     return len(value) == len(inner) and all(map(fits, value, inner))
 
 
@@ -138,7 +140,11 @@ def _choices(kind: Any) -> list[str]:
     """Return all strings that a type, or a member of it, offers."""
     if get_origin(kind) is Literal:
         return [choice for choice in get_args(kind) if isinstance(choice, str)]
-    return [choice for one in get_args(kind) for choice in _choices(one)]
+
+    choices = []
+    for member in get_args(kind):
+        choices += _choices(member)
+    return choices
 
 
 NAMES = {
@@ -153,16 +159,18 @@ NAMES = {
 
 def in_words(kind: Any) -> str:
     """Return what a type takes, for messages: ``none, at least 1, or backbone``."""
-    origin, inner = get_origin(kind), get_args(kind)
+    origin = get_origin(kind)
+    inner = get_args(kind)
+
     if origin is Annotated:
         limits = " and ".join(repr(limit) for limit in inner[1:] if isinstance(limit, Range))
         return f"{in_words(inner[0])} {limits}" if inner[0] is int else f"a number {limits}"
     if origin in (Union, UnionType):
-        return _listed([in_words(one) for one in inner])
+        return _listed([in_words(member) for member in inner])
     if origin is Literal:
         return _listed([str(choice) for choice in inner])
     if origin is tuple and inner[-1] is not Ellipsis:
-        return " and ".join(in_words(one) for one in inner)
+        return " and ".join(in_words(member) for member in inner)
     if origin is not None and isinstance(origin, type) and issubclass(origin, collections.abc.Mapping):
         return f"names with {in_words(inner[1])} each"
     if inner:

@@ -51,6 +51,7 @@ def soft_labels(labels: Tensor, classes: Classes, smoothing: float) -> Tensor:
     """
     if labels.ndim == 2 and not isinstance(classes, dict):
         return labels.float().where(labels < 0, labels * (1 - smoothing) + smoothing / classes)
+
     tasks = zip(per_task(labels, classes), by_task(classes).values(), strict=True)
     return torch.cat([smooth(label, count, smoothing) for label, count in tasks], dim=1)
 
@@ -58,4 +59,5 @@ def soft_labels(labels: Tensor, classes: Classes, smoothing: float) -> Tensor:
 def smooth(labels: Tensor, classes: int, smoothing: float) -> Tensor:
     """Smooth class numbers ``(b,)`` to probabilities ``(b, classes)``; all classes share ``smoothing`` equally."""
     valid = (labels != IGNORED)[:, None]  # rows of ignored labels are zero and add no loss
-    return (F.one_hot(labels.clamp(min=0), classes) * (1 - smoothing) + smoothing / classes) * valid
+    one_hot = F.one_hot(labels.clamp(min=0), classes)
+    return (one_hot * (1 - smoothing) + smoothing / classes) * valid

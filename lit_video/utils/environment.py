@@ -23,12 +23,12 @@ def commit() -> str:
     Packed runs are results and no code: a run that was packed does not change the commit of the next one.
     """
     git = ["git", "-C", str(Path(__file__).parent)]
+    describe = [*git, "describe", "--always", "--abbrev=12"]
+    compare = [*git, "diff", "--quiet", "HEAD", "--", ":/", f":(top,exclude){PACKS}"]
     try:
-        name = [*git, "describe", "--always", "--abbrev=12"]
-        found = subprocess.run(name, capture_output=True, text=True, check=True).stdout.strip()
-        changed = [*git, "diff", "--quiet", "HEAD", "--", ":/", f":(top,exclude){PACKS}"]
-        differs = subprocess.run(changed, capture_output=True, check=False).returncode != 0
-        return f"{found}+changes" if differs else found
+        name = subprocess.run(describe, capture_output=True, text=True, check=True).stdout.strip()
+        differs = subprocess.run(compare, capture_output=True, check=False).returncode != 0
+        return f"{name}+changes" if differs else name
     except (OSError, subprocess.CalledProcessError):
         return os.environ.get("LIT_VIDEO_COMMIT", "unknown")
 
@@ -66,9 +66,11 @@ def seconds(
 
 def versions(*others: str) -> dict[str, str]:
     """Return the versions of the packages that a result depends on, and of ``others``, if installed."""
-    names = ("torch", "torchvision", "lightning", "timm", "av", "pytorchvideo", *others)
-    found = {"python": platform.python_version(), "lit_video": sys.modules["lit_video"].__version__}  # installed or not
-    for name in names:
+    by_name = {
+        "python": platform.python_version(),
+        "lit_video": sys.modules["lit_video"].__version__,  # installed or not
+    }
+    for name in ("torch", "torchvision", "lightning", "timm", "av", "pytorchvideo", *others):
         with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
+            by_name[name] = version(name)
+    return by_name

@@ -28,13 +28,19 @@ class Folders:
         names = self.names(folder)
         if name in names:
             return path
+
         stem = os.path.splitext(name)[0] if is_video(name) else name
-        wanted = [name, *(stem + ending for ending in _ENDINGS)]
-        there = next((each for each in wanted if each in names), None)
-        if there is None and not name.isascii():  # a Mac's archives spell accents otherwise
-            spelled = {composed(each): each for each in names}
-            there = next((spelled[composed(each)] for each in wanted if composed(each) in spelled), None)
-        return os.path.join(folder, there or name)
+        candidates = [name, *(stem + ending for ending in _ENDINGS)]
+        for candidate in candidates:
+            if candidate in names:
+                return os.path.join(folder, candidate)
+
+        if not name.isascii():  # a Mac's archives spell accents otherwise
+            by_spelling = {composed(listed): listed for listed in names}
+            for candidate in candidates:
+                if composed(candidate) in by_spelling:
+                    return os.path.join(folder, by_spelling[composed(candidate)])
+        return os.path.join(folder, name)
 
 
 def _names(folder: str | Path) -> set[str]:

@@ -26,17 +26,23 @@ def with_progress(results: Iterable[Result], total: int, name: str) -> Iterator[
 
         yield from track(results, name, total, console=Console(stderr=True), transient=True)
         return
-    start = last = time.monotonic()
+
+    start = time.monotonic()
+    last_line = start
     for done, result in enumerate(results, 1):
         yield result
+
         now = time.monotonic()
-        if now - last >= EVERY or (done == total and last > start):
-            last = now
-            left = f", {time_left((total - done) * (now - start) / done)}" if done < total else ""
-            print(f"{name}: {done} of {total}{left}", file=sys.stderr, flush=True)
+        is_last = done == total and last_line > start
+        if now - last_line >= EVERY or is_last:
+            last_line = now
+            remaining = f", {time_left((total - done) * (now - start) / done)}" if done < total else ""
+            print(f"{name}: {done} of {total}{remaining}", file=sys.stderr, flush=True)
 
 
-def in_parallel(work: Callable[[Item], Result], items: Sequence[Item], name: str, chunk: int = 1) -> Iterator[Result]:
+def in_parallel(
+    work: Callable[[Item], Result], items: Sequence[Item], name: str, *, chunk: int = 1
+) -> Iterator[Result]:
     """Yield results in the order of the items, each as soon as it and all earlier ones are done.
 
     ``work`` is pickled, so it must be a module's function. If an item is a tuple, messages name its first value.
@@ -44,6 +50,7 @@ def in_parallel(work: Callable[[Item], Result], items: Sequence[Item], name: str
     """
     if not items:
         return
+
     # processes are forked, like a loader's workers, so that they import nothing again
     context = multiprocessing.get_context("fork")
     pool = ProcessPoolExecutor(usable_cores(), context, initializer=_start_worker, initargs=(os.getpid(),))
@@ -56,8 +63,9 @@ def in_parallel(work: Callable[[Item], Result], items: Sequence[Item], name: str
             yield result
     except BrokenProcessPool:
         item = items[done]
-        where = f"at {item[0] if isinstance(item, tuple) else item} or soon after it"
-        raise UserError(f"{name}: a process died, out of memory or by a crash, {where}; what is done is kept") from None
+        label = item[0] if isinstance(item, tuple) else item
+        reason = f"a process died, out of memory or by a crash, at {label} or soon after it"
+        raise UserError(f"{name}: {reason}; what is done is kept") from None
     finally:
         pool.shutdown(cancel_futures=True)
 

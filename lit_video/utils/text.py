@@ -33,9 +33,10 @@ def shortened(names: Sequence[str], most: int = 3) -> str:
 
 def natural(text: str) -> tuple[list[str | int], str]:
     """Return a key that sorts names by the numbers in them: ``10`` after ``2``, ``order13`` after ``order5``."""
-    sign, unsigned = 1, text
-    if re.fullmatch(r"-\d+(\.\d*)?", text):
-        sign, unsigned = -1, text[1:]
+    is_negative = re.fullmatch(r"-\d+(\.\d*)?", text) is not None
+    sign = -1 if is_negative else 1
+    unsigned = text[1:] if is_negative else text
+
     parts: list[str | int] = [*re.split(r"(\d+)", unsigned)]
     parts[1::2] = [sign * int(number) for number in parts[1::2]]
     return parts, text
@@ -66,6 +67,7 @@ def case_twins(names: Iterable[str]) -> str:
     spellings: dict[str, list[str]] = {}
     for name in names:
         spellings.setdefault(name.casefold(), []).append(name)
+
     twins = [" and ".join(alike) for alike in spellings.values() if len(alike) > 1]
     return f"classes that differ in upper and lower case only: {shortened(twins)}" if twins else ""
 
@@ -96,11 +98,13 @@ def text_table(title: str, header: list[str], body: list[list[str]]) -> str:
         table.add_column(plain(name), justify="right", no_wrap=True)
     table.columns[0].justify = "left"
     for cells in body:
-        table.add_row(*map(plain, cells))
+        table.add_row(*(plain(cell) for cell in cells))
+
     console = Console(width=10**5)
     with console.capture() as capture:
         console.print(table)
-    return "\n".join(map(str.rstrip, capture.get().rstrip().splitlines()))
+    lines = capture.get().rstrip().splitlines()
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def printable(text: str) -> str:
@@ -115,5 +119,10 @@ def as_markdown(text: str) -> str:
 
 def markdown_lines(header: list[str], body: list[list[str]], numbers: bool = True) -> str:
     """Return a table in Markdown without a title; ``numbers`` aligns all columns but the first to the right."""
-    rule = ["---", *["---" + ":" * numbers] * (len(header) - 1)]
-    return "\n".join("| " + " | ".join(map(as_markdown, cells)) + " |" for cells in [header, rule, *body])
+    other_columns = "---:" if numbers else "---"
+    rule = ["---"] + [other_columns] * (len(header) - 1)
+
+    lines = []
+    for cells in [header, rule, *body]:
+        lines.append("| " + " | ".join(as_markdown(cell) for cell in cells) + " |")
+    return "\n".join(lines)

@@ -87,6 +87,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
         raise UserError(f"{path}, line {error.problem_mark.line + 1}: {error.problem}") from None
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that does not exist
         raise UserError(f"{path}: {first_line(error)}") from None
+
     if not isinstance(content, dict):
         raise UserError(f"{path}: expected keys and values (trainer, data, model, table)")
     return deepcopy(content)

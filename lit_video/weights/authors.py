@@ -105,11 +105,14 @@ def _name(key: str) -> str | None:
         return _ALONE[key]
     if stem in _ALONE and leaf in _LEAVES:
         return f"{_ALONE[stem]}.{_LEAVES[leaf]}"
+
     match = re.fullmatch(r"(\w+)/encoderblock_(\d+)/(.+?)(?:/(query|key|value|out))?/(kernel|scale|bias)", key)
     if not match or match[1] not in _LAYERS or match[3] not in _PARTS:
         return None
-    projection = {None: "", "out": ".proj"}.get(match[4], f".{match[4]}")
-    return f"{_LAYERS[match[1]]}.{match[2]}.{_PARTS[match[3]]}{projection}.{_LEAVES[match[5]]}"
+
+    encoder, number, part, projection, parameter = match.groups()
+    suffix = {None: "", "out": ".proj"}.get(projection, f".{projection}")
+    return f"{_LAYERS[encoder]}.{number}.{_PARTS[part]}{suffix}.{_LEAVES[parameter]}"
 
 
 def _layout(name: str, value: Tensor) -> Tensor:
@@ -119,10 +122,12 @@ def _layout(name: str, value: Tensor) -> Tensor:
             raise ValueError(f"shapes that do not fit: embedding/kernel has {value.ndim} axes, expected 4 or 5")
         value = value.reshape(-1, *value.shape[-4:])  # a kernel for single frames has no axis of time
         return rearrange(value, "k height width c d -> d (c k) height width").contiguous()
+
     if re.search(r"\.(query|key|value)\.", name) and value.ndim > 1:
         value = value.flatten(-2)
     elif name.endswith(".proj.weight") and value.ndim > 1:
         value = value.flatten(0, 1)
+
     return value.T.contiguous() if name.endswith(".weight") and value.ndim == 2 else value
 
 
@@ -159,10 +164,12 @@ def videomae_names(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     kept = respelled(without(state_dict, PRETRAINING), r"^encoder\.(?=blocks|patch_embed)", "")
     renamed = rename(kept, _TRANSFORMERS if matching(kept, r"videomae\.") else _AUTHORS)
     for key in matching(renamed, r".*\.q_bias$"):
-        stem, query = key.removesuffix("q_bias"), renamed.pop(key)
+        stem = key.removesuffix("q_bias")
+        query = renamed.pop(key)
         value = take(renamed, f"{stem}v_bias", 1)
         renamed[f"{stem}qkv.bias"] = torch.cat((query, torch.zeros_like(query), value))
         del renamed[f"{stem}v_bias"]
+
     fuse(renamed, ("q", "k", "v"))
     join_tubelets(renamed)
     return renamed

@@ -16,10 +16,12 @@ from lit_video.runs.results import find_checkpoint, tested
 from lit_video.utils.files import data_folder, user_path
 from lit_video.utils.text import did_you_mean
 from lit_video.utils.yaml_files import read_yaml
+from lit_video.weights.checksums import check_download, refuse_other_content
 from lit_video.weights.parts import matching, without
 
 TABLE = Path(__file__).with_name("released.yaml")
-PREFIX, IMAGES = "hub:", "timm:"
+PREFIX = "hub:"  # of the names of published weights
+IMAGES = "timm:"  # of the names of timm's image models
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Release:
     address: str | None  # URL of the file; None for a Hugging Face repository
     repository: str | None  # OWNER/NAME at Hugging Face; None for a file
     published: Mapping[str, float]  # top1 and top5 in percent, as far as published
+    sha256: str | None = None  # published checksum of the file; None if there is none
 
     @property
     def place(self) -> Path:
@@ -41,30 +44,41 @@ class Release:
     @property
     def here(self) -> Path | None:
         """Path of the fetched file or folder, or of its copy in Hugging Face's cache; ``None`` if not fetched."""
-        return self.place if self.place.exists() else cached(self.repository) if self.repository else None
+        if self.place.exists():
+            return self.place
+        return cached(self.repository) if self.repository else None
 
 
 @cache
 def releases() -> dict[str, Release]:
     """Return the published models by name."""
     content = read_yaml(TABLE)
-    found = {}
-    for name, given in content["weights"].items():
-        recipe = content["recipes"][given["recipe"]]
-        settings = content["sources"][recipe["source"]]["settings"] | recipe | given["set"]
+    by_name = {}
+    for name, entry in content["weights"].items():
+        recipe = content["recipes"][entry["recipe"]]
+        source = content["sources"][recipe["source"]]
+        settings = source["settings"] | recipe | entry["set"]
         del settings["source"]
-        places = given.get("address"), given.get("repository")
-        found[name] = Release(name, settings, *places, given.get("published", {}))
-    return found
+
+        by_name[name] = Release(
+            name=name,
+            settings=settings,
+            address=entry.get("address"),
+            repository=entry.get("repository"),
+            published=entry.get("published", {}),
+            sha256=entry.get("sha256"),
+        )
+    return by_name
 
 
 def find(setting: str) -> Release:
     """Return a release by its name, with or without ``hub:``, or timm's weights by ``timm:NAME``; refuse others."""
     name = setting.removeprefix(PREFIX)
     if name.startswith(IMAGES):
-        return Release(name, {}, None, name.replace(":", "/"), {})
+        return Release(name, settings={}, address=None, repository=name.replace(":", "/"), published={})
     if name in releases():
         return releases()[name]
+
     near = did_you_mean(name, releases()) or "; lit_video weights lists them"
     raise UserError(f"{setting}: no such weights{near}")
 
@@ -75,11 +89,13 @@ def find_start(weights: str, option: str = "weights") -> str | Path:
         name = PREFIX + find(weights).name
         weights_path(name)
         return name
+
     try:
         return find_checkpoint(weights)
     except OptionError as error:
-        if meant := _meant(weights):
-            raise OptionError(option, f"{weights}: no such file; {meant}") from error
+        meaning = _meaning(weights)
+        if meaning:
+            raise OptionError(option, f"{weights}: no such file; {meaning}") from error
         names = did_you_mean(weights, releases()) or ", or one of the names that lit_video weights lists"
         raise OptionError(option, f"{error.args[1]}{names}") from error
 
@@ -87,21 +103,25 @@ def find_start(weights: str, option: str = "weights") -> str | Path:
 def weights_path(setting: str) -> Path:
     """Return the file or folder that a setting means: a path, a run's folder (tested checkpoint) or ``hub:NAME``."""
     if not setting.startswith(PREFIX):
-        given = user_path(setting)
-        if not given.exists() and (meant := _meant(setting)):
-            raise UserError(f"{setting}: no such file or folder; {meant}")
-        return tested(given) if (given / RUN).is_file() else given
+        path = user_path(setting)
+        meaning = "" if path.exists() else _meaning(setting)
+        if meaning:
+            raise UserError(f"{setting}: no such file or folder; {meaning}")
+        return tested(path) if (path / RUN).is_file() else path
+
     release = find(setting)
-    if path := release.here:
-        return path
+    fetched = release.here
+    if fetched:
+        return fetched
     raise UserError(f"{setting} has not been fetched: lit_video weights fetch {release.name}; or {_by_hand(release)}")
 
 
-def _meant(setting: str) -> str:
+def _meaning(setting: str) -> str:
     """Return what a name that is no path means elsewhere: published weights, a model of timm or of Hugging Face."""
     for release in releases().values():
         if setting in (release.name, release.repository):
             return f"{PREFIX}{release.name} is meant: lit_video weights fetch {release.name}"
+
     owner, _, name = setting.partition("/")
     if owner == "timm" and name:
         return f"an image model of timm is model.image_weights: {IMAGES}{name}"
@@ -119,12 +139,19 @@ def cached(repository: str) -> Path | None:
     """Return a repository's folder in Hugging Face's cache; ``None`` if its weights are not there."""
     from huggingface_hub import try_to_load_from_cache  # imported late: takes a second
 
-    found = (try_to_load_from_cache(repository, name) for name in ("model.safetensors", "pytorch_model.bin"))
-    return next((Path(path).parent for path in found if isinstance(path, str)), None)
+    for name in ("model.safetensors", "pytorch_model.bin"):
+        path = try_to_load_from_cache(repository, name)
+        if isinstance(path, str):
+            return Path(path).parent
+    return None
 
 
 def download(repository: str, folder: Path) -> None:
-    """Print a repository's size and licence, then download its weights; raise an OSError if the hub does not answer."""
+    """Print a repository's size and licence, then download its weights.
+
+    Raises:
+        OSError: the hub does not answer, or a file differs from the checksum that the hub names.
+    """
     from multiprocessing import TimeoutError as NoAnswer
     from multiprocessing.pool import ThreadPool
 
@@ -139,30 +166,39 @@ def download(repository: str, folder: Path) -> None:
         raise OSError(f"{hub.endpoint} does not answer in {WAIT:g} s") from error
     except Exception as error:  # any error of huggingface_hub
         raise OSError(f"{hub.endpoint} does not answer: {one_line(error)}") from error
+
     sizes = {file.rfilename: file.size or 0 for file in info.siblings or () if FILES.fullmatch(file.rfilename)}
     if matching(sizes, r".*\.safetensors$"):
         sizes = without(sizes, "pytorch_model")
+
     licence = getattr(info.card_data, "license", None) or "not stated"
     size = f"{sum(sizes.values()) / 1e6:.0f} MB"
     print(f"downloading {repository}: {size} from {hub.endpoint}, licence: {licence}", flush=True)
     snapshot_download(repository, local_dir=folder, allow_patterns=[*sizes], endpoint=hub.endpoint)
 
+    for file in info.siblings or ():
+        if file.lfs and file.rfilename in sizes:
+            refuse_other_content(folder / file.rfilename, file.lfs.sha256, hub.endpoint)
+
 
 def fetch(release: Release) -> Path:
     """Download a release unless it has been fetched; return its path."""
-    if path := release.here:
-        return path
+    fetched = release.here
+    if fetched:
+        return fetched
     if os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0"):
         raise UserError(f"{release.name}: HF_HUB_OFFLINE is set; {_by_hand(release)}")
-    release.place.parent.mkdir(parents=True, exist_ok=True)
+
     from http.client import HTTPException  # imported late: it would take a tenth of the time of --help
 
+    release.place.parent.mkdir(parents=True, exist_ok=True)
     part = release.place.with_name(f"{release.place.name}.part")
     try:
         if release.repository:
             download(release.repository, part)
         else:
             _file(release, part)
+            check_download(part, release.place, release.sha256)
         part.replace(release.place)
     except (OSError, HTTPException) as error:
         raise UserError(f"{release.name}: {one_line(error)}; {_by_hand(release)}") from error
@@ -181,14 +217,16 @@ def _file(release: Release, part: Path) -> None:
 
     class Encrypted(HTTPRedirectHandler):
         def redirect_request(self, request: Any, *reply: Any) -> Any:
-            if request.type == "https" and urlsplit(to := reply[-1]).scheme != "https":
-                raise OSError(f"the server refers from https to {to}, which anybody on the way could change")
+            address = reply[-1]
+            if request.type == "https" and urlsplit(address).scheme != "https":
+                raise OSError(f"the server refers from https to {address}, which anybody on the way could change")
             return super().redirect_request(request, *reply)
 
     with build_opener(Encrypted).open(str(release.address), timeout=60) as reply, part.open("wb") as file:
         total = int(reply.headers.get("Content-Length") or 0)
         with wrap_file(reply, total, description=release.name) as content:
             shutil.copyfileobj(content, file)
+
     if total and part.stat().st_size != total:
         raise OSError(f"the connection ended after {part.stat().st_size} of {total} bytes; run it again")
     with part.open("rb") as begun:

@@ -71,6 +71,7 @@ def export_hf_timesformer(network: VideoTransformer) -> dict[str, Tensor]:
     """Return our TimeSformer (space, joint, divided) under the names of ``TimesformerForVideoClassification``."""
     target = "TimesformerForVideoClassification"
     exported = _exported(network.state_dict(), HF_TIMESFORMER, target)
+
     if any(in_modules(network, Divided, "cls_in_time")):
         raise ValueError(f"{target} has no class token in time (cls_in_time)")
     _refuse_schemes(network, (Joint, Divided, Space), target)
@@ -82,13 +83,17 @@ def export_hf_timesformer(network: VideoTransformer) -> dict[str, Tensor]:
 def export_hf_vivit(network: VideoTransformer) -> dict[str, Tensor]:
     """Return our ViViT model 1 with a class token under the names of ``VivitForVideoClassification``."""
     target = "VivitForVideoClassification"
-    ours = network.state_dict()
-    for key in matching(ours, r".*\.attn\.qkv\."):
-        for name, part in zip("qkv", ours.pop(key).chunk(3), strict=True):
-            ours[key.replace(".qkv.", f".{name}.")] = part.contiguous()
-    stem, k = ours["embed.patches.proj.weight"], network.embed.patches.tubelet_size
-    ours["embed.patches.proj.weight"] = rearrange(stem, "d (c k) height width -> d c k height width", k=k).contiguous()
-    exported = _exported(ours, HF_VIVIT, target)
+    weights = network.state_dict()
+    for key in matching(weights, r".*\.attn\.qkv\."):
+        for name, part in zip("qkv", weights.pop(key).chunk(3), strict=True):
+            weights[key.replace(".qkv.", f".{name}.")] = part.contiguous()
+
+    kernel = weights["embed.patches.proj.weight"]
+    tubelet_size = network.embed.patches.tubelet_size
+    kernel = rearrange(kernel, "d (c k) height width -> d c k height width", k=tubelet_size)
+    weights["embed.patches.proj.weight"] = kernel.contiguous()
+
+    exported = _exported(weights, HF_VIVIT, target)
     _refuse_schemes(network, (Joint,), target)
     if network.embed.patches.sampled_frames is not None:
         raise ValueError(f"{target} has no place for uniform frame sampling")
@@ -96,15 +101,17 @@ def export_hf_vivit(network: VideoTransformer) -> dict[str, Tensor]:
 
 
 def _refuse_schemes(network: VideoTransformer, schemes: Collection[type[Scheme]], target: str) -> None:
-    found = {type(block.scheme) for block in network.blocks if isinstance(block, Block)}
-    if network.readout not in (clip_token, mean_frame_token) or not found <= set(schemes):
+    """Raise a ValueError if a network has other schemes, or no class token."""
+    schemes_of_network = {type(block.scheme) for block in network.blocks if isinstance(block, Block)}
+    if network.readout not in (clip_token, mean_frame_token) or not schemes_of_network <= set(schemes):
         kinds = ", ".join(kind.__name__ for kind in schemes)
         raise ValueError(f"{target} has attention ({kinds.lower()}) with a class token, which this network lacks")
 
 
-def _exported(ours: Mapping[str, Tensor], names: Mapping[str, str], target: str) -> dict[str, Tensor]:
+def _exported(weights: Mapping[str, Tensor], names: Mapping[str, str], target: str) -> dict[str, Tensor]:
+    """Rename weights from our names to those of a class of transformers."""
     back = {name: key for key, name in names.items()}
-    return rename_by(ours, partial(new_name, names=back), f"{target} has no place for")
+    return rename_by(weights, partial(new_name, names=back), f"{target} has no place for")
 
 
 HIDDEN_ACT = {"none": "gelu", "tanh": "gelu_fast", "quick": "quick_gelu"}
@@ -119,28 +126,34 @@ def gelus_of(network: nn.Module) -> set[str]:
 
 def check_config(config: Mapping[str, Any], network: nn.Module) -> None:
     """Refuse a network whose GELU, epsilon or number of heads differs from the configuration."""
-    theirs = config.get("hidden_act")
+    activation = config.get("hidden_act")
     gelus = gelus_of(network)
-    if theirs is not None and gelus and gelus != {_GELUS.get(theirs)}:
-        raise ValueError(f"config.json: hidden_act is {theirs}, this network computes {HIDDEN_ACT[gelus.pop()]}")
-    epsilon, number = config.get("layer_norm_eps"), config.get("num_attention_heads")
+    if activation is not None and gelus and gelus != {_GELUS.get(activation)}:
+        raise ValueError(f"config.json: hidden_act is {activation}, this network computes {HIDDEN_ACT[gelus.pop()]}")
+
+    epsilon = config.get("layer_norm_eps")
     slack = 1e-6 if config.get("model_type") == "videomae" else 0.0  # 1e-12 in the file, 1e-6 in its authors' code
-    for here in in_modules(network, nn.LayerNorm, "eps"):
-        if epsilon is not None and not math.isclose(epsilon, here, rel_tol=1e-3, abs_tol=slack):
-            raise ValueError(f"config.json: layer_norm_eps is {epsilon:g}, this network has {here:g}")
-    for heads in in_modules(network, Attention, "num_heads"):
-        if number not in (None, heads):
-            raise ValueError(f"config.json: num_attention_heads is {number}, here {heads}; set --model.size")
+    for epsilon_here in in_modules(network, nn.LayerNorm, "eps"):
+        if epsilon is not None and not math.isclose(epsilon, epsilon_here, rel_tol=1e-3, abs_tol=slack):
+            raise ValueError(f"config.json: layer_norm_eps is {epsilon:g}, this network has {epsilon_here:g}")
+
+    num_heads = config.get("num_attention_heads")
+    for heads_here in in_modules(network, Attention, "num_heads"):
+        if num_heads not in (None, heads_here):
+            raise ValueError(f"config.json: num_attention_heads is {num_heads}, here {heads_here}; set --model.size")
 
 
 def check_labels(labels: Mapping[str, int], class_names: Sequence[str], whole: bool = False) -> None:
     """Refuse weights with the data's classes in another order or, if ``whole``, without one of them."""
     # letters and digits of the names are compared, unless two of the weights' names are then equal
-    spelled = _letters if len({*map(_letters, labels)}) == len(labels) else str
-    known = {spelled(name): number for name, number in labels.items()}
+    distinct = {_letters(name) for name in labels}
+    spelled = _letters if len(distinct) == len(labels) else str
+
+    numbers = {spelled(name): number for name, number in labels.items()}
     for number, name in enumerate(class_names):
-        if (theirs := known.get(spelled(name), "unknown" if whole else number)) != number:
-            raise ValueError(f"{name!r} is class {theirs} of the weights and class {number} of the data")
+        of_weights = numbers.get(spelled(name), "unknown" if whole else number)
+        if of_weights != number:
+            raise ValueError(f"{name!r} is class {of_weights} of the weights and class {number} of the data")
 
 
 def _letters(name: str) -> str:

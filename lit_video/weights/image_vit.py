@@ -34,35 +34,46 @@ OPTIONAL = r"embed\.(cls_token|pos_embed)$"  # a network may lack these
 TubeletInit = Literal["central", "average"]
 
 
-def read_image_vit(given: str, network: VideoTransformer, average: bool | None = None) -> StoredWeights:
+def read_image_vit(setting: str, network: VideoTransformer, average: bool | None = None) -> StoredWeights:
     """Read an image ViT's parameters under timm's names; for a network on the meta device timm downloads nothing.
 
-    ``given`` is ``timm:NAME`` for a model and weights of timm, or a setting for :func:`weights_path`, read by
+    ``setting`` is ``timm:NAME`` for a model and weights of timm, or one for :func:`weights_path`, read by
     :func:`~lit_video.weights.reading.read_weights`. The result's ``preprocessor`` has the pixels' mean and deviation.
     """
-    if not given.startswith(IMAGES):
-        stored = read_weights(weights_path(given), average)
-        if side := re.match(rf"{STILLS}\S+x(\d+)-w", Path(given).name):
-            own = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
-            return replace(stored, config={"image_size": int(side[1])}, preprocessor=own)
-        return replace(stored, tensors=_with_prefix_positions(stored.tensors))
-    name = given.removeprefix(IMAGES)
+    if setting.startswith(IMAGES):
+        return _read_timm(setting, network)
+
+    stored = read_weights(weights_path(setting), average)
+    stills = re.match(rf"{STILLS}\S+x(\d+)-w", Path(setting).name)
+    if stills:
+        pixels = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+        return replace(stored, config={"image_size": int(stills[1])}, preprocessor=pixels)
+    return replace(stored, tensors=_with_prefix_positions(stored.tensors))
+
+
+def _read_timm(setting: str, network: VideoTransformer) -> StoredWeights:
+    """Build ``timm:NAME``, with its weights unless the network is on the meta device."""
+    name = setting.removeprefix(IMAGES)
     vit = on_meta(name)
     refuse_other_structure(vit, network)
     if not timm.is_model_pretrained(name):
         raise ValueError(f"timm {timm.__version__} has no weights of this name")
+
     if network.norm.weight.device.type != "meta":
-        fetched = find(given).here  # given to timm, which would try to download first
-        kept = {"state_dict": read_weights(fetched).tensors} if fetched else None
+        fetched = find(setting).here  # given to timm, which would try to download first
+        overlay = {"state_dict": read_weights(fetched).tensors} if fetched else None
         try:
-            vit = timm.create_model(name, pretrained=True, pretrained_cfg_overlay=kept)
+            vit = timm.create_model(name, pretrained=True, pretrained_cfg_overlay=overlay)
         except Exception as error:  # no connection, a damaged cache, or a name without weights
             raise ValueError(f"timm could not load its weights: {one_line(error)}") from error
-    tensors, config = vit.state_dict(), vit.pretrained_cfg
+
+    tensors = vit.state_dict()
     if vit.no_embed_class and "pos_embed" in tensors:  # prefix tokens have no positions: pad with zeros
         tensors["pos_embed"] = F.pad(tensors["pos_embed"], (0, 0, vit.num_prefix_tokens, 0))
-    preprocessor = {"image_mean": config["mean"], "image_std": config["std"]}
-    return StoredWeights(tensors, {"image_size": [*vit.patch_embed.img_size]}, preprocessor=preprocessor)
+
+    config = vit.pretrained_cfg
+    pixels = {"image_mean": config["mean"], "image_std": config["std"]}
+    return StoredWeights(tensors, {"image_size": [*vit.patch_embed.img_size]}, preprocessor=pixels)
 
 
 def _with_prefix_positions(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -72,19 +83,27 @@ def _with_prefix_positions(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """
     if "pos_embed" not in tensors or "cls_token" not in tensors or tensors["pos_embed"].ndim != 3:
         return tensors
-    table, prefix = tensors["pos_embed"], 1
+
+    num_prefix_tokens = 1
     if "reg_token" in tensors:
-        prefix += tensors["reg_token"].shape[1]
-    cells = table.shape[1]
-    if isqrt(cells) ** 2 != cells or isqrt(max(cells - prefix, 0)) ** 2 == cells - prefix:
+        num_prefix_tokens += tensors["reg_token"].shape[1]
+
+    table = tensors["pos_embed"]
+    positions = table.shape[1]
+    if not _is_square(positions) or _is_square(positions - num_prefix_tokens):
         return tensors
-    return tensors | {"pos_embed": F.pad(table, (0, 0, prefix, 0))}
+    return tensors | {"pos_embed": F.pad(table, (0, 0, num_prefix_tokens, 0))}
+
+
+def _is_square(number: int) -> bool:
+    return isqrt(max(number, 0)) ** 2 == number
 
 
 def load_image_vit(
     network: VideoTransformer,
     state_dict: Mapping[str, Tensor],
     tubelet_init: TubeletInit = "central",
+    *,
     grid: Grid | None = None,
 ) -> str:
     """Initialise the backbone from an image ViT; return a summary of what was taken and what is new.
@@ -105,28 +124,37 @@ def load_image_vit(
         raise ValueError("it has no class token, which this network has: give ViViT --model.pool mean")
     if network.readout is normed_mean:
         raise ValueError("pool is fc_norm, the norm of a mean, which image models here do not have: give mean or token")
-    ours, values, unused, new = {}, {}, dict(image), set()
+
+    backbone = {}  # parameters that start from the image model
+    values = {}  # their values
+    new = set()  # the other parameters, for the summary
+    unused = dict(image)
     for key, value in network.state_dict().items():
         if not _from_image(network, key):
             part = re.sub(r"^aggregate\..*", "classifier", key)
             new.add(re.sub(r"^blocks\.\d+\.scheme\.|\.(weight|bias)$", "", part))
             continue
-        ours[key] = value
+
+        backbone[key] = value
         source = re.sub(r"\.scheme\.\w+\.(?=norm|qkv|proj)", ".scheme.attn.", key)
         if source in image:
             values[key] = image[source]
             unused.pop(source, None)
-    refuse_other_names(ours, values | without(unused, OPTIONAL))
+    refuse_other_names(backbone, values | without(unused, OPTIONAL))
+
     stem = "embed.patches.proj.weight"
     if values[stem].ndim != 4:
         shape = tuple(values[stem].shape)
         raise ValueError(f"patch_embed.proj.weight is {shape}, expected that of a convolution, not of a linear stem")
     values[stem] = inflate(values[stem], network.embed.patches.tubelet_size, tubelet_init)
-    if "embed.pos_embed" in ours:
-        cls = "embed.cls_token" in image
-        values["embed.pos_embed"] = _positions(network.embed, values["embed.pos_embed"], cls, grid)
-    refuse_other_shapes(ours, values)
+
+    if "embed.pos_embed" in backbone:
+        slots = int("embed.cls_token" in image)
+        values["embed.pos_embed"] = _positions(network.embed, values["embed.pos_embed"], slots, stored=grid)
+
+    refuse_other_shapes(backbone, values)
     network.load_state_dict(values, strict=False)
+
     taken = f"{len(image) - len(unused)} tensors of the image model taken; new: {', '.join(sorted(new))}"
     return "; ".join([taken, *(f"{key} left out" for key in unused)])
 
@@ -138,22 +166,33 @@ def folded(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     projection lacks (CLIP), becomes zero. Positions of register tokens are added to the tokens.
     """
     image = without(state_dict, HEADS)
-    for scale, layer in ("ls1.gamma", "attn.proj"), ("ls2.gamma", "mlp.fc2"):
-        for key in matching(image, rf"blocks\.\d+\.{scale}$"):
-            gamma, stem = image.pop(key), key.replace(scale, layer)
-            for name, factor in (f"{stem}.weight", gamma[:, None]), (f"{stem}.bias", gamma):
-                if name in image:
-                    image[name] = image[name] * factor
+    _fold_layer_scale(image, "ls1.gamma", "attn.proj")
+    _fold_layer_scale(image, "ls2.gamma", "mlp.fc2")
+
     for layer in ("patch_embed.proj", "attn.qkv", "attn.proj", "mlp.fc1", "mlp.fc2"):
         if not matching(image, rf".*{layer}\.bias$"):
             for key in matching(image, rf".*{layer}\.weight$"):
                 image[key.replace(".weight", ".bias")] = image[key].new_zeros(len(image[key]))
+
     if "reg_token" in image and "pos_embed" in image:
-        table, cls = image["pos_embed"], int("cls_token" in image)
-        end = cls + image["reg_token"].shape[1]
-        image["reg_token"] = image["reg_token"] + table[:, cls:end]
-        image["pos_embed"] = torch.cat((table[:, :cls], table[:, end:]), dim=1)
+        table = image["pos_embed"]
+        start = int("cls_token" in image)
+        end = start + image["reg_token"].shape[1]
+        image["reg_token"] = image["reg_token"] + table[:, start:end]
+        image["pos_embed"] = torch.cat((table[:, :start], table[:, end:]), dim=1)
     return image
+
+
+def _fold_layer_scale(image: dict[str, Tensor], scale: str, layer: str) -> None:
+    """Multiply the rows of a layer by the LayerScale that follows it, in place, and remove the scale."""
+    for key in matching(image, rf"blocks\.\d+\.{scale}$"):
+        gamma = image.pop(key)
+        weight = key.replace(scale, f"{layer}.weight")
+        bias = key.replace(scale, f"{layer}.bias")
+        if weight in image:
+            image[weight] = image[weight] * gamma[:, None]
+        if bias in image:
+            image[bias] = image[bias] * gamma
 
 
 def inflate(kernel: Tensor, tubelet_size: int, how: TubeletInit) -> Tensor:
@@ -164,10 +203,14 @@ def inflate(kernel: Tensor, tubelet_size: int, how: TubeletInit) -> Tensor:
     """
     if how not in ("central", "average"):
         raise ValueError(f"tubelet_init is {how!r}, expected central or average")
-    frames = torch.full((tubelet_size,), 1 / tubelet_size, dtype=kernel.dtype, device=kernel.device)
+
     if how == "central":
         frames = (torch.arange(tubelet_size, device=kernel.device) == tubelet_size // 2).to(kernel.dtype)
-    return rearrange(einsum(kernel, frames, "d c h w, k -> d c k h w"), "d c k h w -> d (c k) h w")
+    else:
+        frames = torch.full((tubelet_size,), 1 / tubelet_size, dtype=kernel.dtype, device=kernel.device)
+
+    inflated = einsum(kernel, frames, "d c h w, k -> d c k h w")
+    return rearrange(inflated, "d c k h w -> d (c k) h w")
 
 
 def _from_image(network: VideoTransformer, key: str) -> bool:
@@ -189,14 +232,24 @@ def _fresh(network: VideoTransformer, key: str) -> bool:
     return False
 
 
-def _positions(embed: Embedding, table: Tensor, slots: int, known: Grid | None) -> Tensor:
-    """Convert an image model's positions to a network's; the first ``slots`` (0 or 1) belong to the class token."""
-    grid, cells = embed.grid, table.shape[1] - slots
-    stored = known[1:] if known and known.h * known.w == cells else stored_grid(cells, grid)
-    space = resize_space(table[:, slots:], stored, (grid.h, grid.w))
+def _positions(embed: Embedding, table: Tensor, slots: int, *, stored: Grid | None) -> Tensor:
+    """Convert an image model's positions to a network's; the first ``slots`` (0 or 1) belong to the class token.
+
+    ``stored`` is the grid of the image model's positions, if it is known.
+    """
+    grid = embed.grid
+    cells = table.shape[1] - slots
+    space = resize_space(table[:, slots:], _shape(cells, grid, stored), (grid.h, grid.w))
     if isinstance(embed, JointEmbedding):
         space = repeat(space, "1 s d -> 1 (t s) d", t=grid.t)
     return torch.cat((table[:, : embed.slots], space), dim=1)
+
+
+def _shape(cells: int, here: Grid, stored: Grid | None) -> tuple[int, int]:
+    """Return rows and columns of an image model's positions: the known ones if their number fits, else a guess."""
+    if stored and stored.h * stored.w == cells:
+        return stored.h, stored.w
+    return stored_grid(cells, here)
 
 
 def on_meta(name: str) -> Any:
@@ -211,20 +264,27 @@ def structure(vit: Any) -> ViTSize:
     """Return the size of our network that computes the same as a timm model; refuse parts without a counterpart."""
     if type(vit).__name__ != "VisionTransformer":
         raise ValueError(f"timm's {type(vit).__name__} of this name is no plain ViT, which these networks are")
+
     with torch.device("meta"):
         plain = VisionTransformer(
             img_size=8, patch_size=8, embed_dim=8, depth=1, num_heads=1, init_values=1.0, pre_norm=True
         )
     for name, kind in sorted(_parts(vit) - _parts(plain)):
         raise ValueError(f"its {name} is {kind}, which these networks do not have")
+
     if not isinstance(vit.norm, nn.LayerNorm):
         raise ValueError("its last norm is that of a mean over tokens, which image models here do not have")
+
     features = without(dict(vit.named_modules()), HEADS).values()
-    if len(epsilons := {part.eps for part in features if isinstance(part, nn.LayerNorm)}) > 1:
+    epsilons = {part.eps for part in features if isinstance(part, nn.LayerNorm)}
+    if len(epsilons) > 1:
         raise ValueError(f"its layer norms have the epsilons {epsilons}, these networks have one")
-    mlp, registers = vit.blocks[0].mlp, vit.num_reg_tokens
+
+    registers = vit.num_reg_tokens
     if registers and not vit.has_class_token:
         raise ValueError("it has register tokens without a class token, which these networks do not have")
+
+    mlp = vit.blocks[0].mlp
     return ViTSize(
         embed_dim=vit.embed_dim,
         depth=len(vit.blocks),
@@ -239,15 +299,16 @@ def structure(vit: Any) -> ViTSize:
 
 def _parts(vit: nn.Module) -> set[tuple[str, str]]:
     """Return name, without layer number, and class of every part before the head; all GELUs count as one class."""
-    found = set()
+    parts = set()
     for name, part in without(dict(vit.named_modules()), HEADS).items():
         kind = type(part).__name__
         kind = _GELUS.get(kind, kind)
         if isinstance(part, nn.LayerNorm):
             kind = "LayerNorm"
+
         if kind not in _INERT:
-            found.add((re.sub(r"\.\d+", ".*", name), kind))
-    return found
+            parts.add((re.sub(r"\.\d+", ".*", name), kind))
+    return parts
 
 
 def refuse_other_structure(vit: Any, network: VideoTransformer) -> None:
@@ -255,22 +316,29 @@ def refuse_other_structure(vit: Any, network: VideoTransformer) -> None:
 
     GELU and its tanh approximation count as equal: they differ by less than 5e-4, and timm itself exchanges them.
     """
-    size, patch, ours = structure(vit), vit.patch_embed.patch_size[0], network.size
-    theirs = size.parts() | {"patch_size": patch}
-    patches = network.embed.patches
-    here = ours.parts() | {"patch_size": patches.patch_size, "gelu": "quick" if ours.gelu == "quick" else None}
-    here["mlp_ratio"] = round(ours.embed_dim * ours.mlp_ratio) / ours.embed_dim
-    if other := [f"{name} {value} (here {here[name]})" for name, value in theirs.items() if value != here[name]]:
-        raise ValueError(
-            f"it is another ViT, {', '.join(other)}: set --model.size {spec(size)} --model.patch_size {patch}"
-        )
+    image_size = structure(vit)
+    image_parts = image_size.parts() | {"patch_size": vit.patch_embed.patch_size[0]}
+
+    size = network.size
+    parts = size.parts() | {"patch_size": network.embed.patches.patch_size}
+    parts["gelu"] = "quick" if size.gelu == "quick" else None
+    parts["mlp_ratio"] = round(size.embed_dim * size.mlp_ratio) / size.embed_dim
+
+    differences = [
+        f"{name} {value} (here {parts[name]})" for name, value in image_parts.items() if value != parts[name]
+    ]
+    if differences:
+        advice = f"set --model.size {spec(image_size)} --model.patch_size {image_parts['patch_size']}"
+        raise ValueError(f"it is another ViT, {', '.join(differences)}: {advice}")
 
 
 def spec(size: ViTSize) -> str:
     """Return a size as the value of a flag: its name, or its differences from the defaults."""
-    for name, one in SIZES.items():
-        if one.parts() == size.parts():
+    for name, standard in SIZES.items():
+        if standard.parts() == size.parts():
             return name
-    given = {key: value for key, value in size.parts().items() if value != {"mlp_ratio": 4.0}.get(key)}
-    fields = ", ".join(f"{key}: {str(value).lower()}" for key, value in given.items())
+
+    defaults = {"mlp_ratio": 4.0}
+    parts = {key: value for key, value in size.parts().items() if value != defaults.get(key)}
+    fields = ", ".join(f"{key}: {str(value).lower()}" for key, value in parts.items())
     return f"'{{{fields}}}'"

@@ -8,7 +8,8 @@ from zipfile import ZIP_STORED, ZipFile, is_zipfile
 from lit_video.errors import UserError
 from lit_video.runs.results import read_result, settings_of
 
-DIGEST, EXPORTED = "digest", "settings.json"  # an export's file beside its weights, and the key of their digest in it
+EXPORTED = "settings.json"  # an export's file beside its weights
+DIGEST = "digest"  # key of the weights' digest in it
 
 
 def refuse_damage(file: Path) -> None:
@@ -20,14 +21,16 @@ def refuse_damage(file: Path) -> None:
         raise ValueError("it is no plain file")
     if not is_zipfile(file):
         return
+
     with ZipFile(file) as archive:
         parts = archive.infolist()
-        packed = [part.filename for part in parts if part.compress_type != ZIP_STORED]
-        if packed:
-            raise ValueError(f"{packed[0]} in it is compressed, which torch.save never does")
+        for part in parts:
+            if part.compress_type != ZIP_STORED:
+                raise ValueError(f"{part.filename} in it is compressed, which torch.save never does")
         if sum(part.file_size for part in parts) > file.stat().st_size:
             raise ValueError("its parts are larger than the file")
-        if damaged := archive.testzip():
+        damaged = archive.testzip()
+        if damaged:
             raise ValueError(f"{damaged} in it has a wrong checksum")
 
 

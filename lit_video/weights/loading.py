@@ -54,6 +54,7 @@ def load_pretrained(
     network: nn.Module,
     state_dict: Mapping[str, Tensor],
     fresh_head: bool = False,
+    *,
     grid: Grid | None = None,
     source: str | None = None,
 ) -> str:
@@ -72,33 +73,49 @@ def load_pretrained(
     Raises:
         ValueError: names or shapes do not fit; the network is unchanged.
     """
-    ours = network.state_dict()
-    theirs = respelled(state_dict, r"^network\.", "")
-    if isinstance(network, VideoTransformer) and "embed.patches.proj.weight" not in theirs:
-        theirs, source = _translated(network, without_prefixes(state_dict), source)
-        if source == "videomae" and "embed.pos_embed" not in theirs:  # fixed positions are not stored
+    expected = network.state_dict()
+    weights = respelled(state_dict, r"^network\.", "")
+    if isinstance(network, VideoTransformer) and "embed.patches.proj.weight" not in weights:
+        weights, source = _translated(network, without_prefixes(state_dict), source)
+        if source == "videomae" and "embed.pos_embed" not in weights:  # fixed positions are not stored
             grid = network.embed.grid
-            theirs["embed.pos_embed"] = sinusoids(prod(grid), network.embed.embed_dim)
-    probe = isinstance(getattr(network, "aggregate", None), AttentiveProbe) and "aggregate.query_token" not in theirs
+            weights["embed.pos_embed"] = sinusoids(prod(grid), network.embed.embed_dim)
+
     left_out: list[str] = []
     if fresh_head:
-        fresh = CLASSIFIER
-        if probe:  # the checkpoint's classifier does not fit the probe
-            fresh += r"|aggregate\."
-            theirs = without(theirs, r"aggregate\.")
-        if matching(state_dict, authors.PRETRAINING):
-            fresh += r"|norm\."
-        for key in matching(ours, fresh):
-            if key not in theirs or theirs[key].shape != ours[key].shape:
+        new_probe = _has_new_probe(network, weights)
+        if new_probe:  # the checkpoint's classifier does not fit the probe
+            weights = without(weights, r"aggregate\.")
+        pretraining = bool(matching(state_dict, authors.PRETRAINING))
+        for key in matching(expected, _fresh_parts(new_probe, pretraining)):
+            if key not in weights or weights[key].shape != expected[key].shape:
                 left_out.append(key)
-                theirs.pop(key, None)
-                del ours[key]
-    refuse_other_names(ours, theirs)
+                weights.pop(key, None)
+                del expected[key]
+
+    refuse_other_names(expected, weights)
     if isinstance(network, VideoTransformer):
-        theirs |= _positions(network, theirs, grid, square=source not in (None, "hf-vivit"))
-    refuse_other_shapes(ours, theirs)
-    network.load_state_dict(theirs, strict=False)
+        weights |= _positions(network, weights, grid, square=source not in (None, "hf-vivit"))
+    refuse_other_shapes(expected, weights)
+
+    network.load_state_dict(weights, strict=False)
     return ", ".join(sorted(left_out))
+
+
+def _has_new_probe(network: nn.Module, weights: Mapping[str, Tensor]) -> bool:
+    """Return whether the network ends in an attentive probe that the weights do not hold."""
+    is_probe = isinstance(getattr(network, "aggregate", None), AttentiveProbe)
+    return is_probe and "aggregate.query_token" not in weights
+
+
+def _fresh_parts(new_probe: bool, pretraining: bool) -> str:
+    """Return a regular expression of the parameters that may start afresh, beside the classifier."""
+    patterns = [CLASSIFIER]
+    if new_probe:
+        patterns.append(r"aggregate\.")
+    if pretraining:  # fine-tuning drops a masked autoencoder's last norm
+        patterns.append(r"norm\.")
+    return "|".join(patterns)
 
 
 def _translated(
@@ -106,14 +123,16 @@ def _translated(
 ) -> tuple[dict[str, Tensor], str]:
     """Return the weights under our names, and their source."""
     source = source or source_of(StoredWeights(dict(state_dict)))
-    image = matching(state_dict, r".*patch_embed\.proj\.")
-    if not source and image and network.readout is mean_frame_token:
+    of_image = matching(state_dict, r".*patch_embed\.proj\.")
+    if not source and of_image and network.readout is mean_frame_token:
         source = "timesformer"  # with attention in space only, its names are those of an image model
     if not source:
-        names, first = ", ".join(sorted(SOURCES)), next(iter(state_dict), None)
+        sources = ", ".join(sorted(SOURCES))
+        first = next(iter(state_dict), None)
         hint = "an image model's weights belong in model.image_weights"
-        raise ValueError(f"the names are none of {names}; the first is {first}; {hint}")
-    theirs = SOURCES[source].names(state_dict)
+        raise ValueError(f"the names are none of {sources}; the first is {first}; {hint}")
+
+    weights = SOURCES[source].names(state_dict)
     joint = source in ("hf-vivit", "videomae")
     if source == "scenic-vivit":
         authors.refuse_other_heads(state_dict, in_modules(network, Attention, "num_heads")[0])
@@ -121,35 +140,40 @@ def _translated(
     if joint != isinstance(network.embed, JointEmbedding):
         kinds = ("one frame", "space and time")
         raise ValueError(f"its table of positions is of {kinds[joint]}, the network's is of {kinds[not joint]}")
-    return theirs, source
+    return weights, source
 
 
 @torch.no_grad()
 def _positions(
-    network: VideoTransformer, theirs: Mapping[str, Tensor], grid: Grid | None, square: bool
+    network: VideoTransformer, weights: Mapping[str, Tensor], grid: Grid | None, *, square: bool
 ) -> dict[str, Tensor]:
     """Return the stored tables of positions, resized to the network's grid."""
-    embed, found = network.embed, {}
-    first = int(not isinstance(embed, JointEmbedding))  # separate positions in space have no axis of time
+    embed = network.embed
+    tables: dict[str, Tensor] = {}
     if embed.pos_embed is not None:
-        table = take(theirs, "embed.pos_embed", 3).to(embed.pos_embed.dtype)
+        table = take(weights, "embed.pos_embed", 3).to(embed.pos_embed.dtype)
         cells = table.shape[1] - embed.slots
+        first = int(not isinstance(embed, JointEmbedding))  # separate positions in space have no axis of time
         if grid is None or cells != prod(grid[first:]):
             grid = _guessed_grid(cells, embed, square)
-        found["embed.pos_embed"] = embed.resized(table, grid, embed.grid, embed.stored)
+        tables["embed.pos_embed"] = embed.resized(table, grid, embed.grid, embed.stored)
+
         fixed = sinusoids(table.shape[1], table.shape[2]).to(table)
         if grid != embed.grid and torch.allclose(table, fixed, atol=1e-2):  # VideoMAE's fixed positions
-            found["embed.pos_embed"] = sinusoids(prod(embed.grid), embed.embed_dim)
+            tables["embed.pos_embed"] = sinusoids(prod(embed.grid), embed.embed_dim)
+
     if embed.temp_embed is not None:
-        table, t = take(theirs, "embed.temp_embed", 3).to(embed.temp_embed.dtype), embed.temp_embed.shape[1]
+        table = take(weights, "embed.temp_embed", 3).to(embed.temp_embed.dtype)
+        num_positions = embed.temp_embed.shape[1]
         way = embed.stored.time
-        if way == "repeat" and t % table.shape[1]:
+        if way == "repeat" and num_positions % table.shape[1]:
             way = "linear"
-        found["embed.temp_embed"] = resize_time(table, t, way)
+        tables["embed.temp_embed"] = resize_time(table, num_positions, way)
+
     if isinstance(network.aggregate, TemporalEncoder):
-        table = take(theirs, "aggregate.pos_embed", 3)
-        found["aggregate.pos_embed"] = network.aggregate.resized(table, embed.grid.t)
-    return found
+        table = take(weights, "aggregate.pos_embed", 3)
+        tables["aggregate.pos_embed"] = network.aggregate.resized(table, embed.grid.t)
+    return tables
 
 
 def _guessed_grid(cells: int, embed: Embedding, square: bool) -> Grid:
@@ -157,9 +181,14 @@ def _guessed_grid(cells: int, embed: Embedding, square: bool) -> Grid:
     here = embed.grid
     if not isinstance(embed, JointEmbedding):
         return Grid(here.t, *stored_grid(cells, here, square))
+
+    steps = [here.t]
     space = here.h * here.w
-    for t in (here.t, 0 if cells % space else cells // space):
+    if cells % space == 0:
+        steps.append(cells // space)
+    for t in steps:
         with suppress(ValueError):
             if t and cells % t == 0:
-                return Grid(t, *stored_grid(cells // t, here, square))
+                height, width = stored_grid(cells // t, here, square)
+                return Grid(t, height, width)
     raise ValueError(f"{cells} stored positions are neither a multiple of {here.h} x {here.w} nor {here.t} squares")

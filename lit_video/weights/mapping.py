@@ -66,13 +66,15 @@ def rename_by(
     refusal: str = "unknown keys in the state dict:",
 ) -> dict[str, Tensor]:
     """Return the state dict renamed by ``name_of``; refuse keys that have no new name."""
-    renamed, unknown = dict[str, Tensor](), list[str]()
+    renamed: dict[str, Tensor] = {}
+    unknown: list[str] = []
     for key, value in state_dict.items():
         name = name_of(key)
         if name:
             renamed[name] = value
         else:
             unknown.append(key)
+
     if unknown:
         raise ValueError(f"{refusal} {', '.join(sorted(unknown))}")
     return renamed
@@ -95,15 +97,18 @@ def join_tubelets(renamed: dict[str, Tensor]) -> None:
 
 def fuse(renamed: dict[str, Tensor], names: tuple[str, str, str]) -> None:
     """Replace the query, key and value projections called ``names`` by their concatenation ``qkv``, in place."""
-    for first in matching(renamed, rf".*\.{names[0]}\."):
-        axes, parts = renamed[first].ndim, []
+    query = names[0]
+    for query_key in matching(renamed, rf".*\.{query}\."):
+        axes = renamed[query_key].ndim
+        parts: list[Tensor] = []
         for name in names:
-            key = first.replace(f".{names[0]}.", f".{name}.")
+            key = query_key.replace(f".{query}.", f".{name}.")
             parts.append(take(renamed, key, axes))
             if parts[-1].shape != parts[0].shape:
-                raise ValueError(f"shapes that do not fit: {first}, {key}")
+                raise ValueError(f"shapes that do not fit: {query_key}, {key}")
             del renamed[key]
-        renamed[first.replace(f".{names[0]}.", ".qkv.")] = torch.cat(parts)
+
+        renamed[query_key.replace(f".{query}.", ".qkv.")] = torch.cat(parts)
 
 
 def stored_grid(cells: int, here: Grid, square: bool = False) -> tuple[int, int]:
@@ -116,21 +121,26 @@ def stored_grid(cells: int, here: Grid, square: bool = False) -> tuple[int, int]
     return here.h, here.w
 
 
-def refuse_other_names(ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> None:
+def refuse_other_names(expected: Mapping[str, Tensor], weights: Mapping[str, Tensor]) -> None:
     """Refuse weights with missing or additional parameters."""
+    lacking = sorted(expected.keys() - weights.keys())
+    unknown = sorted(weights.keys() - expected.keys())
+
     faults = []
-    for fault, keys in ("lacks", ours.keys() - theirs.keys()), ("has no place for", theirs.keys() - ours.keys()):
-        if keys:
-            faults.append(f"{fault} {shortened(sorted(keys), MOST)}")
+    if lacking:
+        faults.append(f"lacks {shortened(lacking, MOST)}")
+    if unknown:
+        faults.append(f"has no place for {shortened(unknown, MOST)}")
     if faults:
         raise ValueError(f"it {', and '.join(faults)}")
 
 
-def refuse_other_shapes(ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> None:
+def refuse_other_shapes(expected: Mapping[str, Tensor], weights: Mapping[str, Tensor]) -> None:
     """Refuse weights whose shapes differ from the network's."""
     wrong = []
-    for key, value in theirs.items():
-        if value.shape != ours[key].shape:
-            wrong.append(f"{key} is {tuple(ours[key].shape)} here, {tuple(value.shape)} in the file")
+    for key, value in weights.items():
+        if value.shape != expected[key].shape:
+            wrong.append(f"{key} is {tuple(expected[key].shape)} here, {tuple(value.shape)} in the file")
+
     if wrong:
         raise ValueError(shortened(wrong, MOST))

@@ -57,10 +57,15 @@ class StoredWeights:
     @property
     def labels(self) -> dict[str, dict[str, int]]:
         """Class numbers by name for each task, whose name is empty if there is one; empty if unknown."""
-        labels = {"": self.config.get("id2label") or {}}
+        names_by_task = {"": self.config.get("id2label") or {}}
         for task, names in by_task(self.class_names).items():
-            labels[task] = dict(enumerate(names if isinstance(names, list) else ()))
-        return {key: {str(name): int(i) for i, name in names.items()} for key, names in labels.items() if names}
+            names_by_task[task] = dict(enumerate(names)) if isinstance(names, list) else {}
+
+        labels = {}
+        for task, names in names_by_task.items():
+            if names:
+                labels[task] = {str(name): int(number) for number, name in names.items()}
+        return labels
 
 
 def read_weights(path: Path, average: bool | None = None, named: str | None = None) -> StoredWeights:
@@ -70,27 +75,36 @@ def read_weights(path: Path, average: bool | None = None, named: str | None = No
     prefixes of wrappers are removed. ``average`` is true for the moving average of the weights, false for the weights,
     ``None`` for the average if there is one. ``named`` is the source, see :func:`~lit_video.weights.loading.source_of`.
     """
-    file = next(filter(Path.is_file, map(path.joinpath, IN_A_FOLDER)), path)
+    inside = [path / name for name in IN_A_FOLDER]
+    file = next((candidate for candidate in inside if candidate.is_file()), path)
     if file.is_dir():
         raise UserError(f"the folder {path} holds no weights: expected one of {', '.join(IN_A_FOLDER)}")
     if not file.is_file():
         raise UserError(f"the weights file {path} does not exist, or is no plain file")
+
     try:
         refuse_damage(file)
         content = _read(file)
         tensors, choice = model_of(content, average)
-        if larger := [name for name, tensor in tensors.items() if tensor.numel() > held([tensor])]:
-            raise ValueError(f"{larger[0]} has more values than the file holds")
+        for name, tensor in tensors.items():
+            if tensor.numel() > held([tensor]):
+                raise ValueError(f"{name} has more values than the file holds")
         refuse_changed(file, tensors)
     except UserError:
         raise
     except Exception as error:
         raise UserError(f"{file} cannot be read as weights: {_reason(error)}") from error
+
     if file.suffix == ".safetensors":
         content = _json(file.with_name(EXPORTED))
-    config, preprocessor = _json(path / "config.json"), _json(path / "preprocessor_config.json")
-    stored = replace(of_our_own(content), tensors=tensors, choice=choice, named=named)
-    return replace(stored, config=config, preprocessor=preprocessor)
+    return replace(
+        of_our_own(content),
+        tensors=tensors,
+        choice=choice,
+        named=named,
+        config=_json(path / "config.json"),
+        preprocessor=_json(path / "preprocessor_config.json"),
+    )
 
 
 def tensors_digest(tensors: Mapping[str, Tensor]) -> str:
@@ -123,12 +137,21 @@ def held(tensors: Iterable[Tensor]) -> int:
 def of_our_own(content: Any) -> StoredWeights:
     """Return the settings and class names in one of our checkpoints or exports; empty for other content."""
     content = _mapping(content)
-    ours, theirs = _mapping(content.get(CHECKPOINT_KEY)) or content, _mapping(content.get("hyper_parameters"))
-    clips, model = _mapping(ours.get("data")), _mapping(content.get(MODEL_KEY))
-    if not model and (clips or {"num_classes", "num_frames", "image_size"} <= theirs.keys()):
-        model = theirs
-    videos = str(ours.get("trained_on") or "")
-    return StoredWeights({}, model=model, clips=clips, class_names=ours.get("class_names"), trained_on=videos)
+    settings = _mapping(content.get(CHECKPOINT_KEY)) or content
+    hyper_parameters = _mapping(content.get("hyper_parameters"))
+
+    clips = _mapping(settings.get("data"))
+    model = _mapping(content.get(MODEL_KEY))
+    if not model and (clips or {"num_classes", "num_frames", "image_size"} <= hyper_parameters.keys()):
+        model = hyper_parameters
+
+    return StoredWeights(
+        tensors={},
+        model=model,
+        clips=clips,
+        class_names=settings.get("class_names"),
+        trained_on=str(settings.get("trained_on") or ""),
+    )
 
 
 def _mapping(content: object) -> dict[str, Any]:
@@ -141,6 +164,7 @@ def _read(path: Path) -> Any:
         return load_file(path)
     if path.suffix == ".msgpack" or (not path.suffix and not is_zipfile(path)):  # scenic's file is called checkpoint
         return _load_flax(path)
+
     # checkpoints of timm, DeiT, MAE and DINO also hold the command line
     names: dict[str, Any] = {"argparse.Namespace": SimpleNamespace}
     while True:
@@ -189,18 +213,21 @@ def model_of(content: Any, average: bool | None = None) -> tuple[Tensors, str]:
     content = _mapping(content)
     averaged, place = _first(content, AVERAGES)
     weights = _weights({key: content[key] for key in content if key not in AVERAGES})
+
     if average is False and averaged and not weights:
         raise ValueError(f"weights_ema is false, and it holds the moving average alone ({place})")
     if average and not averaged:
         raise ValueError("weights_ema is true, and it holds no moving average of the weights")
-    chosen, line = averaged or weights, ""
-    if not chosen:
+    if not averaged and not weights:
         raise ValueError("it holds no state dict (names and tensors)")
-    if weights and averaged:
-        line = f"read the moving average ({place}), one of two sets; --model.weights_ema false reads the other"
-        if average is False:
-            chosen, line = weights, "read the weights, one of two sets; --model.weights_ema true reads the other"
-    return without_prefixes(chosen), line
+
+    if not averaged or not weights:
+        return without_prefixes(averaged or weights), ""
+    if average is False:
+        line = "read the weights, one of two sets; --model.weights_ema true reads the other"
+        return without_prefixes(weights), line
+    line = f"read the moving average ({place}), one of two sets; --model.weights_ema false reads the other"
+    return without_prefixes(averaged), line
 
 
 def without_prefixes(tensors: Mapping[str, Tensor]) -> Tensors:
@@ -219,8 +246,11 @@ def _weights(content: Any) -> Tensors:
     """
     if not isinstance(content, Mapping) or not content:
         return {}
-    if known := _first(content, PLACES)[0]:
-        return known
+
+    at_known_place, _ = _first(content, PLACES)
+    if at_known_place:
+        return at_known_place
+
     inside = dict(_state_dicts(content))
     if len(inside) > 1:
         raise ValueError(f"it holds several sets of weights ({', '.join(inside)}): save the one that is meant alone")
@@ -234,7 +264,7 @@ def _state_dicts(content: Mapping[Any, Any], place: str = "") -> Iterator[tuple[
             continue
         tensors = _mapping(value)
         of_modules = any("." in str(name) for name in tensors)  # an optimizer's state and Flax's trees have no dots
-        if tensors and of_modules and all(isinstance(one, Tensor) for one in tensors.values()):
+        if tensors and of_modules and all(isinstance(tensor, Tensor) for tensor in tensors.values()):
             yield f"{place}{key}", tensors
         else:
             yield from _state_dicts(value, f"{place}{key}.")
@@ -242,8 +272,9 @@ def _state_dicts(content: Mapping[Any, Any], place: str = "") -> Iterator[tuple[
 
 def _first(content: Mapping[str, Any], places: tuple[str, ...]) -> tuple[Tensors, str]:
     for place in places:
-        if found := _weights(content.get(place)):
-            return found, place
+        weights = _weights(content.get(place))
+        if weights:
+            return weights, place
     return {}, ""
 
 
@@ -261,7 +292,8 @@ def _tensors(content: Any) -> Tensors:
 
 
 # https://flax.readthedocs.io/en/latest/_modules/flax/serialization.html: the codes of msgpack's extended types
-_ARRAY, _SCALAR = 1, 3
+_ARRAY = 1
+_SCALAR = 3
 
 
 def _load_flax(path: Path) -> Any:
@@ -277,6 +309,7 @@ def _extended(code: int, data: bytes) -> Any:
 
     if code not in (_ARRAY, _SCALAR):
         return msgpack.ExtType(code, data)
+
     shape, dtype, values = msgpack.unpackb(data, raw=True)
     name = dtype.decode()
     if name == "bfloat16":

@@ -51,9 +51,16 @@ def pixel_settings(stored: StoredWeights) -> dict[str, Any]:
         for key in own.keys() & {"mean", "std"}:
             own[key] = per_channel(key, own[key])
         return own
-    if known := _known(stored, "data"):
-        return known
-    means, stds = map(set, channel_pixels(stored) or ((), ()))
+
+    of_release = _known(stored, "data")
+    if of_release:
+        return of_release
+
+    pixels = channel_pixels(stored)
+    if pixels is None:
+        return {}
+    means = set(pixels[0])
+    stds = set(pixels[1])
     return {"mean": means.pop(), "std": stds.pop()} if len(means) == len(stds) == 1 else {}
 
 
@@ -63,18 +70,21 @@ def channel_pixels(stored: StoredWeights) -> tuple[Sequence[float], Sequence[flo
     Sources are timm's configuration and Hugging Face's ``preprocessor_config.json``. Its ``offset`` subtracts 1 from
     pixels, so the mean grows by 1. ``offset`` with a factor of 1/127.5 contradicts ViViT's recipe and gives ``None``.
     """
-    given = stored.preprocessor
-    if source_of(stored) == "videomae" and "image_mean" not in given:
+    preprocessor = stored.preprocessor
+    if source_of(stored) == "videomae" and "image_mean" not in preprocessor:
         return IMAGENET
-    offset = bool(given.get("offset"))
-    contradicts = offset and given.get("rescale_factor", 1 / 127.5) > 1 / 255
-    if not given.get("do_normalize", True) or contradicts or "image_mean" not in given:
+
+    offset = bool(preprocessor.get("offset"))
+    contradicts = offset and preprocessor.get("rescale_factor", 1 / 127.5) > 1 / 255
+    if not preprocessor.get("do_normalize", True) or contradicts or "image_mean" not in preprocessor:
         return None
-    return [round(mean + offset, 12) for mean in given["image_mean"]], given["image_std"]
+
+    means = [round(mean + offset, 12) for mean in preprocessor["image_mean"]]
+    return means, preprocessor["image_std"]
 
 
 @torch.no_grad()
-def fold_pixels(embed: Embedding, mean: Sequence[float], std: Sequence[float], data: Mapping[str, Any]) -> str:
+def fold_pixels(embed: Embedding, mean: Sequence[float], std: Sequence[float], *, data: Mapping[str, Any]) -> str:
     """Fold the scale of a data set's pixels into the patch projection; return a message, empty for equal pixels.
 
     A pixel p is x = (p - m) / s here and x' = (p - m') / s' in the weights' training, so x' = x s / s' + (m - m') / s'.
@@ -82,35 +92,43 @@ def fold_pixels(embed: Embedding, mean: Sequence[float], std: Sequence[float], d
 
     ``mean`` and ``std`` are m' and s' of red, green and blue; ``data`` has m, s and the order of the channels.
     """
-    own, rgb = (of_channels(data["mean"]), of_channels(data["std"])), data["channels"] == "rgb"
-    if rgb and own == (tuple(mean), tuple(std)):
+    data_mean = of_channels(data["mean"])
+    data_std = of_channels(data["std"])
+    rgb = data["channels"] == "rgb"
+    if rgb and (data_mean, data_std) == (tuple(mean), tuple(std)):
         return ""
+
     proj = embed.patches.proj
     kernel = rearrange(proj.weight.double(), "d (c k) h w -> d c k h w", c=3)
-    m, s, means, stds = kernel.new_tensor((*own, mean, std))
-    shift = (m - means) / stds
+    shift = (kernel.new_tensor(data_mean) - kernel.new_tensor(mean)) / kernel.new_tensor(std)
+    factor = kernel.new_tensor(data_std) / kernel.new_tensor(std)
+
     assert proj.bias is not None
     proj.bias.copy_(proj.bias + einsum(kernel, shift, "d c k h w, c -> d"))
-    kernel = kernel * (s / stds)[:, None, None, None]
+    kernel = kernel * factor[:, None, None, None]
     if not rgb:
         kernel = kernel.flip(1)
     proj.weight.copy_(rearrange(kernel, "d c k h w -> d (c k) h w"))
-    means_text, stds_text = " ".join(map(str, mean)), " ".join(map(str, std))
+
+    means_text = " ".join(str(value) for value in mean)
+    stds_text = " ".join(str(value) for value in std)
     return f"it saw pixels of mean {means_text} and deviation {stds_text}: folded into the patches"
 
 
 def refuse_other_pixels(data: Mapping[str, Any], stored: StoredWeights, otherwise: str = OTHERWISE) -> None:
     """Refuse weights if the data set's pixel settings differ from those in training."""
-    settings = pixel_settings(stored).items()
-    if other := {name: value for name, value in settings if data[name] != value}:
+    settings = pixel_settings(stored)
+    other = {name: value for name, value in settings.items() if data[name] != value}
+    if other:
         raise ValueError(f"it was trained on other pixels: set {flags(other, 'data')}, {otherwise}")
 
 
 def number_of_classes(state_dict: Mapping[str, Tensor]) -> int | None:
     """Return the number of outputs of a release's classifier; ``None`` without a classifier."""
     for biases in BIASES:
-        if found := matching(state_dict, biases):
-            return state_dict[found[-1]].shape[0]
+        keys = matching(state_dict, biases)
+        if keys:
+            return state_dict[keys[-1]].shape[0]
     return None
 
 
@@ -119,10 +137,13 @@ def tasks_in_order(state_dict: Mapping[str, Tensor], tasks: Mapping[str, int]) -
     tensors = dict(state_dict)
     if dict(tasks) != SCENIC_EPIC or source_of(StoredWeights(tensors)) != "scenic-vivit":
         return tensors
+
+    counts = list(SCENIC_EPIC.values())
     for key in matching(tensors, "output_projection/"):
-        if tensors[key].shape[-1] == sum(SCENIC_EPIC.values()):
-            shares = dict(zip(SCENIC_EPIC, torch.split(tensors[key], [*SCENIC_EPIC.values()], dim=-1), strict=True))
-            tensors[key] = torch.cat([shares[task] for task in tasks], dim=-1)
+        if tensors[key].shape[-1] == sum(counts):
+            parts = torch.split(tensors[key], counts, dim=-1)
+            by_task = dict(zip(SCENIC_EPIC, parts, strict=True))
+            tensors[key] = torch.cat([by_task[task] for task in tasks], dim=-1)
     return tensors
 
 
@@ -153,31 +174,39 @@ def model_settings(stored: StoredWeights, *effects: Effect) -> dict[str, Any]:
 
 
 def refuse_other_settings(
-    ours: Mapping[str, Any], stored: StoredWeights, otherwise: str = OTHERWISE, *effects: Effect
+    own: Mapping[str, Any], stored: StoredWeights, otherwise: str = OTHERWISE, *effects: Effect
 ) -> None:
     """Refuse weights of another family, with other settings, or with the same number of classes in other tasks.
 
-    ``ours`` has the model's settings and family; ``otherwise`` is advice for the message; ``effects`` is as in
+    ``own`` has the model's settings and family; ``otherwise`` is advice for the message; ``effects`` is as in
     :func:`model_settings`. If ``effects`` are given, the number of classes must be equal too.
     """
-    kind, family = stored.model.get("family", BASE), ours.get("family", BASE)
-    if "family" not in stored.model and (source := source_of(stored)):
-        kind = SOURCES[source].family
-    if kind != family and BASE not in (kind, family):
-        raise ValueError(f"it is of another kind of model: set --model {kind} (here {family}), {otherwise}")
-    here, there = _tasks(ours), _tasks(stored.model)
-    if there and here != there and (effects or sum(here.values()) == sum(there.values())):
-        classes = f"its classes are {stored.model['num_classes']}, here {ours.get('num_classes')}"
+    family = own.get("family", BASE)
+    stored_family = stored.model.get("family", BASE)
+    source = source_of(stored)
+    if source and "family" not in stored.model:
+        stored_family = SOURCES[source].family
+    if stored_family != family and BASE not in (stored_family, family):
+        raise ValueError(f"it is of another kind of model: set --model {stored_family} (here {family}), {otherwise}")
+
+    tasks = _tasks(own)
+    stored_tasks = _tasks(stored.model)
+    same_number = sum(tasks.values()) == sum(stored_tasks.values())
+    if stored_tasks and tasks != stored_tasks and (effects or same_number):
+        classes = f"its classes are {stored.model['num_classes']}, here {own.get('num_classes')}"
         raise ValueError(f"{classes}: use data with its classes, {otherwise}")
-    given = _plain(ours) | _parts_of_size(ours)
-    theirs = model_settings(stored, *effects)
-    if given.get("segments") is None and (theirs.get("segments") or 0) >= given.get("num_frames", 0) > 0:
-        given["segments"] = theirs["segments"]  # all frames are one group
-    if other := {key: value for key, value in theirs.items() if given.get(key, value) != value}:
+
+    settings = _plain(own) | _parts_of_size(own)
+    trained_with = model_settings(stored, *effects)
+    if settings.get("segments") is None and (trained_with.get("segments") or 0) >= settings.get("num_frames", 0) > 0:
+        settings["segments"] = trained_with["segments"]  # all frames are one group
+    other = {key: value for key, value in trained_with.items() if settings.get(key, value) != value}
+    if other:
         raise ValueError(f"it was trained with other settings: set {flags(other)}, {otherwise}")
-    if "scope" in theirs and "ratio" not in theirs:
-        known = ", ".join(map(str, sorted(read_yaml(TABLE)["sources"]["xvit"]["classes"])))
-        unknown = f"X-ViT's releases have {known} classes, these weights {number_of_classes(stored.tensors)}"
+
+    if "scope" in trained_with and "ratio" not in trained_with:
+        counts = ", ".join(str(count) for count in sorted(read_yaml(TABLE)["sources"]["xvit"]["classes"]))
+        unknown = f"X-ViT's releases have {counts} classes, these weights {number_of_classes(stored.tensors)}"
         advice = "set them as in training, with --model.weights_settings ignore"
         raise ValueError(f"{unknown}: their ratio and segments are not known; {advice}")
 
@@ -185,52 +214,75 @@ def refuse_other_settings(
 def _tasks(settings: Mapping[str, Any]) -> OrderedDict[str, int]:
     """Return numbers of classes by task; results are equal only if the tasks have the same order."""
     classes = settings.get("num_classes")
-    return OrderedDict(classes if isinstance(classes, Mapping) else {"": classes} if isinstance(classes, int) else {})
+    if isinstance(classes, Mapping):
+        return OrderedDict(classes)
+    return OrderedDict({"": classes} if isinstance(classes, int) else {})
 
 
 def known_grid(network: nn.Module, stored: StoredWeights) -> Grid | None:
     """Return the patch grid of stored positions, from settings in the file or ``config.json``; ``None`` if unknown."""
     if not isinstance(network, VideoTransformer):
         return None
-    patches, config = network.embed.patches, stored.config
-    theirs = {"image_size": config.get("image_size"), "num_frames": config.get("num_frames", patches.tubelet_size)}
-    clip: dict[str, Any] = theirs | stored.clips | stored.model
+
+    patches = network.embed.patches
+    config = stored.config
+    clip: dict[str, Any] = {
+        "image_size": config.get("image_size"),
+        "num_frames": config.get("num_frames", patches.tubelet_size),
+    }
+    clip |= stored.clips | stored.model
     try:
         if clip["image_size"] is None:
             clip["image_size"] = config["pretrained_cfg"]["input_size"][1:]  # timm
-        frames = min(clip.get("segments") or clip["num_frames"], clip["num_frames"])
-        return Grid(*patches.grid(frames, *height_and_width(clip["image_size"])))
+        num_frames = min(clip.get("segments") or clip["num_frames"], clip["num_frames"])
+        height, width = height_and_width(clip["image_size"])
+        return Grid(*patches.grid(num_frames, height, width))
     except (LookupError, TypeError, ValueError):
         return None  # unknown, or the patches differ, which the check of shapes will find
 
 
 def other_grid(network: nn.Module, stored: StoredWeights, image: bool = False) -> str:
     """Describe the grid of stored positions if it is known to differ from the network's; else return an empty text."""
-    known = known_grid(network, stored)
-    if known is None or not isinstance(network, VideoTransformer) or network.embed.pos_embed is None:
+    grid = known_grid(network, stored)
+    if grid is None or not isinstance(network, VideoTransformer) or network.embed.pos_embed is None:
         return ""
-    in_time = isinstance(network.embed, JointEmbedding) or isinstance(network.aggregate, TemporalEncoder)
-    first = int(image or not (in_time or network.embed.temp_embed is not None))  # 1: any length fits
-    there, here = " x ".join(map(str, known[first:])), " x ".join(map(str, network.embed.grid[first:]))
+
+    embed = network.embed
+    in_time = isinstance(embed, JointEmbedding) or isinstance(network.aggregate, TemporalEncoder)
+    any_length_fits = image or not (in_time or embed.temp_embed is not None)
+    first = 1 if any_length_fits else 0
+    there = _by_sides(grid[first:])
+    here = _by_sides(embed.grid[first:])
     return "" if there == here else f"its positions are of {there} patches, here they are of {here}"
+
+
+def _by_sides(sides: Sequence[int]) -> str:
+    return " x ".join(str(side) for side in sides)
 
 
 def refuse_another_grid(network: nn.Module, stored: StoredWeights, otherwise: str = OTHERWISE) -> None:
     """Refuse one of our checkpoints if its positions have another grid, even with the same number of patches."""
-    if said := other_grid(network, stored):
-        clip = stored.model | stored.clips
-        clip = {"num_frames": clip["num_frames"], "image_size": as_setting(clip["image_size"])}
-        raise ValueError(f"{said}: set {flags(clip, 'data')}, {otherwise}")
+    difference = other_grid(network, stored)
+    if difference:
+        settings = stored.model | stored.clips
+        clip = {"num_frames": settings["num_frames"], "image_size": as_setting(settings["image_size"])}
+        raise ValueError(f"{difference}: set {flags(clip, 'data')}, {otherwise}")
 
 
 def line_on_grid(network: nn.Module, stored: StoredWeights, image: bool = False) -> str:
     """Return a message if positions are resized or their grid is unknown; else an empty text."""
-    if said := other_grid(network, stored, image):
-        return f"{said}: resized"
-    sided = source_of(stored) not in (None, "hf-vivit") or known_grid(network, stored)
-    if sided or not isinstance(network, VideoTransformer) or (image and network.embed.grid.h == network.embed.grid.w):
+    difference = other_grid(network, stored, image)
+    if difference:
+        return f"{difference}: resized"
+
+    grid_is_known = source_of(stored) not in (None, "hf-vivit") or known_grid(network, stored)
+    if grid_is_known or not isinstance(network, VideoTransformer):
         return ""
-    side = " x ".join(map(str, network.embed.grid[1:]))
+    grid = network.embed.grid
+    if image and grid.h == grid.w:
+        return ""
+
+    side = _by_sides(grid[1:])
     scheme = "" if image else "this scheme, "
     return f"its settings are not known; assumed: {scheme}positions for {side} patches if they fit, else for a square"
 

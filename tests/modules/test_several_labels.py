@@ -113,6 +113,6 @@ def test_a_run_writes_precision_by_class_and_predicts_independent_probabilities(
     assert metrics["test/mean_average_precision"] == pytest.approx(mean, abs=0.01)
     assert data.records("test")[2].label == (1, 0, 1)
     trainer.save_checkpoint(tmp_path / "last.ckpt")
-    found = predict(tmp_path / "last.ckpt", tmp_path / names[0], 3, Evaluation(workers=0, device="cpu"))
+    found = predict(tmp_path / "last.ckpt", tmp_path / names[0], 3, evaluation=Evaluation(workers=0, device="cpu"))
     shares = {one.name: one.probability for one in found.ranked[0].ranked["class"]}
     assert [shares[name] for name in "abc"] == pytest.approx(found.logits[0].sigmoid().tolist())

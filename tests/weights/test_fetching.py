@@ -1,15 +1,18 @@
 """Test downloads from a server on this machine: whole, interrupted, or not there."""
 
 import threading
+from contextlib import nullcontext
 from dataclasses import replace
+from hashlib import sha256
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 from urllib.request import HTTPSHandler
 
 import pytest
 
 from lit_video.errors import UserError
-from lit_video.weights.hub import Release, fetch, find, releases, weights_path
+from lit_video.weights.hub import Release, download, fetch, find, releases, weights_path
 
 CONTENT = bytes(range(256)) * 20_000
 
@@ -56,7 +59,50 @@ def test_a_file_is_fetched_once(server):
     assert place.read_bytes() == CONTENT
     assert fetch(release(server)) == place
     assert server.asked == 1
-    assert [path.name for path in place.parent.iterdir()] == ["weights.pyth"]
+    assert sorted(path.name for path in place.parent.iterdir()) == ["weights.pyth", "weights.pyth.sha256"]
+
+
+def test_a_published_checksum_is_compared(server):
+    right = sha256(CONTENT).hexdigest()
+    assert fetch(replace(release(server), sha256=right)).read_bytes() == CONTENT
+    release(server).place.unlink()
+    with pytest.raises(UserError, match=f"name: .*{right}.*{'0' * 64}"):
+        fetch(replace(release(server), sha256="0" * 64))
+    assert not release(server).place.exists()
+
+
+def test_the_first_download_is_recorded_where_no_checksum_is_published(server, caplog):
+    place = fetch(release(server))
+    record = place.with_name("weights.pyth.sha256")
+    assert record.read_text() == f"{sha256(CONTENT).hexdigest()}  weights.pyth\n"
+    assert str(record) in caplog.text
+    place.unlink()
+    assert fetch(release(server)).read_bytes() == CONTENT  # the same file again
+    place.unlink()
+    server.content = CONTENT[::-1]
+    with pytest.raises(UserError, match=r"name: .*weights\.pyth\.sha256"):
+        fetch(release(server))
+    assert not place.exists()
+
+
+@pytest.mark.parametrize("names", ["its", "another"])
+def test_files_of_hugging_face_have_the_checksum_that_it_names(names, tmp_path, monkeypatch):
+    digest = sha256(CONTENT if names == "its" else b"").hexdigest()
+    files = [
+        SimpleNamespace(rfilename="model.safetensors", size=1, lfs=SimpleNamespace(sha256=digest)),
+        SimpleNamespace(rfilename="config.json", size=1, lfs=None),
+        SimpleNamespace(rfilename="README.md", size=1, lfs=SimpleNamespace(sha256="not downloaded")),
+    ]
+    answer = SimpleNamespace(siblings=files, card_data=None)
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *_, **options: answer)
+
+    def write(*_: object, local_dir, **options):
+        local_dir.mkdir()
+        (local_dir / "model.safetensors").write_bytes(CONTENT)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", write)
+    with nullcontext() if names == "its" else pytest.raises(OSError, match=r"model\.safetensors"):
+        download("owner/name", tmp_path / "folder")
 
 
 def test_https_is_never_left_for_http(server, monkeypatch):

@@ -137,7 +137,7 @@ def test_pixels_of_the_image_model_are_folded_into_the_patches(name, channels, m
     else:
         network = family(name)
     load_image_vit(network, image.state_dict(), "average")
-    fold_pixels(network.embed, *IMAGENET, dict(mean=mean, std=0.3, channels=channels))
+    fold_pixels(network.embed, *IMAGENET, data=dict(mean=mean, std=0.3, channels=channels))
     picture = torch.rand(2, 3, 32, 32, dtype=torch.float64)
     clip = (picture - per_channel([mean] * 3 if mean == 0.45 else mean)) / 0.3
     clip = clip if channels == "rgb" else clip.flip(1)
@@ -151,7 +151,9 @@ def test_pixels_of_the_image_model_are_folded_into_the_patches(name, channels, m
 def test_equal_pixels_change_no_bit(mean, std):
     network = family("xvit")
     before = {key: value.clone() for key, value in network.state_dict().items()}
-    assert fold_pixels(network.embed, *map(of_channels, (mean, std)), dict(mean=mean, std=std, channels="rgb")) == ""
+    assert (
+        fold_pixels(network.embed, *map(of_channels, (mean, std)), data=dict(mean=mean, std=std, channels="rgb")) == ""
+    )
     assert all(torch.equal(value, before[key]) for key, value in network.state_dict().items())
 
 

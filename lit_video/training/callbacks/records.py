@@ -179,7 +179,7 @@ class SavePredictions(Callback):
             for name, task in predictions.tasks.items():
                 title = ", ".join(filter(None, (self.title, name)))
                 side = min(max(0.3 * len(task.classes), 3.0), 9.0)
-                figure = confusion_figure(task.confusion, task.classes, title, side)
+                figure = confusion_figure(task.confusion, task.classes, title, side=side)
                 stem = "_".join(filter(None, ("confusion", name)))
                 write_bytes(self.run_dir / f"{stem}.png", content_of(figure, bbox_inches="tight"))
         except (ImportError, ValueError) as error:
