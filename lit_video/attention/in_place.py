@@ -9,7 +9,7 @@ from torch.autograd.forward_ad import unpack_dual
 
 
 def shifted_in_place(
-    x: Tensor, shape: Sequence[int], mixed: Sequence[bool], offsets: Sequence[int], fold: int
+    x: Tensor, shape: Sequence[int], mixed: Sequence[bool], *, offsets: Sequence[int], fold: int
 ) -> Sequence[Tensor] | None:
     """Shift channels of ``x`` in place and return its parts; return ``None`` where autograd does not support this.
 

@@ -23,7 +23,7 @@ class LocalWindow(Scheme):
     class_tokens = "frame"
     prefix = 1
 
-    def __init__(self, dim: int, num_heads: int, window: int = 1, causal: bool = False) -> None:
+    def __init__(self, dim: int, num_heads: int, window: int = 1, *, causal: bool = False) -> None:
         super().__init__()
         if window < 0:
             raise ValueError(f"window is {window}, expected 0, 1, 2, ...")

@@ -63,7 +63,7 @@ class SlidingGlobal(LocalGlobal):
     def local(self, z: Tensor, grid: Grid) -> Tensor:
         """Return what the local step adds to patches ``(b, t * h * w, d)``: attention, then W."""
         q, k, v = self.local_attn.project(self.local_attn.norm(z)).unbind(-3)
-        return self.local_attn.attend(q, k, v, self.near(grid, z.device), then=self.local_fc)
+        return self.local_attn.attend(q, k, v, seen=self.near(grid, z.device), then=self.local_fc)
 
     @staticmethod
     def near(grid: Grid, device: torch.device) -> Tensor:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal
 
 import torch
@@ -27,6 +27,7 @@ class MixingPlan:
     window: Whole = 1  # t_w: channels are read from frames up to this distance; 0 is spatial-only attention
     boundary: bool = False  # read only the two frames at distance ``window`` ("Bo." in Table 1)
     ratio: Share = 0.5  # rho in [0, 1], the share of channels that comes from other frames
+    _: KW_ONLY
     mixed: tuple[Target, ...] = field(default=("key", "value"))  # tensors whose channels move; x is the normed input
     # per_head: a share of each head's channels moves (Eq. 9); full: a share of all channels (released code)
     scope: Scope = "per_head"
@@ -127,7 +128,7 @@ class Mixing(Scheme):
         shape = (x.shape[0] * (t // segment), segment, x.shape[1] // t, len(names), self.groups, d // self.groups)
         parts = None
         if not (has_hooks(self.attn.norm) or has_hooks(self.attn.qkv)):  # a hook may keep the output, unshifted
-            parts = shifted_in_place(x, shape, mixed, self.offsets, self.fold)
+            parts = shifted_in_place(x, shape, mixed, offsets=self.offsets, fold=self.fold)
         if parts is None:
             each = zip(x.reshape(shape).unbind(3), mixed, strict=True)
             parts = [shift_channels(y, self.offsets, self.fold) if moves else y for y, moves in each]

@@ -87,7 +87,7 @@ class Attention(nn.Module):
     """
 
     def __init__(
-        self, dim: int, num_heads: int, qkv_bias: bool = True, eps: float = 1e-6, proj: type[nn.Linear] = nn.Linear
+        self, dim: int, num_heads: int, qkv_bias: bool = True, *, eps: float = 1e-6, proj: type[nn.Linear] = nn.Linear
     ) -> None:
         super().__init__()
         if dim % num_heads:
@@ -103,7 +103,7 @@ class Attention(nn.Module):
         return rearrange(self.qkv(x), "... (qkv a c) -> ... qkv a c", qkv=3, a=self.num_heads)
 
     def attend(
-        self, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None = None, then: nn.Linear | None = None
+        self, q: Tensor, k: Tensor, v: Tensor, *, seen: Tensor | None = None, then: nn.Linear | None = None
     ) -> Tensor:
         """Attend from ``q (b, m, a, c)`` to ``k, v (b, j, a, c)``, merge the heads and project to ``(b, m, d)``.
 

@@ -52,7 +52,7 @@ class ShiftedWindows(Scheme):
         mask = self._bias(window) + repeat(blocked(grid, window, tuple(shift)).to(x), "n i j -> (b n) 1 i j", b=len(x))
         before, after = AXES.split("->")
         folds = dict(zip("thw", (size // side for size, side in zip(grid, window, strict=True)), strict=True))
-        y = rearrange(self.attn.attend(q, k, v, mask), f"{after} -> {before}", **sizes, **folds)
+        y = rearrange(self.attn.attend(q, k, v, seen=mask), f"{after} -> {before}", **sizes, **folds)
         return x + y.roll(shift, (1, 2, 3)).reshape(x.shape)
 
     def _bias(self, window: Grid) -> Tensor:

@@ -86,6 +86,7 @@ class VideoClassifier(LightningModule):
         network: nn.Module,
         optimization: Optimization | None = None,
         weights: str | None = None,
+        *,
         weights_settings: WeightsSettings | None = None,
         weights_source: SourceName | None = None,
         weights_ema: bool | None = None,
@@ -191,8 +192,8 @@ class VideoClassifier(LightningModule):
         self._make_metrics()
 
     def _make_metrics(self) -> None:
-        kind = self.num_classes, self.several_labels, self.view_average
-        self.val_accuracy, self.test_accuracy = video_metric(*kind), video_metric(*kind)
+        self.val_accuracy = video_metric(self.num_classes, self.several_labels, self.view_average)
+        self.test_accuracy = video_metric(self.num_classes, self.several_labels, self.view_average)
 
     @LightningModule.trainer.setter  # type: ignore[attr-defined, untyped-decorator]
     def trainer(self, trainer: Trainer | None) -> None:
@@ -240,13 +241,22 @@ class VideoClassifier(LightningModule):
         """Cache the backbone's features in the trainer's data set, which has the setting ``features``."""
         if self.frozen != "backbone":
             raise UserError("data.features: needs a frozen backbone; set model.freeze: backbone")
-        keep_features(self._plain_network, videos_of(self), self.device, checked_settings(self))
+        keep_features(self._plain_network, videos_of(self), self.device, settings=checked_settings(self))
 
     @property
     def _start(self) -> StartingWeights:
-        release = self.weights, self.weights_settings, self.weights_source, self.weights_ema
-        image = self.image_weights, self.image_pixels, self.tubelet_init
-        return StartingWeights(self._plain_network, settings_of(self), videos_of(self), *release, *image)
+        return StartingWeights(
+            self._plain_network,
+            settings_of(self),
+            videos_of(self),
+            weights=self.weights,
+            weights_settings=self.weights_settings,
+            weights_source=self.weights_source,
+            weights_ema=self.weights_ema,
+            image_weights=self.image_weights,
+            image_pixels=self.image_pixels,
+            tubelet_init=self.tubelet_init,
+        )
 
     def check_image_weights(self) -> None:
         """Refuse image weights that do not fit, before any training; the model is on the meta device."""
@@ -290,7 +300,7 @@ class VideoClassifier(LightningModule):
         The mean is over all clips of the batch. An unreadable clip is grey and adds no loss, so every clip has the
         same weight in any batch and process. Of a mixed clip (mixup, cutmix), cross entropy counts the readable share.
         """
-        losses = cross_entropy(logits, target, self.num_classes, self.several_labels) / len(logits)
+        losses = cross_entropy(logits, target, self.num_classes, several_labels=self.several_labels) / len(logits)
         return losses.mean() if self.task_loss == "mean" else losses.sum()
 
     def training_step(self, batch: Any, batch_idx: int) -> Tensor:
@@ -299,7 +309,7 @@ class VideoClassifier(LightningModule):
         logits, target = self(taken["clip"]), taken["target"]
         loss = self.loss(logits, target)
         if self._trainer is not None:
-            hits = right_clips(logits, target, self.num_classes, self.several_labels)
+            hits = right_clips(logits, target, self.num_classes, several_labels=self.several_labels)
             right, count = log_hits(self, hits, taken["video"] >= 0)
             self._batches.append(torch.stack((loss.detach().float(), right, count)))
         return loss
@@ -323,7 +333,7 @@ class VideoClassifier(LightningModule):
     def _collect(self, split: str, batch: Any, loader: int) -> None:
         accuracy = metric_of(self, split, loader)
         taken = self._batch(batch, numbering(self, accuracy, loader), training=False)
-        accuracy.update(self(taken["clip"]), taken["target"], taken["video"], taken["view"])
+        accuracy.update(self(taken["clip"]), taken["target"], video=taken["video"], view=taken["view"])
 
     def test_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
         """Add all views to the metric."""

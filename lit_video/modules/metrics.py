@@ -52,7 +52,7 @@ class VideoAccuracy(Metric):
         for name in ("video", "view", "logits", "target"):
             self.add_state(name, default=[], dist_reduce_fx="cat")
 
-    def update(self, logits: Tensor, target: Tensor, video: Tensor, view: Tensor) -> None:
+    def update(self, logits: Tensor, target: Tensor, *, video: Tensor, view: Tensor) -> None:
         """Add a batch: logits ``(b, classes)``, target ``(b,)`` or ``(b, tasks)``, video ``(b,)`` and view ``(b,)``.
 
         Clips with a negative ``video`` are unreadable; dropping them here would synchronise the GPU in every step.
@@ -77,7 +77,7 @@ class VideoAccuracy(Metric):
         total = torch.zeros_like(scores[: len(numbers)]).index_add(0, of_video, scores)
         targets = target.new_zeros(len(numbers), *target.shape[1:])
         targets[of_video] = target[first]
-        _refuse_restarts(video, target, targets[of_video[inverse]], logits, logits[first][inverse])
+        _refuse_restarts(video, target, targets[of_video[inverse]], logits=logits, of_view=logits[first][inverse])
         return video_logits(total / torch.bincount(of_video)[:, None], self.average), targets
 
     def videos(self) -> Tensor:
@@ -121,7 +121,7 @@ class VideoAccuracy(Metric):
         return result | {"videos": videos, "loss": torch.stack(losses).sum()}
 
 
-def _refuse_restarts(video: Tensor, target: Tensor, of_video: Tensor, logits: Tensor, of_view: Tensor) -> None:
+def _refuse_restarts(video: Tensor, target: Tensor, of_video: Tensor, *, logits: Tensor, of_view: Tensor) -> None:
     """Refuse video numbers that several videos share: views with other labels, or a view twice with other logits.
 
     A distributed sampler repeats clips to fill its last batch; their logits agree within rounding.
@@ -205,7 +205,7 @@ def binary_cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
     return (each * (target >= 0).all(1)).sum()
 
 
-def cross_entropy(logits: Tensor, target: Tensor, classes: Classes | None, several_labels: bool) -> Tensor:
+def cross_entropy(logits: Tensor, target: Tensor, classes: Classes | None, *, several_labels: bool) -> Tensor:
     """Return cross entropies ``(tasks,)``, summed over clips; with several labels, one binary cross entropy."""
     if several_labels:
         return binary_cross_entropy(logits, target)
@@ -231,7 +231,7 @@ def ranked_hits(tasks: Sequence[tuple[Tensor, Tensor]], depth: int) -> Tensor:
     return hit
 
 
-def right_clips(logits: Tensor, target: Tensor, classes: Classes | None, several_labels: bool) -> Tensor:
+def right_clips(logits: Tensor, target: Tensor, classes: Classes | None, *, several_labels: bool) -> Tensor:
     """Return whether each clip is predicted right in all tasks, or as one of its several labels: bool ``(b,)``."""
     if several_labels:
         return target.gather(1, logits.argmax(1, keepdim=True))[:, 0] >= 0.5

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import torch
@@ -51,6 +51,7 @@ class Optimization:
     optimizer: Literal["sgd", "adamw", "muon"] = "sgd"
     lr: Positive = 0.05
     momentum: ShareBelowOne = 0.9
+    _: KW_ONLY
     nesterov: bool = False
     betas: tuple[ShareBelowOne, ShareBelowOne] = (0.9, 0.999)
     weight_decay: NotNegative = 1e-4

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from inspect import getsource
 from pathlib import Path
 from typing import Any, Literal
@@ -39,6 +39,7 @@ class StartingWeights:
     network: nn.Module
     settings: Mapping[str, Any]  # settings and family of the model
     data: Any = None  # data set of the training; None in a user's own program
+    _: KW_ONLY
     weights: str | None = None
     weights_settings: WeightsSettings | None = None
     weights_source: SourceName | None = None
@@ -165,7 +166,7 @@ class StartingWeights:
             check_labels(labels, ours.get(task, ()), whole and own)
 
 
-def keep_features(network: VideoTransformer, data: Any, device: torch.device, settings: Mapping[str, Any]) -> None:
+def keep_features(network: VideoTransformer, data: Any, device: torch.device, *, settings: Mapping[str, Any]) -> None:
     """Cache a frozen backbone's features in a data set, under a hash of weights, settings and users' code."""
     weights = without(network.state_dict(), r"aggregate\.")
     code = []

@@ -63,7 +63,7 @@ class AttentiveProbe(LinearHead):
     Unlike the release, which has no norm on the query: u' = u + MCA(u, LN(z)).
     """
 
-    def __init__(self, dim: int, classes: int, num_heads: int, num_frames: int | None = None) -> None:
+    def __init__(self, dim: int, classes: int, num_heads: int, *, num_frames: int | None = None) -> None:
         super().__init__(dim, classes)
         self.pos_embed = nn.Parameter(torch.zeros(1, num_frames, dim)) if num_frames else None
         self.query_token = nn.Parameter(torch.empty(1, 1, dim))
@@ -88,7 +88,9 @@ def put_probe(network: nn.Module, probe: Probe, classes: Classes | None) -> None
     frames, network.readout = None, all_tokens
     if probe == "frames":
         frames, network.readout = network.embed.grid.t, frame_means
-    network.aggregate = AttentiveProbe(network.size.embed_dim, outputs(classes), network.size.num_heads, frames)
+    network.aggregate = AttentiveProbe(
+        network.size.embed_dim, outputs(classes), network.size.num_heads, num_frames=frames
+    )
 
 
 class TemporalMean(nn.Module):
@@ -136,7 +138,7 @@ class TemporalAttention(nn.Module):
     """
 
     def __init__(
-        self, dim: int, classes: int, depth: int, num_heads: int, hidden: int | None = None, dropout: float = 0.5
+        self, dim: int, classes: int, depth: int, *, num_heads: int, hidden: int | None = None, dropout: float = 0.5
     ) -> None:
         super().__init__()
         hidden = hidden or dim

@@ -25,7 +25,7 @@ class MLP(nn.Module):
             (OpenAI's CLIP).
     """
 
-    def __init__(self, dim: int, ratio: float = 4.0, eps: float = 1e-6, gelu: Gelu = "none") -> None:
+    def __init__(self, dim: int, ratio: float = 4.0, eps: float = 1e-6, *, gelu: Gelu = "none") -> None:
         super().__init__()
         hidden = round(dim * ratio)
         self.norm = nn.LayerNorm(dim, eps=eps)

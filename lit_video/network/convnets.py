@@ -61,6 +61,7 @@ def convnet(
     architecture: Architecture,
     classes: int,
     depth: int = 50,
+    *,
     width: int | None = None,
     alpha: int = 4,
     beta_inv: int = 8,

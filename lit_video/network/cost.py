@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,6 +50,7 @@ class Published:
     source: str  # paper and tables
     label: str  # name of the row
     family: str  # class in lit_video.modules
+    _: KW_ONLY
     classes: int  # number of classes of the classifier that is counted
     views: int  # clips x crops per video in the printed cost
     settings: dict[str, Any]  # arguments of the family, with frames and image size of a view

@@ -21,6 +21,7 @@ class Embedding(nn.Module):
         patches: Patches,
         num_frames: int,
         image_size: tuple[int, int],
+        *,
         positions: Positions | None = None,
         cls: bool = True,
     ) -> None:
@@ -88,11 +89,11 @@ class Embedding(nn.Module):
         """Return ``pos_embed`` with the patches' positions resized to a grid; ``None`` without positions."""
         if self.pos_embed is None or grid[1:] == self.grid[1:]:
             return self.pos_embed
-        return self.resized(self.pos_embed, self.grid, grid, self.resizing)
+        return self.resized(self.pos_embed, self.grid, grid, resizing=self.resizing)
 
-    def resized(self, table: Tensor, source: Grid, target: Grid, resizing: Resizing) -> Tensor:
+    def resized(self, table: Tensor, source: Grid, target: Grid, *, resizing: Resizing) -> Tensor:
         """Resize a table like ``pos_embed`` from one grid to another; the class token's position is kept."""
-        cells = resize_space(table[:, self.slots :], source[1:], target[1:], resizing.space)
+        cells = resize_space(table[:, self.slots :], source[1:], target[1:], mode=resizing.space)
         return torch.cat((table[:, : self.slots], cells), dim=1)
 
     def time(self, t: int) -> Tensor | float:
@@ -147,8 +148,8 @@ class JointEmbedding(Embedding):
 
     pos_embed: nn.Parameter
 
-    def __init__(self, patches: Patches, num_frames: int, image_size: tuple[int, int], cls: bool = True) -> None:
-        super().__init__(patches, num_frames, image_size, Positions("none"), cls)
+    def __init__(self, patches: Patches, num_frames: int, image_size: tuple[int, int], *, cls: bool = True) -> None:
+        super().__init__(patches, num_frames, image_size, positions=Positions("none"), cls=cls)
         t, h, w = self.grid
         self.pos_embed = nn.Parameter(torch.empty(1, self.slots + t * h * w, self.embed_dim))
         nn.init.normal_(self.pos_embed, std=0.02)
@@ -171,9 +172,9 @@ class JointEmbedding(Embedding):
         """Return ``pos_embed`` with the patches' positions resized to a grid."""
         if isinstance(grid.t, int) and grid == self.grid:
             return self.pos_embed
-        return self.resized(self.pos_embed, self.grid, grid, self.resizing)
+        return self.resized(self.pos_embed, self.grid, grid, resizing=self.resizing)
 
-    def resized(self, table: Tensor, source: Grid, target: Grid, resizing: Resizing) -> Tensor:
+    def resized(self, table: Tensor, source: Grid, target: Grid, *, resizing: Resizing) -> Tensor:
         """Resize a table over space and time from one grid to another; the class token's position is kept."""
-        cells = resize_joint(table[:, self.slots :], source, target, resizing)
+        cells = resize_joint(table[:, self.slots :], source, target, resizing=resizing)
         return torch.cat((table[:, : self.slots], cells), dim=1)

@@ -28,7 +28,7 @@ class VideoTransformer(nn.Module):
     """
 
     def __init__(
-        self, embed: Embedding, blocks: Iterable[nn.Module], readout: Readout, aggregate: nn.Module, size: ViTSize
+        self, embed: Embedding, blocks: Iterable[nn.Module], readout: Readout, *, aggregate: nn.Module, size: ViTSize
     ) -> None:
         super().__init__()
         embed.extend(size)

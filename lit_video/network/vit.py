@@ -1,7 +1,7 @@
 """Sizes of Vision Transformers and their layers."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import KW_ONLY, asdict, dataclass
 from typing import Annotated, Any, Literal
 
 import torch
@@ -34,6 +34,7 @@ class ViTSize:
     embed_dim: Count
     depth: Annotated[int, Range(1, MOST_LAYERS)]
     num_heads: Count
+    _: KW_ONLY
     mlp_ratio: Positive = 4.0
     eps: Positive | None = None
     gelu: Gelu | None = None

@@ -32,6 +32,7 @@ def vivit(
     size: ViTSize,
     classes: int,
     clip: ClipSize,
+    *,
     variant: int = 1,
     pool: Pool | None = None,
     order: Order = "space_time",
@@ -65,7 +66,7 @@ def vivit(
         if pool == "fc_norm":
             joint.fix_positions()
         readout = {"token": clip_token, "mean": mean_token, "fc_norm": normed_mean}[pool]
-        return VideoTransformer(joint, blocks, readout, head, size)
+        return VideoTransformer(joint, blocks, readout, aggregate=head, size=size)
     embed = frame_embedding(clip, size.embed_dim, cls)
     aggregate: nn.Module = TemporalMean(size.embed_dim, classes, dropout)
     if temporal == "encoder":
@@ -79,12 +80,12 @@ def vivit(
             drop_path_rate=drop_path_rate,
         )
     readout = {"token": frame_tokens, "mean": frame_means}[pool]
-    return VideoTransformer(embed, blocks, readout, aggregate, size)
+    return VideoTransformer(embed, blocks, readout, aggregate=aggregate, size=size)
 
 
 def frame_embedding(clip: ClipSize, dim: int, cls: bool) -> FrameEmbedding:
     """Build the embedding of model 2's spatial encoder; its class token starts at zero, as in the released code."""
-    embed = FrameEmbedding(clip.patches(dim), clip.num_frames, clip.image_size, Positions("space"), cls)
+    embed = FrameEmbedding(clip.patches(dim), clip.num_frames, clip.image_size, positions=Positions("space"), cls=cls)
     if embed.cls_token is not None:
         nn.init.zeros_(embed.cls_token)
     return embed

@@ -40,6 +40,7 @@ def xvit(
     size: ViTSize,
     classes: int,
     clip: ClipSize,
+    *,
     plan: MixingPlan | None = None,
     layers: LayerChoice | Sequence[int] = "all",
     summary_layers: LayerChoice | Sequence[int] = "all",
@@ -71,19 +72,19 @@ def xvit(
         if i not in mixing:
             return Space(size.embed_dim, size.num_heads)
         if exact:
-            return LocalWindow(size.embed_dim, size.num_heads, plan.window, plan.causal)
+            return LocalWindow(size.embed_dim, size.num_heads, plan.window, causal=plan.causal)
         return Mixing(size.embed_dim, size.num_heads, plan if i in summarised else alone)
 
     table = replace(positions or Positions(), stored=Resizing(time="repeat"))
-    embed = FrameEmbedding(clip.patches(size.embed_dim), clip.num_frames, clip.image_size, table)
+    embed = FrameEmbedding(clip.patches(size.embed_dim), clip.num_frames, clip.image_size, positions=table)
     aggregate = aggregate or aggregation(size, classes, ta_layers=1)
-    return VideoTransformer(embed, encoder(size, scheme, drop_path_rate), frame_tokens, aggregate, size)
+    return VideoTransformer(embed, encoder(size, scheme, drop_path_rate), frame_tokens, aggregate=aggregate, size=size)
 
 
-def aggregation(size: ViTSize, classes: int, ta_layers: int, dropout: float = 0.5) -> nn.Module:
+def aggregation(size: ViTSize, classes: int, ta_layers: int, *, dropout: float = 0.5) -> nn.Module:
     """Build the aggregation of X-ViT's Table 2b: temporal attention (TA), or averaging if ``ta_layers`` is 0."""
     if ta_layers < 0:
         raise ValueError(f"ta_layers is {ta_layers}, expected 0, 1, 2, ...")
     if ta_layers == 0:
         return TemporalMean(size.embed_dim, classes, dropout)
-    return TemporalAttention(size.embed_dim, classes, ta_layers, size.num_heads, dropout=dropout)
+    return TemporalAttention(size.embed_dim, classes, ta_layers, num_heads=size.num_heads, dropout=dropout)

@@ -39,7 +39,7 @@ def check_contract(kind: Callable[..., Scheme]) -> Contract:
     """Check a scheme by running it with random weights in double precision on small clips."""
 
     def make(layer: int) -> Scheme:
-        return build_scheme(kind, WIDTH, HEADS, layer)
+        return build_scheme(kind, WIDTH, HEADS, layer=layer)
 
     findings: dict[str, str] = {}
     grids, seen = "", None
@@ -59,7 +59,7 @@ def check_contract(kind: Callable[..., Scheme]) -> Contract:
             if not findings["frames and sizes"]:
                 for check, failed, fault in _checks(make, supported[0]):
                     findings[check] = fault if failed else ""
-                seen = sight(make, GRID, DEPTH, WIDTH)
+                seen = sight(make, GRID, DEPTH, width=WIDTH)
                 findings |= _sight_checks(scheme, seen)
         except Exception as error:
             findings["run" if findings else "built"] = f"fails: {_line(error)}"

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from statistics import median
 from typing import Any
@@ -26,6 +26,7 @@ class Cost:
     name: str  # name of the scheme
     params: int  # number of parameters
     macs: int  # multiply-adds of a clip
+    _: KW_ONLY
     bytes: int  # bytes that autograd keeps for the backward pass, per clip
     # seconds of a training step (forward and backward) per clip: median over rounds in which schemes take turns
     seconds: float
@@ -43,7 +44,7 @@ def costs(schemes: dict[str, Callable[..., Scheme]]) -> list[Cost]:
     for name, scheme in built.items():
         params = sum(parameter.numel() for parameter in scheme.parameters())
         macs = multiply_adds(scheme, _tokens(scheme, 1, device="meta"), CLIP)
-        found.append(Cost(name, params, macs, _kept(scheme), median(times[name]) / CLIPS))
+        found.append(Cost(name, params, macs, bytes=_kept(scheme), seconds=median(times[name]) / CLIPS))
     return found
 
 

@@ -1,7 +1,7 @@
 """Sight of an attention scheme: which tokens see which, from the derivative of one layer with random weights."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeVar, get_args
 
@@ -34,6 +34,7 @@ class Sight:
     grid: Grid  # frames, rows, columns
     frames: Tensor  # (n,): the frame of every token, see token_layout()
     is_patch: Tensor  # (n,), bool
+    _: KW_ONLY
     layers: Sequence[Tensor]  # by layer (n, n), bool: [i, j] is true if output token i depends on input token j
     # seen: reversing frames changes outputs beyond their order; near: only other orders do; blind: no order does
     order: Order
@@ -72,7 +73,7 @@ class Sight:
         return self.frames[later.nonzero()].tolist()
 
 
-def sight(make: Callable[[int], Scheme], grid: Grid, depth: int, width: int = 8) -> Sight:
+def sight(make: Callable[[int], Scheme], grid: Grid, depth: int, *, width: int = 8) -> Sight:
     """Measure which tokens see which in each layer, built by ``make(i)``; weights are random: nothing cancels."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -83,8 +84,10 @@ def sight(make: Callable[[int], Scheme], grid: Grid, depth: int, width: int = 8)
         for kind, one in zip(kinds, schemes, strict=True):
             if kind not in layers:
                 layers[kind] = torch.stack([_depends(randomised(one, std), x, grid) for std in SPREADS]).any(0)
-                orders.add(_order(one, x, grid, frames))
-    return Sight(grid, frames, is_patch, [layers[kind] for kind in kinds], min(orders, key=get_args(Order).index))
+                orders.add(_order(one, x, grid, frames=frames))
+    return Sight(
+        grid, frames, is_patch, layers=[layers[kind] for kind in kinds], order=min(orders, key=get_args(Order).index)
+    )
 
 
 def _configuration(scheme: Scheme) -> str:
@@ -112,7 +115,7 @@ def _depends(scheme: Scheme, x: Tensor, grid: Grid) -> Tensor:
 
 
 @torch.no_grad()
-def _order(scheme: Scheme, x: Tensor, grid: Grid, frames: Tensor) -> Order:
+def _order(scheme: Scheme, x: Tensor, grid: Grid, *, frames: Tensor) -> Order:
     out, same = scheme(x.clone(), grid), []
     close = 1e-10 * float(out.abs().max())
     token, first = torch.arange(len(frames)), int((frames < 0).sum())

@@ -136,7 +136,7 @@ def _positions(
         cells = table.shape[1] - embed.slots
         if grid is None or cells != prod(grid[first:]):
             grid = _guessed_grid(cells, embed, square)
-        found["embed.pos_embed"] = embed.resized(table, grid, embed.grid, embed.stored)
+        found["embed.pos_embed"] = embed.resized(table, grid, embed.grid, resizing=embed.stored)
         fixed = sinusoids(table.shape[1], table.shape[2]).to(table)
         if grid != embed.grid and torch.allclose(table, fixed, atol=1e-2):  # VideoMAE's fixed positions
             found["embed.pos_embed"] = sinusoids(prod(embed.grid), embed.embed_dim)

@@ -49,7 +49,9 @@ def build(name, num_frames=4, image_size=(8, 8), **changes):
     builder, options = NETWORKS[name]
     options = dict(size=SIZE, classes=CLASSES) | copy.deepcopy(options) | changes
     tubelet = options.pop("tubelet_size", 2 if builder is vivit else 1)
-    clip = ClipSize(image_size, PATCH, num_frames, tubelet, options.pop("sampled_frames", None))
+    clip = ClipSize(
+        image_size, PATCH, num_frames, tubelet_size=tubelet, sampled_frames=options.pop("sampled_frames", None)
+    )
     network = builder(clip=clip, **options)
     for key, parameter in network.named_parameters():
         nn.init.normal_(parameter, mean=float("norm" in key and key.endswith("weight")), std=0.3)

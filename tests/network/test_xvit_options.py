@@ -43,7 +43,7 @@ def test_chosen_layers_are_counted_from_zero(choice, depth, layers):
 
 
 def test_summary_tokens_are_in_the_chosen_layers_alone():
-    blocks = xvit(TINY, 5, ClipSize((16, 16), 8, 4), MixingPlan(summary=True), summary_layers="odd").blocks
+    blocks = xvit(TINY, 5, ClipSize((16, 16), 8, 4), plan=MixingPlan(summary=True), summary_layers="odd").blocks
     assert [block.scheme.plan.summary for block in blocks] == [False, True, False]
 
 

@@ -125,7 +125,11 @@ def test_features_of_a_model_without_a_class_token_are_a_mean(options):
 def test_register_tokens_pass_through_a_timesformer(attention):
     """Use one frame or equal ones, to which attention over time adds nothing at first."""
     model = randomised(VisionTransformer(**TIMM, reg_tokens=3)).double()
-    network = timesformer(ViTSize(32, 2, 4, registers=3), 5, ClipSize((32, 32), 8, 2), attention).double().eval()
+    network = (
+        timesformer(ViTSize(32, 2, 4, registers=3), 5, ClipSize((32, 32), 8, 2), attention_type=attention)
+        .double()
+        .eval()
+    )
     load_image_vit(network, model.state_dict())
     picture = torch.randn(2, 3, 32, 32, dtype=torch.float64)
     clip = picture[:, :, None].expand(-1, -1, 1 if attention == "joint" else 2, -1, -1)
