@@ -123,7 +123,7 @@ def rollout(network: VideoTransformer, clip: Tensor) -> Rollout:
         logits = network(clip)
     ((embedded, grid),) = outputs
     ones = torch.ones_like(embedded, requires_grad=True)
-    place = patch_places(embedded.shape[1], grid, network.embed.prefix).to(clip.device)
+    place = patch_places(embedded.shape[1], grid, network.embed.num_prefix_tokens).to(clip.device)
     with network.embed.register_forward_hook(lambda module, inputs, output: (ones, grid)):
         try:
             out = route(network, recording.weights, clip)

@@ -38,7 +38,7 @@ class Embedding(nn.Module):
         self.fresh: tuple[str, ...] = ()  # parts that an image model does not start
         self.norm_pre: nn.Module = nn.Identity()
         self.slots = int(cls)  # class tokens in front of the patches
-        self.prefix = self.slots  # class and register tokens in front of the patches
+        self.num_prefix_tokens = self.slots  # class and register tokens in front of the patches
         if cls:
             self.cls_token = nn.Parameter(torch.empty(1, 1, self.embed_dim))
             nn.init.trunc_normal_(self.cls_token, std=0.02)
@@ -54,7 +54,7 @@ class Embedding(nn.Module):
         if size.registers and self.cls_token is None:
             raise ValueError(f"registers is {size.registers}, but they need a class token, which this network lacks")
         if size.registers:
-            self.prefix += size.registers
+            self.num_prefix_tokens += size.registers
             self.reg_token = nn.Parameter(torch.empty(1, size.registers, self.embed_dim))
             nn.init.trunc_normal_(self.reg_token, std=0.02)
         if size.norm_pre:

@@ -94,9 +94,9 @@ def encoder(
         if isinstance(module, nn.LayerNorm) and size.eps is not None:
             module.eps = size.eps
         elif isinstance(module, Scheme) and size.registers:
-            if not module.prefix:
+            if not module.num_prefix_tokens:
                 raise ValueError(f"registers is {size.registers}, but {type(module).__name__} takes no register tokens")
-            module.prefix = 1 + size.registers
+            module.num_prefix_tokens = 1 + size.registers
 
     for block in blocks:
         style.init(block, size.embed_dim)
