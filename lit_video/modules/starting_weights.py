@@ -175,7 +175,7 @@ def keep_features(network: VideoTransformer, data: Any, device: torch.device, *,
             code.append(getsource(kind))
     given = sorted((name, repr(value)) for name, value in settings.items())
     training = network.training
-    data.keep_features(network.eval().features, device, digest(tensors_digest(weights), given, sorted(code)))
+    data.keep_features(network.eval().forward_features, device, digest(tensors_digest(weights), given, sorted(code)))
     network.train(training)
 
 

@@ -35,9 +35,9 @@ class Latents(Layer):
         self.mlps = nn.ModuleList(MLP(size.embed_dim, size.mlp_ratio) for _ in range(reads))
         init_flax(self.reads, size.embed_dim)
         init_flax(self.mlps, size.embed_dim)
-        self.layers = nn.ModuleList(
-            encoder(size, lambda i: Joint(size.embed_dim, size.num_heads), drop_path_rate, style=STYLE)
-        )
+
+        layers = encoder(size, lambda i: Joint(size.embed_dim, size.num_heads), drop_path_rate, style=STYLE)
+        self.layers = nn.ModuleList(layers)
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Return the latents after all reads and layers."""

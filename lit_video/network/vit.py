@@ -60,15 +60,15 @@ SIZES: dict[str, ViTSize] = {
 }
 
 
-def vit_size(given: str | ViTSize | Mapping[str, Any]) -> ViTSize:
+def vit_size(size: str | ViTSize | Mapping[str, Any]) -> ViTSize:
     """Return a size by its name, or by its fields as a checkpoint stores them."""
-    if isinstance(given, ViTSize):
-        return given
-    if isinstance(given, Mapping):
-        return ViTSize(**given)
-    if given not in SIZES:
-        raise ValueError(f"size is {given}, expected {', '.join(SIZES)}, or embed_dim, depth and num_heads")
-    return SIZES[given]
+    if isinstance(size, ViTSize):
+        return size
+    if isinstance(size, Mapping):
+        return ViTSize(**size)
+    if size not in SIZES:
+        raise ValueError(f"size is {size}, expected {', '.join(SIZES)}, or embed_dim, depth and num_heads")
+    return SIZES[size]
 
 
 def encoder(

@@ -74,7 +74,7 @@ def test_segments_repeat_the_temporal_positions_and_keep_frames_apart():
     clip = clips(1)
     repeated = torch.cat((clip[:, :, :2], clip[:, :, :2]), dim=2)
     with torch.no_grad():
-        features = model.network.features(repeated)
+        features = model.network.forward_features(repeated)
     torch.testing.assert_close(features[:, :2], features[:, 2:])
     assert not torch.isclose(features[:, 0], features[:, 1]).all()
 

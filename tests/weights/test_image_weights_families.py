@@ -88,7 +88,7 @@ def test_the_class_token_is_that_of_the_image(name):
         clip = clip[:, :, :1].expand_as(clip)
     with torch.no_grad():
         expected = image.forward_features(rearrange(clip, "b c t h w -> (b t) c h w"))[:, 0].unflatten(0, (2, -1))
-        features = network.features(clip).reshape(2, -1, 32)
+        features = network.forward_features(clip).reshape(2, -1, 32)
     torch.testing.assert_close(features, expected[:, : features.shape[1]], atol=1e-11, rtol=1e-11)
 
 
@@ -101,7 +101,9 @@ def test_factorised_attention_starts_as_the_spatial_model_on_any_frames(order):
     with torch.no_grad():
         x = image.patch_embed(rearrange(clip, "b c t h w -> (b t) c h w")) + image.pos_embed[:, 1:]
         x = image.norm(image.blocks(x)).mean(1)
-        torch.testing.assert_close(network.features(clip), x.unflatten(0, (2, FRAMES)).mean(1), atol=1e-11, rtol=1e-11)
+        torch.testing.assert_close(
+            network.forward_features(clip), x.unflatten(0, (2, FRAMES)).mean(1), atol=1e-11, rtol=1e-11
+        )
 
 
 @pytest.mark.parametrize("how", ["central", "average"])
@@ -150,7 +152,7 @@ def test_pixels_of_the_image_model_are_folded_into_the_patches(name, channels, m
     clip = clip if channels == "rgb" else clip.flip(1)
     with torch.no_grad():
         expected = image.forward_features((picture - per_channel(IMAGENET[0])) / per_channel(IMAGENET[1]))[:, 0]
-        features = network.features(clip[:, :, None].expand(-1, -1, 2, -1, -1)).reshape(2, -1, 32)
+        features = network.forward_features(clip[:, :, None].expand(-1, -1, 2, -1, -1)).reshape(2, -1, 32)
     torch.testing.assert_close(features, expected[:, None].expand_as(features), atol=1e-10, rtol=1e-10)
 
 
