@@ -61,7 +61,7 @@ class ShiftedWindows(Scheme):
 
         before, after = AXES.split("->")
         y = rearrange(y, f"{after} -> {before}", **sides, **num_windows)
-        return x + y.roll(shift, (1, 2, 3)).reshape(x.shape)
+        return x + y.roll((shift.t, shift.h, shift.w), (1, 2, 3)).reshape(x.shape)
 
     def _shift(self, size: int, side: int) -> int:
         """Return the shift along an axis of ``size`` tokens with windows of ``side`` tokens."""
