@@ -28,7 +28,7 @@ from benchmarks.harness import (
     weights,
 )
 from benchmarks.models import schemes
-from lit_video.network.block import checkpoint_layers
+from lit_video.network.block import set_grad_checkpointing
 from lit_video.network.vit import SIZES
 
 HR = "T+S, twice the side"  # TimeSformer-HR has 16 frames of 448 pixels where -L has 96 of 224
@@ -88,7 +88,7 @@ def main() -> int:
     short = [t for t in given.frames if 4 * t <= max(given.frames)] or given.frames[:1]
     for model, pixels, lengths in (("X-ViT", side, given.frames), ("T+S", side, given.frames), (HR, 2 * side, short)):
         network = schemes(SIZES[given.size], lengths[0], pixels)["T+S" if model == HR else model]().network
-        checkpoint_layers(network.to(measurement.device), given.checkpointing)
+        set_grad_checkpointing(network.to(measurement.device), given.checkpointing)
         for frames in lengths:
             run = partial(start, measurement, network)
             measurement.add(f"{model}, {frames} frames", run, model=model, frames=frames, image_size=pixels)

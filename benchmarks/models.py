@@ -52,13 +52,13 @@ def schemes(size: ViTSize, frames: int, side: int) -> dict[str, Build]:
     tubelets = replace(patches, num_frames=2 * frames, tubelet_size=2)
 
     def xv(against: str = "spatial-only", exact: bool = False, **plan: Any) -> Build:
-        return lambda: Model(xvit(size, CLASSES, patches, MixingPlan(**plan), exact=exact), frames, against)
+        return lambda: Model(xvit(size, CLASSES, patches, plan=MixingPlan(**plan), exact=exact), frames, against)
 
     def ts(attention: str, against: str) -> Build:
-        return lambda: Model(timesformer(size, CLASSES, patches, attention), frames, against)
+        return lambda: Model(timesformer(size, CLASSES, patches, attention_type=attention), frames, against)
 
     def vv(variant: int, against: str) -> Build:
-        return lambda: Model(vivit(size, CLASSES, tubelets, variant), 2 * frames, against)
+        return lambda: Model(vivit(size, CLASSES, tubelets, variant=variant), 2 * frames, against)
 
     return {
         "spatial-only": xv("", window=0),

@@ -61,10 +61,10 @@ def cases(device: torch.device) -> Iterator[tuple[str, nn.Module, Tensor, Tensor
 def authors_timesformer(vector: dict[str, Any], weights: Mapping[str, Tensor] | None = None) -> nn.Module:
     """Return the network of one of TimeSformer's vectors, in the dtype of its weights."""
     config, weights = vector["config"], vector["state_dict"] if weights is None else weights
-    size = ViTSize(config["embed_dim"], config["depth"], config["num_heads"], config["mlp_ratio"])
+    size = ViTSize(config["embed_dim"], config["depth"], config["num_heads"], mlp_ratio=config["mlp_ratio"])
     side = config["img_size"]
     clip = ClipSize((side, side), config["patch_size"], config["num_frames"])
-    network = timesformer(size, config["num_classes"], clip, ATTENTION[config["attention_type"]])
+    network = timesformer(size, config["num_classes"], clip, attention_type=ATTENTION[config["attention_type"]])
     load_pretrained(network.to(weights["model.cls_token"].dtype), weights)
     return network.eval()
 
@@ -76,9 +76,9 @@ def authors_vivit(vector: dict[str, Any], weights: Mapping[str, Tensor] | None =
     width_of_tokens = config["hidden_size"]
     ratio = config["mlp_dim"] / width_of_tokens
     network = vivit(
-        ViTSize(width_of_tokens, config["num_layers"], config["num_heads"], ratio),
+        ViTSize(width_of_tokens, config["num_layers"], config["num_heads"], mlp_ratio=ratio),
         config["num_classes"],
-        ClipSize((height, width), 16, frames, 2),
+        ClipSize((height, width), 16, frames, tubelet_size=2),
         variant=MODELS[config["attention_type"]],
         pool={"token": "token", "gap": "mean"}[config["classifier"]],  # type: ignore[arg-type]
         order=config["attention_order"] or "space_time",
@@ -103,7 +103,7 @@ def xvit(vector: dict[str, Any], weights: Mapping[str, Tensor] | None = None, **
         **changes: changes of ``config``.
     """
     config, weights = vector["config"] | changes, vector["state_dict"] if weights is None else weights
-    size = ViTSize(config["embed_dim"], config["depth"], config["num_heads"], config["mlp_ratio"])
+    size = ViTSize(config["embed_dim"], config["depth"], config["num_heads"], mlp_ratio=config["mlp_ratio"])
     side = config["patch_size"] * math.isqrt(weights["base_model.pos_embed"].shape[1] - 1)
     mixed = tuple(TARGETS[config["shift_on"]])
     plan = MixingPlan(
@@ -117,7 +117,7 @@ def xvit(vector: dict[str, Any], weights: Mapping[str, Tensor] | None = None, **
     if config["ta_layers"]:
         hidden = config["head_hidden_dim"]
         aggregate = TemporalAttention(
-            size.embed_dim, config["num_classes"], config["ta_layers"], config["ta_heads"], hidden
+            size.embed_dim, config["num_classes"], config["ta_layers"], num_heads=config["ta_heads"], hidden=hidden
         )
     network = build_xvit(
         size,
@@ -142,10 +142,10 @@ def hugging_face(device: torch.device) -> Iterator[tuple[str, nn.Module, Tensor,
         config = hf.TimesformerConfig(
             image_size=96, num_frames=8, attention_type=f"{attention}_space_time", num_labels=9, **shared
         )
-        network = timesformer(size, 9, ClipSize((96, 96), 16, 8), attention)
+        network = timesformer(size, 9, ClipSize((96, 96), 16, 8), attention_type=attention)
         yield from live(attention, network, hf.TimesformerForVideoClassification(config), clip, device)
     config = hf.VivitConfig(image_size=96, num_frames=8, tubelet_size=[2, 16, 16], num_labels=9, **shared)
-    network = vivit(size, 9, ClipSize((96, 96), 16, 8, 2))
+    network = vivit(size, 9, ClipSize((96, 96), 16, 8, tubelet_size=2))
     yield from live("vivit", network, hf.VivitForVideoClassification(config), clip, device)
 
 

@@ -26,5 +26,5 @@ def test_the_example_of_a_scheme_equals_its_index_sets_written_as_loops(monkeypa
     case = scheme_cases.CASES["even_frames"]
     assert name == "my_scheme.EvenFrames" and not check_contract(case.factory).faults
     equals_loops("even_frames", case.grid, scheme_cases.HEADS)
-    model = TimeSformer(5, 4, 16, ViTSize(16, 1, 2), 8, attention_type=name)
+    model = TimeSformer(5, 4, 16, size=ViTSize(16, 1, 2), patch_size=8, attention_type=name)
     assert model(torch.zeros(2, 3, 4, 16, 16)).shape == (2, 5)

@@ -32,7 +32,7 @@ def videos(data_root):
 @pytest.fixture(scope="module")
 def ckpt(videos, data_root, tmp_path_factory):
     torch.manual_seed(0)
-    model = lit_video.modules.TimeSformer(8, 4, (16, 8), ViTSize(16, 2, 2), 8)
+    model = lit_video.modules.TimeSformer(8, 4, (16, 8), size=ViTSize(16, 2, 2), patch_size=8)
     data = four_skills(data_root / "api", **CLIPS)
     return trained(model, data, tmp_path_factory.mktemp("api") / "last.ckpt")
 

@@ -68,7 +68,7 @@ def test_the_blocks_in_python_run(here, checkpoint, videos, monkeypatch, capsys)
 
 def test_a_file_is_streamed_frame_by_frame(here, capsys):
     made.write(here / "VIDEO.mp4", "libx264", num_frames=4, fps=10, height=16, width=16)
-    model = XViT(3, 4, 16, ViTSize(16, 2, 2), 8, causal=True, positions="space")
+    model = XViT(3, 4, 16, size=ViTSize(16, 2, 2), patch_size=8, causal=True, positions="space")
     path = untrained(model, here / "last.ckpt", ["a", "b", "c"], num_frames=4, image_size=16)
     names = {"__name__": "page"}
     exec(PYTHON.findall(STREAMING)[1].replace("RUN", str(path)), names)

@@ -21,7 +21,7 @@ class Axial(Scheme):
     By Eqs. 5 and 11 it would be a key in every step.
     """
 
-    prefix = 1
+    num_prefix_tokens = 1
 
     def __init__(self, dim: int, num_heads: int) -> None:
         super().__init__()
@@ -33,9 +33,11 @@ class Axial(Scheme):
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend along time, rows and columns."""
+        cls, z = split_cls(x, self.num_prefix_tokens)
         sizes = grid._asdict()
-        cls, z = split_cls(x, self.prefix)
+
         z = z + self.time_attn.over(z, "b (t h w) d -> (b h w) t d", then=self.time_fc, **sizes)
         z = z + self.row_attn.over(z, "b (t h w) d -> (b t h) w d", then=self.row_fc, **sizes)
-        of_cls, y = self.attn.over_with_cls(cls, z, "b (t h w) d -> (b t w) h d", **sizes)
-        return torch.cat((cls + of_cls, z + y), dim=1)
+
+        cls_branch, patch_branch = self.attn.over_with_cls(cls, z, "b (t h w) d -> (b t w) h d", **sizes)
+        return torch.cat((cls + cls_branch, z + patch_branch), dim=1)

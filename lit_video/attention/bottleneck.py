@@ -30,5 +30,6 @@ class Bottleneck(nn.Module):
         """Read the tokens."""
         q = rearrange(self.q(self.norm(latents)), "b l (a c) -> b a l c", a=self.num_heads)
         k, v = rearrange(self.kv(self.token_norm(tokens)), "b n (kv a c) -> kv b a n c", kv=2, a=self.num_heads)
+
         y = F.scaled_dot_product_attention(q, k, v)
         return latents + self.proj(rearrange(y, "b a l c -> b l (a c)"))

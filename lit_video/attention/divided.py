@@ -22,7 +22,7 @@ class Divided(Scheme):
     locations and the space step of single frames. Unlike the released code: time is the slowest axis of the tokens.
     """
 
-    prefix = 1
+    num_prefix_tokens = 1
 
     def __init__(self, dim: int, num_heads: int, cls_in_time: bool = False) -> None:
         super().__init__()
@@ -33,22 +33,27 @@ class Divided(Scheme):
 
     def drop_branches(self, drop: nn.Module) -> bool:
         """Drop the time branch per location, before W, and the space branch per frame."""
-        self.time_attn.drop = self.attn.drop = drop
+        self.time_attn.drop = drop
+        self.attn.drop = drop
         return True
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend over time, then over space."""
-        cls, z = split_cls(x, self.prefix)
+        cls, z = split_cls(x, self.num_prefix_tokens)
         z = z + self.in_time(cls, z, grid)
-        of_cls, y = self.in_space(cls, z, grid)
-        return torch.cat((cls + of_cls, z + y), dim=1)
+        cls_branch, patch_branch = self.in_space(cls, z, grid)
+        return torch.cat((cls + cls_branch, z + patch_branch), dim=1)
 
     def in_time(self, cls: Tensor, z: Tensor, grid: Grid) -> Tensor:
         """Return the time branch after W for patches ``(b, t * h * w, d)``."""
-        places, sizes = "b (t s) d -> (b s) t d", dict(t=grid.t, s=grid.h * grid.w)
+        locations = "b (t s) d -> (b s) t d"
+        num_patches = grid.h * grid.w
+
         if self.cls_in_time:
-            return self.time_fc(self.time_attn.over_with_cls(cls, z, places, **sizes)[1])
-        return self.time_attn.over(z, places, then=self.time_fc, **sizes)
+            _, branch = self.time_attn.over_with_cls(cls, z, locations, t=grid.t, s=num_patches)
+            return self.time_fc(branch)
+
+        return self.time_attn.over(z, locations, then=self.time_fc, t=grid.t, s=num_patches)
 
     def in_space(self, cls: Tensor, z: Tensor, grid: Grid) -> tuple[Tensor, Tensor]:
         """Return the space branch for the class token and for the patches."""

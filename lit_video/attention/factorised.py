@@ -36,9 +36,9 @@ class Factorised(Scheme):
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend along one axis, then the other."""
-        steps = {"space": self._space, "time": self._time}
         for axis in self.axes:
-            x = x + steps[axis](x, grid)
+            branch = self._space if axis == "space" else self._time
+            x = x + branch(x, grid)
         return x
 
     def _space(self, x: Tensor, grid: Grid) -> Tensor:

@@ -32,8 +32,13 @@ class FactorisedHeads(Scheme):
         """Attend along both axes at once."""
         qkv = self.attn.project(self.attn.norm(x))
         time, space = rearrange(qkv, "b (t s) qkv a c -> b t s qkv a c", t=grid.t).chunk(2, dim=-2)
+
         q, k, v = rearrange(time, "b t s qkv a c -> qkv (b s) a t c")
-        y_time = rearrange(F.scaled_dot_product_attention(q, k, v), "(b s) a t c -> b (t s) (a c)", s=grid.h * grid.w)
+        y_time = F.scaled_dot_product_attention(q, k, v)
+        y_time = rearrange(y_time, "(b s) a t c -> b (t s) (a c)", s=grid.h * grid.w)
+
         q, k, v = rearrange(space, "b t s qkv a c -> qkv (b t) a s c")
-        y_space = rearrange(F.scaled_dot_product_attention(q, k, v), "(b t) a s c -> b (t s) (a c)", t=grid.t)
+        y_space = F.scaled_dot_product_attention(q, k, v)
+        y_space = rearrange(y_space, "(b t) a s c -> b (t s) (a c)", t=grid.t)
+
         return x + self.attn.proj(torch.cat((y_time, y_space), dim=-1))

@@ -9,7 +9,7 @@ from torch.autograd.forward_ad import unpack_dual
 
 
 def shifted_in_place(
-    x: Tensor, shape: Sequence[int], mixed: Sequence[bool], offsets: Sequence[int], fold: int
+    x: Tensor, shape: Sequence[int], mixed: Sequence[bool], *, offsets: Sequence[int], fold: int
 ) -> Sequence[Tensor] | None:
     """Shift channels of ``x`` in place and return its parts; return ``None`` where autograd does not support this.
 
@@ -17,18 +17,24 @@ def shifted_in_place(
     segment, tokens of a frame, parts, groups of channels, channels of a group). ``mixed`` is True for parts whose
     channels move, see :func:`lit_video.attention.mixing.shift_channels`.
     """
-    moving = [i for i, moves in enumerate(mixed) if moves]
-    together = slice(moving[0], moving[-1] + 1, 2 if moving == [0, 2] else 1)
+    moving = [part for part, moves in enumerate(mixed) if moves]
+    step = 2 if moving == [0, 2] else 1
+    moving_parts = slice(moving[0], moving[-1] + 1, step)
 
     def move(y: Tensor, sign: int) -> Tensor:
         parts = y.view(shape)
         if not all(mixed):  # vmap has no rule for a slice of everything
-            parts = parts[:, :, :, together]
-        shift_in_place(parts, [sign * k for k in offsets], fold)
+            parts = parts[:, :, :, moving_parts]
+        signed_offsets = [sign * offset for offset in offsets]
+        shift_in_place(parts, signed_offsets, fold)
         return y
 
-    whole = _owned(x)
-    return None if whole is None else _Shifted.apply(whole, len(mixed), move)[1:]
+    owned = _owned(x)
+    if owned is None:
+        return None
+
+    _, *parts = _Shifted.apply(owned, len(mixed), move)
+    return parts
 
 
 def shift_in_place(x: Tensor, offsets: Sequence[int], fold: int) -> Tensor:
@@ -36,12 +42,18 @@ def shift_in_place(x: Tensor, offsets: Sequence[int], fold: int) -> Tensor:
     t = x.shape[1]
     for i, k in enumerate(offsets):
         moved = x[..., i * fold : (i + 1) * fold]
-        start, stop = min(max(-k, 0), t), max(t - max(k, 0), 0)
-        if x.is_cpu:  # faster than a copy; in this order no frame is overwritten before it is read
-            for frame in range(start, stop)[:: 1 if k > 0 else -1]:
+        start = min(max(-k, 0), t)
+        stop = max(t - max(k, 0), 0)
+
+        if x.is_cpu:  # faster than a copy
+            frames = range(start, stop)
+            if k < 0:
+                frames = frames[::-1]  # no frame is overwritten before it is read
+            for frame in frames:
                 moved[:, frame] = moved[:, frame + k]
         elif start < stop:
             moved[:, start:stop] = moved[:, start + k : stop + k].clone()
+
         moved[:, :start] = 0
         moved[:, stop:] = 0
     return x
@@ -62,11 +74,13 @@ class _Shifted(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None, None]:
-        known = next((grad for grad in grads if grad is not None), None)
-        if known is None:
+        present = [grad for grad in grads if grad is not None]
+        if not present:
             return None, None, None
-        joined = torch.cat([torch.zeros_like(known) if grad is None else grad for grad in grads[1:]], dim=-1)
-        return ctx.move(joined, -1), None, None
+
+        zeros = torch.zeros_like(present[0])
+        parts = [zeros if grad is None else grad for grad in grads[1:]]
+        return ctx.move(torch.cat(parts, dim=-1), -1), None, None
 
 
 def _owned(x: Tensor) -> Tensor | None:
@@ -78,7 +92,10 @@ def _owned(x: Tensor) -> Tensor | None:
     traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
     if traced or torch._C._are_functorch_transforms_active():
         return None
-    whole = x if (base := x._base) is None else base
-    same = (whole.numel(), whole.shape[-1], whole.dtype) == (x.numel(), x.shape[-1], x.dtype)
-    dual = unpack_dual(x).tangent is not None  # type: ignore[no-untyped-call]
-    return whole if same and not dual and whole.is_contiguous() and x.is_contiguous() else None
+
+    owner = x if x._base is None else x._base
+    same_values = owner.numel() == x.numel() and owner.shape[-1] == x.shape[-1] and owner.dtype == x.dtype
+    has_tangent = unpack_dual(x).tangent is not None  # type: ignore[no-untyped-call]
+    if has_tangent or not same_values or not owner.is_contiguous() or not x.is_contiguous():
+        return None
+    return owner

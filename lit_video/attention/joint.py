@@ -14,7 +14,7 @@ class Joint(Scheme):
     Source: TimeSformer, arXiv:2102.05095, scheme ST; ViViT, arXiv:2103.15691, model 1.
     """
 
-    prefix = 1
+    num_prefix_tokens = 1
 
     def __init__(self, dim: int, num_heads: int) -> None:
         super().__init__()

@@ -21,14 +21,15 @@ class LocalWindow(Scheme):
     """
 
     class_tokens = "frame"
-    prefix = 1
+    num_prefix_tokens = 1
 
-    def __init__(self, dim: int, num_heads: int, window: int = 1, causal: bool = False) -> None:
+    def __init__(self, dim: int, num_heads: int, window: int = 1, *, causal: bool = False) -> None:
         super().__init__()
         if window < 0:
             raise ValueError(f"window is {window}, expected 0, 1, 2, ...")
         self.attn = Attention(dim, num_heads)
-        self.window, self.causal = window, causal
+        self.window = window
+        self.causal = causal
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend each frame's window, looping over frames so that no key is masked or copied."""
@@ -47,6 +48,8 @@ class LocalWindow(Scheme):
         return self.attn.proj(torch.cat(frames, dim=1))
 
     def _frame(self, q: Tensor, kv: Tensor, t: int) -> Tensor:
+        first = max(t - self.window, 0)
         last = t if self.causal else t + self.window
-        k, v = (rearrange(y, "j b a m c -> b a (j m) c") for y in kv[:, max(t - self.window, 0) : last + 1])
-        return rearrange(F.scaled_dot_product_attention(q, k, v), "b a m c -> b m (a c)")
+        k, v = rearrange(kv[:, first : last + 1], "kv j b a m c -> kv b a (j m) c")
+        y = F.scaled_dot_product_attention(q, k, v)
+        return rearrange(y, "b a m c -> b m (a c)")

@@ -22,7 +22,7 @@ class LocalGlobal(Scheme):
     in the local step too.
     """
 
-    prefix = 1
+    num_prefix_tokens = 1
 
     def __init__(self, dim: int, num_heads: int) -> None:
         super().__init__()
@@ -33,16 +33,19 @@ class LocalGlobal(Scheme):
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend locally, then globally."""
         self.check(grid)
-        cls, z = split_cls(x, self.prefix)
+        cls, z = split_cls(x, self.num_prefix_tokens)
         z = z + self.local(z, grid)
-        strided, (t, h, w) = "b (t k h i w j) d -> (b k i j) (t h w) d", grid
-        of_cls, y = self.attn.over_with_cls(cls, z, strided, t=t // 2, k=2, h=h // 2, i=2, w=w // 2, j=2)
-        return torch.cat((cls + of_cls, z + y), dim=1)
+
+        strided = "b (t k h i w j) d -> (b k i j) (t h w) d"
+        sizes = dict(t=grid.t // 2, k=2, h=grid.h // 2, i=2, w=grid.w // 2, j=2)
+        cls_branch, patch_branch = self.attn.over_with_cls(cls, z, strided, **sizes)
+        return torch.cat((cls + cls_branch, z + patch_branch), dim=1)
 
     def local(self, z: Tensor, grid: Grid) -> Tensor:
         """Return what the local step adds to patches ``(b, t * h * w, d)``: attention, then W."""
-        quadrants, halves = "b (t i h j w) d -> (b i j) (t h w) d", dict(h=grid.h // 2, w=grid.w // 2)
-        return self.local_attn.over(z, quadrants, then=self.local_fc, t=grid.t, i=2, j=2, **halves)
+        quadrants = "b (t i h j w) d -> (b i j) (t h w) d"
+        sizes = dict(t=grid.t, i=2, h=grid.h // 2, j=2, w=grid.w // 2)
+        return self.local_attn.over(z, quadrants, then=self.local_fc, **sizes)
 
     @classmethod
     def check(cls, grid: Grid) -> None:
@@ -63,12 +66,13 @@ class SlidingGlobal(LocalGlobal):
     def local(self, z: Tensor, grid: Grid) -> Tensor:
         """Return what the local step adds to patches ``(b, t * h * w, d)``: attention, then W."""
         q, k, v = self.local_attn.project(self.local_attn.norm(z)).unbind(-3)
-        return self.local_attn.attend(q, k, v, self.near(grid, z.device), then=self.local_fc)
+        return self.local_attn.attend(q, k, v, seen=self.near(grid, z.device), then=self.local_fc)
 
     @staticmethod
     def near(grid: Grid, device: torch.device) -> Tensor:
         """Return the mask ``(t * h * w, t * h * w)`` of the patches that each patch sees."""
-        rows, columns = (_nearest_half(size, device) for size in grid[1:])
+        rows = _nearest_half(grid.h, device)
+        columns = _nearest_half(grid.w, device)
         both = rows[:, None, :, None] & columns[None, :, None, :]
         return repeat(both, "h w i j -> (t h w) (k i j)", t=grid.t, k=grid.t)
 

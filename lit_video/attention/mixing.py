@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal
 
 import torch
@@ -17,7 +17,7 @@ Target = Literal["x", "key", "value", "query"]
 Scope = Literal["per_head", "full"]
 Summary = bool | Literal["own"]
 Shift = Callable[[tuple[Target, ...], Tensor], Sequence[Tensor]]
-PARTS: tuple[Target, ...] = ("query", "key", "value")
+QKV: tuple[Target, ...] = ("query", "key", "value")
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class MixingPlan:
     window: Whole = 1  # t_w: channels are read from frames up to this distance; 0 is spatial-only attention
     boundary: bool = False  # read only the two frames at distance ``window`` ("Bo." in Table 1)
     ratio: Share = 0.5  # rho in [0, 1], the share of channels that comes from other frames
+    _: KW_ONLY
     mixed: tuple[Target, ...] = field(default=("key", "value"))  # tensors whose channels move; x is the normed input
     # per_head: a share of each head's channels moves (Eq. 9); full: a share of all channels (released code)
     scope: Scope = "per_head"
@@ -54,13 +55,20 @@ class MixingPlan:
         """Frame offsets in channel order: +1, -1 (as released), then +2, -2, ...; causal: -1, -2, ..."""
         if self.window == 0 or self.ratio == 0 or not self.mixed:
             return ()
+
         first = self.window if self.boundary else 1
-        return tuple(sign * k for k in range(first, self.window + 1) for sign in ((-1,) if self.causal else (1, -1)))
+        offsets: list[int] = []
+        for distance in range(first, self.window + 1):
+            if not self.causal:
+                offsets.append(distance)
+            offsets.append(-distance)
+        return tuple(offsets)
 
     def fold(self, channels: int) -> int:
         """Return the number of channels per offset, floor(ratio * channels / number of offsets)."""
         if not self.offsets:
             return 0
+
         fold = math.floor(self.ratio * channels / len(self.offsets) + 1e-6)
         if fold == 0:
             raise ValueError(
@@ -72,15 +80,20 @@ class MixingPlan:
 
 def shift_channels(x: Tensor, offsets: Sequence[int], fold: int) -> Tensor:
     """Read ``fold`` channels of ``x (b, t, ..., c)`` per offset ``k`` from frame ``t + k``; zeros beyond the ends."""
-    *ranges, own = torch.split(x, [*[fold] * len(offsets), x.shape[-1] - fold * len(offsets)], dim=-1)
-    return torch.cat((*map(from_frame, ranges, offsets), own), dim=-1)
+    own_channels = x.shape[-1] - fold * len(offsets)
+    *ranges, own = torch.split(x, [fold] * len(offsets) + [own_channels], dim=-1)
+    shifted = [from_frame(channels, offset) for channels, offset in zip(ranges, offsets, strict=True)]
+    return torch.cat((*shifted, own), dim=-1)
 
 
 def from_frame(x: Tensor, k: int) -> Tensor:
     """Put frame ``t + k`` of ``x (b, t, ...)`` at frame ``t``, and zeros where it lies outside the clip."""
-    k = max(-x.shape[1], min(k, x.shape[1]))
+    t = x.shape[1]
+    k = max(-t, min(k, t))
     zeros = torch.zeros_like(x[:, : abs(k)])
-    return torch.cat((zeros, x[:, : x.shape[1] + k]) if k < 0 else (x[:, k:], zeros), dim=1)
+    if k < 0:
+        return torch.cat((zeros, x[:, : t + k]), dim=1)
+    return torch.cat((x[:, k:], zeros), dim=1)
 
 
 class Mixing(Scheme):
@@ -103,13 +116,14 @@ class Mixing(Scheme):
     """
 
     class_tokens = "frame"
-    prefix = 1
+    num_prefix_tokens = 1
 
     def __init__(self, dim: int, num_heads: int, plan: MixingPlan) -> None:
         super().__init__()
         self.attn = Attention(dim, num_heads)
-        self.plan, self.offsets = plan, plan.offsets
-        self.groups = {"full": 1, "per_head": num_heads}[plan.scope]
+        self.plan = plan
+        self.offsets = plan.offsets
+        self.groups = num_heads if plan.scope == "per_head" else 1
         self.fold = plan.fold(dim // self.groups)
 
     def shift(self, names: tuple[Target, ...], x: Tensor, t: int) -> Sequence[Tensor]:
@@ -120,18 +134,25 @@ class Mixing(Scheme):
         mixed = [name in self.plan.mixed for name in names]
         if not (self.offsets and any(mixed)):
             return x.chunk(len(names), dim=-1)
+
         segment = self.plan.segment or t
         if t % segment:
             raise ValueError(f"{t} frames are not divisible into segments of {segment}")
-        d = x.shape[2] // len(names)
-        shape = (x.shape[0] * (t // segment), segment, x.shape[1] // t, len(names), self.groups, d // self.groups)
-        parts = None
+        clips, num_tokens, channels = x.shape
+        d = channels // len(names)
+        shape = (clips * (t // segment), segment, num_tokens // t, len(names), self.groups, d // self.groups)
+
+        parts: Sequence[Tensor] | None = None
         if not (has_hooks(self.attn.norm) or has_hooks(self.attn.qkv)):  # a hook may keep the output, unshifted
-            parts = shifted_in_place(x, shape, mixed, self.offsets, self.fold)
+            parts = shifted_in_place(x, shape, mixed, offsets=self.offsets, fold=self.fold)
+
         if parts is None:
-            each = zip(x.reshape(shape).unbind(3), mixed, strict=True)
-            parts = [shift_channels(y, self.offsets, self.fold) if moves else y for y, moves in each]
-        return [part.reshape(*x.shape[:2], d) for part in parts]
+            copies: list[Tensor] = []
+            for part, moves in zip(x.reshape(shape).unbind(3), mixed, strict=True):
+                copies.append(shift_channels(part, self.offsets, self.fold) if moves else part)
+            parts = copies
+
+        return [part.reshape(clips, num_tokens, d) for part in parts]
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend within frames, over keys and values that hold channels of the neighbouring frames."""
@@ -142,23 +163,35 @@ class Mixing(Scheme):
         z = self.attn.norm(x)
         if z is x:  # an identity norm returns the residual, which must not be overwritten
             z = x.clone()
-        summary = self._summary(x if self.plan.summary_before_norm else z, grid) if self.plan.summary else ()
-        (z,) = shift(("x",), z)
-        parts = shift(PARTS, self.attn.qkv(z))
-        q, k, v = (rearrange(y, "b (t m) (a c) -> (b t) m a c", t=grid.t, a=self.attn.num_heads) for y in parts)
-        if summary:
-            k, v = (torch.cat((y, extra), dim=1) for y, extra in zip((k, v), summary, strict=True))
-        return x + rearrange(self.attn.attend(q, k, v), "(b t) m d -> b (t m) d", t=grid.t)
 
-    def _summary(self, z: Tensor, grid: Grid) -> tuple[Tensor, ...]:
+        summary: tuple[Tensor, Tensor] | None = None
+        if self.plan.summary:  # before the shift, which may overwrite z
+            summary = self._summary(x if self.plan.summary_before_norm else z, grid)
+
+        (z,) = shift(("x",), z)
+        parts = shift(QKV, self.attn.qkv(z))
+        q, k, v = (rearrange(y, "b (t m) (a c) -> (b t) m a c", t=grid.t, a=self.attn.num_heads) for y in parts)
+
+        if summary is not None:
+            summary_k, summary_v = summary
+            k = torch.cat((k, summary_k), dim=1)
+            v = torch.cat((v, summary_v), dim=1)
+
+        y = self.attn.attend(q, k, v)
+        return x + rearrange(y, "(b t) m d -> b (t m) d", t=grid.t)
+
+    def _summary(self, z: Tensor, grid: Grid) -> tuple[Tensor, Tensor]:
         """Return key and value of each frame's r summary tokens: ``(b, t * m, d) -> 2 x (b * t, r or t * r, a, c)``."""
-        patches = rearrange(z, "b (t m) d -> b t m d", t=grid.t)[:, :, self.prefix :]
+        patches = rearrange(z, "b (t m) d -> b t m d", t=grid.t)[:, :, self.num_prefix_tokens :]
         side = math.isqrt(self.plan.num_summary_tokens)
         cells = dict(y=side, x=side, h=grid.h // side, w=grid.w // side)
         means = reduce(patches, "b t (y h x w) d -> b t (y x) d", "mean", **cells)
         if self.plan.summary_before_norm:
             means = self.attn.norm(means)
+
         _, k, v = self.attn.project(means).unbind(-3)
         if self.plan.summary == "own":
-            return tuple(rearrange(y, "b t r a c -> (b t) r a c") for y in (k, v))
-        return tuple(repeat(y, "b j r a c -> (b t) (j r) a c", t=grid.t) for y in (k, v))
+            return rearrange(k, "b t r a c -> (b t) r a c"), rearrange(v, "b t r a c -> (b t) r a c")
+
+        to_all_frames = "b j r a c -> (b t) (j r) a c"
+        return repeat(k, to_all_frames, t=grid.t), repeat(v, to_all_frames, t=grid.t)

@@ -22,6 +22,7 @@ class Parallel(Divided):
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend over time and over space."""
-        cls, z = split_cls(x, self.prefix)
-        of_cls, y = self.in_space(cls, z, grid)
-        return torch.cat((cls + of_cls, z + (self.in_time(cls, z, grid) + y)), dim=1)
+        cls, z = split_cls(x, self.num_prefix_tokens)
+        cls_branch, space_branch = self.in_space(cls, z, grid)
+        time_branch = self.in_time(cls, z, grid)
+        return torch.cat((cls + cls_branch, z + (time_branch + space_branch)), dim=1)

@@ -25,13 +25,13 @@ class Scheme(nn.Module):
     Attributes:
         class_tokens: layout of the class tokens: one per ``clip``, one per ``frame``, or ``none``.
         causal: whether the scheme claims that no token sees a later frame.
-        prefix: number of class and register tokens before the patches; 0 in schemes that take no register tokens.
+        num_prefix_tokens: number of class and register tokens before the patches; 0 if the scheme takes no registers.
         fresh: names of parts that an image model does not start, though it has a counterpart.
     """
 
     class_tokens: ClassVar[Literal["clip", "frame", "none"]] = "clip"
     causal: bool = False
-    prefix: int = 0
+    num_prefix_tokens: int = 0
     fresh: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
@@ -87,7 +87,7 @@ class Attention(nn.Module):
     """
 
     def __init__(
-        self, dim: int, num_heads: int, qkv_bias: bool = True, eps: float = 1e-6, proj: type[nn.Linear] = nn.Linear
+        self, dim: int, num_heads: int, qkv_bias: bool = True, *, eps: float = 1e-6, proj: type[nn.Linear] = nn.Linear
     ) -> None:
         super().__init__()
         if dim % num_heads:
@@ -103,14 +103,15 @@ class Attention(nn.Module):
         return rearrange(self.qkv(x), "... (qkv a c) -> ... qkv a c", qkv=3, a=self.num_heads)
 
     def attend(
-        self, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None = None, then: nn.Linear | None = None
+        self, q: Tensor, k: Tensor, v: Tensor, *, seen: Tensor | None = None, then: nn.Linear | None = None
     ) -> Tensor:
         """Attend from ``q (b, m, a, c)`` to ``k, v (b, j, a, c)``, merge the heads and project to ``(b, m, d)``.
 
         ``seen (m, j)``: True where a query sees a key, or a bias to add; ``None``: all keys. ``then``: a final layer.
         """
         q, k, v = (rearrange(y, "b m a c -> b a m c") for y in (q, k, v))
-        y = rearrange(F.scaled_dot_product_attention(q, k, v, seen), "b a m c -> b m (a c)")
+        y = F.scaled_dot_product_attention(q, k, v, seen)
+        y = rearrange(y, "b a m c -> b m (a c)")
         return self.proj(y) if then is None else self._project_twice(y, then)
 
     def _project_twice(self, y: Tensor, then: nn.Linear) -> Tensor:
@@ -136,10 +137,15 @@ class Attention(nn.Module):
         Stochastic depth is applied before ``then``, a layer after the branch.
         """
         before, after = groups.split("->")
-        grouped, back = rearrange(x, groups, **axes), f"{after} -> {before}"
+        inverse = f"{after} -> {before}"
+        grouped = rearrange(x, groups, **axes)
+
         if then is None or isinstance(self.drop, nn.Identity):
-            return rearrange(self.drop(self(grouped, then)), back, **axes)
-        return then(rearrange(self.drop(self(grouped)), back, **axes))
+            branch = self.drop(self(grouped, then))
+            return rearrange(branch, inverse, **axes)
+
+        branch = self.drop(self(grouped))
+        return then(rearrange(branch, inverse, **axes))
 
     def over_with_cls(self, cls: Tensor, x: Tensor, groups: str, **axes: int) -> tuple[Tensor, Tensor]:
         """Attend within groups of patches; each group gets a copy of the r class and register tokens ``(b, r, d)``.
@@ -148,15 +154,18 @@ class Attention(nn.Module):
         """
         before, after = groups.split("->")
         grouped = rearrange(x, groups, **axes)
-        copies = x.shape[1] // grouped.shape[1]
-        y = self.drop(self(torch.cat((repeat(cls, "b r d -> (b g) r d", g=copies), grouped), dim=1)))
-        cls, y = split_cls(y, cls.shape[1])
-        mean = rearrange(cls, "(b g) r d -> b g r d", g=copies).mean(1)
-        return mean, rearrange(y, f"{after} -> {before}", **axes)
+        num_groups = x.shape[1] // grouped.shape[1]
+        copies = repeat(cls, "b r d -> (b g) r d", g=num_groups)
+
+        branch = self.drop(self(torch.cat((copies, grouped), dim=1)))
+
+        copied_branch, patch_branch = split_cls(branch, cls.shape[1])
+        cls_branch = rearrange(copied_branch, "(b g) r d -> b g r d", g=num_groups).mean(1)
+        return cls_branch, rearrange(patch_branch, f"{after} -> {before}", **axes)
 
 
-def split_cls(x: Tensor, prefix: int = 1) -> tuple[Tensor, Tensor]:
-    """Split ``(b, prefix + n, d)`` into the clip's class and register tokens ``(b, prefix, d)`` and its patches."""
-    sizes = [prefix, x.shape[1] - prefix]
+def split_cls(x: Tensor, num_prefix_tokens: int = 1) -> tuple[Tensor, Tensor]:
+    """Split ``(b, p + n, d)`` into the clip's p class and register tokens ``(b, p, d)`` and its patches."""
+    sizes = [num_prefix_tokens, x.shape[1] - num_prefix_tokens]
     cls, patches = torch.split(x, sizes, dim=1)  # its backward pass concatenates; slices would pad with zeros twice
     return cls, patches

@@ -38,38 +38,54 @@ class ShiftedWindows(Scheme):
     @classmethod
     def check(cls, grid: Grid) -> None:
         """Refuse a grid that does not divide into windows."""
-        if any(size % min(size, side) for size, side in zip(grid, cls.window, strict=True)):
-            words = [" x ".join(map(str, sizes)) for sizes in (grid, cls.window)]
-            raise ValueError(f"a grid of {words[0]} does not divide into windows of {words[1]}")
+        for size, side in zip(grid, cls.window, strict=True):
+            if size % min(size, side):
+                sizes = f"{grid.t} x {grid.h} x {grid.w}"
+                sides = f"{cls.window.t} x {cls.window.h} x {cls.window.w}"
+                raise ValueError(f"a grid of {sizes} does not divide into windows of {sides}")
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend within windows."""
         window = Grid(*map(min, grid, self.window))
-        shift = [side // 2 * (self.shifted and side < size) for size, side in zip(grid, window, strict=True)]
-        sizes = dict(zip("ijk", window, strict=True))
-        z = self.attn.norm(x).view(x.shape[0], *grid, x.shape[2]).roll([-s for s in shift], (1, 2, 3))
-        q, k, v = self.attn.project(rearrange(z, AXES, **sizes)).unbind(-3)
-        mask = self._bias(window) + repeat(blocked(grid, window, tuple(shift)).to(x), "n i j -> (b n) 1 i j", b=len(x))
+        shift = Grid(*(self._shift(size, side) for size, side in zip(grid, window, strict=True)))
+        sides = dict(i=window.t, j=window.h, k=window.w)
+        num_windows = dict(t=grid.t // window.t, h=grid.h // window.h, w=grid.w // window.w)
+
+        z = self.attn.norm(x).view(x.shape[0], *grid, x.shape[2])
+        z = z.roll((-shift.t, -shift.h, -shift.w), (1, 2, 3))
+        q, k, v = self.attn.project(rearrange(z, AXES, **sides)).unbind(-3)
+
+        edges = blocked(grid, window, shift).to(x)
+        mask = self._bias(window) + repeat(edges, "n i j -> (b n) 1 i j", b=len(x))
+        y = self.attn.attend(q, k, v, seen=mask)
+
         before, after = AXES.split("->")
-        folds = dict(zip("thw", (size // side for size, side in zip(grid, window, strict=True)), strict=True))
-        y = rearrange(self.attn.attend(q, k, v, mask), f"{after} -> {before}", **sizes, **folds)
-        return x + y.roll(shift, (1, 2, 3)).reshape(x.shape)
+        y = rearrange(y, f"{after} -> {before}", **sides, **num_windows)
+        return x + y.roll((shift.t, shift.h, shift.w), (1, 2, 3)).reshape(x.shape)
+
+    def _shift(self, size: int, side: int) -> int:
+        """Return the shift along an axis of ``size`` tokens with windows of ``side`` tokens."""
+        return side // 2 if self.shifted and side < size else 0
 
     def _bias(self, window: Grid) -> Tensor:
         """Return B for every pair of the n tokens in a window: ``(a, n, n)``."""
         axes = [torch.arange(side) for side in window]
         places = torch.stack(torch.meshgrid(*axes, indexing="ij")).flatten(1)
-        apart = places[:, :, None] - places[:, None] + torch.tensor(self.window)[:, None, None] - 1
-        return self.bias[:, apart[0], apart[1], apart[2]]
+        distances = places[:, :, None] - places[:, None]
+        t, h, w = distances + torch.tensor(self.window)[:, None, None] - 1  # indices of the table, from 0
+        return self.bias[:, t, h, w]
 
 
 @lru_cache(maxsize=16)
-def blocked(grid: Grid, window: Grid, shift: tuple[int, int, int]) -> Tensor:
+def blocked(grid: Grid, window: Grid, shift: Grid) -> Tensor:
     """Return the mask ``(windows, n, n)``, minus infinity where a window's tokens meet only across the clip's edge."""
     parts = [(torch.arange(size, device="cpu") >= size - by).long() for size, by in zip(grid, shift, strict=True)]
-    ids = parts[0][:, None, None] * 4 + parts[1][:, None] * 2 + parts[2]
+    t, h, w = parts
+    ids = t[:, None, None] * 4 + h[:, None] * 2 + w
     groups = rearrange(ids[None, ..., None], AXES, i=window.t, j=window.h, k=window.w)[..., 0]
-    return torch.zeros(1, device="cpu").masked_fill(groups[:, :, None] != groups[:, None], -torch.inf)
+
+    apart = groups[:, :, None] != groups[:, None]
+    return torch.zeros(1, device="cpu").masked_fill(apart, -torch.inf)
 
 
 class SmallWindows(ShiftedWindows):

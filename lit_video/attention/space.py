@@ -16,7 +16,7 @@ class Space(Scheme):
     """
 
     class_tokens = "frame"
-    prefix = 1
+    num_prefix_tokens = 1
 
     def __init__(self, dim: int, num_heads: int) -> None:
         super().__init__()

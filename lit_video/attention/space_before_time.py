@@ -20,7 +20,10 @@ class SpaceBeforeTime(Divided):
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend over space, then over time."""
-        cls, z = split_cls(x, self.prefix)
-        of_cls, y = self.in_space(cls, z, grid)
-        cls, z = cls + of_cls, z + y
-        return torch.cat((cls, z + self.in_time(cls, z, grid)), dim=1)
+        cls, z = split_cls(x, self.num_prefix_tokens)
+        cls_branch, patch_branch = self.in_space(cls, z, grid)
+        cls = cls + cls_branch
+        z = z + patch_branch
+
+        z = z + self.in_time(cls, z, grid)
+        return torch.cat((cls, z), dim=1)

@@ -46,7 +46,7 @@ class MixingStream(Streamed):
     def __init__(self, scheme: Mixing) -> None:
         super().__init__(scheme)
         self.mixing = scheme
-        self.past = {name: DelayLines(scheme.offsets, scheme.fold) for name in scheme.plan.mixed}
+        self.delays = {name: DelayLines(scheme.offsets, scheme.fold) for name in scheme.plan.mixed}
 
     def __call__(self, x: Tensor, grid: Grid) -> Tensor:
         """Process the next frames."""
@@ -54,9 +54,10 @@ class MixingStream(Streamed):
         def shift(names: tuple[Target, ...], x: Tensor) -> list[Tensor]:
             parts = list(x.chunk(len(names), dim=-1))
             for i, name in enumerate(names):
-                if name in self.past:
+                if name in self.delays:
                     y = rearrange(parts[i], "b (t m) (a c) -> b t m a c", t=grid.t, a=self.mixing.groups)
-                    parts[i] = rearrange(self.past[name](y), "b t m a c -> b (t m) (a c)")
+                    y = self.delays[name](y)
+                    parts[i] = rearrange(y, "b t m a c -> b (t m) (a c)")
             return parts
 
         return self.mixing.attend(x, grid, shift)
@@ -77,11 +78,13 @@ class DelayLines:
 
     def __call__(self, x: Tensor) -> Tensor:
         """Return the next frames ``(b, t, ..., c)`` with channels of past frames."""
-        y, t = x.clone(), x.shape[1]
+        y = x.clone()
+        t = x.shape[1]
         for k, channels in self.ranges.items():
             new = x[..., channels]
             past = self.lines.get(k, new.new_zeros(new.shape[0], k, *new.shape[2:]))
             line = torch.cat((past, new), dim=1)
+
             y[..., channels] = line[:, :t]
             self.lines[k] = line[:, t:].clone()  # a view would keep the whole line in memory
         return y
@@ -99,5 +102,6 @@ class WindowStream(Streamed):
         """Process the next frames."""
         q, kv = self.local.project(x, grid)
         kv = torch.cat((*self.past, kv), dim=1)
-        self.past = [kv[:, max(kv.shape[1] - self.local.window, 0) :].clone()]
+        first = max(kv.shape[1] - self.local.window, 0)
+        self.past = [kv[:, first:].clone()]
         return x + self.local.attend(q, kv)

@@ -35,8 +35,12 @@ class TokenLearner(Scheme):
         cls, z = split_cls(x)
         frames = rearrange(z, "b (t s) d -> b t s d", t=grid.t)
         normed = self.norm(frames)
+
         learned = einsum(self.learn(normed).softmax(2), frames, "b t s i, b t s d -> b t i d")
-        of_cls, u = split_cls(self.attn(torch.cat((cls, rearrange(learned, "b t i d -> b (t i) d")), dim=1)))
+        learned = rearrange(learned, "b t i d -> b (t i) d")
+        cls_branch, u = split_cls(self.attn(torch.cat((cls, learned), dim=1)))
+
         u = rearrange(u, "b (t i) d -> b t i d", t=grid.t)
-        given = einsum(self.fuse(normed).sigmoid(), u, "b t s i, b t i d -> b t s d")
-        return torch.cat((cls + of_cls, z + rearrange(given, "b t s d -> b (t s) d")), dim=1)
+        fused = einsum(self.fuse(normed).sigmoid(), u, "b t s i, b t i d -> b t s d")
+        fused = rearrange(fused, "b t s d -> b (t s) d")
+        return torch.cat((cls + cls_branch, z + fused), dim=1)

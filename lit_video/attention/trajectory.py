@@ -29,13 +29,21 @@ class Trajectory(Scheme):
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Attend within every frame, then along the trajectories."""
         q, k, v = rearrange(self.attn.project(self.attn.norm(x)), "b n qkv a c -> qkv b a n c")
-        of_cls = rearrange(F.scaled_dot_product_attention(q[:, :, :1], k, v), "b a 1 c -> b 1 (a c)")
-        k, v = (rearrange(y[:, :, 1:], "b a (t s) c -> b a t s c", t=grid.t) for y in (k, v))
-        asked = q[:, :, None, 1:].expand(-1, -1, grid.t, -1, -1)
-        paths = rearrange(F.scaled_dot_product_attention(asked, k, v), "b a t n c -> b n t (a c)")
+        cls_branch = F.scaled_dot_product_attention(q[:, :, :1], k, v)
+        cls_branch = rearrange(cls_branch, "b a 1 c -> b 1 (a c)")
+
+        by_frame = "b a (t s) c -> b a t s c"
+        k = rearrange(k[:, :, 1:], by_frame, t=grid.t)
+        v = rearrange(v[:, :, 1:], by_frame, t=grid.t)
+        queries = q[:, :, None, 1:].expand(-1, -1, grid.t, -1, -1)
+        paths = F.scaled_dot_product_attention(queries, k, v)
+        paths = rearrange(paths, "b a t n c -> b n t (a c)")
+
         framewise = rearrange(paths, "b (t s) u d -> b t s u d", t=grid.t)
         now = torch.diagonal(framewise, dim1=1, dim2=3)  # results for the patch's own frame, u = t: (b, s, d, t)
-        return x + self.attn.proj(torch.cat((of_cls, self._along(paths, rearrange(now, "b s d t -> b (t s) d"))), 1))
+        now = rearrange(now, "b s d t -> b (t s) d")
+        patch_branch = self._along(paths, now)
+        return x + self.attn.proj(torch.cat((cls_branch, patch_branch), dim=1))
 
     def _along(self, paths: Tensor, now: Tensor) -> Tensor:
         """Attend from ``now (b, n, d)`` to the trajectories ``paths (b, n, t, d)``, and merge the heads."""

@@ -82,8 +82,17 @@ def _table_costs(request: Request) -> Iterator[tuple[Published, tuple[int, int]]
         clip = {"num_frames": data.num_frames, "image_size": data.test_image_size}
         printed = row.published if request.table.on_papers_data else {}
         clips, crops = map(int, printed.get("views", f"{data.test_clips}x{data.test_crops}").split("x"))
-        figures = clips * crops, clip, printed.get("params"), printed.get("cost"), printed.get("note", "")
-        model = Published(source, row.label, built.model.scheme_name, outputs(data.num_classes), *figures)
+        model = Published(
+            source,
+            row.label,
+            built.model.scheme_name,
+            classes=outputs(data.num_classes),
+            views=clips * crops,
+            settings=clip,
+            params=printed.get("params"),
+            cost=printed.get("cost"),
+            note=printed.get("note", ""),
+        )
         yield model, count(built.model, data.num_frames, data.test_image_size)
 
 

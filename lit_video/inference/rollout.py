@@ -141,7 +141,7 @@ def rollout(network: VideoTransformer, clip: Tensor) -> Rollout:
     if not torch.allclose(out, torch.ones_like(out), atol=1e-3):
         raise ValueError(f"{type(network).__name__} holds layers that the rollout does not know")
 
-    place = patch_places(embedded.shape[1], grid, network.embed.prefix).to(clip.device)
+    place = patch_places(embedded.shape[1], grid, network.embed.num_prefix_tokens).to(clip.device)
     patches = shares[0].sum(-1)[place].detach()
     return Rollout(patches, 1 - float(patches.sum()), logits)
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from lit_video.errors import UserError
 from lit_video.modules.evaluation import log_hits, metric_of, numbering
-from lit_video.modules.hooks import ClassifierHooks, with_ours
+from lit_video.modules.hooks import ClassifierHooks, after_package
 from lit_video.modules.hyper_parameters import add_settings, checked_settings, keep_storable, settings_of, videos_of
 from lit_video.modules.metrics import ViewAverage, cross_entropy, right_clips, video_metric
 from lit_video.modules.optimization import Optimization, make_optimizer, make_schedule, optimization_of
@@ -27,8 +27,8 @@ from lit_video.modules.starting_weights import (
     mark_when_loaded,
 )
 from lit_video.network.aggregation import Probe, head_inputs, linear_head, put_probe, replace_head
-from lit_video.network.block import Checkpointing, checkpoint_layers
-from lit_video.network.transformer import VideoTransformer, freeze_layers
+from lit_video.network.block import Checkpointing, set_grad_checkpointing
+from lit_video.network.transformer import VideoTransformer, freeze_layers, undecayed
 from lit_video.network.vit import ViTSize
 from lit_video.utils.arguments import Whole, check_arguments, constructors, types_of
 from lit_video.utils.classes import Classes, by_task
@@ -86,6 +86,7 @@ class VideoClassifier(LightningModule):
         network: nn.Module,
         optimization: Optimization | None = None,
         weights: str | None = None,
+        *,
         weights_settings: WeightsSettings | None = None,
         weights_source: SourceName | None = None,
         weights_ema: bool | None = None,
@@ -108,10 +109,14 @@ class VideoClassifier(LightningModule):
             )
         if kwargs:
             raise TypeError(_no_argument(type(self), list(kwargs)))
+
         self.own_steps = type(self).training_step is not VideoClassifier.training_step  # a subclass overrides it
         if 1 in by_task(num_classes).values() and not several_labels and not self.own_steps:
-            one = f"num_classes is {num_classes}: of a single class the loss is always 0, the accuracy 100 %"
-            raise ValueError(f"{one}; it takes two, or several_labels; to predict a number see docs/in_python.md")
+            raise ValueError(
+                f"num_classes is {num_classes}: of a single class the loss is always 0, the accuracy 100 %; "
+                "it takes two, or several_labels; to predict a number see docs/in_python.md"
+            )
+
         self.save_hyperparameters(ignore=["network"])
         keep_storable(self)
         if probe:
@@ -119,18 +124,27 @@ class VideoClassifier(LightningModule):
         if num_classes == 0:
             replace_head(network, 0)
         self.network = network
-        self.weights, self.weights_settings = weights, weights_settings
-        self.weights_source, self.weights_ema, self.image_pixels = weights_source, weights_ema, image_pixels
-        checkpoint_layers(network, activation_checkpointing)
+        self.weights = weights
+        self.weights_settings = weights_settings
+        self.weights_source = weights_source
+        self.weights_ema = weights_ema
+        self.image_pixels = image_pixels
+
+        set_grad_checkpointing(network, activation_checkpointing)
         if freeze is not None:
             freeze_layers(network, freeze)
         self.frozen = freeze
         self.optimization = optimization_of(optimization)
-        self.num_classes, self.several_labels = num_classes, several_labels
-        self.task_loss, self.view_average = task_loss, view_average
+
+        self.num_classes = num_classes
+        self.several_labels = several_labels
+        self.task_loss = task_loss
+        self.view_average = view_average
         self._make_metrics()
-        # means over the batches of the last optimizer step: loss; numbers of right and of readable clips
-        self.step_loss, self.step_hits = torch.tensor(0.0), torch.zeros(2)
+
+        # means over the batches of the last optimizer step
+        self.step_loss = torch.tensor(0.0)
+        self.step_hits = torch.zeros(2)  # numbers of right and of readable clips
         self._batches: list[Tensor] = []  # loss and the two numbers for each batch of the current step
         self._lines: list[str] = []  # facts of the starting weights to print, unless a checkpoint replaces them
         self._refused: Exception | None = None  # the reason that they could not be read
@@ -157,15 +171,20 @@ class VideoClassifier(LightningModule):
 
     def forward(self, clip: Tensor) -> Tensor:
         """Return logits ``(b, classes)`` of normalised clips ``(b, 3, t, h, w)``, computed in the weights' dtype."""
-        given = self.weights or self.image_weights
-        if given and not (is_loaded(self._plain_network) or clip.is_meta):
-            raise UserError(f"model: {given} is loaded when training starts; call setup('fit') to load it now")
+        file = self.weights or self.image_weights
+        if file and not (is_loaded(self._plain_network) or clip.is_meta):
+            raise UserError(f"model: {file} is loaded when training starts; call setup('fit') to load it now")
+
         check_floating(clip)
-        tokens = isinstance(self._plain_network, VideoTransformer)
-        if clip.ndim >= 4 or (tokens and self.frozen != "backbone"):
-            check_axes(clip, (self.hparams.get("num_frames") or 0) if self._has_positions_in_time else 0)
+        never_features = isinstance(self._plain_network, VideoTransformer) and self.frozen != "backbone"
+        if clip.ndim >= 4 or never_features:
+            num_frames = self.hparams.get("num_frames") if self._has_positions_in_time else None
+            check_axes(clip, num_frames or 0)
+
         dtype = next(self.parameters()).dtype
-        return self.network(clip) if dtype == clip.dtype else self.network(clip.to(dtype)).to(clip.dtype)
+        if clip.dtype == dtype:
+            return self.network(clip)
+        return self.network(clip.to(dtype)).to(clip.dtype)
 
     @property
     def num_features(self) -> int:
@@ -175,10 +194,28 @@ class VideoClassifier(LightningModule):
     def forward_features(self, clip: Tensor) -> Tensor:
         """Return the features ``(b, num_features)`` of normalised clips: the linear classifier's input."""
         # compiled code ignores the hook that collects the inputs
-        eager = nullcontext() if torch.compiler.is_compiling() else torch.compiler.set_stance("force_eager")
+        compiling = torch.compiler.is_compiling()
+        eager = nullcontext() if compiling else torch.compiler.set_stance("force_eager")
         with eager, head_inputs(self._plain_network) as inputs:
             self(clip)
         return inputs[0]
+
+    def forward_head(self, features: Tensor) -> Tensor:
+        """Return the logits ``(b, classes)`` of features ``(b, num_features)``: the linear classifier alone."""
+        return self.get_classifier()(features)
+
+    def get_classifier(self) -> nn.Module:
+        """Return the linear classifier, the network's last layer; an identity if the model has no classes."""
+        return linear_head(self._plain_network)
+
+    def no_weight_decay(self) -> set[str]:
+        """Return the names of tokens and positions, which no optimizer decays unless ``decay_all`` is set."""
+        return undecayed(self)
+
+    def set_grad_checkpointing(self, enable: bool | Checkpointing = True) -> None:
+        """Recompute activations in the backward pass: of a ``block`` (``True``), its ``attention``, or ``none``."""
+        part = set_grad_checkpointing(self._plain_network, enable)
+        self.hparams["activation_checkpointing"] = part
 
     def reset_classifier(self, num_classes: int) -> None:
         """Replace the classifier by one of ``num_classes`` outputs, drawn at random; the rest of the network stays.
@@ -186,13 +223,14 @@ class VideoClassifier(LightningModule):
         With 0 classes, as in timm, the model returns its features ``(b, num_features)``.
         """
         replace_head(self._plain_network, num_classes)
-        self.num_classes = self.hparams["num_classes"] = num_classes
+        self.num_classes = num_classes
+        self.hparams["num_classes"] = num_classes
         self._known = replace(self._known, class_names=None)
         self._make_metrics()
 
     def _make_metrics(self) -> None:
-        kind = self.num_classes, self.several_labels, self.view_average
-        self.val_accuracy, self.test_accuracy = video_metric(*kind), video_metric(*kind)
+        self.val_accuracy = video_metric(self.num_classes, self.several_labels, self.view_average)
+        self.test_accuracy = video_metric(self.num_classes, self.several_labels, self.view_average)
 
     @LightningModule.trainer.setter  # type: ignore[attr-defined, untyped-decorator]
     def trainer(self, trainer: Trainer | None) -> None:
@@ -214,7 +252,10 @@ class VideoClassifier(LightningModule):
         An error waits for :meth:`_confirm_start`: where a checkpoint is restored later, the file is not needed, and may
         be gone. Where the checkpoint holds a part of the weights only, the others are the file's.
         """
-        self._lines, self._refused, self._fits, self._compare = [], None, stage == "fit", True
+        self._lines = []
+        self._refused = None
+        self._fits = stage == "fit"
+        self._compare = True
         try:
             self._lines = self._start.load(stage)
         except Exception as error:
@@ -222,17 +263,22 @@ class VideoClassifier(LightningModule):
 
     def _confirm_start(self) -> None:
         """Say what was read, or raise why it was not, unless a checkpoint was restored; refuse to freeze chance."""
-        lines, refused = self._lines, self._refused
-        self._lines, self._refused = [], None
+        lines = self._lines
+        refused = self._refused
+        self._lines = []
+        self._refused = None
+
         if self._compare and self._trainer is not None:
             self._compare = False
             self._known = self._start.compare(self._known, self._fits)
+
         if is_restored(self._plain_network):
             return
         if refused:
             raise refused
         for line in lines:
             rank_zero_only(print)(line, flush=True)
+
         if self._fits and self.frozen is not None and not is_loaded(self._plain_network):
             raise UserError(f"model.freeze: {self.frozen} would freeze random weights: give model.weights")
 
@@ -240,13 +286,22 @@ class VideoClassifier(LightningModule):
         """Cache the backbone's features in the trainer's data set, which has the setting ``features``."""
         if self.frozen != "backbone":
             raise UserError("data.features: needs a frozen backbone; set model.freeze: backbone")
-        keep_features(self._plain_network, videos_of(self), self.device, checked_settings(self))
+        keep_features(self._plain_network, videos_of(self), self.device, settings=checked_settings(self))
 
     @property
     def _start(self) -> StartingWeights:
-        release = self.weights, self.weights_settings, self.weights_source, self.weights_ema
-        image = self.image_weights, self.image_pixels, self.tubelet_init
-        return StartingWeights(self._plain_network, settings_of(self), videos_of(self), *release, *image)
+        return StartingWeights(
+            self._plain_network,
+            settings_of(self),
+            videos_of(self),
+            weights=self.weights,
+            weights_settings=self.weights_settings,
+            weights_source=self.weights_source,
+            weights_ema=self.weights_ema,
+            image_weights=self.image_weights,
+            image_pixels=self.image_pixels,
+            tubelet_init=self.tubelet_init,
+        )
 
     def check_image_weights(self) -> None:
         """Refuse image weights that do not fit, before any training; the model is on the meta device."""
@@ -265,13 +320,20 @@ class VideoClassifier(LightningModule):
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """Load weights by name, with or without the prefix of ``torch.compile``."""
         names = {name.replace(COMPILED, ""): name for name in self.state_dict()}
-        named: Any = OrderedDict()
+        renamed: Any = OrderedDict()
         for name, value in state_dict.items():
-            named[names.get(name.replace(COMPILED, ""), name)] = value
-        if metadata := getattr(state_dict, "_metadata", None):  # tell whether the weights are a random start
+            plain_name = name.replace(COMPILED, "")
+            renamed[names.get(plain_name, name)] = value
+
+        metadata = getattr(state_dict, "_metadata", None)  # tells whether the weights are a random start
+        if metadata:
             modules = {name.replace(COMPILED, ""): name for name in dict(self.named_modules())}
-            named._metadata = {modules.get(name.replace(COMPILED, ""), name): metadata[name] for name in metadata}
-        return super().load_state_dict(named, strict, assign)
+            renamed._metadata = {}
+            for name, facts in metadata.items():
+                plain_name = name.replace(COMPILED, "")
+                renamed._metadata[modules.get(plain_name, name)] = facts
+
+        return super().load_state_dict(renamed, strict, assign)
 
     @property
     def lr(self) -> float:
@@ -290,18 +352,22 @@ class VideoClassifier(LightningModule):
         The mean is over all clips of the batch. An unreadable clip is grey and adds no loss, so every clip has the
         same weight in any batch and process. Of a mixed clip (mixup, cutmix), cross entropy counts the readable share.
         """
-        losses = cross_entropy(logits, target, self.num_classes, self.several_labels) / len(logits)
+        sums = cross_entropy(logits, target, self.num_classes, several_labels=self.several_labels)
+        losses = sums / len(logits)
         return losses.mean() if self.task_loss == "mean" else losses.sum()
 
     def training_step(self, batch: Any, batch_idx: int) -> Tensor:
         """Return the loss for class numbers or soft targets; a clip counts as right if all its tasks are right."""
         taken = self._batch(batch)
-        logits, target = self(taken["clip"]), taken["target"]
+        logits = self(taken["clip"])
+        target = taken["target"]
         loss = self.loss(logits, target)
+
         if self._trainer is not None:
-            hits = right_clips(logits, target, self.num_classes, self.several_labels)
+            hits = right_clips(logits, target, self.num_classes, several_labels=self.several_labels)
             right, count = log_hits(self, hits, taken["video"] >= 0)
             self._batches.append(torch.stack((loss.detach().float(), right, count)))
+
         return loss
 
     def _on_before_batch_transfer(self, batch: Any, dataloader_idx: int = 0) -> Any:
@@ -314,7 +380,9 @@ class VideoClassifier(LightningModule):
 
     def _batch(self, batch: Any, numbers: Callable[[Tensor], Tensor] = torch.clone, training: bool = True) -> Batch:
         taken = as_batch(batch, numbers, features=self.frozen == "backbone")
-        return labelled(taken, self.num_classes, self.several_labels, training) if self.num_classes else taken
+        if not self.num_classes:
+            return taken
+        return labelled(taken, self.num_classes, self.several_labels, training)
 
     def validation_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
         """Add the centre views to the metric."""
@@ -323,7 +391,7 @@ class VideoClassifier(LightningModule):
     def _collect(self, split: str, batch: Any, loader: int) -> None:
         accuracy = metric_of(self, split, loader)
         taken = self._batch(batch, numbering(self, accuracy, loader), training=False)
-        accuracy.update(self(taken["clip"]), taken["target"], taken["video"], taken["view"])
+        accuracy.update(self(taken["clip"]), taken["target"], video=taken["video"], view=taken["view"])
 
     def test_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
         """Add all views to the metric."""
@@ -332,7 +400,9 @@ class VideoClassifier(LightningModule):
     def predict_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> Tensor:
         """Return logits ``(b, classes)`` of labelled or unlabelled clips; NaN for unreadable videos."""
         taken = as_batch(batch, torch.clone, labelled=False, features=self.frozen == "backbone")
-        return self(taken["clip"]).masked_fill((taken["video"] < 0)[:, None], torch.nan)
+        logits = self(taken["clip"])
+        unreadable = taken["video"] < 0
+        return logits.masked_fill(unreadable[:, None], torch.nan)
 
     def _of_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Refuse weights of another scheme, other pixels or other classes; the message has flags that correct this."""
@@ -343,16 +413,16 @@ class VideoClassifier(LightningModule):
         """Add the model's settings and, if there is a data set, its classes, clip settings and videos."""
         add_settings(self, self._plain_network, checkpoint)
 
-    on_load_checkpoint = with_ours(_of_checkpoint, LightningModule.on_load_checkpoint)
-    on_save_checkpoint = with_ours(_into_checkpoint, LightningModule.on_save_checkpoint)
+    on_load_checkpoint = after_package(_of_checkpoint, LightningModule.on_load_checkpoint)
+    on_save_checkpoint = after_package(_into_checkpoint, LightningModule.on_save_checkpoint)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Keep the work of this class in the two hooks that no callback has, whatever a subclass does in them."""
         super().__init_subclass__(**kwargs)
         if "on_load_checkpoint" in vars(cls):
-            cls.on_load_checkpoint = with_ours(cls._of_checkpoint, cls.on_load_checkpoint)
+            cls.on_load_checkpoint = after_package(cls._of_checkpoint, cls.on_load_checkpoint)
         if "on_save_checkpoint" in vars(cls):
-            cls.on_save_checkpoint = with_ours(cls._into_checkpoint, cls.on_save_checkpoint)
+            cls.on_save_checkpoint = after_package(cls._into_checkpoint, cls.on_save_checkpoint)
 
     def configure_optimizers(self) -> Any:
         """Make optimizer and schedule for all parameters, also those that a subclass adds to the network's."""

@@ -47,6 +47,7 @@ class ConvNet(VideoClassifier):
         num_classes: Classes,
         num_frames: Count = 8,
         image_size: ImageSize = 224,
+        *,
         architecture: Architecture = "i3d",
         depth: Literal[50, 101, 152] = 50,
         width: Count | None = None,
@@ -60,8 +61,17 @@ class ConvNet(VideoClassifier):
         check_arguments(locals())
         if architecture.startswith("slowfast"):
             slow_frames(num_frames, alpha)
+
         network = convnet(
-            architecture, outputs(num_classes), depth, width, alpha, beta_inv, x3d_width, x3d_depth, dropout
+            architecture,
+            outputs(num_classes),
+            depth,
+            width=width,
+            alpha=alpha,
+            beta_inv=beta_inv,
+            x3d_width=x3d_width,
+            x3d_depth=x3d_depth,
+            dropout=dropout,
         )
         super().__init__(network, num_classes=num_classes, **kwargs)
         self.architecture = architecture

@@ -12,7 +12,8 @@ from lit_video.settings.effects import picked
 
 def log_hits(model: LightningModule, hits: Tensor, readable: Tensor) -> tuple[Tensor, Tensor]:
     """Log the accuracy among readable clips of a training batch; return the numbers of right and of readable clips."""
-    count, right = readable.sum(), (hits & readable).sum().float()
+    count = readable.sum()
+    right = (hits & readable).sum().float()
     accuracy = right / count.clamp(min=1)  # 0 without readable clips
     # Lightning divides the sum of integer weights by the number of ranks, and rounds down
     weight: Any = count * model.trainer.world_size  # stays on the device: no synchronisation
@@ -37,7 +38,9 @@ def numbering(model: LightningModule, accuracy: VideoAccuracy, loader: int) -> C
     def numbers(index: Tensor) -> Tensor:
         number = sum(map(len, accuracy.video)) + index
         processes = getattr(model._trainer, "world_size", 1)
-        return number if processes == 1 else shared_numbers(number, loaders(model)[loader], processes)
+        if processes == 1:
+            return number
+        return shared_numbers(number, loaders(model)[loader], processes)
 
     return numbers
 
@@ -51,12 +54,16 @@ def log_metrics(model: LightningModule, split: str, names: Mapping[str, str]) ->
     """Log the metrics of each loader, with Lightning's suffix if there are several; skip what is not there."""
     count = len(loaders(model))
     for loader in range(count):
-        accuracy, which = metric_of(model, split, loader), f"/dataloader_idx_{loader}" * (count > 1)
-        if accuracy.update_called:
-            result = accuracy.compute()
-            by_task = {name: f"{split}/{name}" for name in result if "_" in name}
-            for name, shown in picked({**names, **by_task}, result).items():
-                model.log(shown + which, result[name], prog_bar=shown == "val/clip_top1", add_dataloader_idx=False)
+        accuracy = metric_of(model, split, loader)
+        if not accuracy.update_called:
+            continue
+
+        result = accuracy.compute()
+        suffix = f"/dataloader_idx_{loader}" if count > 1 else ""
+        names_of_tasks = {name: f"{split}/{name}" for name in result if "_" in name}
+        for name, logged in picked({**names, **names_of_tasks}, result).items():
+            in_bar = logged == "val/clip_top1"
+            model.log(logged + suffix, result[name], prog_bar=in_bar, add_dataloader_idx=False)
 
 
 def reset_metrics(model: LightningModule) -> None:

@@ -76,10 +76,12 @@ class ClassifierHooks(Callback):
         batches: list[torch.Tensor] = getattr(pl_module, "_batches", [])
         if not batches:  # a user's own training_step keeps none
             return
+
         step = mean_over_ranks(torch.stack(batches).mean(0))
         batches.clear()
         model: Any = pl_module
-        model.step_loss, model.step_hits = step[0], step[1:]
+        model.step_loss = step[0]
+        model.step_hits = step[1:]
         model.log("train/loss", model.step_loss, batch_size=1)  # prog_bar would synchronise the GPU in every step
 
     def on_validation_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -106,12 +108,12 @@ def classifiers(module: LightningModule) -> Iterator[Startable]:
     return (part for part in module.modules() if isinstance(part, Startable))
 
 
-def with_ours(ours: Callable[..., None], hook: Callable[..., Any]) -> Callable[..., Any]:
+def after_package(package: Callable[..., None], hook: Callable[..., Any]) -> Callable[..., Any]:
     """Return a hook that does the package's work, then what a subclass does in its place, with or without super()."""
 
     @wraps(hook)
     def both(self: Any, *args: Any, **kwargs: Any) -> Any:
-        ours(self, *args, **kwargs)
+        package(self, *args, **kwargs)
         return hook(self, *args, **kwargs)
 
     return both

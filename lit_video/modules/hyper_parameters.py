@@ -19,8 +19,8 @@ CHECKED = ("family", "size", *model_names("function", "shape", "clip", "classes"
 
 def settings_of(model: LightningModule) -> dict[str, Any]:
     """Return a model's settings and its family, the class of this package that the model is or extends."""
-    ours = (kind.__name__ for kind in type(model).__mro__ if kind.__module__.startswith("lit_video."))
-    return {**model.hparams, "family": next(ours)}
+    families = (kind.__name__ for kind in type(model).__mro__ if kind.__module__.startswith("lit_video."))
+    return {**model.hparams, "family": next(families)}
 
 
 def checked_settings(model: LightningModule) -> dict[str, Any]:
@@ -31,26 +31,35 @@ def checked_settings(model: LightningModule) -> dict[str, Any]:
 def videos_of(model: LightningModule) -> Any:
     """Return the trainer's data module; ``None`` for a user's own loaders, under Fabric, or without Lightning."""
     data = getattr(model._trainer, "datamodule", None)
-    return data if {"class_names", *SETTINGS} <= {*dir(data)} else None
+    needed = {"class_names", *SETTINGS}
+    return data if needed <= {*dir(data)} else None
 
 
 def add_settings(model: LightningModule, network: nn.Module, checkpoint: dict[str, Any]) -> None:
     """Add the model's settings to a checkpoint and, if there is a data set, its classes, clip settings and videos."""
     checkpoint[MODEL_KEY] = checked_settings(model)
-    if data := videos_of(model):
-        own = {"model": class_path(type(model)), "data": stored_settings(data), "class_names": data.class_names}
-        checkpoint[CHECKPOINT_KEY] = own | {"trained_on": noted(network, getattr(data, "trained_on", ""))}
+
+    data = videos_of(model)
+    if data:
+        checkpoint[CHECKPOINT_KEY] = {
+            "model": class_path(type(model)),
+            "data": stored_settings(data),
+            "class_names": data.class_names,
+            "trained_on": noted(network, getattr(data, "trained_on", "")),
+        }
 
 
 def keep_storable(model: LightningModule) -> None:
     """Convert a model's hyper-parameters to plain values that constructors accept; drop others with a warning."""
     for name, value in dict(model.hparams).items():
         if is_dataclass(value) and not isinstance(value, type):
-            model.hparams[name] = value = asdict(value)
+            value = asdict(value)
+            model.hparams[name] = value
         if not _storable(value):
             kind = type(model.hparams.pop(name)).__name__
-            again = f"give it again: load_from_checkpoint(..., {name}=)"
-            rank_zero_warn(f"{name}: checkpoints leave out this {kind}; {again}")
+            rank_zero_warn(
+                f"{name}: checkpoints leave out this {kind}; give it again: load_from_checkpoint(..., {name}=)"
+            )
     model.save_hyperparameters(dict(model.hparams))
 
 

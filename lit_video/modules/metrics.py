@@ -52,7 +52,7 @@ class VideoAccuracy(Metric):
         for name in ("video", "view", "logits", "target"):
             self.add_state(name, default=[], dist_reduce_fx="cat")
 
-    def update(self, logits: Tensor, target: Tensor, video: Tensor, view: Tensor) -> None:
+    def update(self, logits: Tensor, target: Tensor, *, video: Tensor, view: Tensor) -> None:
         """Add a batch: logits ``(b, classes)``, target ``(b,)`` or ``(b, tasks)``, video ``(b,)`` and view ``(b,)``.
 
         Clips with a negative ``video`` are unreadable; dropping them here would synchronise the GPU in every step.
@@ -68,17 +68,31 @@ class VideoAccuracy(Metric):
 
     def per_video(self) -> tuple[Tensor, Tensor]:
         """Return mean logits ``(videos, classes)`` and target ``(videos[, tasks])``, sorted by the video's number."""
-        video, view, logits, target = map(self._read, (self.video, self.view, self.logits, self.target))
-        views, inverse = torch.unique(torch.stack((video, view), dim=1), dim=0, return_inverse=True)
+        video = self._read(self.video)
+        view = self._read(self.view)
+        logits = self._read(self.logits)
+        target = self._read(self.target)
+
+        # each view once: the first clip that shows it
+        views, view_of_clip = torch.unique(torch.stack((video, view), dim=1), dim=0, return_inverse=True)
         first = torch.full((len(views),), len(video), device=video.device)
-        first = first.scatter_reduce(0, inverse, torch.arange(len(video), device=video.device), "amin")
-        numbers, of_video = torch.unique(video[first], return_inverse=True)
-        scores = view_scores(logits[first], self.average, self.classes)
-        total = torch.zeros_like(scores[: len(numbers)]).index_add(0, of_video, scores)
+        first = first.scatter_reduce(0, view_of_clip, torch.arange(len(video), device=video.device), "amin")
+
+        numbers, video_of_view = torch.unique(video[first], return_inverse=True)
         targets = target.new_zeros(len(numbers), *target.shape[1:])
-        targets[of_video] = target[first]
-        _refuse_restarts(video, target, targets[of_video[inverse]], logits, logits[first][inverse])
-        return video_logits(total / torch.bincount(of_video)[:, None], self.average), targets
+        targets[video_of_view] = target[first]
+        _refuse_restarts(
+            video,
+            target,
+            targets[video_of_view[view_of_clip]],
+            logits=logits,
+            of_view=logits[first][view_of_clip],
+        )
+
+        scores = view_scores(logits[first], self.average, self.classes)
+        sums = torch.zeros_like(scores[: len(numbers)]).index_add(0, video_of_view, scores)
+        means = sums / torch.bincount(video_of_view)[:, None]
+        return video_logits(means, self.average), targets
 
     def videos(self) -> Tensor:
         """Return the numbers of the videos, in the order of :meth:`per_video`."""
@@ -103,38 +117,45 @@ class VideoAccuracy(Metric):
         """
         if len(self.video) == 0:  # a list, after the gathering of processes a tensor
             return self._nothing("top1")
-        tasks, depth = self.per_task(), max(TOP)
+
+        tasks = self.per_task()
         finite = torch.cat([logits for logits, _ in tasks.values()], dim=1).isfinite().all()
         ranked = {"": list(tasks.values())}
         if "" not in tasks:
             ranked |= {f"{name}_": [task] for name, task in tasks.items()}
         if tasks.keys() == {"verb", "noun"}:
             ranked["action_"] = ranked[""]
+
         result = {}
-        for name, some in ranked.items():
-            hits = ranked_hits(some, depth)
-            for k in informative(prod(logits.shape[1] for logits, _ in some)):
+        for name, combined in ranked.items():
+            hits = ranked_hits(combined, max(TOP))
+            num_combinations = prod(logits.shape[1] for logits, _ in combined)
+            for k in informative(num_combinations):
                 share = hits[:, :k].any(1).float().mean()
                 result[f"{name}top{k}"] = torch.where(finite, 100 * share, torch.nan)
+
         losses = [F.cross_entropy(logits, target) for logits, target in tasks.values()]
         videos = torch.tensor(float(len(hits)), device=hits.device)
         return result | {"videos": videos, "loss": torch.stack(losses).sum()}
 
 
-def _refuse_restarts(video: Tensor, target: Tensor, of_video: Tensor, logits: Tensor, of_view: Tensor) -> None:
+def _refuse_restarts(video: Tensor, target: Tensor, of_video: Tensor, *, logits: Tensor, of_view: Tensor) -> None:
     """Refuse video numbers that several videos share: views with other labels, or a view twice with other logits.
 
     A distributed sampler repeats clips to fill its last batch; their logits agree within rounding.
     """
     if not len(video):
         return
-    other = (target != of_video).reshape(len(target), -1).any(1)
+
+    differs = (target != of_video).reshape(len(target), -1).any(1)
     what = "labels"
-    if not other.any() and logits.isfinite().all():
-        other = (logits - of_view).abs().amax(1) > 0.1 * logits.abs().amax() + 1e-6
+    if not differs.any() and logits.isfinite().all():
+        rounding = 0.1 * logits.abs().amax() + 1e-6
+        differs = (logits - of_view).abs().amax(1) > rounding
         what = "logits of one view"
-    if other.any():
-        number = int(video[other.nonzero()[0, 0]])
+
+    if differs.any():
+        number = int(video[differs.nonzero()[0, 0]])
         numbered = "the loader's video must number the videos of the whole split, not those of a batch"
         raise UserError(f"video {number} has different {what}: {numbered}")
 
@@ -157,7 +178,10 @@ def view_scores(logits: Tensor, average: ViewAverage, classes: Classes | None) -
 
 def video_logits(scores: Tensor, average: ViewAverage) -> Tensor:
     """Return a video's logits: its mean logits, or the logarithm of its mean softmax scores."""
-    return scores if average == "logits" else scores.clamp(min=torch.finfo(scores.dtype).tiny).log()
+    if average == "logits":
+        return scores
+    tiny = torch.finfo(scores.dtype).tiny
+    return scores.clamp(min=tiny).log()
 
 
 class VideoPrecision(VideoAccuracy):
@@ -171,12 +195,15 @@ class VideoPrecision(VideoAccuracy):
         """Return ``mean_average_precision``, ``top1`` and ``top5`` (a label is among the best classes), in percent."""
         if len(self.video) == 0:  # a list, after the gathering of processes a tensor
             return self._nothing("top1", "mean_average_precision")
+
         logits, target = self.per_video()
-        best = target.gather(1, logits.argsort(dim=1, descending=True, stable=True)[:, : max(TOP)])
+        best_classes = logits.argsort(dim=1, descending=True, stable=True)[:, : max(TOP)]
+        best = target.gather(1, best_classes)
         result = {f"top{k}": best[:, :k].amax(1).float().mean() for k in informative(logits.shape[1])}
         result["mean_average_precision"] = average_precision(logits, target).nanmean()
         for name, value in result.items():
             result[name] = torch.where(logits.isfinite().all(), 100 * value, torch.nan)
+
         videos = torch.tensor(float(len(target)), device=target.device)
         return result | {"videos": videos, "loss": binary_cross_entropy(logits, target) / len(target)}
 
@@ -201,11 +228,13 @@ def average_precision(logits: Tensor, target: Tensor) -> Tensor:
 
 def binary_cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
     """Return binary cross entropy for targets ``(b, classes)``: mean over classes, sum over clips not marked -100."""
-    each = F.binary_cross_entropy_with_logits(logits, target.clamp(min=0).to(logits), reduction="none").mean(1)
-    return (each * (target >= 0).all(1)).sum()
+    labels = target.clamp(min=0).to(logits)
+    losses = F.binary_cross_entropy_with_logits(logits, labels, reduction="none").mean(1)
+    marked = (target >= 0).all(1)
+    return (losses * marked).sum()
 
 
-def cross_entropy(logits: Tensor, target: Tensor, classes: Classes | None, several_labels: bool) -> Tensor:
+def cross_entropy(logits: Tensor, target: Tensor, classes: Classes | None, *, several_labels: bool) -> Tensor:
     """Return cross entropies ``(tasks,)``, summed over clips; with several labels, one binary cross entropy."""
     if several_labels:
         return binary_cross_entropy(logits, target)
@@ -226,12 +255,14 @@ def ranked_hits(tasks: Sequence[tuple[Tensor, Tensor]], depth: int) -> Tensor:
         classes = logits.argsort(dim=1, descending=True, stable=True)[:, :depth]
         score = rearrange(score[:, :, None] + logits.gather(1, classes)[:, None], "v a b -> v (a b)")
         hit = rearrange(hit[:, :, None] & (classes == target[:, None])[:, None], "v a b -> v (a b)")
+
         best = score.argsort(dim=1, descending=True, stable=True)[:, :depth]
-        score, hit = score.gather(1, best), hit.gather(1, best)
+        score = score.gather(1, best)
+        hit = hit.gather(1, best)
     return hit
 
 
-def right_clips(logits: Tensor, target: Tensor, classes: Classes | None, several_labels: bool) -> Tensor:
+def right_clips(logits: Tensor, target: Tensor, classes: Classes | None, *, several_labels: bool) -> Tensor:
     """Return whether each clip is predicted right in all tasks, or as one of its several labels: bool ``(b,)``."""
     if several_labels:
         return target.gather(1, logits.argmax(1, keepdim=True))[:, 0] >= 0.5
@@ -252,5 +283,7 @@ def shared_numbers(number: Tensor, loader: Any, processes: int) -> Tensor:
     sampler = getattr(getattr(loader, "batch_sampler", None), "sampler", loader)
     if type(sampler) is DistributedSampler:  # repeats the first clips to fill the last batch
         return (number * sampler.num_replicas + sampler.rank) % len(sampler.dataset)  # type: ignore[arg-type]
-    share = f"{processes} processes divide the clips by a {type(sampler).__name__}, and might count one twice"
-    raise UserError(f"{share}: make each batch a dict of clip, target and video (the numbers of the clips' videos)")
+    raise UserError(
+        f"{processes} processes divide the clips by a {type(sampler).__name__}, and might count one twice: "
+        "make each batch a dict of clip, target and video (the numbers of the clips' videos)"
+    )

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import torch
@@ -11,6 +11,7 @@ from torch import nn
 from torch.optim.lr_scheduler import LambdaLR
 
 from lit_video.errors import UserError
+from lit_video.network.transformer import undecayed
 from lit_video.utils.arguments import (
     InnerShare,
     NotNegative,
@@ -51,6 +52,7 @@ class Optimization:
     optimizer: Literal["sgd", "adamw", "muon"] = "sgd"
     lr: Positive = 0.05
     momentum: ShareBelowOne = 0.9
+    _: KW_ONLY
     nesterov: bool = False
     betas: tuple[ShareBelowOne, ShareBelowOne] = (0.9, 0.999)
     weight_decay: NotNegative = 1e-4
@@ -67,9 +69,11 @@ class Optimization:
             raise ValueError("decay_all is for sgd and adamw; muon is for matrices alone")
 
 
-def optimization_of(given: Optimization | Mapping[str, Any] | None) -> Optimization:
+def optimization_of(settings: Optimization | Mapping[str, Any] | None) -> Optimization:
     """Return an optimization unchanged, build it from a checkpoint's fields, or return the default for ``None``."""
-    return given if isinstance(given, Optimization) else Optimization(**given or {})
+    if isinstance(settings, Optimization):
+        return settings
+    return Optimization(**settings or {})
 
 
 def make_optimizer(config: Optimization, module: nn.Module) -> torch.optim.Optimizer:
@@ -81,6 +85,7 @@ def make_optimizer(config: Optimization, module: nn.Module) -> torch.optim.Optim
 
         avoid_amx()  # Muon multiplies in bfloat16
         return Muon(groups, lr=config.lr, nesterov=True)
+
     optimizer: torch.optim.Optimizer
     if config.optimizer == "adamw":
         optimizer = torch.optim.AdamW(groups, lr=config.lr, betas=config.betas, fused=fused)
@@ -101,12 +106,15 @@ def parameter_groups(config: Optimization, module: nn.Module) -> list[dict[str, 
     """
     parameters_by_name = dict(module.named_parameters())
     layers = sorted({_layer(name) for name in parameters_by_name} - {-1})  # a CNN's pooling is no layer of its own
+    tokens_and_positions = undecayed(module)
+
     groups: dict[tuple[float, bool], list[nn.Parameter]] = {}
     for name, parameter in parameters_by_name.items():
         layer = _layer(name)
         below = len(layers) - layers.index(layer) if layer >= 0 else 0
-        weight = parameter.ndim > 1 and not name.endswith(("_token", "_embed", "latents"))
-        groups.setdefault((config.layer_decay**below, weight or config.decay_all), []).append(parameter)
+        decayed = config.decay_all or (parameter.ndim > 1 and name not in tokens_and_positions)
+        groups.setdefault((config.layer_decay**below, decayed), []).append(parameter)
+
     made: list[dict[str, object]] = []
     for (scale, decayed), parameters in sorted(groups.items(), key=lambda group: group[0], reverse=True):
         group = {"params": parameters, "lr": config.lr * scale, "weight_decay": config.weight_decay * decayed}
@@ -137,7 +145,8 @@ def make_schedule(config: Optimization, optimizer: torch.optim.Optimizer, steps:
 def rate(config: Optimization, progress: float) -> float:
     """Return the factor of the base rate at ``progress`` (0 to 1): linear warm-up, then half a cosine or steps."""
     if progress < config.warmup:
-        return config.warmup_start + (_schedule(config, config.warmup) - config.warmup_start) * progress / config.warmup
+        rise = _schedule(config, config.warmup) - config.warmup_start
+        return config.warmup_start + rise * progress / config.warmup
     return _schedule(config, progress)
 
 

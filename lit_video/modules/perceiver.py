@@ -33,6 +33,7 @@ class Perceiver(VideoClassifier):
         num_classes: Classes,
         num_frames: Count = 8,
         image_size: ImageSize = 224,
+        *,
         size: SizeName | ViTSize = "B",
         patch_size: Count = 16,
         tubelet_size: Count = 1,
@@ -44,6 +45,14 @@ class Perceiver(VideoClassifier):
     ) -> None:
         check_arguments(locals())
         vit = vit_size(size)
-        clip = ClipSize(height_and_width(image_size), patch_size, num_frames, tubelet_size)
-        network = perceiver(vit, outputs(num_classes), clip, num_latents, reads, dropout, drop_path_rate)
+        clip = ClipSize(height_and_width(image_size), patch_size, num_frames, tubelet_size=tubelet_size)
+        network = perceiver(
+            vit,
+            outputs(num_classes),
+            clip,
+            num_latents=num_latents,
+            reads=reads,
+            dropout=dropout,
+            drop_path_rate=drop_path_rate,
+        )
         super().__init__(network, num_classes=num_classes, **kwargs)

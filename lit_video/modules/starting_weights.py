@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from inspect import getsource
 from pathlib import Path
 from typing import Any, Literal
@@ -39,6 +39,7 @@ class StartingWeights:
     network: nn.Module
     settings: Mapping[str, Any]  # settings and family of the model
     data: Any = None  # data set of the training; None in a user's own program
+    _: KW_ONLY
     weights: str | None = None
     weights_settings: WeightsSettings | None = None
     weights_source: SourceName | None = None
@@ -111,39 +112,43 @@ class StartingWeights:
             return known
         return replace(known, clips=stored_settings(self.data), class_names=self.data.class_names)
 
-    def _take_image(self, given: str) -> tuple[StoredWeights, str]:
+    def _take_image(self, source: str) -> tuple[StoredWeights, str]:
         assert isinstance(self.network, VideoTransformer)
-        with _naming("image_weights", given):
-            stored = read_image_vit(given, self.network, self.weights_ema)
+        with _naming("image_weights", source):
+            stored = read_image_vit(source, self.network, self.weights_ema)
             noted(self.network, stored.trained_on)
+
             grid = stated.known_grid(self.network, stored)
-            taken = load_image_vit(self.network, stored.tensors, self.tubelet_init, grid=grid)
-            return stored, "; ".join(filter(None, (taken, stated.line_on_grid(self.network, stored, image=True))))
+            facts = [
+                load_image_vit(self.network, stored.tensors, self.tubelet_init, grid=grid),
+                stated.line_on_grid(self.network, stored, image=True),
+            ]
+            return stored, "; ".join(filter(None, facts))
 
     def _start_from(self, path: str, fresh_head: bool) -> list[str]:
         file = weights_path(path)
-        facts = []
         stored = read_weights(file, self.weights_ema, self.weights_source)
         noted(self.network, stored.trained_on)
+
         if self.weights_settings != "ignore":
             check_config(stored.config, self.network)
             self._refuse_what_differs(stored, stated.OTHERWISE)
+
         tensors = stated.tasks_in_order(stored.tensors, by_task(self.settings.get("num_classes")))
-        left_out = load_pretrained(
-            self.network,
-            tensors,
-            fresh_head,
-            grid=stated.known_grid(self.network, stored),
-            source=self.weights_source,
-        )
+        grid = stated.known_grid(self.network, stored)
+        left_out = load_pretrained(self.network, tensors, fresh_head, grid=grid, source=self.weights_source)
+
+        facts: list[str] = []
         if Path(path).is_dir() and file.is_file():
             facts.append(f"starts from the run's tested checkpoint, {file.name}")
         facts += [stored.choice, stated.line_on_grid(self.network, stored)]
         if left_out:
             facts.append(f"it has no classifier of these classes: the classifier starts from scratch ({left_out})")
-        known = stated.pixel_settings(stored) and not stated.channel_pixels(stored)  # already compared above
-        if self.weights_settings != "ignore" and not known:
+
+        compared = stated.pixel_settings(stored) and not stated.channel_pixels(stored)
+        if self.weights_settings != "ignore" and not compared:
             facts.append(self._match_pixels(stored))
+
         if not left_out:
             self._check_labels(stored, whole=not fresh_head)
         return _about(path, *facts)
@@ -152,10 +157,15 @@ class StartingWeights:
         """Fold the data's pixel scale into the patches to match the weights' training; return a message."""
         if self.data is None or not isinstance(self.network, VideoTransformer):
             return ""
-        if known := stated.channel_pixels(stored):
-            return stated.fold_pixels(self.network.embed, *known, data=stored_settings(self.data))
-        taken = f"assumed to be data.mean {self.data.mean} and data.std {self.data.std}"
-        return f"the mean and deviation of its pixels are not known: {taken}"
+
+        pixels = stated.channel_pixels(stored)
+        if pixels:
+            return stated.fold_pixels(self.network.embed, *pixels, data=stored_settings(self.data))
+
+        return (
+            "the mean and deviation of its pixels are not known: "
+            f"assumed to be data.mean {self.data.mean} and data.std {self.data.std}"
+        )
 
     def _refuse_what_differs(self, stored: StoredWeights, otherwise: str, *effects: Effect) -> None:
         stated.refuse_other_settings(self.settings, stored, otherwise, *effects)
@@ -164,21 +174,25 @@ class StartingWeights:
 
     def _check_labels(self, stored: StoredWeights, whole: bool) -> None:
         """Compare each task's classes with the data's; ``whole`` if all must be there, unless others named them."""
-        ours, own = by_task(getattr(self.data, "class_names", None)), stored.class_names is not None
+        data_labels = by_task(getattr(self.data, "class_names", None))
+        by_this_package = stored.class_names is not None
         for task, labels in stored.labels.items():
-            check_labels(labels, ours.get(task, ()), whole and own)
+            check_labels(labels, data_labels.get(task, ()), whole and by_this_package)
 
 
-def keep_features(network: VideoTransformer, data: Any, device: torch.device, settings: Mapping[str, Any]) -> None:
+def keep_features(network: VideoTransformer, data: Any, device: torch.device, *, settings: Mapping[str, Any]) -> None:
     """Cache a frozen backbone's features in a data set, under a hash of weights, settings and users' code."""
     weights = without(network.state_dict(), r"aggregate\.")
     code = []
     for kind in set(map(type, network.modules())):
         if not kind.__module__.startswith(("torch.", "lit_video.", "timm.")):
             code.append(getsource(kind))
-    given = sorted((name, repr(value)) for name, value in settings.items())
+    fields = sorted((name, repr(value)) for name, value in settings.items())
+    backbone = digest(tensors_digest(weights), fields, sorted(code))
+
     training = network.training
-    data.keep_features(network.eval().features, device, digest(tensors_digest(weights), given, sorted(code)))
+    network.eval()
+    data.keep_features(network.forward_features, device, backbone)
     network.train(training)
 
 

@@ -44,6 +44,7 @@ class TimeSformer(VideoClassifier):
         num_classes: Classes,
         num_frames: Count = 8,
         image_size: ImageSize = 224,
+        *,
         size: SizeName | ViTSize = "B",
         patch_size: Count = 16,
         attention_type: str = "divided",
@@ -58,12 +59,21 @@ class TimeSformer(VideoClassifier):
     ) -> None:
         check_arguments(locals())
         vit = vit_size(size)
-        clip, classes = ClipSize(height_and_width(image_size), patch_size, num_frames), outputs(num_classes)
+        clip = ClipSize(height_and_width(image_size), patch_size, num_frames)
         table = Positions(positions or usual_positions(attention_type), position_std)
         network = timesformer(
-            vit, classes, clip, attention_type, table, dropout, drop_path_rate, cls_in_time, hidden_head
+            vit,
+            outputs(num_classes),
+            clip,
+            attention_type=attention_type,
+            positions=table,
+            dropout=dropout,
+            drop_path_rate=drop_path_rate,
+            cls_in_time=cls_in_time,
+            hidden_head=hidden_head,
         )
         super().__init__(network, num_classes=num_classes, **kwargs)
+
         self.image_weights = image_weights
         self.size = vit
         self.attention_type = attention_type

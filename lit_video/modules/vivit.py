@@ -52,6 +52,7 @@ class ViViT(VideoClassifier):
         num_classes: Classes,
         num_frames: Count = 32,
         image_size: ImageSize = 224,
+        *,
         size: SizeName | ViTSize = "B",
         patch_size: Count = 16,
         tubelet_size: Count = 2,
@@ -70,15 +71,22 @@ class ViViT(VideoClassifier):
         **kwargs: Any,
     ) -> None:
         check_arguments(locals())
-        for name, given, default, only in (("order", order, "space_time", 3), ("temporal", temporal, "encoder", 2)):
-            if given != default and variant != only:
-                raise ValueError(f"{name} is {given}, but variant is {variant}: {name} is for variant {only}")
+        if order != "space_time" and variant != 3:
+            raise ValueError(f"order is {order}, but variant is {variant}: order is for variant 3")
+        if temporal != "encoder" and variant != 2:
+            raise ValueError(f"temporal is {temporal}, but variant is {variant}: temporal is for variant 2")
+
         vit = vit_size(size)
-        classes = outputs(num_classes)
-        clip = ClipSize(height_and_width(image_size), patch_size, num_frames, tubelet_size, sampled_frames)
+        clip = ClipSize(
+            height_and_width(image_size),
+            patch_size,
+            num_frames,
+            tubelet_size=tubelet_size,
+            sampled_frames=sampled_frames,
+        )
         network = vivit(
             vit,
-            classes,
+            outputs(num_classes),
             clip,
             variant=variant,
             pool=pool,
@@ -88,11 +96,14 @@ class ViViT(VideoClassifier):
             dropout=dropout,
             drop_path_rate=drop_path_rate,
         )
+
         if zero_head:
             nn.init.zeros_(network.get_parameter("aggregate.head.weight"))
         if class_token == "zero" and variant == 2:
             network.embed.fresh = ("cls_token",)
+
         super().__init__(network, num_classes=num_classes, **kwargs)
+
         self.image_weights = image_weights
         self.size = vit
         self.tubelet_init = tubelet_init
@@ -102,4 +113,5 @@ class ViViT(VideoClassifier):
     @property
     def scheme_name(self) -> str:
         """Name in comparisons: ``ViViT-1`` to ``ViViT-4``; ``ViViT-2 mean`` without a temporal encoder."""
-        return f"ViViT-{self.variant}" + " mean" * (self.temporal == "mean")
+        name = f"ViViT-{self.variant}"
+        return f"{name} mean" if self.temporal == "mean" else name

@@ -55,6 +55,7 @@ class XViT(VideoClassifier):
         num_classes: Classes,
         num_frames: Count = 8,
         image_size: ImageSize = 224,
+        *,
         size: SizeName | ViTSize = "B",
         patch_size: Count = 16,
         window: Whole = 1,
@@ -79,28 +80,43 @@ class XViT(VideoClassifier):
         **kwargs: Any,
     ) -> None:
         check_arguments(locals())
+        vit = vit_size(size)
         if exact and (boundary or summary or segments):
             raise ValueError("exact attends the whole window; boundary, summary and segments do not apply to it")
-        vit = vit_size(size)
         if segments and num_frames % segments:
             raise ValueError(
                 f"num_frames {num_frames} is no multiple of segments {segments}, the temporal positions' length"
             )
-        classes, means = outputs(num_classes), (summary, num_summary_tokens, summary_before_norm)
-        plan = MixingPlan(window, boundary, ratio, tuple(mixed), scope, *means, segments, causal)
+
+        classes = outputs(num_classes)
+        clip = ClipSize(height_and_width(image_size), patch_size, segments or num_frames)
+        plan = MixingPlan(
+            window=window,
+            boundary=boundary,
+            ratio=ratio,
+            mixed=tuple(mixed),
+            scope=scope,
+            summary=summary,
+            num_summary_tokens=num_summary_tokens,
+            summary_before_norm=summary_before_norm,
+            segment=segments,
+            causal=causal,
+        )
+        resizing = Resizing(time="repeat" if segments else "linear")
         network = xvit(
             vit,
             classes,
-            ClipSize(height_and_width(image_size), patch_size, segments or num_frames),
+            clip,
             plan=plan,
             layers=layers,
             summary_layers=summary_layers,
             exact=exact,
             aggregate=aggregation(vit, classes, ta_layers, dropout=dropout),
-            positions=Positions(positions, position_std, Resizing(time="repeat" if segments else "linear")),
+            positions=Positions(positions, position_std, resizing),
             drop_path_rate=drop_path_rate,
         )
         super().__init__(network, num_classes=num_classes, **kwargs)
+
         self.image_weights = image_weights
         self.size = vit
         self.exact = exact
@@ -109,4 +125,9 @@ class XViT(VideoClassifier):
     @property
     def scheme_name(self) -> str:
         """Name in comparisons: ``X-ViT``, ``X-ViT exact``, ``X-ViT causal``, ``X-ViT exact causal``."""
-        return "X-ViT" + " exact" * self.exact + " causal" * self.causal
+        words = ["X-ViT"]
+        if self.exact:
+            words.append("exact")
+        if self.causal:
+            words.append("causal")
+        return " ".join(words)

@@ -63,7 +63,7 @@ class AttentiveProbe(LinearHead):
     Unlike the release, which has no norm on the query: u' = u + MCA(u, LN(z)).
     """
 
-    def __init__(self, dim: int, classes: int, num_heads: int, num_frames: int | None = None) -> None:
+    def __init__(self, dim: int, classes: int, num_heads: int, *, num_frames: int | None = None) -> None:
         super().__init__(dim, classes)
         self.pos_embed = nn.Parameter(torch.zeros(1, num_frames, dim)) if num_frames else None
         self.query_token = nn.Parameter(torch.empty(1, 1, dim))
@@ -85,10 +85,14 @@ def put_probe(network: nn.Module, probe: Probe, classes: Classes | None) -> None
     """Replace a network's classifier by an attentive probe over all tokens, or over the frames' mean tokens."""
     if classes is None or not isinstance(network, VideoTransformer):
         raise ValueError(f"probe is {probe}, but the network has no tokens, or num_classes is missing")
-    frames, network.readout = None, all_tokens
-    if probe == "frames":
-        frames, network.readout = network.embed.grid.t, frame_means
-    network.aggregate = AttentiveProbe(network.size.embed_dim, outputs(classes), network.size.num_heads, frames)
+
+    network.readout = frame_means if probe == "frames" else all_tokens
+    network.aggregate = AttentiveProbe(
+        network.size.embed_dim,
+        outputs(classes),
+        network.size.num_heads,
+        num_frames=network.embed.grid.t if probe == "frames" else None,
+    )
 
 
 class TemporalMean(nn.Module):
@@ -136,7 +140,7 @@ class TemporalAttention(nn.Module):
     """
 
     def __init__(
-        self, dim: int, classes: int, depth: int, num_heads: int, hidden: int | None = None, dropout: float = 0.5
+        self, dim: int, classes: int, depth: int, *, num_heads: int, hidden: int | None = None, dropout: float = 0.5
     ) -> None:
         super().__init__()
         hidden = hidden or dim
@@ -192,12 +196,13 @@ class TemporalEncoder(nn.Module):
         self.cls_token = nn.Parameter(torch.zeros(1, 1, size.embed_dim)) if cls else None
         self.pos_embed = nn.Parameter(torch.empty(1, cls + num_frames, size.embed_dim))
         nn.init.normal_(self.pos_embed, std=0.02)
+
         self.layers = nn.ModuleList()
         if depth:
-            deep = replace(size, depth=depth)
-            self.layers.extend(
-                encoder(deep, lambda i: Joint(size.embed_dim, size.num_heads), drop_path_rate, style=FLAX)
-            )
+            over_time = replace(size, depth=depth)
+            layers = encoder(over_time, lambda i: Joint(size.embed_dim, size.num_heads), drop_path_rate, style=FLAX)
+            self.layers.extend(layers)
+
         self.norm = nn.LayerNorm(size.embed_dim, eps=1e-6)
         self.drop = nn.Dropout(dropout)
         self.head = nn.Linear(size.embed_dim, classes)
@@ -210,10 +215,13 @@ class TemporalEncoder(nn.Module):
         if self.cls_token is not None:
             x = torch.cat((self.cls_token.expand(x.shape[0], -1, -1), x), dim=1)
         x = x + self.resized(self.pos_embed, t)
+
         for layer in self.layers:
             x = layer(x, Grid(t, 1, 1))
+
         x = self.norm(x)
-        return self.head(self.drop(x.mean(1) if self.cls_token is None else x[:, 0]))
+        feature = x.mean(1) if self.cls_token is None else x[:, 0]
+        return self.head(self.drop(feature))
 
     def resized(self, table: Tensor, t: int) -> Tensor:
         """Resize a table like ``pos_embed`` to ``t`` tubelets; the class token's position is kept."""
@@ -234,11 +242,12 @@ def linear_head(network: nn.Module) -> nn.Linear | NoClassifier:
     """Return the last linear layer; its outputs, averaged over any frames or pixels, are the logits."""
     last: object = None
     if isinstance(network, VideoTransformer):
-        last = getattr(network.aggregate, "head", None)
-        if isinstance(last, nn.Sequential):
-            last = last[-1]
-    elif isinstance(blocks := getattr(network, "blocks", None), nn.ModuleList):
-        last = getattr(blocks[-1], "proj", None)
+        last = network.get_classifier()
+    else:
+        blocks = getattr(network, "blocks", None)
+        if isinstance(blocks, nn.ModuleList):  # a CNN of PyTorchVideo
+            last = getattr(blocks[-1], "proj", None)
+
     if not isinstance(last, nn.Linear | NoClassifier):
         raise ValueError(f"{type(network).__name__} ends in no linear layer that is known")
     return last
@@ -248,11 +257,15 @@ def replace_head(network: nn.Module, classes: int) -> None:
     """Replace the linear head by a newly initialised one; with 0 classes the network returns features."""
     old = linear_head(network)
     place = old.place if isinstance(old, NoClassifier) else old.weight
-    new: nn.Module = NoClassifier(old.in_features).to(place.device, place.dtype)
+
+    new: nn.Module
     if classes:
         new = nn.Linear(old.in_features, classes, device=place.device, dtype=place.dtype)
         nn.init.trunc_normal_(new.weight, std=0.02)
         nn.init.zeros_(new.bias)
+    else:
+        new = NoClassifier(old.in_features).to(place.device, place.dtype)
+
     name = next(name for name, module in network.named_modules() if module is old)
     network.set_submodule(name, new)
 

@@ -1,7 +1,7 @@
 """The transformer block: an attention scheme, then an MLP."""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from timm.layers.activations import QuickGELU
 from timm.layers.drop import DropPath
@@ -25,7 +25,7 @@ class MLP(nn.Module):
             (OpenAI's CLIP).
     """
 
-    def __init__(self, dim: int, ratio: float = 4.0, eps: float = 1e-6, gelu: Gelu = "none") -> None:
+    def __init__(self, dim: int, ratio: float = 4.0, eps: float = 1e-6, *, gelu: Gelu = "none") -> None:
         super().__init__()
         hidden = round(dim * ratio)
         self.norm = nn.LayerNorm(dim, eps=eps)
@@ -75,14 +75,24 @@ class Block(Layer):
         return y + self.drop_path(self.mlp(y))
 
 
-def checkpoint_layers(network: nn.Module, part: Checkpointing) -> None:
+def set_grad_checkpointing(network: nn.Module, enable: bool | Checkpointing = True) -> Checkpointing:
     """Recompute each layer's activations in the backward pass: less memory for more time, the same gradients.
 
     ``attention`` (the scheme with norms and projections) saves about half of the activations for a tenth more time;
-    ``block`` saves all but each layer's input for a third more time.
+    ``block``, or ``True``, saves all but each layer's input for a third more time; ``none``, or ``False``, saves
+    nothing. Return the part that is recomputed.
+
+    Raises:
+        ValueError: there is no such part, or the network has no layers of this package.
     """
+    parts: dict[bool | Checkpointing, Checkpointing] = {True: "block", False: "none"}
+    part = parts[enable] if isinstance(enable, bool) else enable
+    if part not in get_args(Checkpointing):
+        raise ValueError(f"activation_checkpointing is {part!r}, expected {', '.join(get_args(Checkpointing))}")
+
     layers = [module for module in network.modules() if isinstance(module, Layer)]
     if not layers and part != "none":
         raise ValueError(f"activation_checkpointing is {part}, but the network has no transformer blocks")
     for layer in layers:
         layer.checkpointing = part
+    return part

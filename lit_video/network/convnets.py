@@ -61,6 +61,7 @@ def convnet(
     architecture: Architecture,
     classes: int,
     depth: int = 50,
+    *,
     width: int | None = None,
     alpha: int = 4,
     beta_inv: int = 8,
@@ -84,10 +85,12 @@ def convnet(
         raise ValueError(f"depth is {depth}, but slowfast_50_50 has 101 layers")
     if architecture not in get_args(Architecture):
         raise ValueError(f"architecture is {architecture!r}, expected {', '.join(get_args(Architecture))}")
+
     stem = width or 64
     shared = {"model_num_class": classes, "dropout_rate": dropout}
     if architecture in _RESNETS:
-        create = {"csn": create_csn, "r2plus1d": r2plus1d.create_r2plus1d}.get(architecture, create_resnet)
+        constructors = {"csn": create_csn, "r2plus1d": r2plus1d.create_r2plus1d}
+        create = constructors.get(architecture, create_resnet)
         network: nn.Module = create(
             **shared,
             **_RESNETS[architecture],
@@ -96,6 +99,7 @@ def convnet(
             head_pool=nn.AdaptiveAvgPool3d,
             head_activation=None,
         )
+
     elif architecture in _SLOWFAST:
         if beta_inv < 1 or stem % beta_inv:
             raise ValueError(f"width {stem} is not divisible by beta_inv {beta_inv}, slow channels per fast channel")
@@ -110,6 +114,7 @@ def convnet(
             head_pool=nn.AdaptiveAvgPool3d,
         )
         network = TwoPathways(pathways.blocks, alpha)
+
     else:
         pooled = x3d.create_x3d(
             **shared,
@@ -121,5 +126,6 @@ def convnet(
         )
         pooled.blocks[-1].pool.pool = nn.AdaptiveAvgPool3d(1)
         network = pooled
+
     # channels last is faster: 1.1 times (SlowFast) to 4 times (X3D) as many clips/s
     return network.to(memory_format=torch.channels_last_3d)

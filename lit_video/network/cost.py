@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,6 +50,7 @@ class Published:
     source: str  # paper and tables
     label: str  # name of the row
     family: str  # class in lit_video.modules
+    _: KW_ONLY
     classes: int  # number of classes of the classifier that is counted
     views: int  # clips x crops per video in the printed cost
     settings: dict[str, Any]  # arguments of the family, with frames and image size of a view
@@ -60,12 +61,12 @@ class Published:
 
 def published() -> list[Published]:
     """Return all models of the papers' tables that the project implements."""
-    groups = read_yaml(FILE)
-    return [
-        Published(source, label, **row | {"settings": {"num_frames": 8, "image_size": 224} | row.get("settings", {})})
-        for source, rows in groups.items()
-        for label, row in rows.items()
-    ]
+    models: list[Published] = []
+    for source, rows in read_yaml(FILE).items():
+        for label, row in rows.items():
+            settings = {"num_frames": 8, "image_size": 224} | row.get("settings", {})
+            models.append(Published(source, label, **row | {"settings": settings}))
+    return models
 
 
 def value(printed: str) -> float:
@@ -73,17 +74,20 @@ def value(printed: str) -> float:
     return float(printed[:-1]) * UNITS[printed[-1]]
 
 
-def agrees(ours: float, printed: str | None) -> bool | None:
+def agrees(counted: float, printed: str | None) -> bool | None:
     """Return whether our figure, rounded like the printed figure, equals it; ``None`` if no figure is printed."""
     if not printed:
         return None
     number = Decimal(printed[:-1])
-    return round(Decimal(ours) / Decimal(UNITS[printed[-1]]), -int(number.as_tuple().exponent)) == number
+    digits = -int(number.as_tuple().exponent)
+    in_units = Decimal(counted) / Decimal(UNITS[printed[-1]])
+    return round(in_units, digits) == number
 
 
 def compare(model: Published, counted: tuple[int, int]) -> dict[str, Any]:
     """Return a model's row, with the paper's figures; ``counted``: parameters, and multiply-adds of one view."""
-    params, macs = counted[0], counted[1] * model.views
+    params, macs_per_view = counted
+    macs = macs_per_view * model.views
     return {
         "source": model.source,
         "model": model.label,
@@ -92,7 +96,7 @@ def compare(model: Published, counted: tuple[int, int]) -> dict[str, Any]:
         "classes": model.classes,
         "views": model.views,
         "params": params,
-        "macs_per_view": counted[1],
+        "macs_per_view": macs_per_view,
         "macs": macs,
         "paper_params": model.params,
         "paper_macs": model.cost,
@@ -109,6 +113,7 @@ def render(rows: Sequence[dict[str, Any]]) -> str:
     for row in rows:
         mark = marks.setdefault(row["note"], f"[{len(marks)}]")
         bodies.setdefault(row["source"], []).append([*cells(row), mark])
+
     parts = [text_table(source, HEADER, body) for source, body in bodies.items()]
     footnotes = [f"{mark} {note}" for note, mark in marks.items() if note]
     return "\n\n".join(filter(None, [*parts, "\n".join(footnotes), CONVENTION]))
@@ -116,9 +121,11 @@ def render(rows: Sequence[dict[str, Any]]) -> str:
 
 def cells(row: Mapping[str, Any]) -> list[str]:
     """Return the cells of a row of :func:`compare` under ``HEADER``, without the note."""
+    side = row["image_size"]
+    size = side if isinstance(side, int) else in_words(side)
     return [
         row["model"],
-        f"{row['frames']} x {side if isinstance(side := row['image_size'], int) else in_words(side)}",
+        f"{row['frames']} x {size}",
         f"{row['params'] / 1e6:.4g}M",
         row["paper_params"] or "",
         _difference(row["params"], row["paper_params"]),
@@ -130,7 +137,9 @@ def cells(row: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _difference(ours: float, printed: str | None) -> str:
+def _difference(counted: float, printed: str | None) -> str:
     if printed is None:
         return ""
-    return "=" if agrees(ours, printed) else f"{100 * (ours / value(printed) - 1):+.1f} %"
+    if agrees(counted, printed):
+        return "="
+    return f"{100 * (counted / value(printed) - 1):+.1f} %"

@@ -21,6 +21,7 @@ class Embedding(nn.Module):
         patches: Patches,
         num_frames: int,
         image_size: tuple[int, int],
+        *,
         positions: Positions | None = None,
         cls: bool = True,
     ) -> None:
@@ -30,20 +31,25 @@ class Embedding(nn.Module):
         self.grid = Grid(*patches.grid(num_frames, *image_size))
         self.resizing = positions.resizing
         self.stored = positions.stored
+
         self.cls_token: nn.Parameter | None = None
         self.pos_embed: nn.Parameter | None = None
         self.temp_embed: nn.Parameter | None = None
         self.reg_token: nn.Parameter | None = None
         self.fresh: tuple[str, ...] = ()  # parts that an image model does not start
         self.norm_pre: nn.Module = nn.Identity()
+
         self.slots = int(cls)  # class tokens in front of the patches
-        self.prefix = self.slots  # class and register tokens in front of the patches
+        self.num_prefix_tokens = self.slots  # class and register tokens in front of the patches
+
         if cls:
             self.cls_token = nn.Parameter(torch.empty(1, 1, self.embed_dim))
             nn.init.trunc_normal_(self.cls_token, std=0.02)
+
         if positions.kind != "none":
             self.pos_embed = nn.Parameter(torch.empty(1, self.slots + self.grid.h * self.grid.w, self.embed_dim))
             nn.init.trunc_normal_(self.pos_embed, std=positions.std or 0.02)
+
         if positions.kind == "space-time":
             self.temp_embed = nn.Parameter(torch.empty(1, self.grid.t, self.embed_dim))
             nn.init.normal_(self.temp_embed, std=positions.std or 0.0)
@@ -52,10 +58,12 @@ class Embedding(nn.Module):
         """Add register tokens (arXiv:2309.16588; no positions) and a norm before the blocks, if ``size`` has them."""
         if size.registers and self.cls_token is None:
             raise ValueError(f"registers is {size.registers}, but they need a class token, which this network lacks")
+
         if size.registers:
-            self.prefix += size.registers
+            self.num_prefix_tokens += size.registers
             self.reg_token = nn.Parameter(torch.empty(1, size.registers, self.embed_dim))
             nn.init.trunc_normal_(self.reg_token, std=0.02)
+
         if size.norm_pre:
             self.norm_pre = nn.LayerNorm(self.embed_dim, eps=size.eps or 1e-6)
 
@@ -73,26 +81,32 @@ class Embedding(nn.Module):
 
     def lead(self, x: Tensor) -> Tensor:
         """Put the class token, if there is one, before tokens ``(b, n, d)``."""
-        return x if self.cls_token is None else torch.cat((self.cls_token.expand(x.shape[0], -1, -1), x), dim=1)
+        if self.cls_token is None:
+            return x
+        cls = self.cls_token.expand(x.shape[0], -1, -1)
+        return torch.cat((cls, x), dim=1)
 
     def frames(self, clip: Tensor) -> tuple[Tensor, Grid]:
         """Return each frame's class token and patches with spatial positions ``(b, t, 1 + h * w, d)``, and the grid."""
         x = self.patches(clip)
         grid = Grid(*x.shape[1:4])
         x = self.lead(rearrange(x, "b t h w d -> (b t) (h w) d"))
-        if (positions := self.positions(grid)) is not None:
+
+        positions = self.positions(grid)
+        if positions is not None:
             x = x + positions
+
         return rearrange(x, "(b t) m d -> b t m d", t=grid.t), grid
 
     def positions(self, grid: Grid) -> Tensor | None:
         """Return ``pos_embed`` with the patches' positions resized to a grid; ``None`` without positions."""
         if self.pos_embed is None or grid[1:] == self.grid[1:]:
             return self.pos_embed
-        return self.resized(self.pos_embed, self.grid, grid, self.resizing)
+        return self.resized(self.pos_embed, self.grid, grid, resizing=self.resizing)
 
-    def resized(self, table: Tensor, source: Grid, target: Grid, resizing: Resizing) -> Tensor:
+    def resized(self, table: Tensor, source: Grid, target: Grid, *, resizing: Resizing) -> Tensor:
         """Resize a table like ``pos_embed`` from one grid to another; the class token's position is kept."""
-        cells = resize_space(table[:, self.slots :], source[1:], target[1:], resizing.space)
+        cells = resize_space(table[:, self.slots :], source[1:], target[1:], mode=resizing.space)
         return torch.cat((table[:, : self.slots], cells), dim=1)
 
     def time(self, t: int) -> Tensor | float:
@@ -115,7 +129,8 @@ class FrameEmbedding(Embedding):
     def forward(self, clip: Tensor) -> tuple[Tensor, Grid]:
         """Embed a normalised clip."""
         x, grid = self.frames(clip)
-        return rearrange(self.complete(x + self.time(grid.t)), "b t m d -> b (t m) d"), grid
+        x = self.complete(x + self.time(grid.t))
+        return rearrange(x, "b t m d -> b (t m) d"), grid
 
 
 class ClipEmbedding(Embedding):
@@ -131,8 +146,10 @@ class ClipEmbedding(Embedding):
     def forward(self, clip: Tensor) -> tuple[Tensor, Grid]:
         """Embed a normalised clip."""
         x, grid = self.frames(clip)
-        cls, z = x[:, 0, : self.slots], x[:, :, self.slots :]
-        x = torch.cat((cls, rearrange(z + self.time(grid.t), "b t s d -> b (t s) d")), dim=1)
+        cls = x[:, 0, : self.slots]  # the copies of all frames are equal
+        patches = x[:, :, self.slots :] + self.time(grid.t)
+
+        x = torch.cat((cls, rearrange(patches, "b t s d -> b (t s) d")), dim=1)
         return self.complete(x), grid
 
 
@@ -147,8 +164,8 @@ class JointEmbedding(Embedding):
 
     pos_embed: nn.Parameter
 
-    def __init__(self, patches: Patches, num_frames: int, image_size: tuple[int, int], cls: bool = True) -> None:
-        super().__init__(patches, num_frames, image_size, Positions("none"), cls)
+    def __init__(self, patches: Patches, num_frames: int, image_size: tuple[int, int], *, cls: bool = True) -> None:
+        super().__init__(patches, num_frames, image_size, positions=Positions("none"), cls=cls)
         t, h, w = self.grid
         self.pos_embed = nn.Parameter(torch.empty(1, self.slots + t * h * w, self.embed_dim))
         nn.init.normal_(self.pos_embed, std=0.02)
@@ -171,9 +188,9 @@ class JointEmbedding(Embedding):
         """Return ``pos_embed`` with the patches' positions resized to a grid."""
         if isinstance(grid.t, int) and grid == self.grid:
             return self.pos_embed
-        return self.resized(self.pos_embed, self.grid, grid, self.resizing)
+        return self.resized(self.pos_embed, self.grid, grid, resizing=self.resizing)
 
-    def resized(self, table: Tensor, source: Grid, target: Grid, resizing: Resizing) -> Tensor:
+    def resized(self, table: Tensor, source: Grid, target: Grid, *, resizing: Resizing) -> Tensor:
         """Resize a table over space and time from one grid to another; the class token's position is kept."""
-        cells = resize_joint(table[:, self.slots :], source, target, resizing)
+        cells = resize_joint(table[:, self.slots :], source, target, resizing=resizing)
         return torch.cat((table[:, : self.slots], cells), dim=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import torch
 from einops import rearrange
@@ -18,13 +18,14 @@ class ClipSize:
     image_size: tuple[int, int] = (224, 224)  # (height, width) in pixels
     patch_size: int = 16  # side of a tubelet in pixels
     num_frames: int = 8  # frames of the clip
+    _: KW_ONLY
     tubelet_size: int = 1  # frames of a tubelet
     # number of the clip's frames that uniform_frames() chooses for the tubelets; None for all
     sampled_frames: int | None = None
 
     def patches(self, dim: int) -> Patches:
         """Build the projection of clips of this size to tokens of ``dim`` channels."""
-        return Patches(dim, self.patch_size, self.tubelet_size, self.sampled_frames)
+        return Patches(dim, self.patch_size, self.tubelet_size, sampled_frames=self.sampled_frames)
 
 
 class Patches(nn.Module):
@@ -38,7 +39,7 @@ class Patches(nn.Module):
     Source: ViT, arXiv:2010.11929, Eq. 1; ViViT, arXiv:2103.15691, section 3.2.
     """
 
-    def __init__(self, dim: int, patch_size: int, tubelet_size: int = 1, sampled_frames: int | None = None) -> None:
+    def __init__(self, dim: int, patch_size: int, tubelet_size: int = 1, *, sampled_frames: int | None = None) -> None:
         super().__init__()
         sizes = {"patch_size": patch_size, "tubelet_size": tubelet_size, "sampled_frames": sampled_frames}
         for name, value in sizes.items():
@@ -58,7 +59,7 @@ class Patches(nn.Module):
         tubelets = rearrange(clip, "b c (t k) height width -> (b t) (c k) height width", t=t)
         return rearrange(self.proj(tubelets), "(b t) d h w -> b t h w d", t=t)
 
-    def grid(self, num_frames: int, height: int, width: int, sampled: bool = False) -> tuple[int, int, int]:
+    def grid(self, num_frames: int, height: int, width: int, *, sampled: bool = False) -> tuple[int, int, int]:
         """Return the number of tubelets along time, rows and columns; ``sampled``: frames are already sampled."""
         if self.sampled_frames is not None and not sampled:
             num_frames = min(num_frames, self.sampled_frames)

@@ -23,7 +23,7 @@ class Latents(Layer):
     Source: Perceiver, arXiv:2103.03206, section 3.1 (weights are not shared between reads).
     """
 
-    def __init__(self, size: ViTSize, num_latents: int, reads: int = 1, drop_path_rate: float = 0.0) -> None:
+    def __init__(self, size: ViTSize, num_latents: int, reads: int = 1, *, drop_path_rate: float = 0.0) -> None:
         super().__init__()
         if reads < 1 or size.depth % reads:
             raise ValueError(f"reads is {reads}, expected a divisor of the depth {size.depth}")
@@ -35,29 +35,30 @@ class Latents(Layer):
         self.mlps = nn.ModuleList(MLP(size.embed_dim, size.mlp_ratio) for _ in range(reads))
         init_flax(self.reads, size.embed_dim)
         init_flax(self.mlps, size.embed_dim)
-        self.layers = nn.ModuleList(
-            encoder(size, lambda i: Joint(size.embed_dim, size.num_heads), drop_path_rate, style=STYLE)
-        )
+
+        layers = encoder(size, lambda i: Joint(size.embed_dim, size.num_heads), drop_path_rate, style=STYLE)
+        self.layers = nn.ModuleList(layers)
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:
         """Return the latents after all reads and layers."""
         u = self.latents.expand(x.shape[0], -1, -1)
         share = len(self.layers) // len(self.reads)
-        for i, (read, mlp) in enumerate(zip(self.reads, self.mlps, strict=True)):
-            u = self.keep("block", self._read, read, mlp, u, x)
-            for layer in self.layers[i * share : (i + 1) * share]:
+        for number in range(len(self.reads)):
+            u = self.keep("block", self._read, number, u, x)
+            for layer in self.layers[number * share : (number + 1) * share]:
                 u = layer(u, Grid(u.shape[1], 1, 1))
         return u
 
-    def _read(self, read: nn.Module, mlp: nn.Module, u: Tensor, x: Tensor) -> Tensor:
-        u = self.keep("attention", read, u, x)
-        return u + mlp(u)
+    def _read(self, number: int, u: Tensor, x: Tensor) -> Tensor:
+        u = self.keep("attention", self.reads[number], u, x)
+        return u + self.mlps[number](u)
 
 
 def perceiver(
     size: ViTSize,
     classes: int,
     clip: ClipSize,
+    *,
     num_latents: int = 256,
     reads: int = 1,
     dropout: float = 0.0,
@@ -65,5 +66,7 @@ def perceiver(
 ) -> VideoTransformer:
     """Build a video transformer with a Perceiver bottleneck, as in :class:`lit_video.modules.Perceiver`."""
     embed = JointEmbedding(clip.patches(size.embed_dim), clip.num_frames, clip.image_size, cls=False)
-    blocks = [Latents(size, num_latents, reads, drop_path_rate)]
-    return VideoTransformer(embed, blocks, mean_token, LinearHead(size.embed_dim, classes, dropout), size)
+    blocks = [Latents(size, num_latents, reads, drop_path_rate=drop_path_rate)]
+    return VideoTransformer(
+        embed, blocks, mean_token, aggregate=LinearHead(size.embed_dim, classes, dropout), size=size
+    )

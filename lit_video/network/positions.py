@@ -1,6 +1,6 @@
 """Learned position tables, and their resizing to another grid."""
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal
 
 import torch
@@ -38,6 +38,7 @@ class Positions:
     # image model; such small positions are barely learned from scratch on little data
     std: NotNegative | None = None
     resizing: Resizing = field(default_factory=Resizing)  # for clips of another size or length
+    _: KW_ONLY
     stored: Resizing = field(default_factory=Resizing)  # for positions of a checkpoint with another grid
 
     def __post_init__(self) -> None:
@@ -54,7 +55,7 @@ def sinusoids(count: int, dim: int) -> Tensor:
     return torch.where(channels % 2 == 0, angles.sin(), angles.cos()).float()[None]
 
 
-def resize_space(table: Tensor, source: tuple[int, int], target: tuple[int, int], mode: str = "bicubic") -> Tensor:
+def resize_space(table: Tensor, source: tuple[int, int], target: tuple[int, int], *, mode: str = "bicubic") -> Tensor:
     """Resize positions ``(..., h * w, d)`` of grid ``source`` to grid ``target``: ``(..., h' * w', d)``."""
     if source == target:
         return table
@@ -77,9 +78,9 @@ def resize_time(table: Tensor, num_frames: int, mode: str = "linear") -> Tensor:
     return rearrange(cells, "r d t -> r t d")
 
 
-def resize_joint(table: Tensor, source: Grid, target: Grid, resizing: Resizing) -> Tensor:
+def resize_joint(table: Tensor, source: Grid, target: Grid, *, resizing: Resizing) -> Tensor:
     """Resize one table over space and time, ``(1, t * h * w, d)``, to another grid."""
     table = rearrange(table, "1 (t s) d -> t s d", t=source.t)
-    table = resize_space(table, source[1:], target[1:], resizing.space)
+    table = resize_space(table, source[1:], target[1:], mode=resizing.space)
     table = resize_time(rearrange(table, "t s d -> s t d"), target.t, resizing.time)
     return rearrange(table, "s t d -> 1 (t s) d")

@@ -36,11 +36,14 @@ class Stream:
     def __init__(self, network: VideoTransformer) -> None:
         embed = network.embed
         self._layers = [block for block in network.blocks if isinstance(block, Block)]
-        one_frame = embed.patches.tubelet_size == 1 and embed.patches.sampled_frames is None
-        frames = isinstance(embed, FrameEmbedding) and embed.temp_embed is None and network.readout is frame_tokens
-        known = isinstance(network.aggregate, TemporalMean | TemporalAttention)
-        if not (one_frame and frames and known and len(self._layers) == len(network.blocks)):
+        by_frame = isinstance(embed, FrameEmbedding) and network.readout is frame_tokens
+        every_frame = embed.patches.tubelet_size == 1 and embed.patches.sampled_frames is None
+        timeless = embed.temp_embed is None
+        aggregates = isinstance(network.aggregate, TemporalMean | TemporalAttention)
+        blocks = len(self._layers) == len(network.blocks)
+        if not (by_frame and every_frame and timeless and aggregates and blocks):
             raise ValueError(CANNOT)
+
         self.network = network
         self.num_frames = embed.grid.t
         self.reset()
@@ -55,17 +58,28 @@ class Stream:
     def __call__(self, frames: Tensor) -> Tensor:
         """Return the logits after each of the next frames."""
         self._check(frames)
+
         with torch.no_grad():
             x, grid = self.network.embed(frames)
             self._whole = False
+
             for scheme, mlp in self._blocks:
                 x = scheme(x, grid)
                 x = x + mlp(x)
-            tokens = torch.cat((*self._tokens, self.network.readout(x, grid, self.network.norm)), dim=1)
-            ends = range(tokens.shape[1] - grid.t + 1, tokens.shape[1] + 1)
-            logits = [self.network.aggregate(tokens[:, max(end - self.num_frames, 0) : end]) for end in ends]
-        self._tokens = [tokens[:, max(tokens.shape[1] - self.num_frames + 1, 0) :].clone()]
-        self._like, self._whole = (frames.shape[0], *frames.shape[3:]), True
+
+            new_tokens = self.network.readout(x, grid, self.network.norm)
+            tokens = torch.cat((*self._tokens, new_tokens), dim=1)
+            num_tokens = tokens.shape[1]
+
+            logits: list[Tensor] = []
+            for end in range(num_tokens - grid.t + 1, num_tokens + 1):
+                start = max(end - self.num_frames, 0)
+                logits.append(self.network.forward_head(tokens[:, start:end]))
+
+        first_kept = max(num_tokens - self.num_frames + 1, 0)
+        self._tokens = [tokens[:, first_kept:].clone()]
+        self._like = (frames.shape[0], *frames.shape[3:])
+        self._whole = True
         return torch.stack(logits, dim=1)
 
     def _check(self, frames: Tensor) -> None:
@@ -75,6 +89,7 @@ class Stream:
             raise ValueError("the model is in training mode, in which answers are random: call eval() first")
         if frames.ndim != 5 or not frames.shape[2]:
             raise ValueError(f"frames are {tuple(frames.shape)}, expected (b, 3, t, height, width), t at least 1")
+
         b, _, _, height, width = frames.shape
         if self._like and self._like != (b, height, width):
             before = "{} videos of {} x {} pixels".format(*self._like)

@@ -50,6 +50,7 @@ def timesformer(
     size: ViTSize,
     classes: int,
     clip: ClipSize,
+    *,
     attention_type: str = "divided",
     positions: Positions | None = None,
     dropout: float = 0.0,
@@ -66,15 +67,23 @@ def timesformer(
         raise ValueError(
             f"cls_in_time is for divided attention, but attention_type is {attention_type}: set cls_in_time false"
         )
+
     positions = replace(positions or Positions(usual_positions(attention_type)), stored=NEAREST)
     embedding, readout = LAYOUTS[kind.class_tokens]
-    patches, with_cls = clip.patches(size.embed_dim), kind.class_tokens != "none"
-    embed = embedding(patches, clip.num_frames, clip.image_size, positions, with_cls)
+    embed = embedding(
+        clip.patches(size.embed_dim),
+        clip.num_frames,
+        clip.image_size,
+        positions=positions,
+        cls=kind.class_tokens != "none",
+    )
     kind.check(embed.grid)
+
     make = partial(kind, cls_in_time=True) if cls_in_time else kind
-    blocks = encoder(size, lambda i: build_scheme(make, size.embed_dim, size.num_heads, i), drop_path_rate)
-    head = (HiddenHead if hidden_head else LinearHead)(size.embed_dim, classes, dropout)
-    return VideoTransformer(embed, blocks, readout, head, size)
+    blocks = encoder(size, lambda i: build_scheme(make, size.embed_dim, size.num_heads, layer=i), drop_path_rate)
+    classifier = HiddenHead if hidden_head else LinearHead
+    head = classifier(size.embed_dim, classes, dropout)
+    return VideoTransformer(embed, blocks, readout, aggregate=head, size=size)
 
 
 def usual_positions(attention_type: str) -> PositionKind:
@@ -100,6 +109,8 @@ def scheme_class(attention_type: str) -> type[Scheme]:
         raise ValueError(f"{unknown}, whose file --scheme FILE.py imports") from error
 
 
-def build_scheme(kind: Callable[..., Scheme], dim: int, num_heads: int, layer: int) -> Scheme:
+def build_scheme(kind: Callable[..., Scheme], dim: int, num_heads: int, *, layer: int) -> Scheme:
     """Build a layer's scheme; a class that takes ``layer`` gets the layer's number."""
-    return kind(dim, num_heads, **({"layer": layer} if "layer" in signature(kind).parameters else {}))
+    if "layer" in signature(kind).parameters:
+        return kind(dim, num_heads, layer=layer)
+    return kind(dim, num_heads)

@@ -7,6 +7,7 @@ from einops import rearrange, reduce
 from torch import Tensor, nn
 
 from lit_video.attention import Grid
+from lit_video.network.block import Checkpointing, set_grad_checkpointing
 from lit_video.network.embedding import Embedding
 from lit_video.network.vit import ViTSize
 
@@ -28,7 +29,7 @@ class VideoTransformer(nn.Module):
     """
 
     def __init__(
-        self, embed: Embedding, blocks: Iterable[nn.Module], readout: Readout, aggregate: nn.Module, size: ViTSize
+        self, embed: Embedding, blocks: Iterable[nn.Module], readout: Readout, *, aggregate: nn.Module, size: ViTSize
     ) -> None:
         super().__init__()
         embed.extend(size)
@@ -39,18 +40,44 @@ class VideoTransformer(nn.Module):
         self.readout = readout
         self.aggregate = aggregate
 
-    def features(self, clip: Tensor) -> Tensor:
+    @property
+    def num_prefix_tokens(self) -> int:
+        """Number of class and register tokens before the patches of a clip, or of a frame."""
+        return self.embed.num_prefix_tokens
+
+    def get_classifier(self) -> nn.Module | None:
+        """Return the last layer of the aggregation, which gives the logits; ``None`` if it has no ``head``."""
+        head = getattr(self.aggregate, "head", None)
+        return head[-1] if isinstance(head, nn.Sequential) else head
+
+    def no_weight_decay(self) -> set[str]:
+        """Return the names of tokens and positions, see :func:`undecayed`."""
+        return undecayed(self)
+
+    def set_grad_checkpointing(self, enable: bool | Checkpointing = True) -> None:
+        """Recompute activations in the backward pass, see :func:`~lit_video.network.block.set_grad_checkpointing`."""
+        set_grad_checkpointing(self, enable)
+
+    def forward_features(self, clip: Tensor) -> Tensor:
         """Return features after the final norm: ``(b, d)``, or ``(b, t, d)`` if ``aggregate`` takes frames."""
         x, grid = self.embed(clip)
         for block in self.blocks:
             x = block(x, grid)
         return self.readout(x, grid, self.norm)
 
+    def forward_head(self, features: Tensor) -> Tensor:
+        """Return the logits of features, ``(b, d)`` or ``(b, t, d)`` as of :meth:`forward_features`."""
+        return self.aggregate(features)
+
     def forward(self, clip: Tensor) -> Tensor:
-        """Return the logits of a clip (5 axes), or of its :meth:`features` (2 or 3 axes)."""
-        if clip.ndim == 5:
-            clip = self.features(clip)
-        return self.aggregate(clip)
+        """Return the logits of a clip (5 axes), or of its features (2 or 3 axes)."""
+        features = self.forward_features(clip) if clip.ndim == 5 else clip
+        return self.forward_head(features)
+
+
+def undecayed(module: nn.Module) -> set[str]:
+    """Return the names of a module's tokens and positions, which have no weight decay though they are no vectors."""
+    return {name for name, _ in module.named_parameters() if name.endswith(("_token", "_embed", "latents"))}
 
 
 def freeze_layers(network: nn.Module, layers: int | Literal["backbone"]) -> None:
@@ -59,6 +86,7 @@ def freeze_layers(network: nn.Module, layers: int | Literal["backbone"]) -> None
         raise ValueError(f"freeze is {layers}, but the network has no transformer blocks")
     if isinstance(layers, int) and not 0 <= layers <= len(network.blocks):
         raise ValueError(f"freeze is {layers}, the network has {len(network.blocks)} blocks")
+
     parts = [network.embed, *network.blocks, network.norm]
     if layers != "backbone":
         parts = parts[: 1 + layers]

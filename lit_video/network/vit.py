@@ -1,7 +1,7 @@
 """Sizes of Vision Transformers and their layers."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import KW_ONLY, asdict, dataclass
 from typing import Annotated, Any, Literal
 
 import torch
@@ -34,6 +34,7 @@ class ViTSize:
     embed_dim: Count
     depth: Annotated[int, Range(1, MOST_LAYERS)]
     num_heads: Count
+    _: KW_ONLY
     mlp_ratio: Positive = 4.0
     eps: Positive | None = None
     gelu: Gelu | None = None
@@ -59,15 +60,15 @@ SIZES: dict[str, ViTSize] = {
 }
 
 
-def vit_size(given: str | ViTSize | Mapping[str, Any]) -> ViTSize:
+def vit_size(size: str | ViTSize | Mapping[str, Any]) -> ViTSize:
     """Return a size by its name, or by its fields as a checkpoint stores them."""
-    if isinstance(given, ViTSize):
-        return given
-    if isinstance(given, Mapping):
-        return ViTSize(**given)
-    if given not in SIZES:
-        raise ValueError(f"size is {given}, expected {', '.join(SIZES)}, or embed_dim, depth and num_heads")
-    return SIZES[given]
+    if isinstance(size, ViTSize):
+        return size
+    if isinstance(size, Mapping):
+        return ViTSize(**size)
+    if size not in SIZES:
+        raise ValueError(f"size is {size}, expected {', '.join(SIZES)}, or embed_dim, depth and num_heads")
+    return SIZES[size]
 
 
 def encoder(
@@ -93,9 +94,9 @@ def encoder(
         if isinstance(module, nn.LayerNorm) and size.eps is not None:
             module.eps = size.eps
         elif isinstance(module, Scheme) and size.registers:
-            if not module.prefix:
+            if not module.num_prefix_tokens:
                 raise ValueError(f"registers is {size.registers}, but {type(module).__name__} takes no register tokens")
-            module.prefix = 1 + size.registers
+            module.num_prefix_tokens = 1 + size.registers
 
     for block in blocks:
         style.init(block, size.embed_dim)

@@ -32,6 +32,7 @@ def vivit(
     size: ViTSize,
     classes: int,
     clip: ClipSize,
+    *,
     variant: int = 1,
     pool: Pool | None = None,
     order: Order = "space_time",
@@ -50,6 +51,7 @@ def vivit(
         raise ValueError(f"pool is token, but variant {variant} has no class token")
     if pool == "fc_norm" and variant == 2:
         raise ValueError("pool is fc_norm, the norm of a mean over the clip, but variant 2 has features of frames")
+
     cls = pool == "token"
 
     def scheme(i: int) -> Scheme:
@@ -58,14 +60,17 @@ def vivit(
         return SCHEMES[variant](size.embed_dim, size.num_heads)
 
     # VideoMAE's authors fine-tune a model of timm's style
-    blocks = encoder(size, scheme, drop_path_rate, style=TIMM if pool == "fc_norm" else FLAX)
+    style = TIMM if pool == "fc_norm" else FLAX
+    blocks = encoder(size, scheme, drop_path_rate, style=style)
+
     if variant != 2:
         head = LinearHead(size.embed_dim, classes, dropout)
         joint = JointEmbedding(clip.patches(size.embed_dim), clip.num_frames, clip.image_size, cls=cls)
         if pool == "fc_norm":
             joint.fix_positions()
         readout = {"token": clip_token, "mean": mean_token, "fc_norm": normed_mean}[pool]
-        return VideoTransformer(joint, blocks, readout, head, size)
+        return VideoTransformer(joint, blocks, readout, aggregate=head, size=size)
+
     embed = frame_embedding(clip, size.embed_dim, cls)
     aggregate: nn.Module = TemporalMean(size.embed_dim, classes, dropout)
     if temporal == "encoder":
@@ -78,13 +83,13 @@ def vivit(
             dropout=dropout,
             drop_path_rate=drop_path_rate,
         )
-    readout = {"token": frame_tokens, "mean": frame_means}[pool]
-    return VideoTransformer(embed, blocks, readout, aggregate, size)
+    readout = frame_tokens if pool == "token" else frame_means
+    return VideoTransformer(embed, blocks, readout, aggregate=aggregate, size=size)
 
 
 def frame_embedding(clip: ClipSize, dim: int, cls: bool) -> FrameEmbedding:
     """Build the embedding of model 2's spatial encoder; its class token starts at zero, as in the released code."""
-    embed = FrameEmbedding(clip.patches(dim), clip.num_frames, clip.image_size, Positions("space"), cls)
+    embed = FrameEmbedding(clip.patches(dim), clip.num_frames, clip.image_size, positions=Positions("space"), cls=cls)
     if embed.cls_token is not None:
         nn.init.zeros_(embed.cls_token)
     return embed

@@ -30,9 +30,10 @@ def chosen_layers(choice: LayerChoice | Sequence[int], depth: int, name: str = "
         if choice not in ranges:
             raise ValueError(f"{name} is {choice!r}, expected {', '.join(ranges)} or a list of indices")
         return frozenset(ranges[choice])
-    wrong = [i for i in choice if not 0 <= i < depth]
-    if wrong:
-        raise ValueError(f"{name} lists {wrong}, the network has layers 0 to {depth - 1}")
+
+    outside = [i for i in choice if not 0 <= i < depth]
+    if outside:
+        raise ValueError(f"{name} lists {outside}, the network has layers 0 to {depth - 1}")
     return frozenset(choice)
 
 
@@ -40,6 +41,7 @@ def xvit(
     size: ViTSize,
     classes: int,
     clip: ClipSize,
+    *,
     plan: MixingPlan | None = None,
     layers: LayerChoice | Sequence[int] = "all",
     summary_layers: LayerChoice | Sequence[int] = "all",
@@ -54,36 +56,48 @@ def xvit(
     logits; ``None`` is one layer of temporal attention, the paper's best setting.
     """
     plan = plan or MixingPlan()
-    if plan.causal and (positions or Positions()).kind == "space-time":
+    positions = positions or Positions()
+    if plan.causal and positions.kind == "space-time":
         raise ValueError("positions is space-time, but a causal model has no positions in time: give space or none")
+
     mixing = chosen_layers(layers, size.depth)
     summarised = chosen_layers(summary_layers, size.depth, "summary_layers")
     if not plan.summary and summary_layers != "all":
         raise ValueError("summary_layers does not apply without summary")
-    cells, (height, width) = math.isqrt(plan.num_summary_tokens), clip.image_size
-    rows, columns = height // clip.patch_size, width // clip.patch_size
-    if rows % cells or columns % cells:
-        given = f"num_summary_tokens is {plan.num_summary_tokens}"
-        raise ValueError(f"{given}: {rows}x{columns} patches do not divide into {cells}x{cells} cells")
-    alone = replace(plan, summary=False, num_summary_tokens=1, summary_before_norm=False)
+    _check_cells(plan.num_summary_tokens, clip)
+    plan_without_summary = replace(plan, summary=False, num_summary_tokens=1, summary_before_norm=False)
 
     def scheme(i: int) -> Scheme:
         if i not in mixing:
             return Space(size.embed_dim, size.num_heads)
         if exact:
-            return LocalWindow(size.embed_dim, size.num_heads, plan.window, plan.causal)
-        return Mixing(size.embed_dim, size.num_heads, plan if i in summarised else alone)
+            return LocalWindow(size.embed_dim, size.num_heads, plan.window, causal=plan.causal)
+        return Mixing(size.embed_dim, size.num_heads, plan if i in summarised else plan_without_summary)
 
-    table = replace(positions or Positions(), stored=Resizing(time="repeat"))
-    embed = FrameEmbedding(clip.patches(size.embed_dim), clip.num_frames, clip.image_size, table)
+    table = replace(positions, stored=Resizing(time="repeat"))
+    embed = FrameEmbedding(clip.patches(size.embed_dim), clip.num_frames, clip.image_size, positions=table)
     aggregate = aggregate or aggregation(size, classes, ta_layers=1)
-    return VideoTransformer(embed, encoder(size, scheme, drop_path_rate), frame_tokens, aggregate, size)
+    blocks = encoder(size, scheme, drop_path_rate)
+    return VideoTransformer(embed, blocks, frame_tokens, aggregate=aggregate, size=size)
 
 
-def aggregation(size: ViTSize, classes: int, ta_layers: int, dropout: float = 0.5) -> nn.Module:
+def _check_cells(num_summary_tokens: int, clip: ClipSize) -> None:
+    """Refuse a frame whose patches do not divide into one cell for each summary token."""
+    height, width = clip.image_size
+    rows = height // clip.patch_size
+    columns = width // clip.patch_size
+    cells = math.isqrt(num_summary_tokens)
+    if rows % cells or columns % cells:
+        raise ValueError(
+            f"num_summary_tokens is {num_summary_tokens}: "
+            f"{rows}x{columns} patches do not divide into {cells}x{cells} cells"
+        )
+
+
+def aggregation(size: ViTSize, classes: int, ta_layers: int, *, dropout: float = 0.5) -> nn.Module:
     """Build the aggregation of X-ViT's Table 2b: temporal attention (TA), or averaging if ``ta_layers`` is 0."""
     if ta_layers < 0:
         raise ValueError(f"ta_layers is {ta_layers}, expected 0, 1, 2, ...")
     if ta_layers == 0:
         return TemporalMean(size.embed_dim, classes, dropout)
-    return TemporalAttention(size.embed_dim, classes, ta_layers, size.num_heads, dropout=dropout)
+    return TemporalAttention(size.embed_dim, classes, ta_layers, num_heads=size.num_heads, dropout=dropout)

@@ -53,7 +53,7 @@ def clips_per_second(net: nn.Module, data: Mapping[str, Any], of_features: bool 
     clips = _noise(data, data["batch_size"]).to(device)
     if of_features:
         with torch.no_grad():
-            features = net.features(clips[:1])  # type: ignore[operator]
+            features = net.forward_features(clips[:1])  # type: ignore[operator]
         clips = features.repeat(len(clips), *[1] * (features.ndim - 1))
     fastest = min(seconds(lambda: net(clips).sum().backward(), device) for _ in range(STEPS))
     return float(data["batch_size"] / fastest)

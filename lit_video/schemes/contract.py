@@ -14,7 +14,9 @@ from lit_video.errors import one_line
 from lit_video.network.timesformer import build_scheme
 from lit_video.schemes.sight import Sight, randomised, sight, token_layout
 
-WIDTH, HEADS, DEPTH = 8, 2, 4
+WIDTH = 8
+HEADS = 2
+DEPTH = 4
 GRID = Grid(8, 4, 4)  # grid for measuring sight
 # other grids that a scheme may support or refuse; further checks use the first grid that it supports
 GRIDS = (Grid(4, 2, 2), Grid(3, 2, 3), Grid(1, 2, 2), Grid(2, 4, 6), Grid(16, 1, 1), Grid(4, 8, 4))
@@ -39,35 +41,37 @@ def check_contract(kind: Callable[..., Scheme]) -> Contract:
     """Check a scheme by running it with random weights in double precision on small clips."""
 
     def make(layer: int) -> Scheme:
-        return build_scheme(kind, WIDTH, HEADS, layer)
+        return build_scheme(kind, WIDTH, HEADS, layer=layer)
 
     findings: dict[str, str] = {}
-    grids, seen = "", None
+    grids = ""
+    measured: Sight | None = None
     with torch.random.fork_rng():
         torch.manual_seed(0)
         try:  # runs a user's code
             scheme = make(0)
-            said, supported = dict[str, str](), list[Grid]()
-            for grid in GRIDS:
-                refusal = _serves(scheme, grid)
-                size = " x ".join(map(str, grid))
-                said[f"{size} {refusal}".strip()] = refusal
-                if not refusal:
-                    supported.append(grid)
-            grids = "; ".join(said)
-            findings["frames and sizes"] = _sizes(said)
+            refusals = {grid: _serves(scheme, grid) for grid in GRIDS}
+            grids = "; ".join(_on_grid(grid, refusal) for grid, refusal in refusals.items())
+            findings["frames and sizes"] = _sizes(refusals)
+
             if not findings["frames and sizes"]:
+                supported = [grid for grid, refusal in refusals.items() if not refusal]
                 for check, failed, fault in _checks(make, supported[0]):
                     findings[check] = fault if failed else ""
-                seen = sight(make, GRID, DEPTH, WIDTH)
-                findings |= _sight_checks(scheme, seen)
+
+                measured = sight(make, GRID, DEPTH, width=WIDTH)
+                findings |= _sight_checks(scheme, measured)
         except Exception as error:
             findings["run" if findings else "built"] = f"fails: {_line(error)}"
-    return Contract(findings, grids, seen)
+    return Contract(findings, grids, measured)
 
 
 def _tokens(scheme: Scheme, grid: Grid, clips: int = 2) -> Tensor:
     return torch.randn(clips, len(token_layout(scheme.class_tokens, grid)[0]), WIDTH, dtype=torch.float64)
+
+
+def _on_grid(grid: Grid, refusal: str) -> str:
+    return f"{grid.t} x {grid.h} x {grid.w} {refusal}".strip()
 
 
 def _serves(scheme: Scheme, grid: Grid) -> str:
@@ -76,59 +80,77 @@ def _serves(scheme: Scheme, grid: Grid) -> str:
         scheme.check(grid)
     except ValueError as error:
         return f"refused: {error}"
+
     x = _tokens(randomised(scheme, 0.3), grid)
     try:
         out = scheme(x.clone(), grid)
     except Exception as error:
         return f"fails: {_line(error)}"
+
     if not isinstance(out, Tensor) or (out.shape, out.dtype) != (x.shape, x.dtype):
         got = f"{tuple(out.shape)}, {out.dtype}" if isinstance(out, Tensor) else type(out).__name__
         return f"fails: tokens {tuple(x.shape)}, {x.dtype}, become {got}"
     return "" if out.isfinite().all() else "fails: tokens are not finite"
 
 
-def _sizes(said: Mapping[str, str]) -> str:
+def _sizes(refusals: Mapping[Grid, str]) -> str:
     """Return the grids' faults; ``check`` may refuse some grids (frames x rows x columns), but not all."""
-    if bad := [line for line, error in said.items() if error.startswith("fails")]:
-        return f"{'; '.join(bad)}; check(grid), a classmethod, must raise ValueError for unsupported grids"
-    return "no grid is supported" if all(said.values()) else ""
+    failures = [_on_grid(grid, refusal) for grid, refusal in refusals.items() if refusal.startswith("fails")]
+    if failures:
+        return f"{'; '.join(failures)}; check(grid), a classmethod, must raise ValueError for unsupported grids"
+    return "no grid is supported" if all(refusals.values()) else ""
 
 
 def _checks(make: Callable[[int], Scheme], grid: Grid) -> Iterator[tuple[str, bool, str]]:
     """Yield each check, whether it failed, and the fault to report then."""
-    scheme, before = randomised(make(0), 0.3), len(list(make(0).parameters()))
+    scheme = randomised(make(0), 0.3)
+    num_parameters = len(list(make(0).parameters()))
     x = _tokens(scheme, grid)
-    given, out = x.clone(), scheme(x.clone(), grid)
-    late = len(list(scheme.parameters())) != before
+    out = scheme(x.clone(), grid)
+    late = len(list(scheme.parameters())) != num_parameters
     yield "parameters", late, "forward creates parameters, which no optimizer gets"
-    scheme(given, grid)
-    yield "input", not torch.equal(given, x), "is overwritten, although other code reads it"
+
+    tokens = x.clone()
+    scheme(tokens, grid)
+    yield "input", not torch.equal(tokens, x), "is overwritten, although other code reads it"
+
     scheme(_tokens(scheme, grid), grid)
     yield "state", _differ(scheme(x.clone(), grid), out), "a second call with the same tokens gives other tokens"
+
     alone = torch.cat([scheme(clip[None].clone(), grid) for clip in x])
     yield "clips of a batch", _differ(alone, out), "a clip alone gives other tokens than in a batch"
+
     (out * torch.randn_like(out)).sum().backward()
-    dead = [name for name, one in scheme.named_parameters() if one.grad is None or not one.grad.any()]
+    dead = []
+    for name, parameter in scheme.named_parameters():
+        if parameter.grad is None or not parameter.grad.any():
+            dead.append(name)
     yield "gradients of parameters", bool(dead), f"do not reach {', '.join(dead)}"
+
     weight = torch.randn_like(out[:1])
     small = x[:1].clone().requires_grad_()
     right = gradcheck(lambda z: (scheme(z.clone(), grid) * weight).sum(), small, fast_mode=True, raise_exception=False)
     yield "gradient of the tokens", not right, "differs from finite differences: something is detached"
+
     training = _differ(scheme.train()(x.clone(), grid), out)
     yield "training", training, "gives other tokens than evaluation; leave drop path to the model"
+
     for parameter in scheme.eval().parameters():
         torch.nn.init.zeros_(parameter)
     yield "residual", _differ(scheme(x.clone(), grid), x), "with all weights zero, the output is not the input"
 
 
 def _sight_checks(scheme: Scheme, seen: Sight) -> dict[str, str]:
-    findings, tokens, patches = {}, seen.class_tokens, seen.patches
+    findings: dict[str, str] = {}
+    tokens = seen.class_tokens
+    patches = seen.patches
     if len(tokens):
         missed = int((seen.depths[tokens][:, patches] == 0).all(0).sum())
         findings["class token"] = ""
         if missed:
             unread = f"{missed} of {len(patches)} patches are seen by no class token"
             findings["class token"] = f"{unread}, and never classified"
+
     if scheme.causal:
         findings["causal"] = ""
         for number in range(1, len(seen.layers) + 1):

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from statistics import median
 from typing import Any
@@ -16,7 +16,10 @@ from lit_video.schemes.sight import token_layout
 from lit_video.utils.environment import seconds
 
 CLIP = Grid(16, 8, 8)  # 16 frames of 64 pixels in patches of 8
-WIDTH, HEADS, CLIPS, ROUNDS = 96, 4, 2, 5
+WIDTH = 96
+HEADS = 4
+CLIPS = 2
+ROUNDS = 5
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,7 @@ class Cost:
     name: str  # name of the scheme
     params: int  # number of parameters
     macs: int  # multiply-adds of a clip
+    _: KW_ONLY
     bytes: int  # bytes that autograd keeps for the backward pass, per clip
     # seconds of a training step (forward and backward) per clip: median over rounds in which schemes take turns
     seconds: float
@@ -33,18 +37,22 @@ class Cost:
 
 def costs(schemes: dict[str, Callable[..., Scheme]]) -> list[Cost]:
     """Measure schemes by name, side by side on this machine's CPU."""
-    built, times, found = dict[str, Scheme](), defaultdict[str, list[float]](list), list[Cost]()
+    built: dict[str, Scheme] = {}
     for name, kind in schemes.items():
         built[name] = kind(WIDTH, HEADS)
+
+    times: dict[str, list[float]] = defaultdict(list)
     for _ in range(ROUNDS):
         for name, scheme in built.items():
             x = _tokens(scheme, CLIPS)
             times[name].append(seconds(partial(_step, scheme, x), x.device))
+
+    measured: list[Cost] = []
     for name, scheme in built.items():
         params = sum(parameter.numel() for parameter in scheme.parameters())
         macs = multiply_adds(scheme, _tokens(scheme, 1, device="meta"), CLIP)
-        found.append(Cost(name, params, macs, _kept(scheme), median(times[name]) / CLIPS))
-    return found
+        measured.append(Cost(name, params, macs, bytes=_kept(scheme), seconds=median(times[name]) / CLIPS))
+    return measured
 
 
 def _tokens(scheme: Scheme, clips: int, **where: Any) -> Tensor:
@@ -75,7 +83,8 @@ def _kept(scheme: Scheme) -> int:
 HEADER = ["scheme", "params", "MMACs", "kept, MB", "ms"]
 
 
-def cells(one: Cost) -> list[str]:
+def cells(cost: Cost) -> list[str]:
     """Return a cost as the cells of a table row, in the order of ``HEADER``."""
-    memory, time = f"{one.bytes / 1e6:.1f}", f"{1e3 * one.seconds:.1f}"
-    return [one.name, f"{one.params:,}", f"{one.macs / 1e6:,.0f}", memory, time]
+    memory = f"{cost.bytes / 1e6:.1f}"
+    time = f"{1e3 * cost.seconds:.1f}"
+    return [cost.name, f"{cost.params:,}", f"{cost.macs / 1e6:,.0f}", memory, time]

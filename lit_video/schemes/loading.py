@@ -26,10 +26,12 @@ def import_scheme(text: str) -> str:
             module = import_module(path)
         except (ModuleNotFoundError, ValueError, TypeError) as error:
             raise ValueError(f"{text}: no module {path or text!r} is found; give FILE.py:CLASS") from error
+
     schemes = {}
     for key, kind in vars(module).items():
         if isinstance(kind, type) and issubclass(kind, Scheme) and kind.__module__ == module.__name__:
             schemes[key] = kind
+
     if name and name not in schemes:
         raise ValueError(f"{text}: {module.__name__} has no scheme {name}; its schemes: {', '.join(schemes) or 'none'}")
     if not schemes:
@@ -54,17 +56,23 @@ def source_file(name: str) -> Path | None:
 def _module_of(path: Path) -> ModuleType:
     if not path.is_file():
         raise ValueError(f"{path}: no such file")
-    name, spec = path.stem, None
+
+    name = path.stem
     loaded = sys.modules.get(name)
-    if loaded or name.isidentifier():
-        spec = loaded.__spec__ if loaded else find_spec(name)
+    spec = None
+    if loaded:
+        spec = loaded.__spec__
+    elif name.isidentifier():
+        spec = find_spec(name)
     if spec and not (spec.origin and Path(spec.origin).resolve() == path.resolve()):
         raise ValueError(f"{path}: another module is called {name}; give the file another name")
     if loaded:
         return loaded
+
     spec = spec_from_file_location(name, path.resolve())
     assert spec and spec.loader
-    module = sys.modules[name] = module_from_spec(spec)
+    module = module_from_spec(spec)
+    sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
     except Exception as error:

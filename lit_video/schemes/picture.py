@@ -22,22 +22,27 @@ def sight_picture(title: str, sights: Mapping[str, Sight], words: Mapping[str, s
     ``sights`` maps names of schemes to sights of equal grid and depth; ``words`` describes the first scheme.
     """
     first = next(iter(sights.values()))
-    depth, frames = len(first.layers), first.grid.t
+    depth = len(first.layers)
+    frames = first.grid.t
     shades = mpl.colormaps["viridis"](np.linspace(0.1, 0.95, depth))
     colours = np.array([mpl.colors.to_rgba(NEVER), *shades])  # by the number of layers, 0 for never
+
     figure = Figure(figsize=(10, 1.05 * len(sights) + 2.8), layout="constrained")
     parts: Any = figure.subfigures(2, 1, height_ratios=[1.05 * len(sights) + 0.9, 1.2])
     strips, below = parts
+
     axes = strips.subplots(len(sights), frames, squeeze=False)
     for row, (name, seen) in zip(axes, sights.items(), strict=True):
         _strip(row, seen, colours)
         row[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize=9)
     for t, panel in enumerate(axes[0]):
         panel.set_title(f"frame {t}", fontsize=8)
+
     legend = [Patch(color=shade, label=f"after {layer} of {depth} layers") for layer, shade in enumerate(shades, 1)]
     legend.append(Patch(facecolor=NEVER, edgecolor=LIGHT["rule"], label="never"))
     strips.suptitle("patches that the outlined patch sees", fontsize=10)
     strips.legend(handles=legend, loc="outside lower center", ncols=len(legend), fontsize=8, frameon=False)
+
     lines = [fill(f"{key}: {text}", 120, subsequent_indent="    ") for key, text in words.items()]
     below.text(0.02, 0.95, "\n".join(lines), fontsize=9, va="top", color=LIGHT["ink"])
     figure.suptitle(title, fontsize=13, fontweight="bold")
@@ -46,7 +51,9 @@ def sight_picture(title: str, sights: Mapping[str, Sight], words: Mapping[str, s
 
 def _strip(row: Any, seen: Sight, colours: Any) -> None:
     """Draw a clip's frames; a patch's colour is the number of layers after which the middle patch sees it."""
-    t, h, w = seen.grid.t // 2, seen.grid.h // 2 - 1, seen.grid.w // 2 - 1
+    t = seen.grid.t // 2
+    h = seen.grid.h // 2 - 1
+    w = seen.grid.w // 2 - 1
     middle = seen.patches.view(seen.grid)[t, h, w]
     maps = seen.depths[middle, seen.patches].view(seen.grid).numpy()
     for frame, panel in zip(maps, row, strict=True):

@@ -33,24 +33,29 @@ def reach(network: nn.Module, num_frames: int, image_size: ImageSize) -> Reach:
     interact, f(a, b) - f(a) - f(b) + f() is zero. The network takes clips ``(b, 3, t, height, width)``; a copy with
     random weights is measured. Uniform frame sampling (ViViT) leaves frames out, often the first.
     """
-    furthest, order, near = 0, False, False
+    furthest = 0
+    order = False
+    near = False
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(0)
         for spread in SPREADS:
             scores = randomised(copy.deepcopy(network).cpu(), spread)
             clip, change = torch.randn(2, 1, 3, num_frames, *height_and_width(image_size), dtype=torch.float64)
-            nothing = scores(clip)
-            least = NOTHING * float(nothing.abs().max())
-            alone = {i: scores(_changed(clip, change, i)) - nothing for i in range(num_frames)}
+            unchanged = scores(clip)
+            least = NOTHING * float(unchanged.abs().max())
+
+            alone = {i: scores(_changed(clip, change, i)) - unchanged for i in range(num_frames)}
             seen = [i for i, effect in alone.items() if effect.abs().max() > least]
             for i in seen[1:]:
-                together = scores(_changed(clip, change, seen[0], i)) - nothing - alone[seen[0]] - alone[i]
-                if together.abs().max() > least:
+                both = scores(_changed(clip, change, seen[0], i)) - unchanged
+                interaction = both - alone[seen[0]] - alone[i]
+                if interaction.abs().max() > least:
                     furthest = max(furthest, i - seen[0])
+
             rolled = clip.clone()
             rolled[:, :, seen] = clip[:, :, seen].roll(1, 2)
-            order |= bool((scores(clip.flip(2)) - nothing).abs().max() > least)
-            near |= bool((scores(rolled) - nothing).abs().max() > least)
+            order |= bool((scores(clip.flip(2)) - unchanged).abs().max() > least)
+            near |= bool((scores(rolled) - unchanged).abs().max() > least)
     return Reach(furthest, order, near and not order)
 
 

@@ -1,7 +1,7 @@
 """Sight of an attention scheme: which tokens see which, from the derivative of one layer with random weights."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeVar, get_args
 
@@ -34,6 +34,7 @@ class Sight:
     grid: Grid  # frames, rows, columns
     frames: Tensor  # (n,): the frame of every token, see token_layout()
     is_patch: Tensor  # (n,), bool
+    _: KW_ONLY
     layers: Sequence[Tensor]  # by layer (n, n), bool: [i, j] is true if output token i depends on input token j
     # seen: reversing frames changes outputs beyond their order; near: only other orders do; blind: no order does
     order: Order
@@ -51,12 +52,11 @@ class Sight:
     @cached_property
     def depths(self) -> Tensor:
         """Number of layers after which token i depends on token j, ``(n, n)``; 0 for never."""
-        known = torch.eye(len(self.frames), dtype=torch.bool)
-        depths = torch.zeros(known.shape, dtype=torch.long)
+        depends = torch.eye(len(self.frames), dtype=torch.bool)
+        depths = torch.zeros(depends.shape, dtype=torch.long)
         for number, layer in enumerate(self.layers, 1):
-            now = (layer.double() @ known.double()) > 0
-            depths[now & (depths == 0)] = number
-            known = now
+            depends = (layer.double() @ depends.double()) > 0
+            depths[depends & (depths == 0)] = number
         return depths
 
     def reach(self, layers: int) -> int:
@@ -72,19 +72,27 @@ class Sight:
         return self.frames[later.nonzero()].tolist()
 
 
-def sight(make: Callable[[int], Scheme], grid: Grid, depth: int, width: int = 8) -> Sight:
+def sight(make: Callable[[int], Scheme], grid: Grid, depth: int, *, width: int = 8) -> Sight:
     """Measure which tokens see which in each layer, built by ``make(i)``; weights are random: nothing cancels."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        schemes = [*map(make, range(depth))]
+        schemes = [make(layer) for layer in range(depth)]
         frames, is_patch = token_layout(schemes[0].class_tokens, grid)
         x = torch.randn(1, len(frames), width, dtype=torch.float64)
-        layers, orders, kinds = dict[str, Tensor](), set[Order](), [*map(_configuration, schemes)]
-        for kind, one in zip(kinds, schemes, strict=True):
+
+        # layers of one configuration are measured once
+        kinds = [_configuration(scheme) for scheme in schemes]
+        layers: dict[str, Tensor] = {}
+        orders: set[Order] = set()
+        for kind, scheme in zip(kinds, schemes, strict=True):
             if kind not in layers:
-                layers[kind] = torch.stack([_depends(randomised(one, std), x, grid) for std in SPREADS]).any(0)
-                orders.add(_order(one, x, grid, frames))
-    return Sight(grid, frames, is_patch, [layers[kind] for kind in kinds], min(orders, key=get_args(Order).index))
+                depends = [_depends(randomised(scheme, std), x, grid) for std in SPREADS]
+                layers[kind] = torch.stack(depends).any(0)
+                orders.add(_order(scheme, x, grid, frames=frames))
+
+    return Sight(
+        grid, frames, is_patch, layers=[layers[kind] for kind in kinds], order=min(orders, key=get_args(Order).index)
+    )
 
 
 def _configuration(scheme: Scheme) -> str:
@@ -107,19 +115,33 @@ def _depends(scheme: Scheme, x: Tensor, grid: Grid) -> Tensor:
     x = x.clone().requires_grad_()
     out = scheme(x.clone(), grid)
     sums = (out * torch.randn_like(out)).sum(-1)[0]
-    rows = torch.stack([torch.autograd.grad(each, x, retain_graph=True)[0][0].abs().amax(-1) for each in sums])
+
+    derivatives: list[Tensor] = []
+    for token_sum in sums:
+        (gradient,) = torch.autograd.grad(token_sum, x, retain_graph=True)
+        derivatives.append(gradient[0].abs().amax(-1))
+
+    rows = torch.stack(derivatives)
     return rows > NOTHING * rows.amax(-1, keepdim=True)
 
 
 @torch.no_grad()
-def _order(scheme: Scheme, x: Tensor, grid: Grid, frames: Tensor) -> Order:
-    out, same = scheme(x.clone(), grid), []
+def _order(scheme: Scheme, x: Tensor, grid: Grid, *, frames: Tensor) -> Order:
+    out = scheme(x.clone(), grid)
     close = 1e-10 * float(out.abs().max())
-    token, first = torch.arange(len(frames)), int((frames < 0).sum())
+    token = torch.arange(len(frames))
+    first = int((frames < 0).sum())
+
     number = list(range(grid.t))
-    for order in (number[::-1], [*number[1:], 0], [1, 0, *number[2:]]):  # reversed, rotated, two swapped
+    backwards = number[::-1]
+    rotated = [*number[1:], 0]
+    swapped = [1, 0, *number[2:]]
+
+    same: list[bool] = []
+    for order in (backwards, rotated, swapped):
         moved = torch.cat((token[:first], token[first:].view(grid.t, -1)[order].flatten()))
         same.append(torch.allclose(scheme(x[:, moved].clone(), grid), out[:, moved], rtol=0, atol=close))
+
     if all(same):
         return "blind"
     return "near" if same[0] else "seen"
@@ -142,10 +164,12 @@ def in_words(seen: Sight) -> dict[str, str]:
 
 
 def _class_token_in_words(seen: Sight) -> str:
-    tokens, patches = seen.class_tokens, seen.patches
+    tokens = seen.class_tokens
+    patches = seen.patches
     if not len(tokens):
         return "none; the mean of all tokens is classified"
+
     first = (seen.layers[0][tokens][:, patches] > 0).double().mean()
     share = (seen.depths[tokens][:, patches] > 0).double().mean()
-    each = "one per frame" if len(tokens) > 1 else "one"
-    return f"{each}; sees {first:.0%} of the patches in one layer, {share:.0%} in {len(seen.layers)}"
+    number = "one per frame" if len(tokens) > 1 else "one"
+    return f"{number}; sees {first:.0%} of the patches in one layer, {share:.0%} in {len(seen.layers)}"

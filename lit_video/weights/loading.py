@@ -156,7 +156,7 @@ def _positions(
         first = int(not isinstance(embed, JointEmbedding))  # separate positions in space have no axis of time
         if grid is None or cells != prod(grid[first:]):
             grid = _guessed_grid(cells, embed, square)
-        tables["embed.pos_embed"] = embed.resized(table, grid, embed.grid, embed.stored)
+        tables["embed.pos_embed"] = embed.resized(table, grid, embed.grid, resizing=embed.stored)
 
         fixed = sinusoids(table.shape[1], table.shape[2]).to(table)
         if grid != embed.grid and torch.allclose(table, fixed, atol=1e-2):  # VideoMAE's fixed positions

@@ -15,7 +15,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from lit_video.attention import Grid, Mixing, MixingPlan, Space
-from lit_video.attention.mixing import PARTS
+from lit_video.attention.mixing import QKV
 from tests.attention.scheme_cases import close, randomised
 from tests.attention.test_scheme_oracles import linear, norm
 
@@ -184,10 +184,10 @@ def moved_and_gradient(projected, t, gradients, move):
 
 def assert_moves_as_gathered(layer, t, gradients, dtype=torch.float32):
     def plainly(y, t):
-        return [gathered(layer, part, t, name) for part, name in zip(y.chunk(3, dim=-1), PARTS, strict=True)]
+        return [gathered(layer, part, t, name) for part, name in zip(y.chunk(3, dim=-1), QKV, strict=True)]
 
     projected = torch.randn(2, 2 * t, 3 * WIDTH, dtype=dtype)
-    ours, our_gradient = moved_and_gradient(projected, t, gradients, lambda y, t: layer.shift(PARTS, y, t))
+    ours, our_gradient = moved_and_gradient(projected, t, gradients, lambda y, t: layer.shift(QKV, y, t))
     parts, gradient = moved_and_gradient(projected, t, gradients, plainly)
     assert all(torch.equal(a, b) for a, b in zip(ours, parts, strict=True))
     assert torch.equal(our_gradient, gradient)
@@ -214,8 +214,8 @@ def test_gradients_of_any_layout_and_of_one_part_alone():
         assert_moves_as_gathered(layer, 3, gradients)
     for i in range(3):
         leaf = torch.randn(2, 6, 3 * WIDTH, requires_grad=True)
-        (ours,) = torch.autograd.grad(layer.shift(PARTS, leaf * 1, 3)[i].square().sum(), leaf)
-        (theirs,) = torch.autograd.grad(gathered(layer, leaf.chunk(3, dim=-1)[i], 3, PARTS[i]).square().sum(), leaf)
+        (ours,) = torch.autograd.grad(layer.shift(QKV, leaf * 1, 3)[i].square().sum(), leaf)
+        (theirs,) = torch.autograd.grad(gathered(layer, leaf.chunk(3, dim=-1)[i], 3, QKV[i]).square().sum(), leaf)
         assert torch.equal(ours, theirs) and ours.any()
 
 

@@ -20,7 +20,7 @@ CLIP = (32, 16)  # height and width: a part of each square video
 @pytest.fixture(scope="module")
 def tubelets(root, tmp_path_factory):
     """Checkpoint of a model with tubelets of two frames."""
-    model = ViViT(8, 4, CLIP, ViTSize(16, 2, 2), 8, tubelet_size=2)
+    model = ViViT(8, 4, CLIP, size=ViTSize(16, 2, 2), patch_size=8, tubelet_size=2)
     return trained(model, four_skills(root, image_size=CLIP), tmp_path_factory.mktemp("tubelets") / "last.ckpt")
 
 
@@ -62,7 +62,7 @@ def test_what_is_drawn_is_the_rollout_of_the_centre_view(tubelets, videos, tmp_p
 def test_wrong_flags_of_attention_are_reported(tubelets, videos, tmp_path, capsys):
     text = tmp_path / "text.mp4"
     text.write_text("no video")
-    model = ConvNet(2, 4, CLIP, "c2d", width=8)
+    model = ConvNet(2, 4, CLIP, architecture="c2d", width=8)
     convnet = untrained(model, tmp_path / "convnet.ckpt", ["a", "b"], num_frames=4, image_size=CLIP)
     for args, message in (
         (["--ckpt", tubelets, text], "text.mp4: Invalid data"),

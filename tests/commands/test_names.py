@@ -26,7 +26,11 @@ def made(tmp_path_factory):
     """Folder with a checkpoint and a video whose name is not UTF-8."""
     made = tmp_path_factory.mktemp("names")
     untrained(
-        XViT(2, 2, 16, ViTSize(16, 1, 2), patch_size=8), made / "last.ckpt", ["a", FOLDER], num_frames=2, image_size=16
+        XViT(2, 2, 16, size=ViTSize(16, 1, 2), patch_size=8),
+        made / "last.ckpt",
+        ["a", FOLDER],
+        num_frames=2,
+        image_size=16,
     )
     write(made / NAME, num_frames=12)
     return made

@@ -84,7 +84,7 @@ def test_the_checkpoint_is_all_it_takes(checkpoint, videos, tmp_path, monkeypatc
 
 
 def test_two_tasks_are_ranked_alone_and_together(videos, tmp_path, capsys):
-    model = ViViT({"verb": 2, "noun": 4}, 4, 16, ViTSize(16, 2, 2), patch_size=8, tubelet_size=2)
+    model = ViViT({"verb": 2, "noun": 4}, 4, 16, size=ViTSize(16, 2, 2), patch_size=8, tubelet_size=2)
     two_tasks = untrained(model, tmp_path / "last.ckpt", VERBS_NOUNS, num_frames=4, image_size=16)
     (video,) = written(tmp_path / "out.csv", "--ckpt", two_tasks, videos[0], "--top", 8)[0].values()
     verb, noun = (probabilities(video, names, task) for task, names in VERBS_NOUNS.items())
@@ -103,7 +103,7 @@ def test_features_through_the_last_layer_are_the_logits(name):
     if name in NETWORKS:
         network, clips = build(name), clip_of()
     else:
-        network = ConvNet(5, 8, 32, name, width=16).eval().network
+        network = ConvNet(5, 8, 32, architecture=name, width=16).eval().network
         clips = clip_of(8, 32, 32)
         torch.nn.init.normal_(linear_head(network).weight)
     with torch.no_grad(), head_inputs(network) as inputs:

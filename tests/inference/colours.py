@@ -35,5 +35,5 @@ def trained(folder, sampling=None):
     torch.manual_seed(0)
     clips = dict(num_frames=4, image_size=16, batch_size=6, num_workers=0, keep_gb=0.1)
     data = VideoFolder(str(folder), sampling=sampling or Dense(1.0), **clips)
-    model = TimeSformer(3, 4, 16, ViTSize(16, 1, 2), 8, optimization=GOOD)
+    model = TimeSformer(3, 4, 16, size=ViTSize(16, 1, 2), patch_size=8, optimization=GOOD)
     return checkpoints.trained(model, data, folder / "last.ckpt", max_epochs=40, limit_val_batches=0)

@@ -5,7 +5,7 @@ import sys
 import pytest
 import torch
 
-from lit_video.modules import Perceiver, TimeSformer, ViViT, XViT
+from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.network.vit import ViTSize
 
 CLIP = dict(num_frames=4, image_size=16, size=ViTSize(16, 1, 2), patch_size=8)
@@ -18,6 +18,61 @@ def test_features_and_a_new_classifier():
     model.reset_classifier(3)
     assert model(clip).shape == (2, 3) and model.num_classes == model.hparams["num_classes"] == 3
     torch.testing.assert_close(model.forward_features(clip), features)
+
+
+@pytest.mark.parametrize("family", [Perceiver, TimeSformer, ViViT, XViT])
+def test_the_head_of_the_features_gives_the_logits(family):
+    model, clip = family(5, **CLIP).eval(), torch.randn(2, 3, 4, 16, 16)
+    logits = model(clip)
+    torch.testing.assert_close(model.forward_head(model.forward_features(clip)), logits)
+    torch.testing.assert_close(model.network.forward_head(model.network.forward_features(clip)), logits)
+
+
+def test_the_classifier_is_the_last_layer_of_model_and_network():
+    model = XViT(5, **CLIP)
+    assert model.get_classifier() is model.network.get_classifier() is model.network.aggregate.head[-1]
+    assert (model.get_classifier().in_features, model.get_classifier().out_features) == (model.num_features, 5)
+    cnn = ConvNet(5, num_frames=4, image_size=32, architecture="x3d", width=8)
+    assert cnn.get_classifier() is cnn.network.blocks[-1].proj
+
+
+def test_tokens_and_positions_have_no_weight_decay():
+    model = XViT(5, **CLIP)
+    names = {"embed.cls_token", "embed.pos_embed", "embed.temp_embed", "aggregate.cls_token"}
+    assert model.network.no_weight_decay() == names
+    assert model.no_weight_decay() == {f"network.{name}" for name in names}
+    assert "network.blocks.0.latents" in Perceiver(5, **CLIP).no_weight_decay()
+
+
+def test_checkpointing_is_set_and_stored_under_the_name_of_the_setting():
+    model = XViT(5, **CLIP)
+    for enable, part in ((True, "block"), ("attention", "attention"), (False, "none")):
+        model.set_grad_checkpointing(enable)
+        assert {block.checkpointing for block in model.network.blocks} == {part}
+        assert model.hparams["activation_checkpointing"] == part
+    model.network.set_grad_checkpointing()
+    assert model.network.blocks[0].checkpointing == "block"
+    with pytest.raises(ValueError, match="layer"):
+        model.set_grad_checkpointing("layer")
+    with pytest.raises(ValueError, match="activation_checkpointing"):
+        ConvNet(5, num_frames=4, image_size=32, architecture="x3d", width=8).set_grad_checkpointing()
+
+
+@pytest.mark.parametrize(
+    ("family", "options", "number"),
+    [
+        (XViT, {}, 1),
+        (TimeSformer, {"size": ViTSize(16, 1, 2, registers=3)}, 4),
+        (ViViT, {"variant": 3}, 0),
+        (Perceiver, {}, 0),
+    ],
+)
+def test_prefix_tokens_are_class_and_register_tokens(family, options, number):
+    network = family(5, **CLIP | options).network
+    assert network.num_prefix_tokens == number
+    tokens, grid = network.embed(torch.randn(1, 3, 4, 16, 16))
+    prefixes = grid.t if family is XViT else 1
+    assert tokens.shape[1] == prefixes * number + grid.t * grid.h * grid.w
 
 
 @pytest.mark.parametrize("option", [dict(order="time_space"), dict(variant=3, temporal="mean")])

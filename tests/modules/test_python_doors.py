@@ -186,9 +186,9 @@ def test_a_metric_is_one_of_torchmetrics(metric):
     if metric is VideoPrecision:
         target = nn.functional.one_hot(target, 3)
     whole, first, second = metric(), metric(), metric()
-    whole.update(logits, target, video, view)
-    first.update(logits[:4], target[:4], video[:4], view[:4])
-    second.update(logits[4:], target[4:], video[4:], view[4:])
+    whole.update(logits, target, video=video, view=view)
+    first.update(logits[:4], target[:4], video=video[:4], view=view[:4])
+    second.update(logits[4:], target[4:], video=video[4:], view=view[4:])
     first.merge_state(second)
     expected = whole.compute()
     for found in (first, pickle.loads(pickle.dumps(whole)), copy.deepcopy(whole)):
@@ -201,15 +201,15 @@ def test_a_metric_is_one_of_torchmetrics(metric):
 def test_videos_that_share_a_number_are_refused():
     logits, view = torch.eye(4), torch.zeros(4, dtype=torch.long)
     labels = VideoAccuracy()
-    labels.update(logits, torch.arange(4), torch.tensor([0, 0, 1, 1]), torch.tensor([0, 1, 0, 1]))
+    labels.update(logits, torch.arange(4), video=torch.tensor([0, 0, 1, 1]), view=torch.tensor([0, 1, 0, 1]))
     with pytest.raises(UserError, match="video 0 "):
         labels.compute()
     restarts = VideoAccuracy()
     for part in (logits, logits.flip(1)):
-        restarts.update(part, torch.zeros(4, dtype=torch.long), torch.arange(4), view)
+        restarts.update(part, torch.zeros(4, dtype=torch.long), video=torch.arange(4), view=view)
     with pytest.raises(UserError, match="video 0 "):
         restarts.compute()
     padded = VideoAccuracy()  # the last clip twice, equal within the rounding of another batch
-    padded.update(logits, torch.arange(4), torch.arange(4), view)
-    padded.update(logits[3:] + 1e-3, torch.tensor([3]), torch.tensor([3]), view[:1])
+    padded.update(logits, torch.arange(4), video=torch.arange(4), view=view)
+    padded.update(logits[3:] + 1e-3, torch.tensor([3]), video=torch.tensor([3]), view=view[:1])
     assert padded.compute()["videos"] == 4 and padded.compute()["top1"] == 100

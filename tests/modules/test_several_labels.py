@@ -35,7 +35,7 @@ def model():
 def measured(logits, labels, video):
     metric = VideoPrecision(CLASSES)
     for view in range(2):  # the views' mean is the logits
-        metric.update(logits + (1 if view else -1), labels, video, torch.full_like(video, view))
+        metric.update(logits + (1 if view else -1), labels, video=video, view=torch.full_like(video, view))
     return metric.compute()
 
 
@@ -102,7 +102,7 @@ def test_a_run_writes_precision_by_class_and_predicts_independent_probabilities(
         (tmp_path / name.replace("mp4", "MP4")).symlink_to(tmp_path / name)
     clips = dict(num_frames=2, image_size=16, batch_size=2, num_workers=0, test_crops=1)
     data = VideoCSV(root=str(tmp_path), label_separator="|", **clips)
-    model = XViT(data.num_classes, 2, 16, ViTSize(16, 2, 2), patch_size=8, several_labels=data.several_labels)
+    model = XViT(data.num_classes, 2, 16, size=ViTSize(16, 2, 2), patch_size=8, several_labels=data.several_labels)
     quiet = dict(accelerator="cpu", logger=False, enable_progress_bar=False, enable_model_summary=False)
     trainer = Trainer(max_epochs=1, callbacks=SavePredictions(tmp_path, "run"), default_root_dir=tmp_path, **quiet)
     trainer.fit(model, data)

@@ -71,7 +71,8 @@ def only(classes, data, task):
 def measured(classes, data, batch=7):
     metric = VideoAccuracy(classes=classes)
     for start in range(0, len(data[0]), batch):
-        metric.update(*(column[start : start + batch] for column in data))
+        logits, target, video, view = (column[start : start + batch] for column in data)
+        metric.update(logits, target, video=video, view=view)
     return {key: float(value) for key, value in metric.compute().items()}
 
 
@@ -98,7 +99,7 @@ def test_any_tasks_have_a_joint_accuracy_but_only_verb_and_noun_make_actions(cla
     single = [VideoAccuracy() for _ in classes]
     for number, metric in enumerate(single):
         logits, target, video, view = data
-        metric.update(logits.split(list(classes.values()), dim=1)[number], target[:, number], video, view)
+        metric.update(logits.split(list(classes.values()), dim=1)[number], target[:, number], video=video, view=view)
     assert result["loss"] == pytest.approx(sum(metric.compute()["loss"].item() for metric in single))
     assert result["top1"] == pytest.approx(by_hand(classes, data, 1))
     assert result["top5"] == pytest.approx(by_hand(classes, data, 5))

@@ -28,7 +28,8 @@ def rows(data, index):
 def measured(data, batch=7):
     metric = VideoAccuracy()
     for start in range(0, len(data[0]), batch):
-        metric.update(*rows(data, slice(start, start + batch)))
+        logits, target, video, view = rows(data, slice(start, start + batch))
+        metric.update(logits, target, video=video, view=view)
     return metric.compute()
 
 
@@ -57,14 +58,14 @@ def test_softmax_scores_are_averaged_in_each_task_and_may_choose_another_class(c
     logits = 4 * logits
     target = torch.stack([target % 5, target % 7], 1) if classes else target
     metric = VideoAccuracy(classes, "softmax")
-    metric.update(logits, target, video, view)
+    metric.update(logits, target, video=video, view=view)
     mean, _ = metric.per_video()
     sizes = [5, 7] if classes else 12
     for part, whole in zip(logits.split(sizes, 1), mean.split(sizes, 1), strict=True):
         expected = part.softmax(1).unflatten(0, (VIDEOS, VIEWS)).mean(1)
         torch.testing.assert_close(whole.softmax(1), expected)
     plain = VideoAccuracy(classes)
-    plain.update(logits, target, video, view)
+    plain.update(logits, target, video=video, view=view)
     assert not torch.equal(plain.per_video()[0].argmax(1), mean.argmax(1))
 
 
@@ -86,8 +87,9 @@ def test_the_order_of_views_changes_nothing_at_all(seed):
     data = views()
     order = torch.randperm(len(data[0]), generator=torch.Generator().manual_seed(seed))
     a, b = VideoAccuracy(), VideoAccuracy()
-    a.update(*data)
-    b.update(*rows(data, order))
+    for metric, columns in ((a, data), (b, rows(data, order))):
+        logits, target, video, view = columns
+        metric.update(logits, target, video=video, view=view)
     assert all(torch.equal(x, y) for x, y in zip(a.per_video(), b.per_video(), strict=True))
     assert a.compute() == b.compute()
     mean, target = b.per_video()
@@ -106,7 +108,7 @@ def test_low_precision_logits_are_averaged_in_single_precision():
     # 256 + 1 is no bfloat16 number
     logits = torch.tensor([[256.0, 256.0], [0.0, 1.0]], dtype=torch.bfloat16)
     metric = VideoAccuracy()
-    metric.update(logits, torch.tensor([1, 1]), torch.tensor([0, 0]), torch.tensor([0, 1]))
+    metric.update(logits, torch.tensor([1, 1]), video=torch.tensor([0, 0]), view=torch.tensor([0, 1]))
     assert metric.per_video()[0].tolist() == [[128.0, 128.5]]
     assert metric.compute()["top1"] == 100
 

@@ -82,4 +82,4 @@ def test_weights_of_another_classifier_leave_the_probe_fresh_in_training():
 
 def test_a_cnn_has_no_tokens():
     with pytest.raises(ValueError, match="has no tokens"):
-        ConvNet(5, 8, 64, "slow", width=8, probe="attentive")
+        ConvNet(5, 8, 64, architecture="slow", width=8, probe="attentive")

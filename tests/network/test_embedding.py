@@ -90,8 +90,9 @@ def test_every_embedding_adds_the_positions_of_the_clip_s_own_grid(name, target,
     kind, positions, cls = EMBEDDINGS[name]
     tubelet = 2 if kind is JointEmbedding else 1
     resizing, space, time = RULES[rule]
-    positions = [Positions(positions, resizing=resizing)] if positions else []
-    embed = kind(Patches(5, 4, tubelet), SOURCE.t * tubelet, (4 * SOURCE.h, 4 * SOURCE.w), *positions, cls).double()
+    options = dict(positions=Positions(positions, resizing=resizing)) if positions else {}
+    size = 4 * SOURCE.h, 4 * SOURCE.w
+    embed = kind(Patches(5, 4, tubelet), SOURCE.t * tubelet, size, cls=cls, **options).double()
     embed.resizing = resizing
     for parameter in embed.parameters():
         torch.nn.init.normal_(parameter)
@@ -121,5 +122,5 @@ def test_every_embedding_adds_the_positions_of_the_clip_s_own_grid(name, target,
 
 def test_no_positions_are_no_parameters_and_the_class_token_is_left():
     for kind in (FrameEmbedding, ClipEmbedding):
-        embed = kind(Patches(5, 4), 2, (8, 12), Positions("none"))
+        embed = kind(Patches(5, 4), 2, (8, 12), positions=Positions("none"))
         assert embed.pos_embed is None and embed.temp_embed is None and embed.cls_token is not None

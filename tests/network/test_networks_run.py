@@ -9,7 +9,7 @@ from torch import nn
 
 from lit_video.attention import MixingPlan
 from lit_video.modules import ViViT
-from lit_video.network.block import Block, checkpoint_layers
+from lit_video.network.block import Block, set_grad_checkpointing
 from lit_video.network.patches import ClipSize
 from lit_video.network.perceiver import perceiver
 from lit_video.network.positions import Positions
@@ -49,7 +49,9 @@ def build(name, num_frames=4, image_size=(8, 8), **changes):
     builder, options = NETWORKS[name]
     options = dict(size=SIZE, classes=CLASSES) | copy.deepcopy(options) | changes
     tubelet = options.pop("tubelet_size", 2 if builder is vivit else 1)
-    clip = ClipSize(image_size, PATCH, num_frames, tubelet, options.pop("sampled_frames", None))
+    clip = ClipSize(
+        image_size, PATCH, num_frames, tubelet_size=tubelet, sampled_frames=options.pop("sampled_frames", None)
+    )
     network = builder(clip=clip, **options)
     for key, parameter in network.named_parameters():
         nn.init.normal_(parameter, mean=float("norm" in key and key.endswith("weight")), std=0.3)
@@ -99,7 +101,7 @@ def test_any_clip_is_classified_and_teaches_every_parameter(name):
 def test_activation_checkpointing_changes_neither_loss_nor_gradients(name, part):
     plain = build(name, drop_path_rate=0.4).train()
     saving = copy.deepcopy(plain)
-    checkpoint_layers(saving, part)
+    set_grad_checkpointing(saving, part)
     assert list(saving.state_dict()) == list(plain.state_dict())
     runs = []
     blocks = [module for module in saving.modules() if isinstance(module, Block)]

@@ -50,7 +50,7 @@ def whole(model, clip):
     """Return logits ``(b, t, c)`` after every frame, from all frames up to it and the last frame tokens."""
     frames, network = model.hparams["num_frames"], model.network
     with torch.no_grad():
-        tokens = [network.features(clip[:, :, : end + 1])[:, -frames:] for end in range(clip.shape[2])]
+        tokens = [network.forward_features(clip[:, :, : end + 1])[:, -frames:] for end in range(clip.shape[2])]
         return torch.stack([network.aggregate(one) for one in tokens], dim=1)
 
 

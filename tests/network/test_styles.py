@@ -16,7 +16,7 @@ from lit_video.network.xvit import xvit
 from lit_video.weights.image_vit import load_image_vit
 from tests.weights.conftest import image_vit
 
-CLIP = ClipSize((16, 16), 8, 4, 1)
+CLIP = ClipSize((16, 16), 8, 4, tubelet_size=1)
 WIDTH = 384
 
 
@@ -111,7 +111,7 @@ def test_other_models_take_the_class_token_of_the_image_model(variant, given):
 
 
 def test_model_3_starts_its_norm_in_time_anew_and_its_projection_at_zero():
-    network = vivit(ViTSize(32, 2, 4), 5, ClipSize((32, 32), 8, 2, 1), variant=3)
+    network = vivit(ViTSize(32, 2, 4), 5, ClipSize((32, 32), 8, 2, tubelet_size=1), variant=3)
     image = image_vit().state_dict()
     load_image_vit(network, image)
     for i, block in enumerate(network.blocks):
@@ -124,7 +124,7 @@ def test_model_3_starts_its_norm_in_time_anew_and_its_projection_at_zero():
 
 
 def test_timesformer_takes_its_norm_in_time_from_the_image_model():
-    network = timesformer(ViTSize(32, 2, 4), 5, ClipSize((32, 32), 8, 2, 1))
+    network = timesformer(ViTSize(32, 2, 4), 5, ClipSize((32, 32), 8, 2, tubelet_size=1))
     image = image_vit().state_dict()
     load_image_vit(network, image)
     assert torch.equal(network.blocks[0].scheme.time_attn.norm.weight, image["blocks.0.norm1.weight"])

@@ -43,7 +43,7 @@ def test_chosen_layers_are_counted_from_zero(choice, depth, layers):
 
 
 def test_summary_tokens_are_in_the_chosen_layers_alone():
-    blocks = xvit(TINY, 5, ClipSize((16, 16), 8, 4), MixingPlan(summary=True), summary_layers="odd").blocks
+    blocks = xvit(TINY, 5, ClipSize((16, 16), 8, 4), plan=MixingPlan(summary=True), summary_layers="odd").blocks
     assert [block.scheme.plan.summary for block in blocks] == [False, True, False]
 
 
@@ -74,7 +74,7 @@ def test_segments_repeat_the_temporal_positions_and_keep_frames_apart():
     clip = clips(1)
     repeated = torch.cat((clip[:, :, :2], clip[:, :, :2]), dim=2)
     with torch.no_grad():
-        features = model.network.features(repeated)
+        features = model.network.forward_features(repeated)
     torch.testing.assert_close(features[:, :2], features[:, 2:])
     assert not torch.isclose(features[:, 0], features[:, 1]).all()
 

@@ -29,7 +29,7 @@ def metrics_of(videos, processes):
     torch.manual_seed(0)
     clips = [(torch.randn(3, 4, 16, 16), number) for number in range(7)]
     data = VideoFolder(videos, num_frames=4, image_size=16, batch_size=3, num_workers=0, test_clips=2)
-    model = XViT(data.num_classes, 4, 16, ViTSize(16, 1, 2), patch_size=8)
+    model = XViT(data.num_classes, 4, 16, size=ViTSize(16, 1, 2), patch_size=8)
     trainer = Trainer(
         accelerator="cpu",
         devices=processes,
@@ -48,7 +48,8 @@ def synchronised(rank):
     """Update a metric with this process's share of the views, then synchronise it."""
     metric, share = VideoAccuracy(), padded_share(rank, 2)
     for start in range(0, len(share[0]), 4):
-        metric.update(*rows(share, slice(start, start + 4)))
+        logits, target, video, view = rows(share, slice(start, start + 4))
+        metric.update(logits, target, video=video, view=view)
     result = metric.compute()
     metric.sync()
     return {"result": result, "views": len(metric.video), "mean": metric.per_video()[0]}

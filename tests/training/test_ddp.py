@@ -158,7 +158,8 @@ def test_video_accuracy_of_two_processes_is_that_of_one(launched, seven_videos):
 def test_a_metric_of_two_processes_with_a_padded_last_batch_is_that_of_one(launched):
     assert VIDEOS * VIEWS % 2
     one = VideoAccuracy()
-    one.update(*views())
+    logits, target, video, view = views()
+    one.update(logits, target, video=video, view=view)
     for rank in range(2):
         stored = torch.load(launched.folder / f"{rank}.pt", weights_only=True)
         assert stored["views"] == VIDEOS * VIEWS + 1

@@ -98,7 +98,7 @@ def test_under_fail_the_first_broken_video_ends_it_by_path(bad_files, workers):
 
 def model(classes=64):
     torch.manual_seed(0)
-    return XViT(classes, 2, 16, ViTSize(16, 1, 2), patch_size=8)
+    return XViT(classes, 2, 16, size=ViTSize(16, 1, 2), patch_size=8)
 
 
 def trainer(**kwargs):

@@ -14,7 +14,7 @@ from lit_video.network.vivit import vivit
 from lit_video.weights.hugging_face import check_config, check_labels
 from lit_video.weights.reading import StoredWeights
 
-SIZE, CLIP = ViTSize(16, 1, 4), ClipSize((16, 16), 8, 4, 2)
+SIZE, CLIP = ViTSize(16, 1, 4), ClipSize((16, 16), 8, 4, tubelet_size=2)
 TIMESFORMER, VIVIT = timesformer(SIZE, 3, ClipSize((16, 16), 8, 4)), vivit(SIZE, 3, CLIP)
 DEFAULTS = {
     "timesformer": (TIMESFORMER, TimesformerConfig(num_attention_heads=4).to_dict()),

@@ -38,7 +38,7 @@ def features(weights, picture, network=None, **options):
     network = network or video_vit(**options).double()
     load_image_vit(network, weights)
     with torch.no_grad():
-        return network.features(picture[:, :, None])[:, 0]
+        return network.forward_features(picture[:, :, None])[:, 0]
 
 
 def check_features(weights, model, side=32, **options):
@@ -114,7 +114,7 @@ def test_features_of_a_model_without_a_class_token_are_a_mean(options):
     picture = torch.randn(2, 3, 32, 32, dtype=torch.float64)
     with torch.no_grad():
         expected = model.forward_features(picture).mean(1)
-        torch.testing.assert_close(network.features(picture[:, :, None]), expected, atol=1e-10, rtol=1e-10)
+        torch.testing.assert_close(network.forward_features(picture[:, :, None]), expected, atol=1e-10, rtol=1e-10)
     with pytest.raises(ValueError, match="pool is fc_norm"):
         load_image_vit(vivit(ViTSize(32, 2, 4), 5, ClipSize((32, 32), 8, 1), pool="fc_norm"), model.state_dict())
     with pytest.raises(ValueError, match="it has no class token"):
@@ -125,17 +125,21 @@ def test_features_of_a_model_without_a_class_token_are_a_mean(options):
 def test_register_tokens_pass_through_a_timesformer(attention):
     """Use one frame or equal ones, to which attention over time adds nothing at first."""
     model = randomised(VisionTransformer(**TIMM, reg_tokens=3)).double()
-    network = timesformer(ViTSize(32, 2, 4, registers=3), 5, ClipSize((32, 32), 8, 2), attention).double().eval()
+    network = (
+        timesformer(ViTSize(32, 2, 4, registers=3), 5, ClipSize((32, 32), 8, 2), attention_type=attention)
+        .double()
+        .eval()
+    )
     load_image_vit(network, model.state_dict())
     picture = torch.randn(2, 3, 32, 32, dtype=torch.float64)
     clip = picture[:, :, None].expand(-1, -1, 1 if attention == "joint" else 2, -1, -1)
     x, grid = network.embed(clip)
-    places = patch_places(x.shape[1], grid, network.embed.prefix)[0].flatten()
+    places = patch_places(x.shape[1], grid, network.embed.num_prefix_tokens)[0].flatten()
     with torch.no_grad():
         patches = model.patch_embed(picture) + model.pos_embed[:, 4:]
         torch.testing.assert_close(x[:, places], patches, atol=1e-12, rtol=1e-12)
         expected = model.forward_features(picture)[:, 0]
-        torch.testing.assert_close(network.features(clip), expected, atol=1e-10, rtol=1e-10)
+        torch.testing.assert_close(network.forward_features(clip), expected, atol=1e-10, rtol=1e-10)
 
 
 @pytest.mark.parametrize(

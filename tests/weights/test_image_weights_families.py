@@ -34,13 +34,13 @@ def family(name):
     torch.manual_seed(1)
     kind, _, option = name.partition("_")
     if kind == "timesformer":
-        return timesformer(SIZE, 5, CLIP, option).double().eval()
+        return timesformer(SIZE, 5, CLIP, attention_type=option).double().eval()
     if kind == "vivit":
         temporal = "mean" if option.endswith("baseline") else "encoder"
         order = option[2:] if option[0] == "3" else "space_time"
-        return vivit(SIZE, 5, CLIP, int(option[0]), order=order, temporal=temporal).double().eval()
+        return vivit(SIZE, 5, CLIP, variant=int(option[0]), order=order, temporal=temporal).double().eval()
     plan = MixingPlan(window=0 if option == "spatial" else 1)
-    return xvit(SIZE, 5, CLIP, plan, exact=option == "exact").double().eval()
+    return xvit(SIZE, 5, CLIP, plan=plan, exact=option == "exact").double().eval()
 
 
 SCHEMES = ("space", "joint", "divided", "local_global", "axial", "space_before_time", "parallel")
@@ -88,7 +88,7 @@ def test_the_class_token_is_that_of_the_image(name):
         clip = clip[:, :, :1].expand_as(clip)
     with torch.no_grad():
         expected = image.forward_features(rearrange(clip, "b c t h w -> (b t) c h w"))[:, 0].unflatten(0, (2, -1))
-        features = network.features(clip).reshape(2, -1, 32)
+        features = network.forward_features(clip).reshape(2, -1, 32)
     torch.testing.assert_close(features, expected[:, : features.shape[1]], atol=1e-11, rtol=1e-11)
 
 
@@ -101,13 +101,18 @@ def test_factorised_attention_starts_as_the_spatial_model_on_any_frames(order):
     with torch.no_grad():
         x = image.patch_embed(rearrange(clip, "b c t h w -> (b t) c h w")) + image.pos_embed[:, 1:]
         x = image.norm(image.blocks(x)).mean(1)
-        torch.testing.assert_close(network.features(clip), x.unflatten(0, (2, FRAMES)).mean(1), atol=1e-11, rtol=1e-11)
+        torch.testing.assert_close(
+            network.forward_features(clip), x.unflatten(0, (2, FRAMES)).mean(1), atol=1e-11, rtol=1e-11
+        )
 
 
 @pytest.mark.parametrize("how", ["central", "average"])
 @pytest.mark.parametrize(("k", "variant"), [(1, 1), (2, 1), (2, 2), (2, 3), (2, 4), (3, 1), (4, 2)])
 def test_tubelets_start_as_the_image_s_patches_of_their_central_frame_or_of_the_mean_frame(k, variant, how):
-    image, network = image_vit().double(), vivit(SIZE, 5, ClipSize((32, 32), 8, 2 * k, k), variant).double()
+    image, network = (
+        image_vit().double(),
+        vivit(SIZE, 5, ClipSize((32, 32), 8, 2 * k, tubelet_size=k), variant=variant).double(),
+    )
     load_image_vit(network, image.state_dict(), how)
     clip = torch.randn(2, 3, 2 * k, 32, 32, dtype=torch.float64)
     tubelets = rearrange(clip, "b c (t k) h w -> (b t) k c h w", k=k)
@@ -133,7 +138,11 @@ def test_pixels_of_the_image_model_are_folded_into_the_patches(name, channels, m
     """Check that clips in the data set's own pixels give the features of the image model's pixels."""
     image = image_vit().double()
     if name == "tubelets":
-        network = vivit(ViTSize(32, 2, 4, gelu="none"), 5, ClipSize((32, 32), 8, 2, 2), 1).double().eval()
+        network = (
+            vivit(ViTSize(32, 2, 4, gelu="none"), 5, ClipSize((32, 32), 8, 2, tubelet_size=2), variant=1)
+            .double()
+            .eval()
+        )
     else:
         network = family(name)
     load_image_vit(network, image.state_dict(), "average")
@@ -143,7 +152,7 @@ def test_pixels_of_the_image_model_are_folded_into_the_patches(name, channels, m
     clip = clip if channels == "rgb" else clip.flip(1)
     with torch.no_grad():
         expected = image.forward_features((picture - per_channel(IMAGENET[0])) / per_channel(IMAGENET[1]))[:, 0]
-        features = network.features(clip[:, :, None].expand(-1, -1, 2, -1, -1)).reshape(2, -1, 32)
+        features = network.forward_features(clip[:, :, None].expand(-1, -1, 2, -1, -1)).reshape(2, -1, 32)
     torch.testing.assert_close(features, expected[:, None].expand_as(features), atol=1e-10, rtol=1e-10)
 
 
@@ -167,7 +176,7 @@ def test_training_says_what_it_does_about_pixels(mean, options, said, tmp_path, 
     image.pretrained_cfg = dict(zip(("mean", "std"), IMAGENET, strict=True))
     save_file(image.state_dict(), tmp_path / "vit.safetensors")
     monkeypatch.setattr(timm, "create_model", lambda name, **options: image)
-    model = XViT(5, FRAMES, 32, SIZE, 8, image_weights=given, **options)
+    model = XViT(5, FRAMES, 32, size=SIZE, patch_size=8, image_weights=given, **options)
     data = VideoFolder(root=str(tmp_path), num_frames=FRAMES, image_size=32)
     monkeypatch.setattr("lit_video.modules.classifier.videos_of", lambda model: data)
     model.setup("fit")

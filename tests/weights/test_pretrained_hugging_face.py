@@ -79,15 +79,15 @@ def loaded(model, weights=None, num_frames=None, image_size=None):
     config = model.config
     size = ViTSize(
         config.hidden_size, config.num_hidden_layers, config.num_attention_heads,
-        config.intermediate_size / config.hidden_size,
+        mlp_ratio=config.intermediate_size / config.hidden_size,
     )  # fmt: skip
     image_size, num_frames = height_and_width(image_size or config.image_size), num_frames or config.num_frames
     if config.model_type == "timesformer":
         attention = next(ours for ours, theirs in TYPES.items() if theirs == config.attention_type)
-        network = timesformer(size, 5, ClipSize(image_size, config.patch_size, num_frames), attention)
+        network = timesformer(size, 5, ClipSize(image_size, config.patch_size, num_frames), attention_type=attention)
     else:
         tubelet, patch, _ = config.tubelet_size
-        network = vivit(size, 5, ClipSize(image_size, patch, num_frames, tubelet))
+        network = vivit(size, 5, ClipSize(image_size, patch, num_frames, tubelet_size=tubelet))
     load_pretrained(network.to(model.dtype), model.state_dict() if weights is None else weights)
     return network.eval()
 
@@ -209,7 +209,9 @@ def test_vivit_of_older_files():
 
 @pytest.mark.parametrize("attention", TYPES)
 def test_an_exported_timesformer_has_the_same_logits_in_transformers(attention):
-    network = randomised(timesformer(ViTSize(24, 2, 3, mlp_ratio=3.0), 5, ClipSize((16, 16), 8, 3), attention))
+    network = randomised(
+        timesformer(ViTSize(24, 2, 3, mlp_ratio=3.0), 5, ClipSize((16, 16), 8, 3), attention_type=attention)
+    )
     weights = export_hf_timesformer(network)
     model = hf_timesformer(attention, SHAPES[1])
     model.load_state_dict(weights)
@@ -224,7 +226,9 @@ def test_an_exported_vivit_has_the_same_logits_in_transformers(shape):
     model = hf_vivit(**shape, hidden_act="gelu_pytorch_tanh")
     config, size = model.config, ViTSize(32, 2, 4, mlp_ratio=1.5)
     tubelet, patch, _ = config.tubelet_size
-    network = randomised(vivit(size, 5, ClipSize(tuple(config.image_size), patch, config.num_frames, tubelet)))
+    network = randomised(
+        vivit(size, 5, ClipSize(tuple(config.image_size), patch, config.num_frames, tubelet_size=tubelet))
+    )
     weights = export_hf_vivit(network)
     assert all(value.is_contiguous() for value in weights.values())
     model.load_state_dict(weights)

@@ -56,9 +56,13 @@ def released(name, **options):
 def test_the_release_of_vivit_in_a_network_of_its_frames_and_of_others(name, frames):
     path = VECTORS / f"scenic_vivit_{name}.pt"
     weights, clip = double(torch.load(path, weights_only=True)["state_dict"]), torch.randn(2, 3, frames, 32, 48)
-    network = vivit(ViTSize(64, 2, 4), 10, ClipSize((32, 48), 16, frames, 2), int(name[1]), temporal_depth=1).eval()
+    network = vivit(
+        ViTSize(64, 2, 4), 10, ClipSize((32, 48), 16, frames, tubelet_size=2), variant=int(name[1]), temporal_depth=1
+    ).eval()
     assert load_pretrained(network, weights) == ""
-    own = vivit(ViTSize(64, 2, 4), 10, ClipSize((32, 48), 16, 8, 2), int(name[1]), temporal_depth=1).eval()
+    own = vivit(
+        ViTSize(64, 2, 4), 10, ClipSize((32, 48), 16, 8, tubelet_size=2), variant=int(name[1]), temporal_depth=1
+    ).eval()
     load_pretrained(own, weights)
     with torch.no_grad():
         logits = network(clip)

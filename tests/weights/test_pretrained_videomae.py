@@ -17,7 +17,7 @@ from tests.weights.conftest import randomised
 
 SHAPE = dict(num_frames=6, image_size=(16, 24), patch_size=8, tubelet_size=2)
 OPTIONS = dict(pool="fc_norm")
-SIZE = ViTSize(32, 3, 4, 1.5)
+SIZE = ViTSize(32, 3, 4, mlp_ratio=1.5)
 
 
 def theirs(kind=VideoMAEForVideoClassification, **options):

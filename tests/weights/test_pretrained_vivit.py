@@ -218,9 +218,15 @@ def load(
     weights, model, tubelet_size=2, sampled_frames=None, temporal_depth=1, size=None, clip=None, classes=5, **options
 ):
     """Build a network of the case's or of other sizes, in the weights' dtype, and load them."""
-    case = ClipSize((GRID[1] * PATCH, GRID[2] * PATCH), PATCH, GRID[0] * tubelet_size, tubelet_size, sampled_frames)
-    size = size or ViTSize(WIDTH, 2, HEADS, 2.0)
-    network = vivit(size, classes, clip or case, model, temporal_depth=temporal_depth, **options)
+    case = ClipSize(
+        (GRID[1] * PATCH, GRID[2] * PATCH),
+        PATCH,
+        GRID[0] * tubelet_size,
+        tubelet_size=tubelet_size,
+        sampled_frames=sampled_frames,
+    )
+    size = size or ViTSize(WIDTH, 2, HEADS, mlp_ratio=2.0)
+    network = vivit(size, classes, clip or case, variant=model, temporal_depth=temporal_depth, **options)
     load_pretrained(network.to(weights["embedding/bias"].dtype), weights)
     return network.eval()
 

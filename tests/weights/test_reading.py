@@ -127,7 +127,7 @@ def test_a_whole_model_and_objects_of_other_programs_are_refused_by_name(other, 
 
 
 def test_settings_of_a_model_that_was_built_in_python_are_read_beside_its_weights(tmp_path):
-    hparams = dict(XViT(5, 4, 16, ViTSize(16, 2, 4), optimization=Optimization("adamw")).hparams)
+    hparams = dict(XViT(5, 4, 16, size=ViTSize(16, 2, 4), optimization=Optimization("adamw")).hparams)
     torch.save({"state_dict": TENSORS, "hyper_parameters": hparams, "lit_video": {"data": {}}}, tmp_path / "a.ckpt")
     stored = read_weights(tmp_path / "a.ckpt")
     equal(stored, TENSORS)
