@@ -219,15 +219,15 @@ def _limb(
     parts: dict[str, float],
 ) -> Pixels:
     """Append the two parts of a limb that hangs from ``start``; return the y of its end."""
-    x: Pixels | np.float32
-    y: Pixels | np.float32
-    x, y = start
-    angle = np.float32(0)
+    x: Pixels = np.asarray(start[0])
+    y: Pixels = np.asarray(start[1])
+    angle: Pixels = np.zeros((), np.float32)
     for joint, length in parts.items():
         angle = angle + pose.between(f"{side}_{joint}", *RANGES[joint])
-        dx = np.float32(sign * length) * np.sin(angle)
-        dy = np.float32(length) * np.cos(angle)
-        places.append((x + dx / 2, y + dy / 2, np.arctan2(dy, dx), 0.62 * length))
+        dx: Pixels = np.asarray(np.float32(sign * length) * np.sin(angle), np.float32)
+        dy: Pixels = np.asarray(np.float32(length) * np.cos(angle), np.float32)
+        middle = (x + dx / np.float32(2), y + dy / np.float32(2))
+        places.append((*middle, np.arctan2(dy, dx), 0.62 * length))
         x = x + dx
         y = y + dy
     return np.asarray(y)

@@ -17,8 +17,10 @@ def cover(rng: Rng, contour: str, side: int) -> Pixels:
     x, y, far, angle = _grid(side)
     soft = np.float32(side / (2 * EDGE))  # pixels in a radius
     if contour in SHAPES:
-        away = distance(contour, x, y, np.array(1.0))
-        return np.clip(np.float32(0.5) - np.asarray(away, np.float32) * soft, 0, 1)
+        outside = distance(contour, x.astype(np.float64), y.astype(np.float64), np.array(1.0))
+        return np.clip(np.float32(0.5) - np.asarray(outside, np.float32) * soft, 0, 1)
+
+    away: Pixels
     if contour == "moon":
         bite = np.hypot(x - np.float32(rng.uniform(0.35, 0.6)), y) - np.float32(0.85)
         away = np.maximum(far - 1, -bite)

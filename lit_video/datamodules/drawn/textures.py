@@ -29,10 +29,10 @@ def texture(rng: Rng, family: str, side: int) -> Pixels:
 
     places = np.arange(side, dtype=np.float32) / side * np.float32(2 * np.pi)
     if family == "gradient":
-        first, second = np.float32(rng.uniform(0, 2 * np.pi, 2))
+        first, second = np.asarray(rng.uniform(0, 2 * np.pi, 2), np.float32)
         return np.float32(0.5) + np.float32(0.25) * (np.sin(places + first)[:, None] + np.sin(places + second))
     if family == "rings":
-        centre = np.float32(rng.uniform(0, 2 * np.pi, 2))
+        centre = np.asarray(rng.uniform(0, 2 * np.pi, 2), np.float32)
         far = np.cos(places - centre[0])[:, None] + np.cos(places - centre[1])
         return _edged(np.sin(np.float32(rng.uniform(2.5, 6)) * far), 2)
 
@@ -86,10 +86,10 @@ def _cloudy(rng: Rng, family: str, side: int) -> Pixels:
     size = falloff.shape
     spectrum = (rng.standard_normal(size, np.float32) + 1j * rng.standard_normal(size, np.float32)) * falloff
     field = (waves @ spectrum @ waves.T).real
-    field = field / np.float32(field.std())
+    noise: Pixels = np.asarray(field / np.float32(field.std()), np.float32)
     if family == "marble":
-        return _edged(np.sin(np.float32(rng.uniform(2, 5)) * field), 1)
-    return _edged(field, 5 if family == "camouflage" else 0.7)
+        return _edged(np.sin(np.float32(rng.uniform(2, 5)) * noise), 1)
+    return _edged(noise, 5 if family == "camouflage" else 0.7)
 
 
 @lru_cache(maxsize=8)
