@@ -20,8 +20,8 @@ from lit_video.weights.checksums import check_download, refuse_other_content
 from lit_video.weights.parts import matching, without
 
 TABLE = Path(__file__).with_name("released.yaml")
-PREFIX = "hub:"  # of the names of published weights
-IMAGES = "timm:"  # of the names of timm's image models
+PREFIX = "hub:"  # prefix of published weights
+IMAGES = "timm:"  # prefix of image models of timm
 
 
 @dataclass(frozen=True)

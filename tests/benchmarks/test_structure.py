@@ -18,7 +18,7 @@ def measured(text):
     [
         (f'    """Return."""\n{LINES}', "100 %"),
         (f'    """Return.\n\n    x: a number.\n    """\n{LINES}', "100 %"),  # a blank line of a docstring
-        (f'    y = """a\n\nb"""\n{LINES}', "100 %"),  # of a text
+        (f'    y = """a\n\nb"""\n{LINES}', "100 %"),  # blank line of a text
         (f"{LINES}\n    return x\n", "0 %"),
     ],
 )

@@ -77,7 +77,7 @@ def test_the_first_download_is_recorded_where_no_checksum_is_published(server, c
     assert record.read_text() == f"{sha256(CONTENT).hexdigest()}  weights.pyth\n"
     assert str(record) in caplog.text
     place.unlink()
-    assert fetch(release(server)).read_bytes() == CONTENT  # the same file again
+    assert fetch(release(server)).read_bytes() == CONTENT  # equal to the first
     place.unlink()
     server.content = CONTENT[::-1]
     with pytest.raises(UserError, match=r"name: .*weights\.pyth\.sha256"):
