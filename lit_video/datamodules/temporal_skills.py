@@ -1,8 +1,8 @@
 """Synthetic data set of temporal skills that no single frame shows, on a circle of time."""
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
@@ -21,16 +21,25 @@ from lit_video.datamodules.films import Skill, distance, skill
 from lit_video.datamodules.floors import distances_told, sum_ceiling
 from lit_video.datamodules.folder import folder_records
 from lit_video.datamodules.records import Records
+from lit_video.datamodules.stored_pixels import (
+    MOST_STORED,
+    SharedTable,
+    decoded,
+    pixels_name,
+    read_pixels,
+    write_pixels,
+)
 from lit_video.errors import UserError
 from lit_video.utils.arguments import Count, Share, Whole, check_arguments
 from lit_video.utils.files import data_folder, files_below, is_video
 from lit_video.utils.limits import MOST_DRAWN, within
 from lit_video.utils.text import plural
-from lit_video.video.decoding import FrameTable
+from lit_video.video.decoding import Frames, FrameTable, KeptVideos
+from lit_video.video.decoding.frame_table import add_source
 from lit_video.video.sampling import Dense, Sampling, Segments
 from lit_video.video.seeding import digest
 
-DIGESTS = "SHA256SUMS"  # digests of the drawn videos, beside them: sha256sum -c compares them
+DIGESTS = "SHA256SUMS"  # digests of the drawn videos and their pixels, beside them: sha256sum -c compares them
 VERSION = 3  # increment whenever the pictures of a seed change
 FPS = 8
 SKILLS = ("drift", "zoom", "rotation", "order1", "order2", "order3", "meeting", "duration")
@@ -81,7 +90,8 @@ class TemporalSkills(VideoDataModule):
     Two numbers are measured. ``test/recognised`` is the share of videos whose predicted class is of the true skill;
     ``test/direction`` the share in which the true direction has the larger of the true skill's two logits (chance and
     ceiling of blind models: 50 %). Both also by skill, ``test/direction/NAME``. ``test/video_top1`` needs both. Each
-    pair has its own random appearance and motion. Videos are written on first use.
+    pair has its own random appearance and motion. Videos are written on first use, and with ``keep_gb`` their decoded
+    pixels too, once for all runs, if those of a split take at most 1 GB.
 
     Args:
         root: folder of the data sets; ``None`` for ``$LIT_VIDEO_DATA``, else ``~/.cache/lit_video``.
@@ -128,6 +138,7 @@ class TemporalSkills(VideoDataModule):
         self.test_difficulty = test_difficulty
         self.pairs: dict[Split, int] = dict(zip(("train", "val", "test"), pairs, strict=True))
         self.drawing = drawing
+        self._filled: set[Split] = set()  # splits whose stored pixels were asked for
 
         size = f"{self.length}x{side}"
         if frames_per_step > 1:
@@ -248,10 +259,65 @@ class TemporalSkills(VideoDataModule):
             return
         with FileLock(self.root / "lock"), self._writing():
             wrong = self._to_draw(pairs)
-            if len(self._digests()) == 2 * len(pairs) and wrong:
+            recorded = self._digests().keys() >= {self._name(path) for pair in pairs for path in pair.paths}
+            if recorded and wrong:
                 print(f"{self.root}: videos are missing or were changed; {2 * len(wrong)} are drawn again", flush=True)
             for pair in track(wrong, f"Writing {2 * len(wrong)} videos to {self.root}"):
                 self._write(pair)
+
+    def _expected(self, split: Split) -> Records:
+        if isinstance(self._decode, KeptVideos) and not self.manifest and split not in self._filled:
+            self._filled.add(split)
+            self._fill(self._decode, split)
+        return super()._expected(split)
+
+    def _fill(self, kept: KeptVideos, split: Split) -> None:
+        """Keep a split's videos from the file of their pixels; write it if it is missing or was changed.
+
+        Without the file, each video is decoded at its first use, with the same pixels.
+        """
+        paths = [record.path for record in self.records(split)]
+        size = 3 * len(paths) * self.length * self.side**2
+        if size > min(kept.room, MOST_STORED):
+            return
+        drawn = self._digests()
+        whole = len(paths) == 2 * len(self.skills) * self.pairs[split]
+        if not whole or not drawn.keys() >= {self._name(path) for path in paths}:
+            return  # prepare_data has not drawn these videos
+
+        digests = {path: drawn[self._name(path)] for path in paths}
+        file = self.root / pixels_name(split, {self._name(path): digests[path] for path in paths})
+        pixels = self._stored(file)
+        if pixels is None:
+            with suppress(OSError, NotImplementedError), FileLock(self.root / "lock"):  # no right to write, or no locks
+                pixels = self._stored(file)
+                if pixels is None:
+                    pixels = self._decode_all(digests, file)
+        if pixels is None or _digest(paths[0]) != digests[paths[0]]:
+            return
+        kept.fill(paths, pixels)
+        add_source(SharedTable.of(paths))
+
+    def _stored(self, file: Path) -> Frames | None:
+        """Return the pixels in a file, ``None`` if it is missing or not as it was written."""
+        return read_pixels(file, self._digests().get(self._name(file), ""))
+
+    def _decode_all(self, digests: Mapping[Path, str], file: Path) -> Frames | None:
+        """Decode videos and write their pixels; ``None`` if a video's content is not the expected one."""
+        if file.exists():
+            print(f"{file}: not as it was written; the videos are decoded again", flush=True)
+        pixels = decoded([*digests])
+        if any(_digest(path) != expected for path, expected in digests.items()):
+            return None
+
+        part = file.with_suffix(".part")
+        try:
+            if pixels is not None:
+                write_pixels(part, pixels)
+                self._replace(part, file)
+        except OSError:  # a full disk
+            part.unlink(missing_ok=True)
+        return pixels
 
     def _to_draw(self, pairs: Sequence["DrawnPair"]) -> list["DrawnPair"]:
         """Return the pairs with a video whose content is not the one that was drawn."""
@@ -313,9 +379,13 @@ class TemporalSkills(VideoDataModule):
             path.parent.mkdir(parents=True, exist_ok=True)
             part = path.with_suffix(f".part{os.getpid()}")
             encode(part, pictures, FPS, pair.comment)
-            with (self.root / DIGESTS).open("a") as file:
-                file.write(f"{_digest(part)}  {self._name(path)}\n")
-            part.replace(path)
+            self._replace(part, path)
+
+    def _replace(self, part: Path, path: Path) -> None:
+        """Give a complete file its name, after its digest is recorded."""
+        with (self.root / DIGESTS).open("a") as file:
+            file.write(f"{_digest(part)}  {self._name(path)}\n")
+        part.replace(path)
 
 
 @dataclass(frozen=True)

@@ -185,6 +185,16 @@ class KeptVideos:
         self._room = int(gigabytes * 1e9)
         self._videos: dict[Path, Frames] = {}
 
+    @property
+    def room(self) -> int:
+        """Number of bytes that further videos may take."""
+        return self._room
+
+    def fill(self, paths: Sequence[Path], pixels: Frames) -> None:
+        """Keep whole videos that are decoded already, ``(videos, frames, height, width, 3)``."""
+        self._videos.update(zip(paths, pixels, strict=True))
+        self._room -= pixels.nbytes
+
     def __call__(self, path: Path, numbers: Sequence[int]) -> Frames:
         """Decode frames of a video by their number, see :func:`decode`."""
         if path not in self._videos:

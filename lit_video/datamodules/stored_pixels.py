@@ -1,0 +1,96 @@
+"""Decoded pixels of drawn videos in a file beside them: one run decodes a split, all later ones read it."""
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+
+import av
+import numpy as np
+from rich.progress import track
+
+from lit_video.video.decoding import DecodeError, Frames, FrameTable, decode, frame_table
+
+# a start reads the whole file and its digest, about a second per GB; larger ones would fill disks unasked
+MOST_STORED = 2**30
+
+
+@dataclass(frozen=True)
+class SharedTable:
+    """Frame table of several videos, a source of :func:`~lit_video.video.decoding.frame_table`.
+
+    A video whose size or time of modification has changed since is scanned.
+    """
+
+    table: FrameTable
+    stamps: Mapping[Path, tuple[int, int]]
+
+    @classmethod
+    def of(cls, paths: Sequence[Path]) -> "SharedTable":
+        """Share the table of the first video."""
+        return cls(frame_table(paths[0]), {path: _stamp(path) for path in paths})
+
+    def __call__(self, path: Path) -> FrameTable | None:
+        """Return the table, or ``None`` for another video."""
+        return self.table if path in self.stamps and self.stamps[path] == _stamp(path) else None
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Return a file's size and time of modification; zeros without a file."""
+    try:
+        status = path.stat()
+    except OSError:
+        return 0, 0
+    return status.st_size, status.st_mtime_ns
+
+
+def pixels_name(split: str, videos: Mapping[str, str]) -> str:
+    """Return the name of a split's file: a digest of the videos' names, their contents, and the decoder.
+
+    ``videos`` maps names to digests, in the order of the pixels. Pixels may differ between versions of FFmpeg and
+    between kinds of processors, whose conversions of colours round differently.
+    """
+    decoder = [av.__version__, platform.machine(), *map(str, sorted(av.library_versions.items()))]
+    lines = [*decoder, *(f"{content}  {name}" for name, content in videos.items())]
+    key = sha256("\n".join(lines).encode()).hexdigest()
+    return f"pixels-{split}-{key[:16]}.npy"
+
+
+def read_pixels(file: Path, expected: str) -> Frames | None:
+    """Return a file's array if its SHA-256 is the expected one, otherwise ``None``: a damaged file is never used.
+
+    The bytes in memory are those that were compared, so that a later change of the file changes nothing.
+    """
+    try:
+        content = file.read_bytes()
+    except OSError:
+        return None
+    if sha256(content).hexdigest() != expected:
+        return None
+
+    header = BytesIO(content)
+    np.lib.format.read_magic(header)
+    shape, _, _ = np.lib.format.read_array_header_1_0(header)
+    return np.frombuffer(content, np.uint8, offset=header.tell()).reshape(shape)
+
+
+def decoded(paths: Sequence[Path]) -> Frames | None:
+    """Decode whole videos: ``(videos, frames, height, width, 3)``; ``None`` if one is damaged or of another length."""
+    try:
+        table = frame_table(paths[0])
+        pixels = np.empty((len(paths), table.count, table.height, table.width, 3), np.uint8)
+        for number, path in enumerate(track(paths, f"Decoding {len(paths)} videos, once for all runs")):
+            if frame_table(path) != table:
+                return None
+            pixels[number] = decode(path, range(table.count))
+    except DecodeError:
+        return None
+    return pixels
+
+
+def write_pixels(file: Path, pixels: Frames) -> None:
+    """Write an array in the format of ``numpy.save``."""
+    with file.open("wb") as opened:
+        np.save(opened, pixels)

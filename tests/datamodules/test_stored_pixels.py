@@ -1,0 +1,260 @@
+"""Test that the stored pixels of drawn videos are those of decoding, and that no other file is taken for them."""
+
+from itertools import pairwise
+from multiprocessing import get_context
+from subprocess import run
+
+import numpy as np
+import pytest
+
+from lit_video.datamodules import Augmentation, stored_pixels, temporal_skills
+from lit_video.datamodules.temporal_skills import DIGESTS
+from lit_video.errors import UserError
+from lit_video.video.decoding import decode, frame_table
+from lit_video.video.decoding.frame_table import FrameTable
+from tests.embedded import four_skills
+
+SPLITS = ("train", "val", "test")
+
+
+@pytest.fixture
+def root(tmp_path):
+    data = four_skills(tmp_path, pairs=(1, 1, 1))
+    data.prepare_data()
+    return data.root
+
+
+def kept(root, **settings):
+    return four_skills(root.parent, **(dict(pairs=(1, 1, 1), keep_gb=0.1) | settings))
+
+
+def loaders(data):
+    data.tested = "train"
+    learned = data.test_dataloader()
+    data.tested = "test"
+    tests = data.test_dataloader()
+    return [data.train_dataloader(), data.val_dataloader(), learned, tests, data.predict_dataloader()]
+
+
+def clips(data):
+    """Return all clips of all loaders."""
+    return [batch["clip"] for loader in loaders(data) for batch in loader]
+
+
+def equal(ones, others):
+    return len(ones) == len(others) and all(one.equal(other) for one, other in zip(ones, others, strict=True))
+
+
+def files(root):
+    return {split: [*root.glob(f"pixels-{split}-*.npy")] for split in SPLITS}
+
+
+def refuse(*arguments):
+    raise AssertionError(f"{arguments[0]} is decoded")
+
+
+AUGMENTED = Augmentation(crop="most", flip=0.0, random_erasing=0.5)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"augmentation": AUGMENTED}, {"order": "shuffled", "test_clips": 2}, {"order": "static"}, {"num_workers": 1}],
+    ids=str,
+)
+def test_clips_from_the_file_are_those_of_decoding(root, settings, monkeypatch):
+    expected = clips(kept(root, keep_gb=0, **settings))
+    assert not any(files(root).values()), "nothing is stored where nothing is kept"
+    assert equal(clips(kept(root, **settings)), expected)
+    assert [len(found) for found in files(root).values()] == [1, 1, 1]
+
+    reader = kept(root, **settings)
+    monkeypatch.setattr(reader._decode, "_decode", refuse)
+    assert equal(clips(reader), expected)
+
+
+def test_the_file_holds_each_video_as_it_is_decoded(root):
+    clips(kept(root))
+    for split, (file,) in files(root).items():
+        paths = [record.path for record in kept(root).records(split)]
+        for path, pixels in zip(paths, np.load(file), strict=True):
+            assert np.array_equal(pixels, decode(path, range(16)))
+
+
+def test_sha256sum_checks_videos_and_pixels(root):
+    clips(kept(root))
+    assert run(["sha256sum", "--check", "--quiet", DIGESTS], cwd=root, check=False).returncode == 0
+
+
+def removed(file):
+    file.unlink()
+
+
+def cut(file):
+    file.write_bytes(file.read_bytes()[:-1000])
+
+
+def emptied(file):
+    file.write_bytes(b"")
+
+
+def replaced(file):
+    """Give the file other pixels, in its own format."""
+    np.save(file, np.zeros_like(np.load(file)))
+
+
+def flipped(file):
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+
+
+def of_another_split(file):
+    (other,) = files(file.parent)["test"]
+    file.write_bytes(other.read_bytes())
+
+
+def unlisted(file):
+    """Forget the digest of the file."""
+    sums = file.parent / DIGESTS
+    lines = [line for line in sums.read_text().splitlines() if not line.endswith(file.name)]
+    sums.write_text("".join(f"{line}\n" for line in lines))
+
+
+def made_a_folder(file):
+    file.unlink()
+    file.mkdir()
+
+
+HARMS = [removed, cut, emptied, replaced, flipped, of_another_split, unlisted]
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_a_damaged_file_is_not_used_and_written_again(root, harm, capsys):
+    expected = clips(kept(root))
+    contents = {file: file.read_bytes() for (file,) in files(root).values()}
+    capsys.readouterr()
+    harm(files(root)["train"][0])
+    assert equal(clips(kept(root)), expected)
+    assert {file: file.read_bytes() for (file,) in files(root).values()} == contents
+    assert "decoded again" in capsys.readouterr().out or harm is removed
+
+
+def test_what_cannot_be_written_is_decoded(root):
+    expected = clips(kept(root))
+    made_a_folder(files(root)["train"][0])
+    assert equal(clips(kept(root)), expected)
+    assert not [*root.glob("*.part")]
+
+
+def test_a_full_disk_is_no_failure(root, monkeypatch):
+    def full(file, pixels):
+        file.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(temporal_skills, "write_pixels", full)
+    assert equal(clips(kept(root)), clips(kept(root, keep_gb=0)))
+    assert not [*root.glob("pixels-*")]
+
+
+def test_videos_drawn_anew_by_another_encoder_have_a_file_of_their_own(root, monkeypatch):
+    """Videos of other contents are never served from the file of the former ones."""
+    before = clips(kept(root))
+    encode = temporal_skills.encode
+    monkeypatch.setattr(temporal_skills, "encode", lambda path, frames, *rest: encode(path, 255 - frames, *rest))
+    (root / DIGESTS).write_text("")
+    kept(root).prepare_data()
+    after = clips(kept(root))
+    assert not equal(after, before)
+    frame_table.cache_clear()
+    assert equal(after, clips(kept(root, keep_gb=0)))
+
+
+def test_another_decoder_has_a_file_of_its_own(root, monkeypatch):
+    clips(kept(root))
+    monkeypatch.setattr(stored_pixels.av, "__version__", "0.1")
+    clips(kept(root))
+    assert [len(found) for found in files(root).values()] == [2, 2, 2]
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_a_video_replaced_before_the_file_is_written_leaves_no_file(root, split):
+    """Pixels of a video that is not the drawn one must not outlive it under the drawn one's digest."""
+    records = kept(root).records(split)
+    records[1].path.write_bytes(records[0].path.read_bytes())
+    clips(kept(root))
+    assert not files(root)[split]
+    kept(root).prepare_data()
+    clips(kept(root))
+    assert files(root)[split]
+
+
+def test_an_unreadable_video_leaves_no_file_and_is_reported(root):
+    record = kept(root).records("train")[1]
+    record.path.write_bytes(b"no video")
+    data = kept(root, broken="report")
+    assert sum(bool(text) for batch in data.train_dataloader() for text in batch["broken"]) == 1
+    assert not files(root)["train"]
+
+
+def test_only_what_fits_into_the_kept_memory_is_stored(root, monkeypatch):
+    size = 8 * 16 * 32 * 32 * 3
+    clips(kept(root, keep_gb=(size - 1) / 1e9))
+    assert not any(files(root).values())
+    monkeypatch.setattr(temporal_skills, "MOST_STORED", size - 1)
+    clips(kept(root))
+    assert not any(files(root).values())
+    monkeypatch.setattr(temporal_skills, "MOST_STORED", size)
+    clips(kept(root, keep_gb=3.5 * size / 1e9))
+    assert all(files(root).values())
+
+
+def test_all_drawn_videos_have_one_frame_table(root):
+    tables = [frame_table(record.path) for split in SPLITS for record in kept(root).records(split)]
+    assert all(one == other for one, other in pairwise(tables))
+
+
+def test_a_shared_table_is_not_that_of_a_video_replaced_since(root):
+    paths = [record.path for record in kept(root).records("train")]
+    shared = stored_pixels.SharedTable.of(paths)
+    assert isinstance(shared(paths[1]), FrameTable)
+    paths[1].write_bytes(b"no video")
+    paths[2].unlink()
+    assert shared(paths[1]) is None
+    assert shared(paths[2]) is None
+    assert shared(root / "another.mp4") is None
+
+
+def started(folder, queue):
+    data = kept(folder)
+    data.prepare_data()
+    queue.put([clip.sum().item() for clip in clips(data)])
+
+
+@pytest.mark.slow
+def test_processes_that_start_together_write_one_file(root):
+    context = get_context("spawn")
+    queue = context.Queue()
+    processes = [context.Process(target=started, args=(root, queue)) for _ in range(3)]
+    for process in processes:
+        process.start()
+    sums = [queue.get(timeout=300) for _ in processes]
+    for process in processes:
+        process.join()
+    assert sums == [[clip.sum().item() for clip in clips(kept(root, keep_gb=0))]] * 3
+    lines = (root / DIGESTS).read_text().splitlines()
+    assert len(lines) == len(set(lines)) == 24 + 3
+
+
+def test_lost_videos_are_said_beside_stored_pixels(root, capsys):
+    clips(kept(root))
+    kept(root).records("val")[0].path.unlink()
+    capsys.readouterr()
+    kept(root).prepare_data()
+    assert "drawn again" in capsys.readouterr().out
+
+
+def test_a_manifest_decides_over_stored_pixels(root, monkeypatch):
+    data = kept(root, manifest="videos.sqlite")
+    monkeypatch.setattr(data, "_fill", refuse)
+    with pytest.raises(UserError, match=r"videos\.sqlite"):
+        data._expected("train")
