@@ -17,7 +17,7 @@ from torchvision.transforms.v2 import functional as F
 
 from benchmarks.harness import parser, provenance, ran
 from benchmarks.transfer import TRAINED
-from lit_video.utils.command_line import recorded_command
+from lit_video.training.command_line import recorded_command
 from lit_video.utils.files import write_atomically
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.video.decoding import decode, frame_table

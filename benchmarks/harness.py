@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lit_video.errors import UserError
-from lit_video.utils.command_line import recorded_command
+from lit_video.training.command_line import recorded_command
 from lit_video.utils.environment import choose_device, commit, device_name, seconds, versions
 from lit_video.utils.files import write_atomically
 from lit_video.utils.startup import avoid_amx

@@ -18,7 +18,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from benchmarks.harness import parser, provenance, ran
 from lit_video.datamodules import TemporalSkills
-from lit_video.utils.command_line import recorded_command
+from lit_video.training.command_line import recorded_command
 from lit_video.utils.files import write_atomically
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.video.clips import VideoRecord

@@ -28,7 +28,7 @@ from benchmarks.faults.faults import DAMAGES, FAULTS, TESTED, may_mount
 from benchmarks.faults.page import found, page, read_lines, summary
 from benchmarks.faults.runs import PHASES, ROOT, Cancelled, Setting, cancelled
 from benchmarks.harness import provenance, ran
-from lit_video.utils.command_line import recorded_command
+from lit_video.training.command_line import recorded_command
 
 RESULTS = ROOT / "benchmarks/results/soak"
 PAGE = ROOT / "docs/faults.md"

@@ -107,7 +107,7 @@ def put(settings: Nested, key: str, value: Any, classes: Classes, whole: bool = 
     """
     section, *inside = key.split(".")
     if section in SECTIONS and inside and settings.get(section) is None:
-        settings = {**settings, section: {ARGUMENTS: {}}}  # of a class that may follow
+        settings = {**settings, section: {ARGUMENTS: {}}}  # its class may follow
     result: Nested = _put(settings, [section, *inside], value, classes, whole)
     return result
 

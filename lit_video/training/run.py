@@ -33,7 +33,7 @@ from lit_video.training.request import Run
 from lit_video.training.run_cli import RunCLI, as_list
 from lit_video.training.run_end import failures, leave, write_end
 from lit_video.training.stills import start_from_stills
-from lit_video.utils.command_line import recorded_command
+from lit_video.training.command_line import recorded_command
 from lit_video.utils.environment import device_name
 from lit_video.utils.processes import first_process, started_by_lightning
 from lit_video.utils.stop_signals import DONE, FAILED, STATUS, StopSignals

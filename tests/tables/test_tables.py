@@ -319,7 +319,7 @@ def test_a_seed_that_was_trained_or_tested_otherwise_is_no_seed_of_its_row(table
     of_second = 7 if key == "data" else 8
     for row, seed, value in (("first", 0, 7), ("second", 0, of_second), ("second", 1, 9)):
         write_result(folder := tmp_path / f"two/default/{row}/seed{seed}", seed, 50.0)
-        change_result(folder, **({"identity": {"data": value}} if key == "data" else {key: value}))
+        change_result(folder, **({"identity": {"data": str(value)}} if key == "data" else {key: value}))
     with pytest.raises(
         UserError, match=rf"second/seed1: {key} is 9, but in .*second/seed0 it is {of_second}: they do not"
     ):
