@@ -123,8 +123,8 @@ def xvit(vector: dict[str, Any], weights: Mapping[str, Tensor] | None = None, **
         size,
         config["num_classes"],
         ClipSize((side, side), config["patch_size"], config["temporal_embed_len"]),
-        plan,
-        config["shift_layers"],
+        plan=plan,
+        layers=config["shift_layers"],
         aggregate=aggregate,
         positions=Positions(resizing=Resizing(time="repeat")),
     )

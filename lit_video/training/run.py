@@ -22,6 +22,7 @@ from lit_video.tables.results import refuse_apart
 from lit_video.training.callbacks.checkpoints import Stopped, metrics_of, refuse_not_finite
 from lit_video.training.checkpoint_file import best_checkpoint, peek, remove_later, usable_checkpoint
 from lit_video.training.cli import CheckCLI, user_errors
+from lit_video.training.command_line import recorded_command
 from lit_video.training.finished import ASKED, FinishedRuns, asked
 from lit_video.training.global_batch import check_scaling
 from lit_video.training.identity import ask, overridden, take_trained, weights_digest
@@ -33,7 +34,6 @@ from lit_video.training.request import Run
 from lit_video.training.run_cli import RunCLI, as_list
 from lit_video.training.run_end import failures, leave, write_end
 from lit_video.training.stills import start_from_stills
-from lit_video.training.command_line import recorded_command
 from lit_video.utils.environment import device_name
 from lit_video.utils.processes import first_process, started_by_lightning
 from lit_video.utils.stop_signals import DONE, FAILED, STATUS, StopSignals

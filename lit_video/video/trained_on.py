@@ -4,9 +4,9 @@ import os
 from base64 import b64decode, b64encode
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from hashlib import blake2b
-from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +66,8 @@ def _rows(records: Sequence[VideoRecord], known: Mapping[int, int], progress: bo
     """Return ``(videos, 4)``: digests of path and content, start and end in ms; ``known`` maps path to content."""
     listed = [*records]
     paths = list(dict.fromkeys(record.path for record in listed))
-    with ThreadPool(READERS) as pool:
-        read: Iterable[tuple[int, int]] = pool.imap(partial(_digests, known), paths, chunksize=8)
+    with ThreadPoolExecutor(READERS) as pool:
+        read: Iterable[tuple[int, int]] = pool.map(partial(_digests, known), paths)
         if progress:
             read = with_progress(read, len(paths), "digests of videos")
         digests = dict(zip(paths, read, strict=True))

@@ -12,8 +12,8 @@ from lit_video.own_videos.starts import SCRATCH, Start
 LAPTOP, SERVER = Machine(0.0, 16.0, 4), Machine(80.0, 128.0, 16)
 
 
-def video(seconds=2.0, num_frames=50, width=320, height=240):
-    return VideoInfo("a.mp4", seconds=seconds, num_frames=num_frames, width=width, height=height)
+def video(seconds=2.0, frames=50, width=320, height=240):
+    return VideoInfo("a.mp4", seconds=seconds, frames=frames, width=width, height=height)
 
 
 def settings(*videos, decoded=0.1, classes=("walk", "sit"), training=400, machine=LAPTOP, start=SCRATCH):

@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks.harness import SPEED, provenance
 from lit_video import __version__
-from lit_video.utils import environment
 from lit_video.training.command_line import recorded_command
+from lit_video.utils import environment
 from lit_video.utils.files import files_below
 
 

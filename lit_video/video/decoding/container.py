@@ -13,7 +13,7 @@ from av.stream import Disposition
 from av.video.stream import VideoStream
 
 # FFmpeg's demuxers that are used: containers, then streams without one. None opens a second file or a network address.
-_CONTAINERS = "mov matroska avi mpegts mpeg ogg flv live_flv asf rm mxf nut wtv ivf dhav dv gif apng yuv4mpegpipe"
+_CONTAINERS = "mov matroska avi mpegts mpeg ogg flv live_flv swf asf rm mxf nut wtv ivf dhav dv gif apng yuv4mpegpipe"
 _STREAMS = "h261 h263 h264 hevc vvc m4v mpegvideo mjpeg mjpeg_2000 vc1 vc1test av1 obu dirac cavsvideo ingenient"
 _OPTIONS = {"format_whitelist": ",".join(f"{_CONTAINERS} {_STREAMS}".split()), "protocol_whitelist": "file"}
 NO_VIDEO = "its content is no video: a playlist, a text, a picture, or a format that is not read"
