@@ -23,6 +23,7 @@ from lit_video.errors import UserError
 from lit_video.launching.states import lock_held
 from lit_video.runs.files import RUN, has_result
 from lit_video.runs.predictions import read_predictions
+from lit_video.runs.results import CURVES, read_curves
 from lit_video.utils.stop_signals import DONE, FAILED, MISTAKE, TERMINATED
 
 TRIES = 3
@@ -85,6 +86,8 @@ class Record:
         except Exception as error:  # a damaged file may raise anything
             self.lost.append(f"result or weights cannot be read: {type(error).__name__}: {error}"[:300])
             return False
+        if any(each["fault"].startswith(CURVES) and each["phase"] == "finished" for each in self.injections):
+            right = right | {"curve": ours["curve"]}  # lost: the report says that the results are in other files
         found = differences(ours, right)
         self.wrong += found
         return not found
@@ -103,7 +106,7 @@ def read_outcome(run_dir: Path) -> Outcome | None:
         "steps": result["steps"],
         "videos": result["test_videos"],
         "chosen": result["weights"]["file"],
-        "curve": (run_dir / "curves.csv").read_text(),
+        "curve": (run_dir / CURVES).read_text() if (run_dir / CURVES).exists() else "",
         "logits": logits,
         "weights": weights,
     }
@@ -270,11 +273,19 @@ def _recover(setting: Setting, sandbox: Sandbox, record: Record, right: Outcome)
 
 
 def _obey_table(run_dir: Path) -> None:
-    """Do what ``table`` says of damaged predictions: delete the record, so that the run is tested again."""
+    """Do what ``table`` and ``report`` say of a finished run's damaged files, which ``fit`` does not read.
+
+    For predictions delete the record, so that the run is tested again; for a curve delete it.
+    """
     try:
         read_predictions(run_dir)
     except UserError:
         (run_dir / RUN).unlink(missing_ok=True)
+    try:
+        read_curves(run_dir)
+    except UserError:
+        if has_result(run_dir):
+            (run_dir / CURVES).unlink(missing_ok=True)
 
 
 def _replace(video: Path, content: bytes) -> None:

@@ -107,7 +107,9 @@ def _matrix(runs: Sequence[Line], phases: list[str], notes: list[str]) -> str:
     cells: dict[tuple[str, str], list[str]] = defaultdict(list)
     for run in runs:
         hits = [each for each in run["injections"] if each["hit"] and each["phase"] in phases]
-        if problems := found(run) if hits else []:
+        problems = [problem.partition("\n")[0][:200] for problem in found(run)] if hits else []
+        problems = [*dict.fromkeys(problem for problem in problems if "stderr: " not in problem)]
+        if problems:
             where = " then ".join(f"{each['fault']} in {each['phase']}" for each in run["injections"])
             notes.append(f"{where} ({run['setting']['ranks']} ranks): {'; '.join(problems)}")
         for each in hits:

@@ -107,6 +107,16 @@ def test_a_process_that_lives_on_is_named_without_the_folders_of_this_machine():
     assert said.split()[1:] == ["-c", "print(flush=True);", "input()"] and "/" not in said
 
 
+def test_files_of_a_finished_run_that_fit_does_not_read_are_deleted_as_the_report_says(right):
+    (right / "predictions.npz").unlink()
+    (right / "curves.csv").write_bytes(b"\x9f\x00garbage")
+    module._obey_table(right)
+    assert not (right / "curves.csv").exists() and (right / "run.json").exists()
+    (right / "predictions.npz").write_bytes(b"garbage")
+    module._obey_table(right)
+    assert not (right / "run.json").exists()
+
+
 def soak_of(commit, fault="SIGTERM", phase="training", status=143):
     """Return the lines of a soak of one run."""
     injection = {"fault": fault, "phase": phase, "delay": 0.0, "hit": True, "status": status, "problems": []}
