@@ -7,7 +7,6 @@ from contextlib import closing
 from dataclasses import astuple, dataclass, fields
 from functools import partial
 from itertools import compress
-from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from shutil import copyfile
 from typing import Any
@@ -17,7 +16,7 @@ from filelock import FileLock, Timeout
 from lit_video.datamodules.probe import VideoInfo, probe, stamp, unpack
 from lit_video.datamodules.records import relative
 from lit_video.errors import UserError
-from lit_video.utils.parallel import in_parallel
+from lit_video.utils.parallel import in_parallel, joined_threads
 from lit_video.utils.text import to_bytes, to_text
 from lit_video.video.decoding import DecodeError, FrameTable
 from lit_video.video.decoding.frame_table import add_source
@@ -139,7 +138,7 @@ def _scan(videos: Mapping[str, Video], part: Path, every_frame: bool) -> None:
     write_rows(part, ())
     found = Manifest(part).facts()
     items = [*videos.items()]
-    with ThreadPool(LOOKS) as threads:
+    with joined_threads(LOOKS) as threads:
         jobs = [*compress(items, threads.map(partial(_changed, every_frame, found), items))]
     if 0 < len(jobs) < len(items):
         print(f"data check: reads {len(jobs):,} of {len(videos):,} videos (new, changed or broken)", file=sys.stderr)

@@ -7,7 +7,6 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from errno import ELOOP
-from io import FileIO
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 from uuid import uuid4
@@ -85,7 +84,7 @@ def read_plain(path: Path, most: int, follow: bool = True) -> bytes:
         return file.read()
 
 
-def open_plain(path: Path, follow: bool = True) -> FileIO:
+def open_plain(path: Path, follow: bool = True) -> io.FileIO:
     """Open a plain file for reading, unbuffered; raise a ValueError for a pipe or a device, which might never end."""
     link = 0 if follow else os.O_NOFOLLOW
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | link)

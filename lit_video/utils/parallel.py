@@ -1,4 +1,4 @@
-"""Work on many files: one process per usable core, with progress."""
+"""Work on many files: one process per usable core, or threads that wait for a disk, with progress."""
 
 import multiprocessing
 import os
@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing.pool import ThreadPool
 from typing import TypeVar
 
 from lit_video.errors import UserError
@@ -38,6 +40,20 @@ def with_progress(results: Iterable[Result], total: int, name: str) -> Iterator[
             last_line = now
             remaining = f", {time_left((total - done) * (now - start) / done)}" if done < total else ""
             print(f"{name}: {done} of {total}{remaining}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def joined_threads(count: int) -> Iterator[ThreadPool]:
+    """Yield a pool of threads for work that waits for a disk; all have ended when it is left.
+
+    The threads of a plain ``ThreadPool`` outlive its block for a moment.
+    """
+    pool = ThreadPool(count)
+    try:
+        yield pool
+    finally:
+        pool.terminate()
+        pool.join()
 
 
 def in_parallel(

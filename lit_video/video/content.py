@@ -3,11 +3,12 @@
 import os
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from hashlib import file_digest
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 from lit_video.utils.files import files_below, open_plain
+from lit_video.utils.parallel import joined_threads
 from lit_video.video.trained_on import READERS, content_digest
 
 Sign = Callable[[Path], Hashable]  # equal for files of equal content; None for a file that cannot be compared
@@ -19,7 +20,7 @@ def copies(paths: Iterable[str]) -> dict[str, str]:
     A path may be a folder of frames. Sizes are compared first, then parts of files of equal size, then whole files.
     """
     groups = [[*dict.fromkeys(paths)]]
-    with ThreadPoolExecutor(READERS) as pool:
+    with joined_threads(READERS) as pool:
         for sign in (_size, content_digest, whole_digest):
             groups = [alike for group in groups for alike in _divided(group, sign, pool)]
     return {path: group[0] for group in groups for path in group}
@@ -34,10 +35,10 @@ def whole_digest(path: Path) -> str:
     return ",".join(digests)
 
 
-def _divided(paths: list[str], sign: Sign, pool: ThreadPoolExecutor) -> list[list[str]]:
+def _divided(paths: list[str], sign: Sign, pool: ThreadPool) -> list[list[str]]:
     """Divide paths into groups of equal signs; leave out those that are alone."""
     alike = defaultdict[Hashable, list[str]](list)
-    signs = pool.map(lambda path: _sign(sign, path), paths)
+    signs = pool.map(lambda path: _sign(sign, path), paths, chunksize=16)
     for path, found in zip(paths, signs, strict=True):
         if found:
             alike[found].append(path)

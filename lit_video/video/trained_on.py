@@ -4,7 +4,6 @@ import os
 from base64 import b64decode, b64encode
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lit_video.utils.files import open_plain
-from lit_video.utils.parallel import with_progress
+from lit_video.utils.parallel import joined_threads, with_progress
 from lit_video.utils.text import to_bytes
 from lit_video.video.clips import VideoRecord
 
@@ -66,8 +65,8 @@ def _rows(records: Sequence[VideoRecord], known: Mapping[int, int], progress: bo
     """Return ``(videos, 4)``: digests of path and content, start and end in ms; ``known`` maps path to content."""
     listed = [*records]
     paths = list(dict.fromkeys(record.path for record in listed))
-    with ThreadPoolExecutor(READERS) as pool:
-        read: Iterable[tuple[int, int]] = pool.map(partial(_digests, known), paths)
+    with joined_threads(READERS) as pool:
+        read: Iterable[tuple[int, int]] = pool.imap(partial(_digests, known), paths, chunksize=8)
         if progress:
             read = with_progress(read, len(paths), "digests of videos")
         digests = dict(zip(paths, read, strict=True))
