@@ -27,7 +27,7 @@ from lit_video.modules import TimeSformer
 from lit_video.network.positions import PositionKind
 from lit_video.network.vit import ViTSize
 from lit_video.runs.files import ENDING, RUN, Files, packed_runs
-from lit_video.runs.packing import write_pack
+from lit_video.runs.packing import packed_record, write_pack
 from lit_video.runs.predictions import FILE
 
 SCRIPT = "benchmarks/mended_packs.py"
@@ -114,7 +114,7 @@ def mended(runs: Runs) -> dict[Path, dict[str, bytes]]:
         except UserError as error:
             raise UserError(f"{folder}: {error}") from error
         if positions:
-            staying[folder][RUN] = f"{json.dumps(corrected(record, positions), indent=1)}\n".encode()
+            staying[folder][RUN] = packed_record(corrected(record, positions))
     return staying
 
 

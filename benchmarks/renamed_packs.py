@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.runs.files import ENDING, RUN, Files, packed_runs
-from lit_video.runs.packing import write_pack
+from lit_video.runs.packing import packed_record, write_pack
 
 SCRIPT = "benchmarks/renamed_packs.py"
 REASON = "settings have the names of timm, transformers and PySlowFast; the run's command has the names of its commit"
@@ -64,7 +64,7 @@ def renamed_files(files: Mapping[str, bytes]) -> dict[str, bytes]:
     changed = renamed_record(record)
     if changed == record:
         return dict(files)
-    return dict(files) | {RUN: f"{json.dumps(changed, indent=1)}\n".encode()}
+    return dict(files) | {RUN: packed_record(changed)}
 
 
 def main() -> None:

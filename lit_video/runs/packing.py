@@ -6,6 +6,7 @@ import lzma
 import tarfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.runs.files import RUN, Files, largest, pack_of, packed_runs, read_run, run_file, run_folders
@@ -53,6 +54,11 @@ def write_pack(path: Path, runs: Mapping[Path, Files]) -> None:
     write_bytes(path, content)
 
 
+def packed_record(record: Mapping[str, Any]) -> bytes:
+    """Return a run's record as packs hold it."""
+    return f"{json.dumps(record, indent=1)}\n".encode()
+
+
 def _files(run_dir: Path) -> Files:
     result, record = read_result(run_dir) or {}, read_run(run_dir)
     for part in OF_THE_FOLDER:
@@ -61,7 +67,7 @@ def _files(run_dir: Path) -> Files:
     for name in data_names("folders"):
         if Path(settings.get(name) or "").is_absolute():
             settings[name] = "DIR"
-    files = {RUN: f"{json.dumps(record, indent=1)}\n".encode()}
+    files = {RUN: packed_record(record)}
     curve = read_whole(run_dir / CURVES, lambda: run_file(run_dir, CURVES), "delete it; the pack leaves it out")
     if curve:
         files[CURVES] = curve
