@@ -4,6 +4,9 @@ An unfit value raises ``ValueError``; an unfit file or setting raises :class:`Us
 ``Raises:`` sections list the errors that a caller handles.
 """
 
+from pathlib import Path
+from traceback import extract_tb
+
 
 class UserError(Exception):
     """A user's mistake, described in one line; the command line prints it without a traceback and exits with 2."""
@@ -22,6 +25,16 @@ class OptionError(UserError):
 def one_line(error: BaseException) -> str:
     """Return an error's message in one line, or the name of its class."""
     return " ".join(str(error).split()) or type(error).__name__
+
+
+def fault_of(error: BaseException) -> str:
+    """Return the class and the message of an error in a user's code, with the last file and line of that code."""
+    where = ""
+    for step in extract_tb(error.__traceback__):
+        path = Path(step.filename)
+        if not {"lit_video", "torch"} & {*path.parts}:
+            where = f" ({path.name}, line {step.lineno})"
+    return f"{type(error).__name__}: {one_line(error)[:160]}{where}"
 
 
 class RunFailed(UserError):

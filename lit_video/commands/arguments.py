@@ -100,11 +100,11 @@ def whole_numbers(text: str) -> list[int]:
 
 
 def scheme_file(text: str) -> str:
-    """Import the attention scheme of a file; return ``MODULE.CLASS``."""
-    from lit_video.schemes.loading import import_scheme
+    """Import the classes of a run from a file; return the file's name."""
+    from lit_video.schemes.loading import import_code
 
     try:
-        return import_scheme(text)
+        return import_code(text)
     except ValueError as error:
         raise ArgumentTypeError(str(error)) from error
 
@@ -127,7 +127,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "--reuse": dict(action="store_true", help="train rows with equal training settings once, also across tables"),
     "--row": dict(action="append", metavar="NAMES", help="some rows only, by names or numbers from 0, with commas"),
     "--runs": dict(type=user_path, default=Path("runs"), metavar="DIR", help="folder of the runs (default: runs)"),
-    "--scheme": dict(type=scheme_file, metavar="FILE.py", help="the run's own attention scheme; the file is executed"),
+    "--scheme": dict(type=scheme_file, metavar="FILE.py", help="the run's own scheme, parts, loss, metric: it is run"),
     "--seeds": dict(type=whole_numbers, default="0", metavar="0,1,2", help="once per seed (default: %(default)s)"),
     "--workers": dict(type=natural, default=2, metavar="W", help="processes that decode (default: 2)"),
     "runs": dict(

@@ -17,8 +17,10 @@ from lit_video.errors import UserError
 from lit_video.modules.evaluation import log_hits, metric_of, numbering
 from lit_video.modules.hooks import ClassifierHooks, after_package
 from lit_video.modules.hyper_parameters import add_settings, checked_settings, keep_storable, settings_of, videos_of
-from lit_video.modules.metrics import ViewAverage, cross_entropy, right_clips, video_metric
+from lit_video.modules.losses import ClipLoss, check_loss, summed_loss
+from lit_video.modules.metrics import VideoAccuracy, ViewAverage, cross_entropy, right_clips, video_metric
 from lit_video.modules.optimization import Optimization, make_optimizer, make_schedule, optimization_of
+from lit_video.modules.own_metric import metric_values
 from lit_video.modules.starting_weights import (
     StartingWeights,
     is_loaded,
@@ -31,6 +33,7 @@ from lit_video.network.block import Checkpointing, set_grad_checkpointing
 from lit_video.network.transformer import VideoTransformer, freeze_layers, undecayed
 from lit_video.network.vit import ViTSize
 from lit_video.utils.arguments import Whole, check_arguments, constructors, types_of
+from lit_video.utils.class_paths import class_path, own_class
 from lit_video.utils.classes import Classes, by_task
 from lit_video.utils.text import did_you_mean
 from lit_video.video.batch import Batch, as_batch, check_axes, check_classes, check_floating, labelled
@@ -70,6 +73,10 @@ class VideoClassifier(LightningModule):
         freeze: number of blocks to freeze, from the first, with the embedding; ``backbone``: all but the aggregation.
         activation_checkpointing: part of each layer that the backward pass recomputes, ``attention`` or ``block``.
         task_loss: whether the losses of several tasks are added, or averaged as in ViViT's release.
+        loss: class of your own in place of the cross entropy of the training, a subclass of
+            :class:`~lit_video.modules.losses.ClipLoss`; ``FILE.py:CLASS`` on the command line (docs/adding.md).
+        metric: class of your own, a subclass of :class:`~lit_video.modules.metrics.VideoAccuracy`, whose values are
+            logged as ``val/NAME`` and ``test/NAME``.
         view_average: what a test averages over the views of a video, ``logits`` or ``softmax`` scores.
         num_classes: classes of each task by its name, in the order of the logits; a number for one task; 0 for the
             features in place of logits, as in timm.
@@ -95,6 +102,8 @@ class VideoClassifier(LightningModule):
         freeze: Whole | Literal["backbone"] | None = None,
         activation_checkpointing: Checkpointing = "none",
         task_loss: Literal["sum", "mean"] = "sum",
+        loss: str | type[ClipLoss] | None = None,
+        metric: str | type[VideoAccuracy] | None = None,
         view_average: ViewAverage = "logits",
         num_classes: Classes | None = None,
         several_labels: bool = False,
@@ -140,6 +149,8 @@ class VideoClassifier(LightningModule):
         self.several_labels = several_labels
         self.task_loss = task_loss
         self.view_average = view_average
+        self.own_loss = self._make_loss(own_class("loss", loss, ClipLoss))
+        self._metric = own_class("metric", metric, VideoAccuracy)
         self._make_metrics()
 
         # means over the batches of the last optimizer step
@@ -229,8 +240,24 @@ class VideoClassifier(LightningModule):
         self._make_metrics()
 
     def _make_metrics(self) -> None:
-        self.val_accuracy = video_metric(self.num_classes, self.several_labels, self.view_average)
-        self.test_accuracy = video_metric(self.num_classes, self.several_labels, self.view_average)
+        kind = self._metric
+        self.val_accuracy = video_metric(self.num_classes, self.several_labels, self.view_average, kind=kind)
+        self.test_accuracy = video_metric(self.num_classes, self.several_labels, self.view_average, kind=kind)
+        if kind and self.num_classes:
+            metric_values(self.val_accuracy, self.num_classes, several_labels=self.several_labels)
+
+    def _make_loss(self, kind: type[ClipLoss] | None) -> ClipLoss | None:
+        if kind is None:
+            return None
+        if type(self).loss is not VideoClassifier.loss:
+            raise ValueError(
+                f"loss is {class_path(kind)}, but {type(self).__name__} has a method loss: give one of them"
+            )
+
+        made = kind()
+        if self.num_classes:
+            check_loss(made, self.num_classes, several_labels=self.several_labels)
+        return made
 
     @LightningModule.trainer.setter  # type: ignore[attr-defined, untyped-decorator]
     def trainer(self, trainer: Trainer | None) -> None:
@@ -346,13 +373,18 @@ class VideoClassifier(LightningModule):
         self.hparams.update(optimization=asdict(self.optimization))
 
     def loss(self, logits: Tensor, target: Tensor) -> Tensor:
-        """Return the cross entropy, summed or averaged over tasks; with several labels, the binary cross entropy.
+        """Return the cross entropy, or the user's own loss, summed or averaged over tasks; binary with several labels.
 
         Shape: logits ``(b, classes)``; target: class numbers ``(b,)`` or ``(b, tasks)``, or probabilities like logits.
         The mean is over all clips of the batch. An unreadable clip is grey and adds no loss, so every clip has the
         same weight in any batch and process. Of a mixed clip (mixup, cutmix), cross entropy counts the readable share.
         """
-        sums = cross_entropy(logits, target, self.num_classes, several_labels=self.several_labels)
+        if self.own_loss is None:
+            sums = cross_entropy(logits, target, self.num_classes, several_labels=self.several_labels)
+        else:
+            sums = summed_loss(
+                self.own_loss, logits, target, classes=self.num_classes, several_labels=self.several_labels
+            )
         losses = sums / len(logits)
         return losses.mean() if self.task_loss == "mean" else losses.sum()
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import wraps
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import torch
 from lightning import LightningModule, Trainer
@@ -13,6 +13,12 @@ from lit_video.modules.metrics import mean_over_ranks
 
 VAL_NAMES = {"loss": "val/loss", "top1": "val/clip_top1", "top5": "val/clip_top5"}
 TEST_NAMES = {"top1": "test/video_top1", "top5": "test/video_top5", "videos": "test/videos"}
+
+
+def logged_name(split: Literal["val", "test"], value: str) -> str:
+    """Return the name under which a metric's value is logged."""
+    names = VAL_NAMES if split == "val" else TEST_NAMES
+    return names.get(value, f"{split}/{value}")
 
 
 @runtime_checkable

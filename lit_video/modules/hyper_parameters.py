@@ -7,7 +7,7 @@ from lightning import LightningModule
 from lightning.pytorch.utilities import rank_zero_warn
 from torch import Tensor, nn
 
-from lit_video.settings.effects import model_names, picked
+from lit_video.settings.effects import OWN_CODE, model_names, picked
 from lit_video.utils.class_paths import class_path
 from lit_video.video.settings import SETTINGS, stored_settings
 from lit_video.video.trained_on import noted
@@ -25,7 +25,8 @@ def settings_of(model: LightningModule) -> dict[str, Any]:
 
 def checked_settings(model: LightningModule) -> dict[str, Any]:
     """Return the settings that must agree when a checkpoint is loaded."""
-    return picked(settings_of(model), CHECKED)
+    settings = picked(settings_of(model), CHECKED)
+    return {name: value for name, value in settings.items() if value is not None or name not in OWN_CODE}
 
 
 def videos_of(model: LightningModule) -> Any:
@@ -54,6 +55,9 @@ def keep_storable(model: LightningModule) -> None:
     for name, value in dict(model.hparams).items():
         if is_dataclass(value) and not isinstance(value, type):
             value = asdict(value)
+            model.hparams[name] = value
+        if isinstance(value, type):
+            value = class_path(value)
             model.hparams[name] = value
         if not _storable(value):
             kind = type(model.hparams.pop(name)).__name__

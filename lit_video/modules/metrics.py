@@ -15,6 +15,7 @@ from torchmetrics.functional.classification import binary_average_precision
 from torchmetrics.utilities import dim_zero_cat
 
 from lit_video.errors import UserError
+from lit_video.utils.class_paths import class_path
 from lit_video.utils.classes import Classes, by_task, class_numbers, per_task
 
 TOP = (1, 5)
@@ -208,13 +209,19 @@ class VideoPrecision(VideoAccuracy):
         return result | {"videos": videos, "loss": binary_cross_entropy(logits, target) / len(target)}
 
 
-def video_metric(classes: Classes | None, several_labels: bool, average: ViewAverage) -> VideoAccuracy:
-    """Return the metric of videos with one label in each task, or with several labels."""
-    if not several_labels:
-        return VideoAccuracy(classes, average)
-    if average == "softmax":
+def video_metric(
+    classes: Classes | None, several_labels: bool, average: ViewAverage, *, kind: type[VideoAccuracy] | None = None
+) -> VideoAccuracy:
+    """Return the metric of videos with one label in each task, or with several labels; ``kind`` is the user's own."""
+    if several_labels and average == "softmax":
         raise ValueError("view_average is softmax, but a video may have several labels, which have no softmax")
-    return VideoPrecision(classes, average)
+
+    usual = VideoPrecision if several_labels else VideoAccuracy
+    if kind is not None and not issubclass(kind, usual):
+        raise ValueError(
+            f"metric is {class_path(kind)}, but a video may have several labels: extend {class_path(usual)}"
+        )
+    return (kind or usual)(classes, average)
 
 
 def average_precision(logits: Tensor, target: Tensor) -> Tensor:

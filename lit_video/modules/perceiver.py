@@ -3,6 +3,8 @@
 from typing import Any
 
 from lit_video.modules.classifier import VideoClassifier
+from lit_video.network.embedding import Embedding
+from lit_video.network.parts import Aggregation, Parts, Readout
 from lit_video.network.patches import ClipSize
 from lit_video.network.perceiver import perceiver
 from lit_video.network.transformer import VideoTransformer
@@ -23,6 +25,9 @@ class Perceiver(VideoClassifier):
         reads: how often the latents read the tokens, with an equal share of the layers after each read.
         dropout: before the classifier.
         drop_path_rate: stochastic depth of the last layer.
+        embedding: class of your own in place of JointEmbedding, ``FILE.py:CLASS`` on the command line (docs/adding.md).
+        readout: class of your own, a subclass of :class:`~lit_video.network.parts.Readout`.
+        aggregation: class of your own, a subclass of :class:`~lit_video.network.parts.Aggregation`.
         **kwargs: see :class:`VideoClassifier`.
     """
 
@@ -41,6 +46,9 @@ class Perceiver(VideoClassifier):
         reads: Count = 1,
         dropout: Share = 0.0,
         drop_path_rate: ShareBelowOne = 0.0,
+        embedding: str | type[Embedding] | None = None,
+        readout: str | type[Readout] | None = None,
+        aggregation: str | type[Aggregation] | None = None,
         **kwargs: Any,
     ) -> None:
         check_arguments(locals())
@@ -54,5 +62,6 @@ class Perceiver(VideoClassifier):
             reads=reads,
             dropout=dropout,
             drop_path_rate=drop_path_rate,
+            parts=Parts.of(embedding=embedding, readout=readout, aggregation=aggregation),
         )
         super().__init__(network, num_classes=num_classes, **kwargs)

@@ -2,7 +2,10 @@
 
 from typing import Any
 
+from lit_video.attention import Scheme
 from lit_video.modules.classifier import VideoClassifier
+from lit_video.network.embedding import Embedding
+from lit_video.network.parts import Aggregation, Parts, Readout
 from lit_video.network.patches import ClipSize
 from lit_video.network.positions import PositionKind, Positions
 from lit_video.network.timesformer import timesformer, usual_positions
@@ -21,7 +24,8 @@ class TimeSformer(VideoClassifier):
     Args:
         size: ``Ti``, ``S``, ``B``, ``L``, ``H``, or embed_dim, depth and num_heads.
         patch_size: side of a patch in pixels.
-        attention: ``space`` (S), ``joint`` (ST), ``divided`` (T+S), ``local_global`` (L+G), ``axial`` (T+W+H); Table 1.
+        attention_type: ``space`` (S), ``joint`` (ST), ``divided`` (T+S), ``local_global`` (L+G), ``axial`` (T+W+H);
+            Table 1. A class of your own is given like ``readout`` (docs/adding.md).
             ``sliding_global`` is L+G by another reading of the text, see :class:`~lit_video.attention.SlidingGlobal`;
             ``space_before_time`` and ``parallel`` are T+S in another order (section 4.7).
         positions: ``none``, ``space`` or ``space-time`` (Table 4); ``None``: as released, ``space`` for ``space`` and
@@ -32,6 +36,10 @@ class TimeSformer(VideoClassifier):
         cls_in_time: make the class token a key in the time step of divided attention, as in Eq. 11; in the released
             code it is not.
         hidden_head: the classifier has a hidden layer, as the paper says; in the released code it is one linear layer.
+        embedding: class of your own, ``FILE.py:CLASS`` on the command line; extends that of the scheme,
+            ClipEmbedding or FrameEmbedding (docs/adding.md).
+        readout: class of your own, a subclass of :class:`~lit_video.network.parts.Readout`.
+        aggregation: class of your own, a subclass of :class:`~lit_video.network.parts.Aggregation`.
         image_weights: image ViT to start from: file or folder with timm's names, ``timm:NAME``, or ``stills:N``;
             attention over time starts from the image model's attention, but adds nothing at first.
         **kwargs: see :class:`VideoClassifier`.
@@ -47,13 +55,16 @@ class TimeSformer(VideoClassifier):
         *,
         size: SizeName | ViTSize = "B",
         patch_size: Count = 16,
-        attention_type: str = "divided",
+        attention_type: str | type[Scheme] = "divided",
         positions: PositionKind | None = None,
         dropout: Share = 0.0,
         drop_path_rate: ShareBelowOne = 0.0,
         position_std: NotNegative | None = None,
         cls_in_time: bool = False,
         hidden_head: bool = False,
+        embedding: str | type[Embedding] | None = None,
+        readout: str | type[Readout] | None = None,
+        aggregation: str | type[Aggregation] | None = None,
         image_weights: str | None = None,
         **kwargs: Any,
     ) -> None:
@@ -71,12 +82,13 @@ class TimeSformer(VideoClassifier):
             drop_path_rate=drop_path_rate,
             cls_in_time=cls_in_time,
             hidden_head=hidden_head,
+            parts=Parts.of(embedding=embedding, readout=readout, aggregation=aggregation),
         )
         super().__init__(network, num_classes=num_classes, **kwargs)
 
         self.image_weights = image_weights
         self.size = vit
-        self.attention_type = attention_type
+        self.attention_type: str = self.hparams["attention_type"]
 
     @property
     def scheme_name(self) -> str:

@@ -6,6 +6,8 @@ from torch import nn
 
 from lit_video.attention.factorised import Order
 from lit_video.modules.classifier import VideoClassifier
+from lit_video.network.embedding import Embedding
+from lit_video.network.parts import Aggregation, Parts, Readout
 from lit_video.network.patches import ClipSize
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SizeName, ViTSize, vit_size
@@ -40,6 +42,11 @@ class ViViT(VideoClassifier):
         class_token: start of variant 2's class token, which every frame has: ``None`` for the image model's, as the
             spatial encoder is "identical to the one used for image classification" (section 3.3); ``zero`` as in the
             released code, where it has another name than the image model's. The other variants are not affected.
+        embedding: class of your own, ``FILE.py:CLASS`` on the command line; extends JointEmbedding, in variant 2
+            FrameEmbedding (docs/adding.md).
+        readout: class of your own, a subclass of :class:`~lit_video.network.parts.Readout`.
+        aggregation: class of your own, a subclass of :class:`~lit_video.network.parts.Aggregation`, in
+            place of ``temporal``.
         image_weights: image ViT to start from: file or folder with timm's names, ``timm:NAME``, or ``stills:N``.
         tubelet_init: how tubelets start from an image's patches: ``central`` frame, or ``average`` (Table 1).
         **kwargs: see :class:`VideoClassifier`.
@@ -66,6 +73,9 @@ class ViViT(VideoClassifier):
         drop_path_rate: ShareBelowOne = 0.0,
         zero_head: bool = False,
         class_token: Literal["zero"] | None = None,
+        embedding: str | type[Embedding] | None = None,
+        readout: str | type[Readout] | None = None,
+        aggregation: str | type[Aggregation] | None = None,
         image_weights: str | None = None,
         tubelet_init: TubeletInit = "central",
         **kwargs: Any,
@@ -95,10 +105,14 @@ class ViViT(VideoClassifier):
             temporal_depth=temporal_depth,
             dropout=dropout,
             drop_path_rate=drop_path_rate,
+            parts=Parts.of(embedding=embedding, readout=readout, aggregation=aggregation),
         )
 
         if zero_head:
-            nn.init.zeros_(network.get_parameter("aggregate.head.weight"))
+            classifier = network.get_classifier()
+            if not isinstance(classifier, nn.Linear):
+                raise ValueError("zero_head is true, but the aggregation has no linear layer called head")
+            nn.init.zeros_(classifier.weight)
         if class_token == "zero" and variant == 2:
             network.embed.fresh = ("cls_token",)
 

@@ -5,11 +5,13 @@ from typing import Annotated, Any
 from lit_video.attention import MixingPlan
 from lit_video.attention.mixing import Scope, Summary, Target
 from lit_video.modules.classifier import VideoClassifier
+from lit_video.network.embedding import Embedding
+from lit_video.network.parts import Aggregation, Parts, Readout
 from lit_video.network.patches import ClipSize
 from lit_video.network.positions import PositionKind, Positions, Resizing
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import SizeName, ViTSize, vit_size
-from lit_video.network.xvit import LayerChoice, aggregation, xvit
+from lit_video.network.xvit import LayerChoice, temporal_aggregation, xvit
 from lit_video.utils.arguments import Count, NotNegative, Range, Share, ShareBelowOne, Whole, check_arguments
 from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.clip_shape import ImageSize, height_and_width
@@ -44,6 +46,10 @@ class XViT(VideoClassifier):
         drop_path_rate: stochastic depth of the last layer.
         position_std: spread of the initial positions; ``None`` for 0.02 in space and zeros in time (released code);
             from scratch, such small positions hardly change.
+        embedding: class of your own in place of FrameEmbedding, ``FILE.py:CLASS`` on the command line (docs/adding.md).
+        readout: class of your own, a subclass of :class:`~lit_video.network.parts.Readout`.
+        aggregation: class of your own, a subclass of :class:`~lit_video.network.parts.Aggregation`, in
+            place of ``ta_layers``.
         image_weights: image ViT to start from: file or folder with timm's names, ``timm:NAME``, or ``stills:N``.
         **kwargs: see :class:`VideoClassifier`.
     """
@@ -76,6 +82,9 @@ class XViT(VideoClassifier):
         dropout: Share = 0.5,
         drop_path_rate: ShareBelowOne = 0.0,
         position_std: NotNegative | None = None,
+        embedding: str | type[Embedding] | None = None,
+        readout: str | type[Readout] | None = None,
+        aggregation: str | type[Aggregation] | None = None,
         image_weights: str | None = None,
         **kwargs: Any,
     ) -> None:
@@ -111,9 +120,11 @@ class XViT(VideoClassifier):
             layers=layers,
             summary_layers=summary_layers,
             exact=exact,
-            aggregate=aggregation(vit, classes, ta_layers, dropout=dropout),
+            aggregate=temporal_aggregation(vit, classes, ta_layers, dropout=dropout),
             positions=Positions(positions, position_std, resizing),
+            dropout=dropout,
             drop_path_rate=drop_path_rate,
+            parts=Parts.of(embedding=embedding, readout=readout, aggregation=aggregation),
         )
         super().__init__(network, num_classes=num_classes, **kwargs)
 

@@ -86,6 +86,10 @@ def put_probe(network: nn.Module, probe: Probe, classes: Classes | None) -> None
     if classes is None or not isinstance(network, VideoTransformer):
         raise ValueError(f"probe is {probe}, but the network has no tokens, or num_classes is missing")
 
+    own = [part for part in network.parts if part != "embedding"]
+    if own:
+        raise ValueError(f"probe is {probe}, but the network has a {own[0]} of your own: give one of them")
+
     network.readout = frame_means if probe == "frames" else all_tokens
     network.aggregate = AttentiveProbe(
         network.size.embed_dim,

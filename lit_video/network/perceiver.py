@@ -7,6 +7,7 @@ from lit_video.attention import Bottleneck, Grid, Joint
 from lit_video.network.aggregation import LinearHead
 from lit_video.network.block import MLP, Layer
 from lit_video.network.embedding import JointEmbedding
+from lit_video.network.parts import Parts
 from lit_video.network.patches import ClipSize
 from lit_video.network.style import Style, init_flax
 from lit_video.network.transformer import VideoTransformer, mean_token
@@ -63,10 +64,12 @@ def perceiver(
     reads: int = 1,
     dropout: float = 0.0,
     drop_path_rate: float = 0.0,
+    parts: Parts | None = None,
 ) -> VideoTransformer:
     """Build a video transformer with a Perceiver bottleneck, as in :class:`lit_video.modules.Perceiver`."""
-    embed = JointEmbedding(clip.patches(size.embed_dim), clip.num_frames, clip.image_size, cls=False)
+    parts = parts or Parts()
+    embed = parts.embed(JointEmbedding, clip, size.embed_dim, cls=False)
     blocks = [Latents(size, num_latents, reads, drop_path_rate=drop_path_rate)]
-    return VideoTransformer(
-        embed, blocks, mean_token, aggregate=LinearHead(size.embed_dim, classes, dropout), size=size
-    )
+    head = LinearHead(size.embed_dim, classes, dropout)
+    network = VideoTransformer(embed, blocks, mean_token, aggregate=head, size=size)
+    return parts.put_into(network, clip, classes, dropout=dropout)

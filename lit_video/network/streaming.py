@@ -41,7 +41,7 @@ class Stream:
         timeless = embed.temp_embed is None
         aggregates = isinstance(network.aggregate, TemporalMean | TemporalAttention)
         blocks = len(self._layers) == len(network.blocks)
-        if not (by_frame and every_frame and timeless and aggregates and blocks):
+        if network.parts or not (by_frame and every_frame and timeless and aggregates and blocks):
             raise ValueError(CANNOT)
 
         self.network = network

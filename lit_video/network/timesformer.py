@@ -20,6 +20,7 @@ from lit_video.attention import (
 )
 from lit_video.network.aggregation import HiddenHead, LinearHead
 from lit_video.network.embedding import ClipEmbedding, FrameEmbedding
+from lit_video.network.parts import Parts
 from lit_video.network.patches import ClipSize
 from lit_video.network.positions import NEAREST, PositionKind, Positions
 from lit_video.network.transformer import VideoTransformer, clip_token, mean_frame_token, mean_token
@@ -51,17 +52,19 @@ def timesformer(
     classes: int,
     clip: ClipSize,
     *,
-    attention_type: str = "divided",
+    attention_type: str | type[Scheme] = "divided",
     positions: Positions | None = None,
     dropout: float = 0.0,
     drop_path_rate: float = 0.0,
     cls_in_time: bool = False,
     hidden_head: bool = False,
+    parts: Parts | None = None,
 ) -> VideoTransformer:
     """Build a TimeSformer (arXiv:2102.05095); arguments: see :class:`lit_video.modules.TimeSformer`.
 
     Like the released code, ``space`` averages the class tokens before the final norm.
     """
+    parts = parts or Parts()
     kind = scheme_class(attention_type)
     if cls_in_time and not issubclass(kind, Divided):
         raise ValueError(
@@ -70,23 +73,19 @@ def timesformer(
 
     positions = replace(positions or Positions(usual_positions(attention_type)), stored=NEAREST)
     embedding, readout = LAYOUTS[kind.class_tokens]
-    embed = embedding(
-        clip.patches(size.embed_dim),
-        clip.num_frames,
-        clip.image_size,
-        positions=positions,
-        cls=kind.class_tokens != "none",
-    )
+    has_class_token = kind.class_tokens != "none"
+    embed = parts.embed(embedding, clip, size.embed_dim, positions=positions, cls=has_class_token)
     kind.check(embed.grid)
 
     make = partial(kind, cls_in_time=True) if cls_in_time else kind
     blocks = encoder(size, lambda i: build_scheme(make, size.embed_dim, size.num_heads, layer=i), drop_path_rate)
     classifier = HiddenHead if hidden_head else LinearHead
     head = classifier(size.embed_dim, classes, dropout)
-    return VideoTransformer(embed, blocks, readout, aggregate=head, size=size)
+    network = VideoTransformer(embed, blocks, readout, aggregate=head, size=size)
+    return parts.put_into(network, clip, classes, dropout=dropout)
 
 
-def usual_positions(attention_type: str) -> PositionKind:
+def usual_positions(attention_type: str | type[Scheme]) -> PositionKind:
     """Return the positions of a scheme in the released code: ``space`` for attention in space, else ``space-time``.
 
     Attention in space with positions in time compares no two frames, but knows when each was: a control for attention
@@ -95,8 +94,10 @@ def usual_positions(attention_type: str) -> PositionKind:
     return "space" if scheme_class(attention_type) is Space else "space-time"
 
 
-def scheme_class(attention_type: str) -> type[Scheme]:
+def scheme_class(attention_type: str | type[Scheme]) -> type[Scheme]:
     """Return a scheme by its name in ``SCHEMES`` or ``MODULE.CLASS``; import only ``lit_video.attention.*``."""
+    if isinstance(attention_type, type) and issubclass(attention_type, Scheme):
+        return attention_type
     if attention_type in SCHEMES:
         return SCHEMES[attention_type]
     if attention_type.startswith(PACKAGE):

@@ -12,7 +12,7 @@ from lit_video.network.embedding import Embedding
 from lit_video.network.vit import ViTSize
 
 # (tokens ``(b, n, d)``, their grid, the final layer norm) -> features ``(b, d)`` or ``(b, t, d)``
-Readout = Callable[[Tensor, Grid, nn.Module], Tensor]
+ReadTokens = Callable[[Tensor, Grid, nn.Module], Tensor]
 
 
 class VideoTransformer(nn.Module):
@@ -23,13 +23,18 @@ class VideoTransformer(nn.Module):
     Args:
         embed: clip to tokens and their grid.
         blocks: encoder layers, each ``(tokens, grid) -> tokens``.
-        readout: tokens to features, one of the functions below.
+        readout: tokens to features, one of the functions below, or a module.
         aggregate: features to logits.
         size: width, depth and heads of the blocks, register tokens and norms.
+
+    Attributes:
+        parts: names of the parts that are the user's own, see :class:`~lit_video.network.parts.Parts`.
     """
 
+    parts: tuple[str, ...] = ()
+
     def __init__(
-        self, embed: Embedding, blocks: Iterable[nn.Module], readout: Readout, *, aggregate: nn.Module, size: ViTSize
+        self, embed: Embedding, blocks: Iterable[nn.Module], readout: ReadTokens, *, aggregate: nn.Module, size: ViTSize
     ) -> None:
         super().__init__()
         embed.extend(size)
@@ -37,7 +42,7 @@ class VideoTransformer(nn.Module):
         self.embed = embed
         self.blocks = nn.ModuleList(blocks)
         self.norm = nn.LayerNorm(embed.embed_dim, eps=size.eps or 1e-6)
-        self.readout = readout
+        self.readout: ReadTokens = readout
         self.aggregate = aggregate
 
     @property
@@ -87,9 +92,14 @@ def freeze_layers(network: nn.Module, layers: int | Literal["backbone"]) -> None
     if isinstance(layers, int) and not 0 <= layers <= len(network.blocks):
         raise ValueError(f"freeze is {layers}, the network has {len(network.blocks)} blocks")
 
-    parts = [network.embed, *network.blocks, network.norm]
-    if layers != "backbone":
+    parts: list[nn.Module] = [network.embed, *network.blocks]
+    if layers == "backbone":
+        parts.append(network.norm)
+        if isinstance(network.readout, nn.Module):
+            parts.append(network.readout)
+    else:
         parts = parts[: 1 + layers]
+
     for part in parts:
         part.requires_grad_(False)
 

@@ -8,6 +8,7 @@ from lit_video.attention import Factorised, FactorisedHeads, Joint, Scheme, Spac
 from lit_video.attention.factorised import Order
 from lit_video.network.aggregation import LinearHead, TemporalEncoder, TemporalMean
 from lit_video.network.embedding import FrameEmbedding, JointEmbedding
+from lit_video.network.parts import Parts
 from lit_video.network.patches import ClipSize
 from lit_video.network.positions import Positions
 from lit_video.network.style import FLAX, TIMM
@@ -40,6 +41,7 @@ def vivit(
     temporal_depth: int = 4,
     dropout: float = 0.0,
     drop_path_rate: float = 0.0,
+    parts: Parts | None = None,
 ) -> VideoTransformer:
     """Build a ViViT (arXiv:2103.15691; GELU and norms as released); arguments: see :class:`lit_video.modules.ViViT`."""
     if variant not in POOLS:
@@ -52,6 +54,7 @@ def vivit(
     if pool == "fc_norm" and variant == 2:
         raise ValueError("pool is fc_norm, the norm of a mean over the clip, but variant 2 has features of frames")
 
+    parts = parts or Parts()
     cls = pool == "token"
 
     def scheme(i: int) -> Scheme:
@@ -65,13 +68,14 @@ def vivit(
 
     if variant != 2:
         head = LinearHead(size.embed_dim, classes, dropout)
-        joint = JointEmbedding(clip.patches(size.embed_dim), clip.num_frames, clip.image_size, cls=cls)
+        joint = parts.embed(JointEmbedding, clip, size.embed_dim, cls=cls)
         if pool == "fc_norm":
             joint.fix_positions()
         readout = {"token": clip_token, "mean": mean_token, "fc_norm": normed_mean}[pool]
-        return VideoTransformer(joint, blocks, readout, aggregate=head, size=size)
+        network = VideoTransformer(joint, blocks, readout, aggregate=head, size=size)
+        return parts.put_into(network, clip, classes, dropout=dropout)
 
-    embed = frame_embedding(clip, size.embed_dim, cls)
+    embed = frame_embedding(clip, size.embed_dim, cls, parts=parts)
     aggregate: nn.Module = TemporalMean(size.embed_dim, classes, dropout)
     if temporal == "encoder":
         aggregate = TemporalEncoder(
@@ -84,12 +88,13 @@ def vivit(
             drop_path_rate=drop_path_rate,
         )
     readout = frame_tokens if pool == "token" else frame_means
-    return VideoTransformer(embed, blocks, readout, aggregate=aggregate, size=size)
+    network = VideoTransformer(embed, blocks, readout, aggregate=aggregate, size=size)
+    return parts.put_into(network, clip, classes, dropout=dropout)
 
 
-def frame_embedding(clip: ClipSize, dim: int, cls: bool) -> FrameEmbedding:
+def frame_embedding(clip: ClipSize, dim: int, cls: bool, *, parts: Parts) -> FrameEmbedding:
     """Build the embedding of model 2's spatial encoder; its class token starts at zero, as in the released code."""
-    embed = FrameEmbedding(clip.patches(dim), clip.num_frames, clip.image_size, positions=Positions("space"), cls=cls)
+    embed = parts.embed(FrameEmbedding, clip, dim, positions=Positions("space"), cls=cls)
     if embed.cls_token is not None:
         nn.init.zeros_(embed.cls_token)
     return embed

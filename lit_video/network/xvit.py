@@ -10,6 +10,7 @@ from torch import nn
 from lit_video.attention import LocalWindow, Mixing, MixingPlan, Scheme, Space
 from lit_video.network.aggregation import TemporalAttention, TemporalMean
 from lit_video.network.embedding import FrameEmbedding
+from lit_video.network.parts import Parts
 from lit_video.network.patches import ClipSize
 from lit_video.network.positions import Positions, Resizing
 from lit_video.network.transformer import VideoTransformer, frame_tokens
@@ -48,15 +49,19 @@ def xvit(
     exact: bool = False,
     aggregate: nn.Module | None = None,
     positions: Positions | None = None,
+    dropout: float = 0.5,
     drop_path_rate: float = 0.0,
+    parts: Parts | None = None,
 ) -> VideoTransformer:
     """Build an X-ViT (arXiv:2106.05968); ``layers`` to ``exact``: see :class:`lit_video.modules.XViT`.
 
     With ``exact`` only ``window`` and ``causal`` of the plan are used. ``aggregate`` maps frame tokens ``(b, t, d)`` to
-    logits; ``None`` is one layer of temporal attention, the paper's best setting.
+    logits; ``None`` is one layer of temporal attention, the paper's best setting. ``parts`` of the user's own
+    replace the embedding, the readout or the aggregation.
     """
     plan = plan or MixingPlan()
     positions = positions or Positions()
+    parts = parts or Parts()
     if plan.causal and positions.kind == "space-time":
         raise ValueError("positions is space-time, but a causal model has no positions in time: give space or none")
 
@@ -75,10 +80,11 @@ def xvit(
         return Mixing(size.embed_dim, size.num_heads, plan if i in summarised else plan_without_summary)
 
     table = replace(positions, stored=Resizing(time="repeat"))
-    embed = FrameEmbedding(clip.patches(size.embed_dim), clip.num_frames, clip.image_size, positions=table)
-    aggregate = aggregate or aggregation(size, classes, ta_layers=1)
+    embed = parts.embed(FrameEmbedding, clip, size.embed_dim, positions=table)
+    aggregate = aggregate or temporal_aggregation(size, classes, ta_layers=1, dropout=dropout)
     blocks = encoder(size, scheme, drop_path_rate)
-    return VideoTransformer(embed, blocks, frame_tokens, aggregate=aggregate, size=size)
+    network = VideoTransformer(embed, blocks, frame_tokens, aggregate=aggregate, size=size)
+    return parts.put_into(network, clip, classes, dropout=dropout)
 
 
 def _check_cells(num_summary_tokens: int, clip: ClipSize) -> None:
@@ -94,7 +100,7 @@ def _check_cells(num_summary_tokens: int, clip: ClipSize) -> None:
         )
 
 
-def aggregation(size: ViTSize, classes: int, ta_layers: int, *, dropout: float = 0.5) -> nn.Module:
+def temporal_aggregation(size: ViTSize, classes: int, ta_layers: int, *, dropout: float = 0.5) -> nn.Module:
     """Build the aggregation of X-ViT's Table 2b: temporal attention (TA), or averaging if ``ta_layers`` is 0."""
     if ta_layers < 0:
         raise ValueError(f"ta_layers is {ta_layers}, expected 0, 1, 2, ...")

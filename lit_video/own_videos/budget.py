@@ -13,7 +13,7 @@ from lit_video.datamodules.features import RANDOM
 from lit_video.network.vit import ViTSize
 from lit_video.own_videos.choices import Choice
 from lit_video.own_videos.starts import Start
-from lit_video.schemes.loading import import_scheme
+from lit_video.schemes.loading import import_named
 from lit_video.settings.effects import of_group, picked
 from lit_video.utils.clip_shape import as_setting, height_and_width
 from lit_video.utils.environment import choose_device, seconds
@@ -36,8 +36,7 @@ def built(model: str, settings: Mapping[str, Any], data: Mapping[str, Any], clas
     given = picked({**settings, **of_group(changes, "model")}, inspect.signature(kind).parameters)
     if isinstance(given.get("size"), Mapping):
         given["size"] = ViTSize(**given["size"])
-    if "." in given.get("attention_type", ""):
-        given["attention_type"] = import_scheme(given["attention_type"])
+    import_named(given)
     clip = {"num_frames": data["num_frames"], "image_size": as_setting(data["image_size"])}
     net: nn.Module = kind(num_classes=classes, **clip, **given).network
     return net

@@ -2,15 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from traceback import extract_tb
 
 import torch
 from torch import Tensor
 from torch.autograd import gradcheck
 
 from lit_video.attention import Grid, Scheme
-from lit_video.errors import one_line
+from lit_video.errors import fault_of
 from lit_video.network.timesformer import build_scheme
 from lit_video.schemes.sight import Sight, randomised, sight, token_layout
 
@@ -62,7 +60,7 @@ def check_contract(kind: Callable[..., Scheme]) -> Contract:
                 measured = sight(make, GRID, DEPTH, width=WIDTH)
                 findings |= _sight_checks(scheme, measured)
         except Exception as error:
-            findings["run" if findings else "built"] = f"fails: {_line(error)}"
+            findings["run" if findings else "built"] = f"fails: {fault_of(error)}"
     return Contract(findings, grids, measured)
 
 
@@ -85,7 +83,7 @@ def _serves(scheme: Scheme, grid: Grid) -> str:
     try:
         out = scheme(x.clone(), grid)
     except Exception as error:
-        return f"fails: {_line(error)}"
+        return f"fails: {fault_of(error)}"
 
     if not isinstance(out, Tensor) or (out.shape, out.dtype) != (x.shape, x.dtype):
         got = f"{tuple(out.shape)}, {out.dtype}" if isinstance(out, Tensor) else type(out).__name__
@@ -162,12 +160,3 @@ def _sight_checks(scheme: Scheme, seen: Sight) -> dict[str, str]:
 
 def _differ(one: Tensor, other: Tensor) -> bool:
     return not torch.allclose(one, other, rtol=0, atol=SAME * max(1.0, float(other.detach().abs().max())))
-
-
-def _line(error: BaseException) -> str:
-    where = ""
-    for step in extract_tb(error.__traceback__):
-        path = Path(step.filename)
-        if not {"lit_video", "torch"} & {*path.parts}:
-            where = f" ({path.name}, line {step.lineno})"
-    return f"{type(error).__name__}: {one_line(error)[:160]}{where}"

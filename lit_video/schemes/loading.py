@@ -1,22 +1,49 @@
-"""Import of users' attention schemes by file or module and class."""
+"""Import of users' own classes by file or module and class: attention schemes, parts of networks, losses, metrics."""
 
 import sys
+from collections.abc import Mapping, MutableMapping
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from traceback import extract_tb
 from types import ModuleType
+from typing import Any
 
 from lit_video.attention.scheme import Scheme
-from lit_video.network.timesformer import PACKAGE
+from lit_video.errors import UserError
+from lit_video.modules.losses import ClipLoss
+from lit_video.modules.metrics import VideoAccuracy
+from lit_video.network.embedding import Embedding
+from lit_video.network.parts import Aggregation, Readout
 from lit_video.utils.class_paths import class_path
+
+PACKAGE = "lit_video."
+
+
+# model setting -> the name of what it takes, and the class that this extends
+KINDS: dict[str, tuple[str, type]] = {
+    "attention_type": ("scheme", Scheme),
+    "embedding": ("embedding", Embedding),
+    "readout": ("readout", Readout),
+    "aggregation": ("aggregation", Aggregation),
+    "loss": ("loss", ClipLoss),
+    "metric": ("metric", VideoAccuracy),
+}
 
 
 def import_scheme(text: str) -> str:
-    """Import a scheme's module, which runs its code; return the scheme's name, ``MODULE.CLASS``.
+    """Import a scheme, see :func:`import_class`."""
+    return import_class(text, "attention_type")
 
-    ``text`` is ``FILE.py:CLASS``, ``FILE.py`` that holds one scheme, or ``MODULE.CLASS`` of a module that Python finds.
+
+def import_class(text: str, setting: str) -> str:
+    """Import the module of a model setting's class, which runs its code; return the name ``MODULE.CLASS``.
+
+    ``text`` is ``FILE.py:CLASS``, ``FILE.py`` that holds one such class, or ``MODULE.CLASS`` of a module that Python
+    finds.
     """
+    noun, base = KINDS[setting]
     path, _, name = text.rpartition(":") if ".py:" in text else (text, "", "")
     if path.endswith(".py"):
         module = _module_of(Path(path))
@@ -27,18 +54,56 @@ def import_scheme(text: str) -> str:
         except (ModuleNotFoundError, ValueError, TypeError) as error:
             raise ValueError(f"{text}: no module {path or text!r} is found; give FILE.py:CLASS") from error
 
-    schemes = {}
-    for key, kind in vars(module).items():
-        if isinstance(kind, type) and issubclass(kind, Scheme) and kind.__module__ == module.__name__:
-            schemes[key] = kind
+    classes = _classes_of(module, base)
+    if name and name not in classes:
+        has = f"{module.__name__} has no {noun} {name}; its {noun}s: {', '.join(classes) or 'none'}"
+        raise ValueError(f"{text}: {has} (a {noun} extends {class_path(base)})")
+    if not classes:
+        raise ValueError(f"{text} holds no {noun}: a subclass of {class_path(base)} (docs/adding.md)")
+    if not name and len(classes) != 1:
+        raise ValueError(f"{text} has {len(classes)} {noun}s ({', '.join(classes)}); give {path}:CLASS")
+    return class_path(classes[name or next(iter(classes))])
 
-    if name and name not in schemes:
-        raise ValueError(f"{text}: {module.__name__} has no scheme {name}; its schemes: {', '.join(schemes) or 'none'}")
-    if not schemes:
-        raise ValueError(f"{text} holds no scheme: a subclass of lit_video.attention.Scheme (docs/adding.md)")
-    if not name and len(schemes) != 1:
-        raise ValueError(f"{text} has {len(schemes)} schemes ({', '.join(schemes)}); give {path}:CLASS")
-    return class_path(schemes[name or next(iter(schemes))])
+
+def import_code(text: str) -> str:
+    """Import the classes of a run from ``FILE.py``, of whatever setting; return ``text``."""
+    path = text.rpartition(":")[0] if ".py:" in text else text
+    if not path.endswith(".py"):
+        for setting in KINDS:
+            with suppress(ValueError):
+                return import_class(text, setting)
+        raise ValueError(f"{text}: no class that a model takes is found; give FILE.py")
+
+    module = _module_of(Path(path))
+    if not any(_classes_of(module, base) for _, base in KINDS.values()):
+        nouns = ", ".join(noun for noun, _ in KINDS.values())
+        raise ValueError(f"{text} holds no class that a model takes: {nouns} (docs/adding.md)")
+    return text
+
+
+def import_named(arguments: MutableMapping[str, Any]) -> None:
+    """Import the classes that a model's arguments name, and write their names ``MODULE.CLASS`` in their places.
+
+    Raises:
+        UserError: one of them is not found, or is of another kind.
+    """
+    for setting in KINDS:
+        given = arguments.get(setting)
+        if isinstance(given, str) and "." in given:
+            try:
+                arguments[setting] = import_class(given, setting)
+            except ValueError as error:
+                raise UserError(f"model.{setting}: {error}") from error
+
+
+def names_of(arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Return the classes that a model's arguments name, by setting."""
+    named = {}
+    for setting in KINDS:
+        given = arguments.get(setting)
+        if isinstance(given, str) and "." in given:
+            named[setting] = given
+    return named
 
 
 def is_known(name: str) -> bool:
@@ -48,9 +113,18 @@ def is_known(name: str) -> bool:
 
 
 def source_file(name: str) -> Path | None:
-    """Return the file of a user's scheme that has been imported; ``None`` for a scheme of this package."""
+    """Return the file of a user's class that has been imported; ``None`` for a class of this package."""
     file = getattr(sys.modules.get(name.rpartition(".")[0]), "__file__", None)
     return Path(file) if file and not name.startswith(PACKAGE) else None
+
+
+def _classes_of(module: ModuleType, base: type) -> dict[str, type]:
+    """Return the classes of a module that extend a base, by name, without those that it imports."""
+    classes = {}
+    for key, kind in vars(module).items():
+        if isinstance(kind, type) and issubclass(kind, base) and kind.__module__ == module.__name__:
+            classes[key] = kind
+    return classes
 
 
 def _module_of(path: Path) -> ModuleType:

@@ -3,6 +3,11 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
+# settings that may name a class of the user's own, whose code is then part of a run's identity; those that are not
+# given are left out of identities and checkpoints
+OWN_PARTS = ("embedding", "readout", "aggregation")
+OWN_CODE = ("attention_type", *OWN_PARTS, "loss", "metric")
+
 # function: what a network computes; names and shapes of weights do not show it, so a mismatch loads silently
 # shape: names or shapes of the weights
 # clip, classes: decided by the data set
@@ -15,7 +20,8 @@ MODEL: dict[Effect, tuple[str, ...]] = {
     "function": (
         *("window", "boundary", "ratio", "mixed", "layers", "scope", "exact", "causal", "segments"),
         *("summary", "num_summary_tokens", "summary_before_norm", "summary_layers"),
-        *("attention_type", "cls_in_time", "variant", "order", "temporal", "pool", "sampled_frames"),
+        *("attention_type", *OWN_PARTS),
+        *("cls_in_time", "variant", "order", "temporal", "pool", "sampled_frames"),
         *("architecture", "alpha", "size.num_heads", "size.eps", "size.gelu"),
     ),
     "shape": (
@@ -31,7 +37,7 @@ MODEL: dict[Effect, tuple[str, ...]] = {
         *("weights_settings", "weights_source", "weights_ema", "image_pixels"),
         *("tubelet_init", "position_std", "zero_head", "class_token"),
     ),
-    "training": ("optimization", "freeze", "dropout", "drop_path_rate", "task_loss"),
+    "training": ("optimization", "freeze", "dropout", "drop_path_rate", "task_loss", "loss", "metric"),
     "machine": ("activation_checkpointing",),
     "test": ("view_average",),
 }

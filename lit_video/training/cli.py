@@ -16,8 +16,8 @@ from lightning.pytorch.utilities import rank_zero_only
 from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError, one_line
 from lit_video.modules import VideoClassifier
-from lit_video.schemes.loading import import_scheme
-from lit_video.settings.effects import RUN
+from lit_video.schemes.loading import import_named
+from lit_video.settings.effects import OWN_CODE, RUN
 from lit_video.settings.messages import explain
 from lit_video.settings.nested import Nested
 from lit_video.training.callbacks.progress import ReportBroken
@@ -81,13 +81,12 @@ class VideoCLI(LightningCLI):
         parser.link_arguments("seed_everything", "data.init_args.seed", compute_fn=int)
 
     def before_instantiate_classes(self) -> None:
-        """Import a user's scheme; with ``weights_settings apply`` take the settings of the released weights."""
+        """Import a user's classes; with ``weights_settings apply`` take the settings of the released weights."""
         config = self.config
         if self.subcommand:
             config = config[self.subcommand]
         given = config.model.init_args
-        if "." in (given.get("attention_type") or ""):
-            given.attention_type = import_scheme(given.attention_type)
+        import_named(given)
         if given.get("weights") and given.get("weights_settings") == "apply":
             stored = read_weights(weights_path(given.weights), given.weights_ema, given.weights_source)
             model, data = model_settings(stored), pixel_settings(stored)
@@ -99,9 +98,13 @@ class VideoCLI(LightningCLI):
         """Keep YAML and flags; LightningCLI would silently override them with a checkpoint's hyper-parameters."""
 
     def resolved(self) -> dict[str, Any]:
-        """Return the configuration as plain data, without linked settings, file names and table rows."""
+        """Return the configuration as plain data, without linked settings, file names, table rows and unset classes."""
         text = self.parser.dump(self.config, skip_none=False, skip_link_targets=True, format="json")
         config: dict[str, Any] = json.loads(text)
+        model = (config.get("model") or {}).get("init_args") or {}
+        for name in OWN_CODE:
+            if name in model and model[name] is None:
+                del model[name]
         return {key: value for key, value in config.items() if key not in {"config", *RUN["rows"]}}
 
 

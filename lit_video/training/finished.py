@@ -11,6 +11,7 @@ import lit_video
 from lit_video.errors import UserError
 from lit_video.runs.files import RUN, has_result, read_run, update_run
 from lit_video.runs.identity import Record
+from lit_video.schemes.loading import names_of
 from lit_video.settings.effects import DataEffect, data_names, model_names
 from lit_video.settings.nested import YAML, read_settings
 from lit_video.training.identity import weights_digest
@@ -90,8 +91,8 @@ def _key(data: Any) -> str:
 
 
 def _same_files(model: dict[str, Any], weights: dict[str, str]) -> bool:
-    """Return whether starting weights are as recorded; false for a scheme of the user's own, whose code may differ."""
-    if "." in (model.get("attention_type") or ""):
+    """Return whether starting weights are as recorded; false for classes of the user's own, whose code may differ."""
+    if names_of(model):
         return False
     for name in model_names("files"):
         recorded = weights.get(f"model.init_args.{name}")

@@ -15,7 +15,7 @@ from lit_video.errors import UserError
 from lit_video.runs.files import RUN
 from lit_video.runs.identity import CALLBACKS, OWN, Identity, Record, differences
 from lit_video.runs.results import BEST, LAST, read_result
-from lit_video.schemes.loading import source_file
+from lit_video.schemes.loading import names_of, source_file
 from lit_video.settings.effects import data_names, model_names, picked
 from lit_video.settings.nested import short_key
 from lit_video.training.checkpoint_file import RUN_KEY, peek, write_checkpoint
@@ -37,7 +37,7 @@ def ask(run: Run, cli: VideoCLI) -> Record:
 
 
 def run_identity(cli: VideoCLI) -> Identity:
-    """Prepare the data, and compute a run's identity: settings, digests of videos, scheme and starting weights."""
+    """Prepare the data, and compute a run's identity: settings, digests of videos, own code and starting weights."""
     settings, data = cli.resolved(), cli.datamodule
     if isinstance(data, TemporalSkills):
         listing = data.root.name  # the folder's name states how the videos are drawn
@@ -45,8 +45,9 @@ def run_identity(cli: VideoCLI) -> Identity:
         data.prepare_data()  # some data sets write their videos here
         listing = data_digest(data)
     model, files = settings["model"]["init_args"], {}
-    if code := source_file(model.get("attention_type") or ""):
-        files["model.init_args.attention_type"] = blake2b(code.read_bytes(), digest_size=8).hexdigest()
+    for name, class_name in names_of(model).items():
+        if code := source_file(class_name):
+            files[f"model.init_args.{name}"] = blake2b(code.read_bytes(), digest_size=8).hexdigest()
     for name in model_names("files"):
         with suppress(UserError):  # training refuses missing weights
             if given := model.get(name):

@@ -6,11 +6,15 @@ from collections.abc import Iterable
 from lightning import Trainer
 
 from lit_video.errors import UserError
+from lit_video.modules import VideoClassifier
+from lit_video.modules.hooks import logged_name
+from lit_video.modules.own_metric import metric_values
 
 # metrics of this package's models: pattern of the name, with Lightning's suffix if there are several loaders
 LOWER = re.compile(r"(train|val|test)/loss(/dataloader_idx_\d+)?")
 HIGHER = re.compile(r"(train|val|test)/(\S+_)?(top\d+|mean_average_precision)(/dataloader_idx_\d+)?")
 EPOCHS_MEAN = "train/clip_top1"
+OURS = ("lightning.", "lit_video.")  # packages whose callbacks and models log nothing of a user's own
 
 
 def refuse_wrong_mode(watchers: Iterable[object]) -> None:
@@ -22,6 +26,29 @@ def refuse_wrong_mode(watchers: Iterable[object]) -> None:
             if monitor == EPOCHS_MEAN:
                 advice = "a run that resumes knows the mean of its own steps only; monitor val/clip_top1"
                 raise UserError(f"trainer.callbacks: {type(watcher).__name__} monitors {monitor}: {advice}")
+
+
+def refuse_unknown_values(watchers: Iterable[object], model: VideoClassifier) -> None:
+    """Refuse callbacks that monitor a value of validation which the model's metric does not give.
+
+    Lightning would say so after the first epoch. A user's own callback or model may log the value itself.
+    """
+    kinds = [*map(type, watchers), type(model)]
+    if not model.num_classes or any(not kind.__module__.startswith(OURS) for kind in kinds):
+        return
+
+    values = metric_values(model.val_accuracy, model.num_classes, several_labels=model.several_labels)
+    known = {logged_name("val", value) for value in values}
+    for watcher in watchers:
+        monitor = getattr(watcher, "monitor", None)
+        if not isinstance(monitor, str) or not monitor.startswith("val/"):
+            continue
+        if re.sub(r"/dataloader_idx_\d+$", "", monitor) not in known:
+            metric = type(model.val_accuracy).__name__
+            raise UserError(
+                f"trainer.callbacks: {type(watcher).__name__} monitors {monitor}, but the metric {metric} gives "
+                f"{', '.join(sorted(known))}"
+            )
 
 
 def refuse_wrong_schedules(trainer: Trainer) -> None:

@@ -14,7 +14,7 @@ from jsonargparse._paths import Path as SettingsFile
 from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError
 from lit_video.runs.files import read_run
-from lit_video.schemes.loading import is_known
+from lit_video.schemes.loading import is_known, names_of
 from lit_video.settings.effects import model_names, picked
 from lit_video.settings.flags import Given
 from lit_video.settings.nested import Nested
@@ -51,12 +51,12 @@ def run_settings(record: Path, given: Sequence[Given] = ()) -> Nested:
         data["init_args"].pop("root", None)
     for name in model_names("files"):  # the checkpoint replaces the starting weights
         model.pop(name, None)
-    scheme = model.get("attention_type") or ""
-    if any(setting.key == "model.attention_type" for setting in given):
-        del model["attention_type"]
-    elif "." in scheme and not is_known(scheme):
-        reason = f"attention is {scheme!r}, whose module is not imported; if you trust it, give its file as --scheme"
-        raise UserError(f"{record}: {reason}")
+    for name, class_name in names_of(model).items():
+        if any(setting.key == f"model.{name}" for setting in given):
+            del model[name]
+        elif not is_known(class_name):
+            reason = f"{name} is {class_name!r}, whose module is not imported"
+            raise UserError(f"{record}: {reason}; if you trust it, give its file as --scheme")
     return {"trainer": {"precision": precision}} | picked(read, TAKEN)
 
 

@@ -28,7 +28,7 @@ from lit_video.training.global_batch import check_scaling
 from lit_video.training.identity import ask, overridden, take_trained, weights_digest
 from lit_video.training.ignored import refuse_ignored
 from lit_video.training.learned import learned
-from lit_video.training.monitors import refuse_wrong_mode
+from lit_video.training.monitors import refuse_unknown_values, refuse_wrong_mode
 from lit_video.training.needs import needs
 from lit_video.training.request import Run
 from lit_video.training.run_cli import RunCLI, as_list
@@ -100,6 +100,7 @@ def checked_row(run: Run) -> CheckCLI:
         callbacks = as_list(cli.config_init.trainer.callbacks)
         _refuse_searches(callbacks)
         refuse_wrong_mode(callbacks)
+        refuse_unknown_values(callbacks, cli.model)
         refuse_copies(cli.datamodule)
         check_scaling(cli.config.trainer, cli.config.global_batch, cli.datamodule.batch_size)
     return cli

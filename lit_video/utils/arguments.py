@@ -173,6 +173,8 @@ def in_words(kind: Any) -> str:
         return " and ".join(in_words(member) for member in inner)
     if origin is not None and isinstance(origin, type) and issubclass(origin, collections.abc.Mapping):
         return f"names with {in_words(inner[1])} each"
+    if origin is type:
+        return f"a subclass of {inner[0].__name__}"
     if inner:
         return f"a list, each {in_words(inner[0])}"
     return NAMES.get(kind) or str(getattr(kind, "__name__", kind))

@@ -18,3 +18,22 @@ def known_class(base: type[Base], path: str) -> type[Base]:
             return kind
         classes += kind.__subclasses__()
     raise ValueError(f"{path} is no {base.__name__} of lit_video")
+
+
+def own_class(setting: str, given: str | type[Base] | None, base: type[Base]) -> type[Base] | None:
+    """Return a class that a setting names, or that Python gives; ``None`` if there is none.
+
+    Raises:
+        ValueError: the class does not extend ``base``, or its module is not imported.
+    """
+    if given is None:
+        return None
+    if isinstance(given, type):
+        if issubclass(given, base):
+            return given
+        raise ValueError(f"{setting} is {class_path(given)}, expected a subclass of {class_path(base)}")
+    try:
+        return known_class(base, given)
+    except ValueError as error:
+        expected = f"expected MODULE.CLASS of your own, a subclass of {class_path(base)}"
+        raise ValueError(f"{setting} is {given!r}, {expected}, whose file --scheme FILE.py imports") from error

@@ -101,7 +101,10 @@ def export_hf_vivit(network: VideoTransformer) -> dict[str, Tensor]:
 
 
 def _refuse_schemes(network: VideoTransformer, schemes: Collection[type[Scheme]], target: str) -> None:
-    """Raise a ValueError if a network has other schemes, or no class token."""
+    """Raise a ValueError if a network has other schemes, no class token, or parts of the user's own."""
+    if network.parts:
+        raise ValueError(f"{target} has no place for {', '.join(network.parts)} of your own")
+
     schemes_of_network = {type(block.scheme) for block in network.blocks if isinstance(block, Block)}
     if network.readout not in (clip_token, mean_frame_token) or not schemes_of_network <= set(schemes):
         kinds = ", ".join(kind.__name__ for kind in schemes)

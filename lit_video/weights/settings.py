@@ -13,7 +13,7 @@ from lit_video.network.aggregation import TemporalEncoder
 from lit_video.network.embedding import Embedding, JointEmbedding
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import vit_size
-from lit_video.settings.effects import Effect, data_names, model_names, of_group, picked
+from lit_video.settings.effects import OWN_PARTS, Effect, data_names, model_names, of_group, picked
 from lit_video.utils.clip_shape import as_setting, height_and_width, of_channels, per_channel
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.hub import TABLE
@@ -166,6 +166,8 @@ def model_settings(stored: StoredWeights, *effects: Effect) -> dict[str, Any]:
     """
     if stored.model:
         model = _parts_of_size(stored.model) | stored.model
+        if stored.model.get("family", BASE) != BASE:  # a part that is not stored was the family's
+            model = dict.fromkeys(OWN_PARTS) | model
         return _plain(picked(model, model_names(*effects or ("function",))))
     known = _known(stored, "model")
     if "cls_in_time" in known and matching(stored.tensors, ".*temporal_"):

@@ -51,7 +51,7 @@ MISTAKES = {
     "{}/json.py": "another module is called json",
     "{}/broken.py": "broken.py cannot be imported, line 2: ZeroDivisionError",
     "{}/two.py": "has 2 schemes (Halved, Quartered); give",
-    "{}/none.py": "holds no scheme: a subclass of lit_video.attention.Scheme",
+    "{}/none.py": "holds no scheme: a subclass of lit_video.attention.scheme.Scheme",
     "{}/grammar.py": "grammar.py cannot be imported, line 3: SyntaxError",
 }
 

@@ -16,11 +16,11 @@ from lit_video.network.positions import Positions
 from lit_video.network.timesformer import SCHEMES, timesformer
 from lit_video.network.vit import ViTSize
 from lit_video.network.vivit import vivit
-from lit_video.network.xvit import aggregation, xvit
+from lit_video.network.xvit import temporal_aggregation, xvit
 from tests.conftest import quick_or_slow
 
 SIZE, CLASSES, PATCH = ViTSize(16, 2, 2), 5, 4
-MEAN = dict(aggregate=aggregation(SIZE, CLASSES, 0))
+MEAN = dict(aggregate=temporal_aggregation(SIZE, CLASSES, 0))
 NETWORKS = {
     "xvit": (xvit, {}),
     "xvit_mean": (xvit, MEAN),

@@ -1,0 +1,81 @@
+"""Losses of the user's own, in place of the cross entropy of a training."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from lit_video.errors import fault_of
+from lit_video.utils.class_paths import class_path
+from lit_video.utils.classes import IGNORED, Classes, by_task, per_task
+
+CLIPS = 3  # clips of the check before training
+
+
+class ClipLoss(nn.Module):
+    """Base of losses of the user's own, built without arguments: one loss for each clip.
+
+    Shape: logits ``(b, classes)``; target: probabilities ``(b, classes)`` that add up to 1, or 0 and 1 if a video may
+    have several labels -> losses ``(b,)``. Of several tasks, each is called with its own classes.
+    """
+
+    def forward(self, logits: Tensor, target: Tensor) -> Tensor:
+        """Return the loss of each clip."""
+        raise NotImplementedError
+
+
+def summed_loss(
+    loss: ClipLoss, logits: Tensor, target: Tensor, *, classes: Classes | None, several_labels: bool
+) -> Tensor:
+    """Return a loss summed over clips, ``(tasks,)``; targets are as for the cross entropy.
+
+    An unreadable clip adds nothing; of a mixed clip, its readable share counts. Losses are computed in float32 or more.
+    """
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    if several_labels:
+        readable = (target >= 0).all(1)
+        labels = target.clamp(min=0).to(logits)
+        return (loss(logits, labels) * readable).sum()[None]
+
+    sums = []
+    for task_logits, task_target in zip(per_task(logits, classes), per_task(target, classes), strict=True):
+        probabilities = _probabilities(task_target, task_logits)
+        share = probabilities.sum(1)
+        uniform = torch.full_like(probabilities, 1 / probabilities.shape[1])  # any that keeps losses finite
+        whole = torch.where(share[:, None] > 0, probabilities / share[:, None].clamp(min=1e-6), uniform)
+        sums.append((loss(task_logits, whole) * share).sum())
+    return torch.stack(sums)
+
+
+def _probabilities(target: Tensor, logits: Tensor) -> Tensor:
+    """Return probabilities like logits of class numbers or probabilities; zero for an unreadable clip."""
+    if target.is_floating_point():
+        return target.to(logits)
+    one_hot = F.one_hot(target.clamp(min=0), logits.shape[1])
+    return (one_hot * (target != IGNORED)[:, None]).to(logits)
+
+
+def check_loss(loss: ClipLoss, classes: Classes, *, several_labels: bool) -> None:
+    """Call a loss with random logits on the CPU.
+
+    Raises:
+        ValueError: it fails, gives no finite loss for each clip, or has no gradient.
+    """
+    name = f"loss {class_path(type(loss))}"
+    for count in by_task(classes).values():
+        with torch.device("cpu"), torch.enable_grad():
+            generator = torch.Generator().manual_seed(0)
+            logits = torch.randn(CLIPS, count, generator=generator).requires_grad_()
+            target = torch.eye(count)[torch.arange(CLIPS) % count]
+            try:
+                losses = loss(logits, target)
+                shape = tuple(losses.shape)
+            except Exception as error:  # a user's code raises anything
+                raise ValueError(f"{name} fails: {fault_of(error)}") from error
+
+        expected = f"expected one for each clip, {(CLIPS,)}"
+        if shape != (CLIPS,):
+            raise ValueError(f"{name} gives {shape} for logits {tuple(logits.shape)}, {expected}")
+        if not losses.isfinite().all():
+            raise ValueError(f"{name} gives {losses.tolist()} for random logits, expected finite numbers")
+        if not losses.requires_grad:
+            raise ValueError(f"{name} has no gradient: it is detached from the logits")
