@@ -20,10 +20,10 @@ from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.launching.queue import own_environment
-from lit_video.runs.files import packed_runs
+from lit_video.runs.folder import packed_runs
 from lit_video.runs.identity import flatten
 from lit_video.runs.packing import pack_runs
-from lit_video.runs.results import read_result, read_status
+from lit_video.runs.result import read_result, read_status
 from lit_video.tables.reading import read_table
 from lit_video.tables.rules import NOT_YET, digest_of, read_rules
 from lit_video.tables.table import Table

@@ -26,7 +26,7 @@ from lit_video.errors import UserError
 from lit_video.modules import TimeSformer
 from lit_video.network.positions import PositionKind
 from lit_video.network.vit import ViTSize
-from lit_video.runs.files import ENDING, RUN, Files, packed_runs
+from lit_video.runs.folder import ENDING, RUN, Files, packed_runs
 from lit_video.runs.packing import packed_record, write_pack
 from lit_video.runs.predictions import FILE
 

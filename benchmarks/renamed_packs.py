@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lit_video.runs.files import ENDING, RUN, Files, packed_runs
+from lit_video.runs.folder import ENDING, RUN, Files, packed_runs
 from lit_video.runs.packing import packed_record, write_pack
 
 SCRIPT = "benchmarks/renamed_packs.py"

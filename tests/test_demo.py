@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from lit_video.runs.results import read_result
+from lit_video.runs.result import read_result
 
 
 @pytest.mark.slow

@@ -10,8 +10,8 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
-from lit_video.runs.files import update_run
-from lit_video.runs.results import owned
+from lit_video.runs.folder import update_run
+from lit_video.runs.result import owned
 from lit_video.training.run_end import failures
 from lit_video.utils.startup import prepare
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from lit_video.errors import UserError
-from lit_video.runs.results import RUNNING, Status, read_result, read_status
+from lit_video.runs.result import RUNNING, Status, read_result, read_status
 from lit_video.training.request import Run
 
 State = Literal["running", "queued", "preempted", "failed", "lost", "stopped", "done", "not started"]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from lit_video.errors import UserError
-from lit_video.runs.files import MISTAKES
+from lit_video.runs.folder import MISTAKES
 from lit_video.runs.predictions import Predictions, TaskPredictions, most_confused, read_predictions
-from lit_video.runs.results import read_result, remarks
+from lit_video.runs.result import read_result, remarks
 from lit_video.tables.statistics import CONFIDENCE
 from lit_video.utils.clip_shape import in_words
 from lit_video.utils.text import as_markdown, markdown_lines, plural

@@ -23,7 +23,7 @@ from lit_video.reports.verdicts import (
     verdict_lines,
     verdict_list,
 )
-from lit_video.runs.files import run_folders
+from lit_video.runs.folder import run_folders
 from lit_video.tables.claims import read_claims
 from lit_video.tables.reading import read_table, table_at
 from lit_video.tables.rendering import NOT_RUN, render, seeds_text

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from lit_video.errors import UserError
-from lit_video.runs.files import packed_files
+from lit_video.runs.folder import packed_files
 from lit_video.settings.effects import RUN, data_keys, model_keys
 from lit_video.settings.nested import by_key, short_key
 

@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from lit_video.runs.files import DRAWN, MISTAKE, MISTAKES, RUN, THUMBNAILS, run_file
+from lit_video.runs.folder import DRAWN, MISTAKE, MISTAKES, RUN, THUMBNAILS, run_file
 from lit_video.utils.files import read_regular, read_whole, write_bytes
 from lit_video.utils.limits import MOST_BYTES, MOST_CLASSES, UNPACKED, within
 from lit_video.utils.text import printable, to_text

@@ -7,7 +7,7 @@ from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.runs.identity import flatten
-from lit_video.runs.results import short_value
+from lit_video.runs.result import short_value
 from lit_video.settings.effects import RUN
 from lit_video.settings.flags import Given
 from lit_video.settings.nested import short_key

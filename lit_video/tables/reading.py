@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from lit_video.errors import UserError
-from lit_video.runs.files import NAME
+from lit_video.runs.folder import NAME
 from lit_video.runs.identity import flatten
 from lit_video.settings.effects import RUN
 from lit_video.settings.nested import short_key

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
-from lit_video.runs.files import packed_files, run_folders, seed_of
+from lit_video.runs.folder import packed_files, run_folders, seed_of
 from lit_video.runs.identity import CALLBACKS, LONGER, OWN, Difference, Identity, Kind, differences, flatten
-from lit_video.runs.results import read_result, short_value
+from lit_video.runs.result import read_result, short_value
 from lit_video.settings.effects import data_keys
 from lit_video.tables.table import Table
 

@@ -9,7 +9,7 @@ from statistics import mean, stdev
 from typing import Any
 
 from lit_video.runs.predictions import Predictions
-from lit_video.runs.results import remarks
+from lit_video.runs.result import remarks
 from lit_video.tables.agreement import agreement_summary, comparable, compared_metric, row_pairs, row_predictions
 from lit_video.tables.limits import Limits
 from lit_video.tables.results import measured_rows

@@ -9,7 +9,7 @@ from typing import Any
 
 import lit_video
 from lit_video.errors import UserError
-from lit_video.runs.files import RUN, has_result, read_run, update_run
+from lit_video.runs.folder import RUN, has_result, read_run, update_run
 from lit_video.runs.identity import Record
 from lit_video.schemes.loading import names_of
 from lit_video.settings.effects import DataEffect, data_names, model_names

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lit_video.modules.metrics import informative
-from lit_video.runs.files import read_run, update_run
+from lit_video.runs.folder import read_run, update_run
 from lit_video.runs.predictions import Logits, read_logits, save_logits
 from lit_video.settings.effects import picked
 from lit_video.tables.statistics import calibration_error

@@ -12,9 +12,9 @@ from jsonargparse import ArgumentError
 from lit_video.datamodules import TemporalSkills
 from lit_video.datamodules.inspection import data_digest
 from lit_video.errors import UserError
-from lit_video.runs.files import RUN
+from lit_video.runs.folder import RUN
 from lit_video.runs.identity import CALLBACKS, OWN, Identity, Record, differences
-from lit_video.runs.results import BEST, LAST, read_result
+from lit_video.runs.result import BEST, LAST, read_result
 from lit_video.schemes.loading import names_of, source_file
 from lit_video.settings.effects import data_names, model_names, picked
 from lit_video.settings.nested import short_key

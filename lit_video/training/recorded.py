@@ -13,7 +13,7 @@ from jsonargparse._paths import Path as SettingsFile
 
 from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError
-from lit_video.runs.files import read_run
+from lit_video.runs.folder import read_run
 from lit_video.schemes.loading import is_known, names_of
 from lit_video.settings.effects import model_names, picked
 from lit_video.settings.flags import Given

@@ -13,9 +13,9 @@ from torch import nn
 from lit_video.datamodules import TemporalSkills
 from lit_video.datamodules.checks import refuse_choice, refuse_copies
 from lit_video.errors import RunFailed, UserError
-from lit_video.runs.files import RUN, has_result, read_run, update_run
+from lit_video.runs.folder import RUN, has_result, read_run, update_run
 from lit_video.runs.identity import Record
-from lit_video.runs.results import LAST, Status, owned, remarks, write_status
+from lit_video.runs.result import LAST, Status, owned, remarks, write_status
 from lit_video.schemes.reach import reach
 from lit_video.tables.reading import write_origin
 from lit_video.tables.results import refuse_apart

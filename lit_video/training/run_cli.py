@@ -10,7 +10,7 @@ from lightning.pytorch.callbacks import Callback, LearningRateMonitor, ModelChec
 from lit_video.errors import UserError
 from lit_video.network.cost import count
 from lit_video.runs.identity import Record
-from lit_video.runs.results import BEST
+from lit_video.runs.result import BEST
 from lit_video.training.callbacks.checkpoints import Checkpoints, RequireFinite
 from lit_video.training.callbacks.progress import Progress, ReportBroken
 from lit_video.training.callbacks.records import Curve, SavePredictions

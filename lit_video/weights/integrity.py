@@ -6,7 +6,7 @@ from pathlib import Path
 from zipfile import ZIP_STORED, ZipFile, is_zipfile
 
 from lit_video.errors import UserError
-from lit_video.runs.results import read_result, settings_of
+from lit_video.runs.result import read_result, settings_of
 
 EXPORTED = "settings.json"  # an export's file beside its weights
 DIGEST = "digest"  # key of the weights' digest in it

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from benchmarks import renamed_packs
-from lit_video.runs.files import RUN, packed_runs
+from lit_video.runs.folder import RUN, packed_runs
 from tests.fake_runs import EXPERIMENTS
 
 RESULTS = EXPERIMENTS.parent / "benchmarks/results"

@@ -5,7 +5,7 @@ import yaml
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
-from lit_video.runs.files import read_run
+from lit_video.runs.folder import read_run
 from tests.command_line import parse_request
 from tests.conftest import FOUR_SKILLS
 

@@ -20,9 +20,9 @@ from lit_video.datamodules.manifest import MANIFEST, write_rows
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.inference.predict import load
 from lit_video.network.aggregation import linear_head
-from lit_video.runs.files import run_folders
+from lit_video.runs.folder import run_folders
 from lit_video.runs.predictions import read_logits
-from lit_video.runs.results import read_result
+from lit_video.runs.result import read_result
 from lit_video.settings.flags import Given
 from lit_video.training.cli import CheckCLI
 from lit_video.training.layers import of_files, with_given

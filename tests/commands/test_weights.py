@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 
 from lit_video.__main__ import main
 from lit_video.modules import TimeSformer
-from lit_video.runs.results import read_result
+from lit_video.runs.result import read_result
 from lit_video.settings.flags import Given
 from lit_video.training.recorded import run_settings
 from tests.conftest import FOUR_SKILLS

@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.runs.files import read_run, run_folders, update_run
+from lit_video.runs.folder import read_run, run_folders, update_run
 from lit_video.runs.predictions import MISTAKE
 
 SECRET = "the key of somebody's server"

@@ -15,7 +15,7 @@ from lit_video.runs.predictions import (
     read_predictions,
     save_logits,
 )
-from lit_video.runs.results import read_curves, read_result
+from lit_video.runs.result import read_curves, read_result
 from lit_video.tables.statistics import calibration_error
 from lit_video.training.callbacks.records import class_rows
 from tests.fake_runs import save

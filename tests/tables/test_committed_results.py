@@ -7,10 +7,10 @@ import pytest
 
 from benchmarks.mended_packs import outdated, true_positions
 from lit_video.datamodules import TemporalSkills
-from lit_video.runs.files import read_run, run_file, run_folders
+from lit_video.runs.folder import read_run, run_file, run_folders
 from lit_video.runs.identity import Identity, differences
 from lit_video.runs.predictions import FILE
-from lit_video.runs.results import read_result
+from lit_video.runs.result import read_result
 from tests.tables.experiments import EXPERIMENTS, differing, request_of, resolved
 
 RESULTS = EXPERIMENTS.parent / "benchmarks" / "results"

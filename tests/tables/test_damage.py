@@ -8,7 +8,7 @@ import pytest
 
 from lit_video.errors import UserError
 from lit_video.runs.predictions import FILE
-from lit_video.runs.results import Status, read_curves, read_status, write_status
+from lit_video.runs.result import Status, read_curves, read_status, write_status
 from tests.fake_runs import change_result
 
 

@@ -4,7 +4,7 @@ import pytest
 from torch import nn
 
 from lit_video.__main__ import main
-from lit_video.runs.results import read_result
+from lit_video.runs.result import read_result
 from lit_video.schemes.reach import reach
 from lit_video.training.cli import BuildCLI
 from lit_video.training.request import Run

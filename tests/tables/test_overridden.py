@@ -3,7 +3,7 @@
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.runs.results import read_result
+from lit_video.runs.result import read_result
 from lit_video.tables.reading import read_table
 from lit_video.tables.summary import summary
 from tests.fake_runs import change_result, write_result

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from lit_video.modules.metrics import VideoAccuracy
-from lit_video.runs.files import has_result
-from lit_video.runs.results import read_result
+from lit_video.runs.folder import has_result
+from lit_video.runs.result import read_result
 from tests.conftest import FOUR_SKILLS, ROOT, TINY
 from tests.embedded import four_skills
 from tests.modules.test_video_accuracy import VIDEOS, VIEWS, views

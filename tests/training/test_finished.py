@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lit_video.runs.files import read_run, update_run
+from lit_video.runs.folder import read_run, update_run
 from lit_video.training import run as run_module
 from lit_video.training.finished import ASKED, FinishedRuns, asked
 from lit_video.training.run import is_done

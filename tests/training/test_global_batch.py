@@ -5,7 +5,7 @@ import torch
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
-from lit_video.runs.results import read_result
+from lit_video.runs.result import read_result
 from lit_video.training.global_batch import accumulation
 from tests.training.trained import train
 

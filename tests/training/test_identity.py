@@ -10,7 +10,7 @@ from lit_video.__main__ import main
 from lit_video.errors import UserError
 from lit_video.runs.identity import Identity
 from lit_video.runs.packing import pack_runs
-from lit_video.runs.results import read_result
+from lit_video.runs.result import read_result
 from lit_video.training.checkpoint_file import peek
 from lit_video.training.identity import read_record, take_trained, weights_digest
 from lit_video.training.request import build_request

@@ -5,7 +5,7 @@ import pytest
 from lit_video.__main__ import main
 from lit_video.datamodules import Augmentation, Dense, TemporalSkills
 from lit_video.datamodules.base import SOME
-from lit_video.runs.results import read_result
+from lit_video.runs.result import read_result
 from lit_video.training.needs import needs, smallest_distance
 from lit_video.video.clips import VideoRecord, some_of
 from tests.video.made import write

@@ -12,8 +12,8 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
-from lit_video.runs.files import has_result
-from lit_video.runs.results import read_result
+from lit_video.runs.folder import has_result
+from lit_video.runs.result import read_result
 from lit_video.training.monitors import refuse_wrong_schedules
 from tests.conftest import write_table
 

@@ -10,7 +10,7 @@ import pytest
 from lit_video.__main__ import main
 from lit_video.errors import UserError
 from lit_video.network.timesformer import scheme_class
-from lit_video.runs.files import read_run
+from lit_video.runs.folder import read_run
 from lit_video.schemes.loading import import_scheme
 from lit_video.settings.flags import Given
 from lit_video.training.recorded import run_settings

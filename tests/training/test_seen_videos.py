@@ -11,7 +11,7 @@ from lit_video.__main__ import main
 from lit_video.inference.predict import load
 from lit_video.inference.videos import find_videos
 from lit_video.reports.card import headline
-from lit_video.runs.results import read_result
+from lit_video.runs.result import read_result
 from tests.conftest import SMALL_TABLE, TINY, draw_nothing, listed_videos
 
 

@@ -5,7 +5,7 @@ import torch
 import yaml
 
 from lit_video.__main__ import main
-from lit_video.runs.results import read_result
+from lit_video.runs.result import read_result
 from lit_video.tables.table import OF_RUN
 
 

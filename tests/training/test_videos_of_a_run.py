@@ -7,7 +7,7 @@ import pytest
 from lit_video.__main__ import main
 from lit_video.inference.predict import load
 from lit_video.network.cost import count
-from lit_video.runs.results import read_result, remarks
+from lit_video.runs.result import read_result, remarks
 from tests.training.broken_copy import broken_copy, listed
 
 STOP = "--trainer.max_time=00:00:00:00"

@@ -11,8 +11,8 @@ from wandb.util import get_core_path
 
 from lit_video.__main__ import main
 from lit_video.reports.wandb import panels
-from lit_video.runs.files import has_result
-from lit_video.runs.results import read_result
+from lit_video.runs.folder import has_result
+from lit_video.runs.result import read_result
 from lit_video.tables.reading import read_table
 from tests.training.wandb_server import keys_of
 

@@ -19,7 +19,7 @@ from typing import Any, Literal, get_args
 from filelock import FileLock, Timeout
 
 from lit_video.errors import OptionError, UserError
-from lit_video.runs.files import AGAIN, RUN, read_run, run_file, update_run
+from lit_video.runs.folder import AGAIN, RUN, read_run, run_file, update_run
 from lit_video.runs.identity import LONGER, OWN
 from lit_video.utils.files import read_whole, user_path, write_table
 from lit_video.utils.processes import job_name, refuse_output
