@@ -19,8 +19,9 @@ import numpy as np
 from lit_video.datamodules import VideoCSV
 from lit_video.datamodules.inspection import data_digest
 from lit_video.errors import UserError
-from lit_video.runs.folder import packed_runs, run_folders
+from lit_video.runs.folder import run_folders
 from lit_video.runs.packing import write_pack
+from lit_video.runs.packs import packed_runs
 from lit_video.runs.predictions import FILE, Predictions, packed_predictions, read_predictions
 from lit_video.runs.result import read_result
 from lit_video.utils.yaml_files import read_yaml

@@ -20,10 +20,11 @@ from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.launching.queue import own_environment
-from lit_video.runs.folder import packed_runs
-from lit_video.runs.identity import flatten
 from lit_video.runs.packing import pack_runs
-from lit_video.runs.result import read_result, read_status
+from lit_video.runs.packs import packed_runs
+from lit_video.runs.result import read_result
+from lit_video.runs.status import read_status
+from lit_video.settings.flat import flatten
 from lit_video.tables.reading import read_table
 from lit_video.tables.rules import NOT_YET, digest_of, read_rules
 from lit_video.tables.table import Table

@@ -26,8 +26,9 @@ from lit_video.errors import UserError
 from lit_video.modules import TimeSformer
 from lit_video.network.positions import PositionKind
 from lit_video.network.vit import ViTSize
-from lit_video.runs.folder import ENDING, RUN, Files, packed_runs
+from lit_video.runs.folder import RUN
 from lit_video.runs.packing import packed_record, write_pack
+from lit_video.runs.packs import ENDING, Files, packed_runs
 from lit_video.runs.predictions import FILE
 
 SCRIPT = "benchmarks/mended_packs.py"

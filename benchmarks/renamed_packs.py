@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lit_video.runs.folder import ENDING, RUN, Files, packed_runs
+from lit_video.runs.folder import RUN
 from lit_video.runs.packing import packed_record, write_pack
+from lit_video.runs.packs import ENDING, Files, packed_runs
 
 SCRIPT = "benchmarks/renamed_packs.py"
 REASON = "settings have the names of timm, transformers and PySlowFast; the run's command has the names of its commit"

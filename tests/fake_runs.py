@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from lit_video.runs.curves import write_curves
 from lit_video.runs.predictions import FILE, packed_predictions, save_logits
-from lit_video.runs.result import write_curves
 from lit_video.tables.reading import read_table
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments"

@@ -11,7 +11,7 @@ import pytest
 from lit_video.__main__ import main
 from lit_video.errors import UserError
 from lit_video.runs.folder import update_run
-from lit_video.runs.result import owned
+from lit_video.runs.lock import owned
 from lit_video.training.run_end import failures
 from lit_video.utils.startup import prepare
 

@@ -21,9 +21,9 @@ from benchmarks.faults.runs import END, PHASES, ROOT, Attempt, Sandbox, Setting,
 from lit_video.datamodules.temporal_skills import DIGESTS
 from lit_video.errors import UserError
 from lit_video.launching.states import lock_held
+from lit_video.runs.curves import CURVES, read_curves
 from lit_video.runs.folder import RUN, has_result
 from lit_video.runs.predictions import read_predictions
-from lit_video.runs.result import CURVES, read_curves
 from lit_video.utils.stop_signals import DONE, FAILED, MISTAKE, TERMINATED
 
 TRIES = 3

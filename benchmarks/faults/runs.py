@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 
-from lit_video.runs.result import State, read_status
+from lit_video.runs.status import State, read_status
 
 ROOT = Path(__file__).parents[2]
 TINY = [

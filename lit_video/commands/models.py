@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from lit_video.commands.arguments import add_output, add_settings, add_shared, existing, new_file, positive, writing
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError, one_line
-from lit_video.runs.folder import MISTAKES
-from lit_video.runs.result import WAYS, read_result, settings_of
+from lit_video.runs.chosen_checkpoint import WAYS, settings_of
+from lit_video.runs.mistakes import MISTAKES
+from lit_video.runs.result import read_result
 from lit_video.settings.effects import picked
 from lit_video.settings.flags import Given, read_flags
 from lit_video.settings.nested import Nested, merged

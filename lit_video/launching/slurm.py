@@ -10,7 +10,7 @@ from itertools import groupby
 
 from lit_video.errors import UserError
 from lit_video.launching.queue import own_environment
-from lit_video.runs.result import Status, read_status, write_status
+from lit_video.runs.status import Status, read_status, write_status
 from lit_video.training.request import Run
 
 # USR1, 90 s before the time limit: the run saves a checkpoint and requeues its job

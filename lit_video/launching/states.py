@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Literal
 
 from lit_video.errors import UserError
-from lit_video.runs.result import RUNNING, Status, read_result, read_status
+from lit_video.runs.result import read_result
+from lit_video.runs.status import RUNNING, Status, read_status
 from lit_video.training.request import Run
 
 State = Literal["running", "queued", "preempted", "failed", "lost", "stopped", "done", "not started"]

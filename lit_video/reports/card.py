@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lit_video.errors import UserError
-from lit_video.runs.folder import MISTAKES
+from lit_video.runs.mistakes import MISTAKES
 from lit_video.runs.predictions import Predictions, TaskPredictions, most_confused, read_predictions
 from lit_video.runs.result import read_result, remarks
 from lit_video.tables.statistics import CONFIDENCE

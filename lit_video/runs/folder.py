@@ -1,38 +1,24 @@
-"""Files of runs, in one folder per run or packed: ``RUNS/TABLE.tar.xz`` holds the folders of a table's runs.
+"""Folders of runs and the files in them, in place or packed.
 
 A run is named by its folder ``RUNS/TABLE/SCALE/ROW/seedK``, packed or not; a result in the folder hides a packed one.
 ``run.json`` is a run's record: ``identity``, ``changes``, and ``state`` until the run is finished, then ``result`` and
 ``asked``, a digest of the files, flags and code that the run was asked for.
 """
 
-import io
 import json
-import lzma
 import re
-import tarfile
-from collections.abc import Mapping
-from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
+from lit_video.runs.packs import ENDING, SEED, Files, pack_of, packed_runs
 from lit_video.utils.files import read_regular, read_whole, write_atomically
-from lit_video.utils.limits import MOST_BYTES, MOST_PREDICTIONS, UNPACKED, within
+from lit_video.utils.limits import MOST_BYTES, MOST_PREDICTIONS
 
 RUN = "run.json"
-MISTAKES, THUMBNAILS = "mistakes.csv", "mistakes.jpg"  # written by a run's test
-MISTAKE = ("file", "true", "predicted", "probability", "fold")  # columns
-WIDTH, HEIGHT, DRAWN = 160, 120, 12  # pixels of a thumbnail; number of thumbnails in the vertical strip
-ENDING = ".tar.xz"
 # levels of a runs folder at which runs lie; the last two are those of own and own/NAME, which finetune writes
 BELOW = ("", "*/", "*/*/", "*/*/*/", "*/*/*/*/", "runs/*/*/*/*/", "*/runs/*/*/*/*/")
 AGAIN = "delete it and repeat the command"
-
-NAME = r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}"  # name of a table, scale, row or file
-SEED = r"seed(\d{1,18})"
-MEMBER = re.compile(rf"({NAME}/){{3}}{SEED}/{NAME}", re.ASCII)
-
-Files = Mapping[str, bytes]  # a run's files by name
 
 
 def run_folders(place: Path, damaged: list[UserError] | None = None) -> list[Path]:
@@ -101,40 +87,3 @@ def packed_files(run_dir: Path) -> Files:
     if len(folder.parents) < 4 or not (pack := pack_of(folder.parents[2])).is_file() or has_result(run_dir):
         return {}
     return packed_runs(pack).get(folder, {})
-
-
-def pack_of(table_dir: Path) -> Path:
-    """Return the path of a table's pack, which may not exist."""
-    return table_dir.parent / f"{table_dir.name}{ENDING}"
-
-
-def packed_runs(pack: Path) -> Mapping[Path, Files]:
-    """Return the files of a pack's runs by folder, as if unpacked beside the pack."""
-    found = pack.stat()
-    read = partial(_unpacked, pack, found.st_mtime_ns, found.st_size)
-    return read_whole(pack, read, "pack its runs again; it must be named TABLE.tar.xz") or {}
-
-
-def largest(packed: int) -> int:
-    """Return how many bytes a pack of ``packed`` bytes may hold; ``pack`` writes no larger one."""
-    return max(UNPACKED * packed, MOST_BYTES)
-
-
-@lru_cache(maxsize=64)
-def _unpacked(pack: Path, changed: int, size: int) -> Mapping[Path, Files]:
-    table, most = pack.name.removesuffix(ENDING), largest(size)
-    with lzma.open(pack) as file:
-        content = file.read(most + 1)
-    within("unpacked size", len(content), most)
-    runs: dict[Path, dict[str, bytes]] = {}
-    with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
-        for member in archive:
-            named = member.name.startswith(f"{table}/") and MEMBER.fullmatch(member.name)
-            if not named or not member.isreg() or member.issparse():
-                raise ValueError(f"{member.name[:40]!r} in it is no file of {table}/SCALE/ROW/seedK")
-            path = pack.parent / member.name
-            files = runs.setdefault(path.parent, {})
-            if path.name in files:
-                raise ValueError(f"{member.name} is in it twice")
-            files[path.name] = content[member.offset_data : member.offset_data + member.size]
-    return runs

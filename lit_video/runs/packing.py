@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
-from lit_video.runs.folder import RUN, Files, largest, pack_of, packed_runs, read_run, run_file, run_folders
+from lit_video.runs.curves import CURVES
+from lit_video.runs.folder import RUN, read_run, run_file, run_folders
+from lit_video.runs.packs import Files, largest, pack_of, packed_runs
 from lit_video.runs.predictions import FILE, packed_predictions, read_predictions
-from lit_video.runs.result import CURVES, read_result
+from lit_video.runs.result import read_result
 from lit_video.settings.effects import data_names
 from lit_video.utils.files import read_whole, write_bytes
 

@@ -6,26 +6,22 @@ classes come in pairs that differ in direction alone, ``opposite`` has each clas
 the independent draws among the videos, and ``draw_kind`` is a noun for one; neither is stored if each video is a draw.
 """
 
-import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lit_video.runs.folder import DRAWN, MISTAKE, MISTAKES, RUN, THUMBNAILS, run_file
-from lit_video.utils.files import read_regular, read_whole, write_bytes
-from lit_video.utils.limits import MOST_BYTES, MOST_CLASSES, UNPACKED, within
-from lit_video.utils.text import printable, to_text
+from lit_video.runs.folder import RUN, run_file
+from lit_video.utils.files import read_whole, write_bytes
+from lit_video.utils.limits import MOST_CLASSES, UNPACKED, within
 
 FILE = "predictions.npz"
 DIRECTION = "test/direction"  # share of videos in which the true direction has the larger of its skill's two logits
 RECOGNISED = "test/recognised"  # share of videos whose predicted class is of the true skill
-LEFT_OUT = "delete it; the page then leaves the mistakes out"
 ROUNDED = 1e-4  # points; a result's accuracy is a mean in float32
 Logits = tuple[NDArray[np.floating], NDArray[np.integer], list[str]]  # logits, targets and class names of one task
 
@@ -232,22 +228,6 @@ def read_predictions(run_dir: Path, result: Mapping[str, Any] | None = None) -> 
     """Read a run's predictions by video; refuse those of another test than ``result``. ``None`` without a file."""
     then = f"delete {RUN} beside it and repeat the command"
     return read_whole(run_dir / FILE, lambda: _predictions(run_file(run_dir, FILE), result or {}), then)
-
-
-def read_mistakes(run_dir: Path) -> tuple[list[dict[str, str]], bytes] | None:
-    """Return a run's most confident mistakes in its test, with a strip of thumbnails; ``None`` if it kept none."""
-
-    def read() -> list[dict[str, str]]:
-        text = to_text(read_regular(run_dir / MISTAKES, MOST_BYTES))
-        rows, shown = csv.DictReader(io.StringIO(text, newline="")), []
-        for row in islice(rows, DRAWN):
-            texts = {key: printable(row[key]) for key in MISTAKE}
-            shown.append(texts | {"probability": f"{100 * float(row['probability']):.0f} %"})
-        return shown
-
-    rows = read_whole(run_dir / MISTAKES, read, LEFT_OUT)
-    strip = read_whole(run_dir / THUMBNAILS, lambda: read_regular(run_dir / THUMBNAILS, MOST_BYTES), LEFT_OUT)
-    return None if rows is None or strip is None else (rows, strip)
 
 
 def read_logits(run_dir: Path) -> Logits:

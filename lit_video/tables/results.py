@@ -8,9 +8,11 @@ from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.runs.folder import packed_files, run_folders, seed_of
-from lit_video.runs.identity import CALLBACKS, LONGER, OWN, Difference, Identity, Kind, differences, flatten
+from lit_video.runs.identity import Identity, differences
 from lit_video.runs.result import read_result, short_value
+from lit_video.settings.differences import LONGER, Difference, Kind
 from lit_video.settings.effects import data_keys
+from lit_video.settings.flat import CALLBACKS, OWN, flatten
 from lit_video.tables.table import Table
 
 OF_ROW = ("params", "views", "test_videos", "global_batch", "steps")  # measured, equal in all seeds of a row

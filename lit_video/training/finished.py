@@ -10,7 +10,7 @@ from typing import Any
 import lit_video
 from lit_video.errors import UserError
 from lit_video.runs.folder import RUN, has_result, read_run, update_run
-from lit_video.runs.identity import Record
+from lit_video.runs.history import History
 from lit_video.schemes.loading import names_of
 from lit_video.settings.effects import DataEffect, data_names, model_names
 from lit_video.settings.nested import YAML, read_settings
@@ -45,7 +45,7 @@ class FinishedRuns:
         except (UserError, OSError, LookupError, TypeError):
             return False
 
-    def learn(self, run: Run, record: Record) -> None:
+    def learn(self, run: Run, record: History) -> None:
         """Remember a finished run that was compared in full."""
         identity = record.identity
         self._videos[_key(identity.settings["data"])] = identity.data

@@ -12,11 +12,14 @@ from jsonargparse import ArgumentError
 from lit_video.datamodules import TemporalSkills
 from lit_video.datamodules.inspection import data_digest
 from lit_video.errors import UserError
+from lit_video.runs.chosen_checkpoint import BEST, LAST
 from lit_video.runs.folder import RUN
-from lit_video.runs.identity import CALLBACKS, OWN, Identity, Record, differences
-from lit_video.runs.result import BEST, LAST, read_result
+from lit_video.runs.history import History
+from lit_video.runs.identity import Identity, differences
+from lit_video.runs.result import read_result
 from lit_video.schemes.loading import names_of, source_file
 from lit_video.settings.effects import data_names, model_names, picked
+from lit_video.settings.flat import CALLBACKS, OWN
 from lit_video.settings.nested import short_key
 from lit_video.training.checkpoint_file import RUN_KEY, peek, write_checkpoint
 from lit_video.training.cli import ReadCLI, VideoCLI
@@ -27,11 +30,11 @@ from lit_video.weights.hub import weights_path
 from lit_video.weights.reading import CHECKPOINT_KEY, read_weights, tensors_digest
 
 
-def ask(run: Run, cli: VideoCLI) -> Record:
+def ask(run: Run, cli: VideoCLI) -> History:
     """Return the record of a run that begins or resumes; refuse the folder of another run."""
     before, now = read_record(run.folder), run_identity(cli)
     if before is None:
-        return Record(now)
+        return History(now)
     before.refuse_other(run.folder, now, run.origin())
     return before.going_on(now)
 
@@ -72,14 +75,14 @@ def overridden(run: Run) -> dict[str, tuple[Any, Any]]:
     return found
 
 
-def read_record(run_dir: Path) -> Record | None:
+def read_record(run_dir: Path) -> History | None:
     """Read a run's record from its result, else from its last checkpoint; ``None`` if neither can be read."""
     with suppress(UserError):  # a damaged result is measured again
         if result := read_result(run_dir):
-            return Record(Identity(**result["identity"]), result["changes"], finished=True)
+            return History(Identity(**result["identity"]), result["changes"], finished=True)
     with suppress(Exception):  # a damaged file can raise anything; training reports it
         content = peek(run_dir / LAST)[RUN_KEY]
-        return Record(Identity(**content["identity"]), content["changes"])
+        return History(Identity(**content["identity"]), content["changes"])
     return None
 
 
@@ -95,7 +98,7 @@ def _digest_of(path: Path, average: bool | None, states: tuple[tuple[str, int, i
     return tensors_digest(read_weights(path, average).tensors)
 
 
-def take_trained(run: Run, now: Identity) -> Record | None:
+def take_trained(run: Run, now: Identity) -> History | None:
     """Copy checkpoint and curve of a finished run with the same training, if any; return the new record."""
     if started_together():
         raise UserError("--reuse: not for a run whose processes torchrun or srun starts; leave it out")
@@ -108,7 +111,7 @@ def take_trained(run: Run, now: Identity) -> Record | None:
         return None
     print(f"{run.label}: takes the training of {source}", flush=True)
     content = peek(source / LAST)
-    record = Record(Identity(**content[RUN_KEY]["identity"])).going_on(now)
+    record = History(Identity(**content[RUN_KEY]["identity"])).going_on(now)
     content[RUN_KEY] = record.content()
     data = now.settings["data"]["init_args"]
     content[CHECKPOINT_KEY]["data"] |= picked(data, data_names("counts"))

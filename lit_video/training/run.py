@@ -13,9 +13,12 @@ from torch import nn
 from lit_video.datamodules import TemporalSkills
 from lit_video.datamodules.checks import refuse_choice, refuse_copies
 from lit_video.errors import RunFailed, UserError
+from lit_video.runs.chosen_checkpoint import LAST
 from lit_video.runs.folder import RUN, has_result, read_run, update_run
-from lit_video.runs.identity import Record
-from lit_video.runs.result import LAST, Status, owned, remarks, write_status
+from lit_video.runs.history import History
+from lit_video.runs.lock import owned
+from lit_video.runs.result import remarks
+from lit_video.runs.status import Status, write_status
 from lit_video.schemes.reach import reach
 from lit_video.tables.reading import write_origin
 from lit_video.tables.results import refuse_apart
@@ -122,7 +125,7 @@ def _refuse_searches(callbacks: list[Callback]) -> None:
             raise UserError(f"trainer.callbacks: {type(callback).__name__}: {reason}; {advice}")
 
 
-def _to_the_end(run: Run, stops: StopSignals, record: Record | None = None) -> int:
+def _to_the_end(run: Run, stops: StopSignals, record: History | None = None) -> int:
     """Train and test; report an early end. The process with ``record`` also writes the end to ``run.json``."""
     try:
         with failures():
@@ -154,13 +157,13 @@ def _compiled(network: nn.Module, wanted: bool) -> Iterator[None]:
         vars(network).pop("forward", None)  # compiled code would ignore hooks added later
 
 
-def _train_and_test(run: Run, stops: StopSignals, record: Record | None) -> None:
+def _train_and_test(run: Run, stops: StopSignals, record: History | None) -> None:
     run_dir = run.folder
     checkpoint = usable_checkpoint(run_dir, owner=record is not None)
     if record:
         remove_later(run_dir, checkpoint)
     if record and not checkpoint:
-        record = Record(record.identity)
+        record = History(record.identity)
     with user_errors(run.origin):
         cli = RunCLI(run, stops, record)
         if not checkpoint:
@@ -208,7 +211,7 @@ def _tested(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
 
 
 def _write_result(
-    cli: RunCLI, checkpoint: Path, metrics: dict[str, float], *, record: Record, seconds: float, skipped_steps: int
+    cli: RunCLI, checkpoint: Path, metrics: dict[str, float], *, record: History, seconds: float, skipped_steps: int
 ) -> None:
     """Close the W&B run and write the result into ``run.json``; times and steps are the training's."""
     steps = cli.trainer.global_step

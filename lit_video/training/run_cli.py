@@ -9,8 +9,8 @@ from lightning.pytorch.callbacks import Callback, LearningRateMonitor, ModelChec
 
 from lit_video.errors import UserError
 from lit_video.network.cost import count
-from lit_video.runs.identity import Record
-from lit_video.runs.result import BEST
+from lit_video.runs.chosen_checkpoint import BEST
+from lit_video.runs.history import History
 from lit_video.training.callbacks.checkpoints import Checkpoints, RequireFinite
 from lit_video.training.callbacks.progress import Progress, ReportBroken
 from lit_video.training.callbacks.records import Curve, SavePredictions
@@ -27,7 +27,7 @@ from lit_video.utils.stop_signals import StopSignals
 class RunCLI(VideoCLI):
     """Data set, model and trainer of one run; the trainer has the run's folder, callbacks and logger."""
 
-    def __init__(self, run: Run, stops: StopSignals, record: Record | None = None) -> None:
+    def __init__(self, run: Run, stops: StopSignals, record: History | None = None) -> None:
         self.run = run
         self.record = record  # only in the process that owns the run's folder
         self.run_dir = run.folder

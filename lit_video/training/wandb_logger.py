@@ -16,7 +16,8 @@ from lightning.pytorch.loggers import WandbLogger
 from lightning.pytorch.loggers.logger import DummyLogger
 from lightning.pytorch.utilities import rank_zero_only
 
-from lit_video.runs.identity import lasting_settings, plain_settings
+from lit_video.settings.differences import lasting_settings
+from lit_video.settings.flat import plain_settings
 from lit_video.tables.table import Row
 from lit_video.training.callbacks.checkpoints import Stopped
 from lit_video.utils.stop_signals import DONE, FAILED

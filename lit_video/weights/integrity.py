@@ -6,7 +6,8 @@ from pathlib import Path
 from zipfile import ZIP_STORED, ZipFile, is_zipfile
 
 from lit_video.errors import UserError
-from lit_video.runs.result import read_result, settings_of
+from lit_video.runs.chosen_checkpoint import settings_of
+from lit_video.runs.result import read_result
 
 EXPORTED = "settings.json"  # an export's file beside its weights
 DIGEST = "digest"  # key of the weights' digest in it

@@ -8,8 +8,8 @@ import pytest
 from benchmarks import mended_packs
 from benchmarks.mended_packs import parameters
 from lit_video.datamodules.temporal_skills import VERSION
-from lit_video.runs.folder import packed_runs
 from lit_video.runs.packing import pack_runs
+from lit_video.runs.packs import packed_runs
 from lit_video.runs.predictions import save_logits
 from tests.fake_runs import EXPERIMENTS, change_result, write_result
 

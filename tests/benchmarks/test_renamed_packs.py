@@ -6,7 +6,8 @@ import json
 import pytest
 
 from benchmarks import renamed_packs
-from lit_video.runs.folder import RUN, packed_runs
+from lit_video.runs.folder import RUN
+from lit_video.runs.packs import packed_runs
 from tests.fake_runs import EXPERIMENTS
 
 RESULTS = EXPERIMENTS.parent / "benchmarks/results"

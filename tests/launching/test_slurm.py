@@ -10,7 +10,8 @@ from io import StringIO
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.runs.result import read_result, read_status
+from lit_video.runs.result import read_result
+from lit_video.runs.status import read_status
 from tests.conftest import TINY, write_table
 from tests.launching.slurm_cluster import cluster, why_not
 from tests.training.test_stopping import check_equal

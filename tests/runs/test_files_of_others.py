@@ -7,7 +7,7 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.runs.folder import read_run, run_folders, update_run
-from lit_video.runs.predictions import MISTAKE
+from lit_video.runs.mistakes import MISTAKE
 
 SECRET = "the key of somebody's server"
 FILES = ("run.json", "curves.csv", "predictions.npz", "mistakes.csv", "mistakes.jpg", "../../table.yaml")

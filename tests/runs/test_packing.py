@@ -4,9 +4,10 @@ import shutil
 
 from lit_video.__main__ import main
 from lit_video.reports.html.collect import collect
+from lit_video.runs.curves import read_curves
 from lit_video.runs.folder import run_folders
 from lit_video.runs.predictions import FILE, read_predictions
-from lit_video.runs.result import read_curves, read_result
+from lit_video.runs.result import read_result
 from tests.fake_runs import EXPERIMENTS, ROWS, change_result, seed_dir, write_table_runs
 
 

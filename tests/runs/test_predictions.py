@@ -7,15 +7,9 @@ from torchmetrics.classification import MulticlassCalibrationError
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
-from lit_video.runs.predictions import (
-    FILE,
-    Draws,
-    TaskPredictions,
-    packed_predictions,
-    read_predictions,
-    save_logits,
-)
-from lit_video.runs.result import read_curves, read_result
+from lit_video.runs.curves import read_curves
+from lit_video.runs.predictions import FILE, Draws, TaskPredictions, packed_predictions, read_predictions, save_logits
+from lit_video.runs.result import read_result
 from lit_video.tables.statistics import calibration_error
 from lit_video.training.callbacks.records import class_rows
 from tests.fake_runs import save

@@ -7,8 +7,9 @@ import pytest
 
 from lit_video.errors import UserError
 from lit_video.reports.html.collect import collect
-from lit_video.runs.folder import packed_runs, run_folders
+from lit_video.runs.folder import run_folders
 from lit_video.runs.packing import pack_runs, write_pack
+from lit_video.runs.packs import packed_runs
 from lit_video.runs.predictions import save_logits
 from tests.fake_runs import EXPERIMENTS, change_result
 
@@ -53,7 +54,7 @@ def test_runs_that_pack_well_are_read_again(fake_runs, tmp_path):
 
 
 def test_a_pack_that_no_command_would_read_is_not_written(tmp_path, monkeypatch):
-    monkeypatch.setattr("lit_video.runs.folder.MOST_BYTES", 10_000)
+    monkeypatch.setattr("lit_video.runs.packs.MOST_BYTES", 10_000)
     pack = tmp_path / "table.tar.xz"
     run = tmp_path / "table/scale/row/seed0"
     with pytest.raises(UserError, match=r"table\.tar\.xz"):

@@ -9,7 +9,8 @@ import torch
 from lightning import Callback
 
 from lit_video.__main__ import main
-from lit_video.runs.result import read_curves, read_result
+from lit_video.runs.curves import read_curves
+from lit_video.runs.result import read_result
 from tests.conftest import quick_or_slow
 
 # hooks around a validation, in the order in which Lightning calls them

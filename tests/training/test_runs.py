@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from lit_video.runs.result import read_curves, read_result
+from lit_video.runs.curves import read_curves
+from lit_video.runs.result import read_result
 from tests.embedded import SKILLS
 from tests.training.trained import train
 

@@ -8,7 +8,8 @@ import torch
 
 from lit_video.__main__ import main
 from lit_video.runs.folder import has_result
-from lit_video.runs.result import read_result, read_status
+from lit_video.runs.result import read_result
+from lit_video.runs.status import read_status
 from lit_video.utils.processes import HANG_UP
 from tests.conftest import quick_or_slow
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lit_video.errors import UserError
+from lit_video.runs.curves import Point, read_curves
 from lit_video.runs.folder import RUN, run_folders, seed_of
-from lit_video.runs.predictions import read_mistakes
-from lit_video.runs.result import Point, read_curves
+from lit_video.runs.mistakes import read_mistakes
 from lit_video.tables.reading import read_origin, table_at
 from lit_video.tables.summary import TableRuns, read_runs
 from lit_video.tables.table import column
