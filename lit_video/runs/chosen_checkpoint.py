@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from lit_video.errors import OptionError
+from lit_video.runs.finished import read_finished
 from lit_video.runs.folder import RUN
-from lit_video.runs.result import read_result
 from lit_video.utils.files import user_path
 
 LAST = "last.ckpt"
@@ -36,5 +36,5 @@ def settings_of(checkpoint: Path) -> Path:
 
 def tested(folder: Path) -> Path:
     """Return the checkpoint that a run was tested with; for an unfinished run, the last one."""
-    result = read_result(folder, anywhere=True) or {}
-    return folder / result.get("weights", {"file": LAST})["file"]
+    run = read_finished(folder, anywhere=True)
+    return folder / (run.result.weights.file if run else LAST)

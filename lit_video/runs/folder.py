@@ -1,8 +1,7 @@
 """Folders of runs and the files in them, in place or packed.
 
 A run is named by its folder ``RUNS/TABLE/SCALE/ROW/seedK``, packed or not; a result in the folder hides a packed one.
-``run.json`` is a run's record: ``identity``, ``changes``, and ``state`` until the run is finished, then ``result`` and
-``asked``, a digest of the files, flags and code that the run was asked for.
+``run.json`` is a run's record, see :mod:`lit_video.runs.record`.
 """
 
 import json
@@ -12,6 +11,7 @@ from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.runs.packs import ENDING, SEED, Files, pack_of, packed_runs
+from lit_video.runs.record import Record
 from lit_video.utils.files import read_regular, read_whole, write_atomically
 from lit_video.utils.limits import MOST_BYTES, MOST_PREDICTIONS
 
@@ -50,26 +50,29 @@ def seed_of(run_dir: Path) -> int | None:
     return int(match[1]) if match else None
 
 
-def read_run(run_dir: Path) -> dict[str, Any]:
-    """Return the record of a run; empty if there is none."""
-    return read_whole(run_dir / RUN, lambda: dict(json.loads(run_file(run_dir, RUN))), AGAIN) or {}
+def read_record(run_dir: Path) -> Record:
+    """Return the record of a run; without parts if there is none.
+
+    Raises:
+        UserError: the record is damaged, or of another version.
+    """
+    return read_whole(run_dir / RUN, lambda: Record.of_json(run_file(run_dir, RUN)), AGAIN) or Record()
 
 
-def update_run(run_dir: Path, **parts: Any) -> None:
+def update_record(run_dir: Path, **parts: Any) -> None:
     """Replace parts of a run's record atomically; ``None`` removes a part."""
-    content = {name: part for name, part in (read_run(run_dir) | parts).items() if part is not None}
+    content = read_record(run_dir).with_parts(parts).plain()
     write_atomically(run_dir / RUN, json.dumps(content, indent=2, allow_nan=False) + "\n")
 
 
 def has_result(run_dir: Path) -> bool:
     """Return whether a folder's run is finished, even if its record is damaged."""
     try:
-        content = json.loads(read_regular(run_dir / RUN, MOST_BYTES))
+        return Record.of_json(read_regular(run_dir / RUN, MOST_BYTES)).result is not None
     except FileNotFoundError:
         return False
     except Exception:  # a damaged file can raise anything
         return True
-    return not isinstance(content, dict) or "result" in content
 
 
 def run_file(run_dir: Path, name: str) -> bytes:

@@ -12,13 +12,14 @@ another run with the same code and videos if only settings of the test differ (`
 only if they differ in nothing but the seed and the rows' own settings.
 """
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.runs.folder import packed_files
 from lit_video.runs.identity import Identity, differences
+from lit_video.runs.record import Change, Record
 from lit_video.settings.differences import AVERAGING, Difference, Kind
 from lit_video.settings.flat import CALLBACKS, flatten, lightning_name
 
@@ -28,19 +29,21 @@ class History:
     """Identity and changes of a run, kept in its checkpoints and its result."""
 
     identity: Identity  # identity of the last attempt
-    changes: list[dict[str, Any]] = field(default_factory=list)  # changes since the run began: key, from, to
+    changes: Sequence[Change] = ()  # since the run began
     finished: bool = False  # True if there is a result, and its training was at least as long as requested
-    news: list[Difference] = field(default_factory=list)  # changes since the last attempt
+    news: Sequence[Difference] = ()  # changes since the last attempt
 
     def going_on(self, now: Identity) -> "History":
         """Return the history of this run once it is resumed with the identity ``now``."""
-        news = [each for each in differences(self.identity, now) if each.kind != "folder"]
-        changes = [{"key": each.key, "from": each.was, "to": each.now} for each in news]
-        return History(now, self.changes + changes, self.finished and all(each.kind != "longer" for each in news), news)
+        news = [difference for difference in differences(self.identity, now) if difference.kind != "folder"]
+        changes = [Change(difference.key, difference.was, difference.now) for difference in news]
+        longer = any(difference.kind == "longer" for difference in news)
+        return History(now, [*self.changes, *changes], self.finished and not longer, news)
 
-    def content(self) -> dict[str, Any]:
-        """Return identity and changes for a file."""
-        return {"identity": asdict(self.identity), "changes": self.changes}
+    @property
+    def record(self) -> Record:
+        """Record of a run that is not finished, for its folder and its checkpoints."""
+        return Record(identity=self.identity, changes=list(self.changes))
 
     def refuse_other(self, run_dir: Path, now: Identity, where: str) -> None:
         """Refuse ``now`` if it is another run than the folder's; ``where`` names the origin of the settings."""

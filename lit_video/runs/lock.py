@@ -10,8 +10,8 @@ from tempfile import TemporaryFile
 from filelock import FileLock, Timeout
 
 from lit_video.errors import UserError
+from lit_video.runs.finished import read_finished
 from lit_video.runs.folder import RUN
-from lit_video.runs.result import read_result
 from lit_video.utils.processes import refuse_output
 
 REFUSALS = {ENOLCK, ENOSPC, EDQUOT, EFBIG, EROFS, EACCES, EPERM, EEXIST, ENOTDIR, EIO, ELOOP}
@@ -55,7 +55,7 @@ def _refused(error: OSError, run_dir: Path) -> str:
 
 def _set_damage_aside(run_dir: Path) -> None:
     try:
-        read_result(run_dir)
+        read_finished(run_dir)
     except UserError as error:
         if not (run_dir / RUN).exists():  # the result is in a pack
             raise

@@ -1,92 +1,104 @@
-"""Result of a finished run, and what no accuracy shows of it."""
+"""Result of a finished run: what its row is, what its model costs and sees, its accuracy, and how it was made."""
 
-import json
 import math
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from types import NoneType
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from lit_video.runs.folder import AGAIN, RUN, run_file
-from lit_video.settings.differences import LONGER
-from lit_video.settings.flat import OWN
-from lit_video.utils.files import read_whole
-from lit_video.utils.text import plural
-
-FOLDER = ("table", "scale", "row", "seed")
-NUMBERS = ("params", "gmacs", "views", "seconds", "test_videos")
-# types of a record's parts, which readers rely on
-KINDS: dict[tuple[str, ...], tuple[type, ...]] = {
-    ("changes",): (list,),
-    ("identity", "settings"): (dict,),
-    **{("identity", "settings", group): (dict,) for group in ("trainer", "model", "data")},
-    ("identity", "settings", "global_batch"): (int, NoneType),
-    ("identity", "data"): (str,),
-    ("identity", "weights"): (dict,),
-    ("identity", "commit"): (str,),
-    ("identity", "versions"): (dict,),
-    ("result", "metrics"): (dict,),
-}
-NAMED, LONGEST = 3, 40  # settings named in a label, and characters of a value
+import msgspec
 
 
-def read_result(run_dir: Path, anywhere: bool = False) -> dict[str, Any] | None:
-    """Read the result of a finished run, with its identity and changes; ``None`` if it is not finished.
+class Override(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A setting of a run that is not its row's; a list of two in the file."""
 
-    ``anywhere`` accepts a copy whose path does not name its table, scale, row and seed.
+    wanted: Any  # the row's value
+    used: Any  # the run's value
+
+
+class VideoCount(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Videos of a split."""
+
+    listed: int
+    used: int  # without missing videos
+
+
+class TestedWeights(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Checkpoint that was tested."""
+
+    file: str  # path in the run's folder
+    step: int  # optimizer step
+    digest: str | None = None  # see training.identity.weights_digest; older runs did not record it
+
+
+@dataclass(frozen=True)
+class RowFacts:
+    """Row of a run and cost of its model, known before training."""
+
+    table: str
+    row: str
+    scale: str
+    seed: int
+    scheme: str
+    params: int
+    gmacs: float  # multiply-adds of a view, 10^9
+    views: int  # views of a test video
+
+
+class RunResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Result of a finished run; a part that a run did not record is ``None``.
+
+    Accuracies are in percent, times in seconds.
     """
-    path = run_dir / RUN
-    return read_whole(path, lambda: _checked(path, json.loads(run_file(run_dir, RUN)), anywhere), AGAIN)
 
+    # the row
+    table: str
+    row: str
+    scale: str
+    seed: int
 
-def _check_kinds(run: Mapping[str, Any]) -> None:
-    """Raise a ValueError for a record with a list, say, where its readers expect a mapping."""
-    for (*groups, name), kinds in KINDS.items():
-        part: Any = run
-        for group in groups:
-            part = part[group]
-        if name in part and not isinstance(part[name], kinds):
-            raise ValueError(f"{'.'.join([*groups, name])} is of type {type(part[name]).__name__}")
+    # the model
+    scheme: str
+    params: int
+    gmacs: float  # multiply-adds of a view, 10^9
+    views: int  # views of a test video
 
+    # sight of the model and needs of the task, on TemporalSkills
+    reach: int | None = None  # largest distance of two frames that the scheme compares
+    sees_order: bool | None = None  # whether reversed frames change the scores
+    sees_near: bool | None = None  # whether any order of the frames changes the scores, but not their reversal
+    blind_ceiling: float | None = None  # highest top-1 of a model that sees no order
+    steps_shown: float | None = None  # share of a video's steps that one clip of the test shows
+    needed_reach: int | None = None  # distance of frames that a scheme must compare
+    sum_ceilings: Mapping[str, float] | None = None  # highest direction of a sum over frames, by skill
 
-def _checked(path: Path, run: dict[str, Any], anywhere: bool) -> dict[str, Any] | None:
-    """Return the result; refuse non-finite numbers, and another run's result, which would count twice."""
-    if run.get("result") is None:
-        return None
-    _check_kinds(run)
-    identity, result = run["identity"], run["result"]
-    said = (result["table"], result["scale"], result["row"], f"seed{result['seed']}")
-    for key, own, value in zip(FOLDER, said, ("", "", "", *path.absolute().parts)[-5:-1], strict=True):
-        if own != value and not anywhere:
-            raise ValueError(f"its {key} is {own!r}, its folder says {value!r}")
-    for name, value in ({key: result[key] for key in NUMBERS} | result["metrics"]).items():
-        if not math.isfinite(value):
-            raise ValueError(f"{name} is {value}")
-    return result | {"commit": identity["commit"], "identity": identity, "changes": run["changes"]}
+    # the test
+    metrics: Mapping[str, float]  # by name: test/video_top1
+    test_videos: int  # 0 without a test
+    test_broken: int  # videos that could not be read
+    test_seen: int | None = None  # test videos that the model was trained on
+    test_left_out: int | None = None  # listed test videos that were not tested
+    video_counts: Mapping[str, VideoCount]  # by split
 
+    # the training
+    steps: int  # optimizer steps
+    global_batch: int  # clips of an optimizer step
+    overridden: Mapping[str, Override] | None = None  # settings that are not the row's, by key
+    weights: TestedWeights
+    skipped_steps: int  # updates left out, for a loss that was not finite
+    seconds: float  # time of training
+    checkpoint_seconds: float  # part of it spent waiting for checkpoints
+    device: str
+    command: str
+    finished: str  # date and time
 
-def remarks(result: Mapping[str, Any]) -> list[str]:
-    """Say what no accuracy shows: settings other than the row's, test videos seen in training or left out, changes."""
-    said, changed = [], {each["key"] for each in result["changes"]} & {"data", OWN, *LONGER}
-    if known := result.get("test_seen"):
-        said.append(f"{known} of {result['test_videos']} test videos trained on")
-    if left := result.get("test_left_out"):
-        said.append(f"{plural(left, 'test video')} left out")
-    said += _overridden(result.get("overridden", {}))
-    return [*said, *(f"{key} changed during the training" for key in sorted(changed))]
+    # cross-validation, in the run trained on all videos
+    temperature: float | None = None  # divisor of the logits
+    folds: Mapping[str, float] | None = None  # top-1 by row of a fold
 
-
-def _overridden(changed: Mapping[str, Sequence[Any]]) -> list[str]:
-    """Say which settings are not the row's: up to ``NAMED``, then their number."""
-    said = [f"{key} {short_value(used)}, not {short_value(wanted)}" for key, (wanted, used) in changed.items()]
-    if len(said) > NAMED:
-        said[NAMED:] = [f"{len(said) - NAMED} more settings are not the row's"]
-    return said
-
-
-def short_value(value: Any) -> str:
-    """Return a setting's value for a label; a list of callbacks by their classes."""
-    if isinstance(value, list) and value and all(isinstance(each, dict) and "class_path" in each for each in value):
-        value = ", ".join(each["class_path"].rpartition(".")[2] for each in value)
-    text = str(value)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    def __post_init__(self) -> None:
+        for field in self.__struct_fields__:
+            value = getattr(self, field)
+            numbers = value if isinstance(value, Mapping) else {field: value}
+            for name, number in numbers.items():
+                if isinstance(number, float) and not math.isfinite(number):
+                    raise ValueError(f"{name} is {number}")

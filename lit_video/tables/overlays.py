@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
-from lit_video.runs.result import short_value
+from lit_video.runs.finished import short_value
 from lit_video.settings.effects import RUN
 from lit_video.settings.flags import Given
 from lit_video.settings.flat import flatten

@@ -1,9 +1,9 @@
 """Test that all differences between two runs are named, with their kind."""
 
 from copy import deepcopy
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from lit_video.errors import UserError
 from lit_video.runs.history import History
