@@ -19,10 +19,11 @@ import numpy as np
 from lit_video.datamodules import VideoCSV
 from lit_video.datamodules.inspection import data_digest
 from lit_video.errors import UserError
-from lit_video.runs.files import packed_runs, run_folders
+from lit_video.runs.finished import read_finished
+from lit_video.runs.folder import run_folders
 from lit_video.runs.packing import write_pack
+from lit_video.runs.packs import packed_runs
 from lit_video.runs.predictions import FILE, Predictions, packed_predictions, read_predictions
-from lit_video.runs.results import read_result
 from lit_video.utils.yaml_files import read_yaml
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
@@ -55,12 +56,12 @@ def data_set_of(run: Path) -> str:
 
 def with_draws(run: Path, root: Path, name: str) -> Predictions:
     """Return a run's predictions with the draws of its test videos; refuse a run of other videos than the list's."""
-    result = read_result(run)
-    assert result is not None
-    predictions = read_predictions(run, result)
+    finished = read_finished(run)
+    assert finished is not None
+    predictions = read_predictions(run, finished.result)
     if predictions is None:
         raise UserError(f"{run}: has no predictions; test it again")
-    recorded = result["identity"]["settings"]["data"]["init_args"]
+    recorded = finished.identity.settings["data"]["init_args"]
     data = listed(name, root, tuple(recorded["train_values"]), tuple(recorded["val_values"]))
     records = data.records("test")
     classes = predictions.tasks[""].classes
@@ -68,7 +69,7 @@ def with_draws(run: Path, root: Path, name: str) -> Predictions:
         raise UserError(f"{run}: its classes are not those of {root}/labels.csv; give the list that it was tested on")
     if len(records) != len(predictions.video) or not np.array_equal(records.labels, predictions.tasks[""].target):
         raise UserError(f"{run}: its labels are not those of {root}/labels.csv; give the list that it was tested on")
-    if data_digest(data) != result["identity"]["data"]:
+    if data_digest(data) != finished.identity.data:
         raise UserError(f"{run}: its videos are not those of {root}/labels.csv; give the list that it was tested on")
     draws = data.draws("test")
     return replace(predictions, draws=draws and draws.of(predictions.video))

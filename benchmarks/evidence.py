@@ -20,10 +20,11 @@ from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.launching.queue import own_environment
-from lit_video.runs.files import packed_runs
-from lit_video.runs.identity import flatten
+from lit_video.runs.finished import FinishedRun, read_finished
 from lit_video.runs.packing import pack_runs
-from lit_video.runs.results import read_result, read_status
+from lit_video.runs.packs import packed_runs
+from lit_video.runs.status import read_status
+from lit_video.settings.flat import flatten
 from lit_video.tables.reading import read_table
 from lit_video.tables.rules import NOT_YET, digest_of, read_rules
 from lit_video.tables.table import Table
@@ -169,22 +170,22 @@ def _refuse_unknown(where: str, given: Mapping[str, Any], keys: set[str]) -> Non
         raise UserError(f"{where}: {unknown[0]}: no such key; expected some of {', '.join(sorted(keys))}")
 
 
-def packed(run: Planned, results: Path) -> dict[str, Any] | None:
-    """Return the packed result of a run; ``None`` without one, or if it has other settings than the plan's files."""
+def packed(run: Planned, results: Path) -> FinishedRun | None:
+    """Return a packed run; ``None`` without one, or if it has other settings than the plan's files."""
     pack = results.absolute() / f"{run.table}.tar.xz"
     folder = run.folder(results)
     if not pack.is_file() or folder not in packed_runs(pack):
         return None
-    result = read_result(folder)
-    if result is None or contradicted(run, result):
+    finished = read_finished(folder)
+    if finished is None or contradicted(run, finished):
         return None
-    return result
+    return finished
 
 
-def contradicted(run: Planned, result: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Return the settings of the plan's files that a result does not have, with the wanted and the used value."""
+def contradicted(run: Planned, finished: FinishedRun) -> dict[str, tuple[Any, Any]]:
+    """Return the settings of the plan's files that a run does not have, with the wanted and the used value."""
     table = run.read
-    return table.changed(table.row(run.row), flatten(result["identity"]["settings"]))
+    return table.changed(table.row(run.row), flatten(finished.identity.settings))
 
 
 def trials(plan: Plan, results: Path) -> dict[str, dict[float, float]]:
@@ -192,9 +193,9 @@ def trials(plan: Plan, results: Path) -> dict[str, dict[float, float]]:
     found: dict[str, dict[float, float]] = {}
     for run in plan.of(plan.rates.stage):
         of_row = found.setdefault(run.row, {})
-        result = packed(run, results)
-        if result:
-            of_row[_rate_of(plan.rates, run)] = result["metrics"][plan.rates.metric]
+        finished = packed(run, results)
+        if finished:
+            of_row[_rate_of(plan.rates, run)] = finished.result.metrics[plan.rates.metric]
     return found
 
 
@@ -267,8 +268,8 @@ def print_status(plan: Plan, results: Path) -> int:
     total = 0.0
     for stage in plan.stages:
         runs = plan.of(stage)
-        found = [result for run in runs if (result := packed(run, results))]
-        trained = sum(result["seconds"] for result in found) / 3600
+        found = [finished for run in runs if (finished := packed(run, results))]
+        trained = sum(finished.result.seconds for finished in found) / 3600
         total += trained
         hours = sum(run.seconds for run in runs) / 3600
         body.append([stage, str(len(runs)), str(len(found)), f"{hours:.2f}", f"{trained:.2f}"])
@@ -389,16 +390,19 @@ class Leg:
             return
         try:
             pack_runs([run.folder(self.runs)], self.results)
-            result = read_result(run.folder(self.results)) or {}
-            differing = contradicted(run, result)
+            finished = read_finished(run.folder(self.results))
+            if finished is None:
+                raise UserError("its pack has no result of it")
+            differing = contradicted(run, finished)
         except UserError as error:
             self._fail(run, str(error))
             return
         if differing:
             self._fail(run, f"its settings are not the plan's: {differing}")
             return
-        value = result["metrics"][run.read.metric]
-        print(f"{run.name}: packed, {value:.1f} %, {result['seconds'] / 60:.1f} minutes of training", flush=True)
+        result = finished.result
+        value = result.metrics[run.read.metric]
+        print(f"{run.name}: packed, {value:.1f} %, {result.seconds / 60:.1f} minutes of training", flush=True)
 
     def _fail(self, run: Planned, reason: str) -> None:
         self.failed[run] = reason

@@ -12,23 +12,28 @@
 
 import argparse
 import io
-import json
 import sys
 from collections.abc import Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from msgspec import structs
 
 from lit_video.datamodules.temporal_skills import VERSION
 from lit_video.errors import UserError
 from lit_video.modules import TimeSformer
 from lit_video.network.positions import PositionKind
 from lit_video.network.vit import ViTSize
-from lit_video.runs.files import ENDING, RUN, Files, packed_runs
+from lit_video.runs.folder import RUN
+from lit_video.runs.identity import Identity
 from lit_video.runs.packing import packed_record, write_pack
+from lit_video.runs.packs import ENDING, Files, packed_runs
 from lit_video.runs.predictions import FILE
+from lit_video.runs.record import Correction, Record
+from lit_video.runs.result import RunResult
 
 SCRIPT = "benchmarks/mended_packs.py"
 KEY = "model.init_args.positions"
@@ -51,11 +56,10 @@ def class_and_settings(part: Settings) -> tuple[str, Settings]:
     return name, part["init_args"]
 
 
-def outdated(record: Mapping[str, Any]) -> bool:
+def outdated(identity: Identity) -> bool:
     """Return whether a run's videos are skills of another version than today's."""
-    identity = record["identity"]
-    data_set, _ = class_and_settings(identity["settings"]["data"])
-    return data_set == "TemporalSkills" and not identity["data"].startswith(f"temporal_skills-v{VERSION}-")
+    data_set, _ = class_and_settings(identity.settings["data"])
+    return data_set == "TemporalSkills" and not identity.data.startswith(f"temporal_skills-v{VERSION}-")
 
 
 def parameters(model: Settings, data: Settings, classes: int, positions: PositionKind) -> int:
@@ -70,19 +74,18 @@ def parameters(model: Settings, data: Settings, classes: int, positions: Positio
     return sum(parameter.numel() for parameter in built.network.parameters())
 
 
-def true_positions(record: Mapping[str, Any], predictions: bytes) -> PositionKind | None:
+def true_positions(identity: Identity, result: RunResult, predictions: bytes) -> PositionKind | None:
     """Return the positions that a run's network had, if it recorded others; ``None`` if its record is right.
 
     Raise :class:`UserError` if the number of parameters fits neither.
     """
-    settings = record["identity"]["settings"]
-    family, model = class_and_settings(settings["model"])
+    family, model = class_and_settings(identity.settings["model"])
     if family != "TimeSformer" or model["attention_type"] != "space" or model["positions"] != "space-time":
         return None
-    _, data = class_and_settings(settings["data"])
+    _, data = class_and_settings(identity.settings["data"])
     classes = len(np.load(io.BytesIO(predictions))["classes"])
 
-    counted = record["result"]["params"]
+    counted = result.params
     if counted == parameters(model, data, classes, "space-time"):
         return None
     if counted == parameters(model, data, classes, "space"):
@@ -90,27 +93,33 @@ def true_positions(record: Mapping[str, Any], predictions: bytes) -> PositionKin
     raise UserError(f"its {counted} parameters are those of a network neither with nor without positions in time")
 
 
-def corrected(record: Mapping[str, Any], positions: PositionKind) -> dict[str, Any]:
+def corrected(record: Record, positions: PositionKind) -> Record:
     """Return a run's record with the positions that its network had, and what was changed."""
-    copied: dict[str, Any] = json.loads(json.dumps(record))
-    arguments = copied["identity"]["settings"]["model"]["init_args"]
-    note = {"key": KEY, "from": arguments["positions"], "to": positions, "reason": REASON, "by": SCRIPT}
+    assert record.identity is not None
+    settings = deepcopy(record.identity.settings)
+    arguments = settings["model"]["init_args"]
+    note = Correction(KEY, arguments["positions"], positions, REASON, SCRIPT)
     arguments["positions"] = positions
-    copied["corrections"] = [*copied.get("corrections", []), note]
-    return copied
+    return record.with_parts(
+        {
+            "identity": structs.replace(record.identity, settings=settings),
+            "corrections": [*(record.corrections or ()), note],
+        }
+    )
 
 
 def mended(runs: Runs) -> dict[Path, dict[str, bytes]]:
     """Return the runs of a pack that stay, with their files."""
     staying = {}
     for folder, files in runs.items():
-        record = json.loads(files[RUN])
-        if outdated(record):
+        record = Record.of_json(files[RUN])
+        assert record.identity is not None and record.result is not None
+        if outdated(record.identity):
             continue
 
         staying[folder] = dict(files)
         try:
-            positions = true_positions(record, files[FILE])
+            positions = true_positions(record.identity, record.result, files[FILE])
         except UserError as error:
             raise UserError(f"{folder}: {error}") from error
         if positions:

@@ -6,13 +6,17 @@ in ``run.json`` then says which names the run's command had. A second call chang
 """
 
 import argparse
-import json
 from collections.abc import Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from lit_video.runs.files import ENDING, RUN, Files, packed_runs
+from msgspec import structs
+
+from lit_video.runs.folder import RUN
 from lit_video.runs.packing import packed_record, write_pack
+from lit_video.runs.packs import ENDING, Files, packed_runs
+from lit_video.runs.record import Correction, Record
 
 SCRIPT = "benchmarks/renamed_packs.py"
 REASON = "settings have the names of timm, transformers and PySlowFast; the run's command has the names of its commit"
@@ -36,10 +40,10 @@ def renamed(settings: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, 
     return {names.get(key, key): value for key, value in settings.items()}
 
 
-def renamed_record(record: Mapping[str, Any]) -> dict[str, Any]:
+def renamed_record(record: Record) -> Record:
     """Return a run's record with today's names of settings, and a note of what was renamed; the same if nothing was."""
-    copied: dict[str, Any] = json.loads(json.dumps(record))
-    settings = copied["identity"]["settings"]
+    assert record.identity is not None
+    settings = deepcopy(record.identity.settings)
 
     data = settings["data"]["init_args"]
     if isinstance(data.get("augmentation"), Mapping):
@@ -51,16 +55,20 @@ def renamed_record(record: Mapping[str, Any]) -> dict[str, Any]:
         model["size"] = renamed(model["size"], SIZE)
     settings["model"]["init_args"] = renamed(model, MODEL)
 
-    if copied == record:
-        return copied
-    note = {"key": "identity.settings", "from": "names of the run's commit", "to": "today's names"}
-    copied["corrections"] = [*copied.get("corrections", []), note | {"reason": REASON, "by": SCRIPT}]
-    return copied
+    if settings == record.identity.settings:
+        return record
+    note = Correction("identity.settings", "names of the run's commit", "today's names", REASON, SCRIPT)
+    return record.with_parts(
+        {
+            "identity": structs.replace(record.identity, settings=settings),
+            "corrections": [*(record.corrections or ()), note],
+        }
+    )
 
 
 def renamed_files(files: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return a packed run's files, with today's names of settings in its record."""
-    record = json.loads(files[RUN])
+    record = Record.of_json(files[RUN])
     changed = renamed_record(record)
     if changed == record:
         return dict(files)

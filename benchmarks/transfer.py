@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import mean, stdev
 
 from lit_video.__main__ import main
-from lit_video.runs.results import read_result
+from lit_video.runs.finished import read_finished
 from lit_video.utils.environment import commit, device_name
 from lit_video.utils.files import write_atomically
 from lit_video.utils.text import text_table
@@ -73,10 +73,15 @@ def measure(table: Path, flags: list[str], output: Path, seed: int, minutes: str
     command = ["finetune", str(table), *flags, "--minutes", minutes, "--seed", str(seed), "-o", str(output), *QUIET]
     assert main(command) == 0
     (run,) = (output / "runs").glob(f"*/own/*/seed{seed}")
-    result = read_result(run)
-    assert result is not None
-    accuracy, seconds = result["metrics"]["test/video_top1"], round(time.process_time() - begun, 1)
-    return {"top1": accuracy, "videos": result["test_videos"], "cpu_seconds": seconds, "steps": result["steps"]}
+    finished = read_finished(run)
+    assert finished is not None
+    result = finished.result
+    return {
+        "top1": result.metrics["test/video_top1"],
+        "videos": result.test_videos,
+        "cpu_seconds": round(time.process_time() - begun, 1),
+        "steps": result.steps,
+    }
 
 
 def kept(path: Path, facts: dict[str, object]) -> list[dict[str, object]]:

@@ -5,9 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from msgspec import convert
 
+from lit_video.runs.curves import write_curves
+from lit_video.runs.finished import FinishedRun
+from lit_video.runs.identity import Identity
 from lit_video.runs.predictions import FILE, packed_predictions, save_logits
-from lit_video.runs.results import write_curves
+from lit_video.runs.result import RunResult
 from lit_video.tables.reading import read_table
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments"
@@ -78,21 +82,46 @@ def save(folder, predictions):
     (folder / FILE).write_bytes(packed_predictions(predictions))
 
 
+RESULT = {
+    "table": "two",
+    "row": "second",
+    "scale": "default",
+    "seed": 0,
+    "scheme": "XViT",
+    "params": 1_500_000,
+    "gmacs": 1.0,
+    "views": 3,
+    "metrics": {},
+    "test_videos": 0,
+    "test_broken": 0,
+    "video_counts": {},
+    "steps": 384,
+    "global_batch": 16,
+    "weights": {"file": "last.ckpt", "step": 384},
+    "skipped_steps": 0,
+    "seconds": 12.5,
+    "checkpoint_seconds": 0.0,
+    "device": "FAKE GPU",
+    "command": "fake",
+    "finished": "2020-01-01T00:00:00+00:00",
+}
+
+
+def fake_result(**changes):
+    """Return the result of a finished run, with changes."""
+    return convert(RESULT | changes, RunResult)
+
+
+def fake_run(settings, identity=None, folder=Path("two/default/second/seed0"), **changes):
+    """Return a finished run with these settings, and changes to its result."""
+    result = fake_result(**changes)
+    return FinishedRun(folder, result, Identity(settings, **(identity or {})), [], result.overridden or {})
+
+
 def write_result(folder, **changes):
     """Write ``run.json`` of a finished run, with changes; a change to ``None`` leaves the key out."""
-    result = {
-        "scheme": "XViT",
-        "params": 1_500_000,
-        "views": 3,
-        "test_broken": 0,
-        "steps": 384,
-        "global_batch": 16,
-        "seconds": 12.5,
-        "device": "FAKE GPU",
-        "command": "fake",
-    }
     identity = {"settings": {}, "data": "00fake00", "weights": {}, "commit": "fake00000000", "versions": {}}
-    (folder / "run.json").write_text(json.dumps({"identity": identity, "changes": [], "result": result}))
+    (folder / "run.json").write_text(json.dumps({"identity": identity, "changes": [], "result": RESULT}))
     change_result(folder, **changes)
 
 

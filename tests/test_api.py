@@ -14,7 +14,7 @@ from lit_video.inference.predict import video_list
 from lit_video.inference.videos import find_videos
 from lit_video.network.aggregation import linear_head
 from lit_video.network.vit import ViTSize
-from lit_video.runs.results import WAYS
+from lit_video.runs.chosen_checkpoint import WAYS
 from tests.checkpoints import trained
 from tests.embedded import four_skills
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from lit_video.runs.results import read_result
+from lit_video.runs.finished import read_finished
 
 
 @pytest.mark.slow
@@ -14,8 +14,8 @@ def test_the_demo_shows_what_a_window_is_worth(tiny, tmp_path, monkeypatch):
     command = [sys.executable, "-m", "lit_video", "fit", "--config", "experiments/ablation_tw.yaml"]
     subprocess.run([*command, "--runs", str(tmp_path), "--jobs", "2"], check=True)
     rows = ("tw0", "tw1", "tw2", "tw2_boundary")
-    results = [read_result(tmp_path / f"ablation_tw/embedded/{r}/seed0") for r in rows]
-    told = {row: result["metrics"]["test/direction"] for row, result in zip(rows, results, strict=True)}
+    results = [read_finished(tmp_path / f"ablation_tw/embedded/{r}/seed0").result for r in rows]
+    told = {row: result.metrics["test/direction"] for row, result in zip(rows, results, strict=True)}
     assert 44 <= told["tw0"] <= 56, "the control knows when each frame is, but compares none"
     assert told["tw1"] >= told["tw0"] + 25
-    assert len({result["params"] for result in results}) == len({result["gmacs"] for result in results}) == 1
+    assert len({result.params for result in results}) == len({result.gmacs for result in results}) == 1

@@ -10,8 +10,8 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
-from lit_video.runs.files import update_run
-from lit_video.runs.results import owned
+from lit_video.runs.folder import update_record
+from lit_video.runs.lock import owned
 from lit_video.training.run_end import failures
 from lit_video.utils.startup import prepare
 
@@ -39,7 +39,7 @@ def test_a_closed_output_is_no_process_that_died(tmp_path):
 def test_a_folder_that_was_removed_is_named(tmp_path):
     with pytest.raises(UserError, match="run"), owned(tmp_path / "run", "row"):
         shutil.rmtree(tmp_path / "run")
-        update_run(tmp_path / "run", result={})
+        update_record(tmp_path / "run", asked="")
 
 
 def test_another_file_that_is_missing_is_not_the_runs(tmp_path):

@@ -1,6 +1,5 @@
 """Test that every Python block and command of docs/in_python.md and docs/recipes.md runs."""
 
-import json
 import re
 import shlex
 import sys
@@ -14,6 +13,7 @@ from timm.models.vision_transformer import VisionTransformer
 from lit_video.__main__ import main
 from lit_video.modules import TimeSformer, XViT
 from lit_video.network.vit import ViTSize
+from lit_video.runs.folder import read_record
 from lit_video.video.decoding import decode
 from lit_video.weights.hub import find
 from tests.checkpoints import untrained
@@ -106,7 +106,7 @@ def test_the_recipes_run(here, data_root, monkeypatch, capsys):
             given = {word.partition("=")[0] for word in words}
             words += [flag for flag in small if flag.partition("=")[0] not in given] + runs
         assert main(words) == 0, f"{command}\n{capsys.readouterr().err}"
-    results = [json.loads(path.read_text())["result"] for path in here.glob("runs/**/run.json")]
+    results = [read_record(path.parent).result for path in here.glob("runs/**/run.json")]
     assert len(results) == sum(command.startswith("fit") for command in COMMANDS) - (not TENSORBOARD)
     assert (here / "report.html").stat().st_size > 1000
     logged = {

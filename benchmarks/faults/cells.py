@@ -1,6 +1,5 @@
 """Cells of the matrix: inject faults into a run, complete it by the same command, and check its result."""
 
-import json
 import re
 import shutil
 import signal
@@ -21,9 +20,10 @@ from benchmarks.faults.runs import END, PHASES, ROOT, Attempt, Sandbox, Setting,
 from lit_video.datamodules.temporal_skills import DIGESTS
 from lit_video.errors import UserError
 from lit_video.launching.states import lock_held
-from lit_video.runs.files import RUN, has_result
+from lit_video.runs.curves import CURVES, read_curves
+from lit_video.runs.folder import RUN, has_result, read_record
 from lit_video.runs.predictions import read_predictions
-from lit_video.runs.results import CURVES, read_curves
+from lit_video.runs.result import RunResult
 from lit_video.utils.stop_signals import DONE, FAILED, MISTAKE, TERMINATED
 
 TRIES = 3
@@ -97,19 +97,26 @@ def read_outcome(run_dir: Path) -> Outcome | None:
     """Return the outcome of a run, or ``None`` without a result; a damaged file may raise anything."""
     if not has_result(run_dir):
         return None
-    result = json.loads((run_dir / RUN).read_text())["result"]
-    weights = torch.load(run_dir / result["weights"]["file"], map_location="cpu", weights_only=True)["state_dict"]
+    result = _result(run_dir)
+    weights = torch.load(run_dir / result.weights.file, map_location="cpu", weights_only=True)["state_dict"]
     with np.load(run_dir / "predictions.npz") as stored:
         logits = stored["logits"].tolist()
     return {
-        "metrics": result["metrics"],
-        "steps": result["steps"],
-        "videos": result["test_videos"],
-        "chosen": result["weights"]["file"],
+        "metrics": result.metrics,
+        "steps": result.steps,
+        "videos": result.test_videos,
+        "chosen": result.weights.file,
         "curve": (run_dir / CURVES).read_text() if (run_dir / CURVES).exists() else "",
         "logits": logits,
         "weights": weights,
     }
+
+
+def _result(run_dir: Path) -> RunResult:
+    """Return the result in a run's record, which has one."""
+    result = read_record(run_dir).result
+    assert result is not None
+    return result
 
 
 def differences(ours: Outcome, right: Outcome) -> list[str]:
@@ -314,7 +321,7 @@ def _input(setting: Setting, sandbox: Sandbox, injection: Injection, record: Rec
         # repeating the command would fail again
         record.recovered = right == FAILED and not problems
         return
-    said = json.loads((folder / RUN).read_text())["result"][key]
+    said = getattr(_result(folder), key)
     if said != (2 if key == "skipped_steps" else split == "test"):
         record.wrong.append(f"the result's {key} is {said}")
     if key == "test_broken" and f"{split}," not in (folder / "broken.csv").read_text():

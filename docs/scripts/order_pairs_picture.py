@@ -44,10 +44,9 @@ def shares(predictions: TaskPredictions) -> NDArray[np.float64]:
 def measured(table: Table) -> dict[str, NDArray[np.float64]]:
     """Return the shares ``(pairs, parts)`` of every row that was run, by its label, means over seeds."""
     found = {}
-    for row, results in measured_rows(table, RUNS).items():
-        folders = [RUNS / table.name / table.scale / row / f"seed{one['seed']}" for one in results]
-        runs = [read_predictions(folder) for folder in folders]
-        by_seed = [shares(run.tasks[""]) for run in runs if run]
+    for row, runs in measured_rows(table, RUNS).items():
+        predictions = [read_predictions(run.folder) for run in runs]
+        by_seed = [shares(kept.tasks[""]) for kept in predictions if kept]
         if by_seed:
             found[table.row(row).label] = np.mean(by_seed, axis=0)
     return found

@@ -150,7 +150,8 @@ def runs_at(scales: Sequence[str]) -> TableRuns:
 
 def metric_of(runs: TableRuns, row: str, metric: str) -> str:
     """Return the mean of a metric over a row's seeds; a dash without runs."""
-    values = [result["metrics"][metric] for result in runs.results.get(row, ()) if metric in result["metrics"]]
+    of_seeds = [run.result.metrics for run in runs.by_row.get(row, ())]
+    values = [metrics[metric] for metrics in of_seeds if metric in metrics]
     return f"{mean(values):.1f}" if values else "-"
 
 
@@ -176,7 +177,7 @@ def by_length(runs: TableRuns) -> str:
     labels = {row.name: row.label for row in runs.table.rows}
     lines = []
     for row in ROWS:
-        of_row = runs.results.get(row, ())
+        of_row = runs.by_row.get(row, ())
         learned = metric_of(runs, row, "train/video_top1") + (LATE if is_late(runs, row) else "")
         numbers = [metric_of(runs, row, metric) for metric in (DIRECTION, "test/recognised", "test/video_top1")]
         lines.append([labels[row], str(len(of_row)), learned, *numbers, above_control(runs, runs.row_hits, row)])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
-from lit_video.runs.results import find_checkpoint
+from lit_video.runs.chosen_checkpoint import find_checkpoint
 from lit_video.settings.effects import RUN, picked
 from lit_video.settings.flags import read_flags
 from lit_video.utils.files import user_path

@@ -202,12 +202,12 @@ def _skills(arguments: Namespace, name: str, folder: Path) -> int:
     flags = ["--row", row, "--runs", str(runs), *_flags(arguments)]
     if status := run_command(["fit", "-c", str(file), "-c", LEVEL, *flags]):
         return status
-    rows = summary(read_table([file, find_config(LEVEL)]), runs, overridden=True)["rows"]
+    rows = summary(read_table([file, find_config(LEVEL)]), runs, overridden=True).rows
     groups = measured_groups(rows)
     assert groups  # the row has been tested
     for each in groups:
         print("", text_table(*groups_table(nearest_first(each, row))), sep="\n", flush=True)
-    if missing := sum(not one["seeds"] for one in rows):
+    if missing := sum(not one.seeds for one in rows):
         print(f"{_unmeasured(missing, len(rows) - 1)}; to run them: fit -c {TABLE} -c {LEVEL}", flush=True)
     return run_command(["report", str(runs / TABLE / "profile"), "-o", str(folder / "profile.html"), "--overridden"])
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from lit_video.commands.arguments import add_output, add_settings, add_shared, existing, new_file, positive, writing
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError, one_line
-from lit_video.runs.files import MISTAKES
-from lit_video.runs.results import WAYS, read_result, settings_of
+from lit_video.runs.chosen_checkpoint import WAYS, settings_of
+from lit_video.runs.finished import read_finished
+from lit_video.runs.mistakes import MISTAKES
 from lit_video.settings.effects import picked
 from lit_video.settings.flags import Given, read_flags
 from lit_video.settings.nested import Nested, merged
@@ -232,8 +233,9 @@ def export(arguments: Namespace) -> int:
     with writing("--output", output):
         said, text = export(arguments.ckpt, arguments.to, output)
         print(f"wrote {said}")
-        result, own = read_result(run, anywhere=True), weights_digest(arguments.ckpt)
-        if result and result["weights"]["digest"] == own:  # tested these weights, not another checkpoint's
+        trained = read_finished(run, anywhere=True)
+        # tested these weights, not another checkpoint's
+        if trained and trained.result.weights.digest == weights_digest(arguments.ckpt):
             text = f"{model_card(run)}\n{text}"
         write_atomically(output / "README.md", text)
         print(f"wrote {output / 'README.md'}: how to load it")

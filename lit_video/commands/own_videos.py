@@ -229,7 +229,7 @@ def compare(arguments: Namespace) -> int:
         found = summary(table, file.with_name("runs"), overridden=True)
         print(text_table(*pairs_table(found)), flush=True)
         write_report(file)
-        best = max(found["rows"], key=lambda row: row["metrics"][table.metric]["ours"])
-        print(f"The highest accuracy is that of {best['label']}; with seed {best['seeds'][0]}:", flush=True)
-        print_result(table.run_dir(file.with_name("runs"), table.row(best["name"]), best["seeds"][0]))
+        best = max(found.rows, key=lambda row: row.numbers(table.metric).ours or 0.0)
+        print(f"The highest accuracy is that of {best.label}; with seed {best.seeds[0]}:", flush=True)
+        print_result(table.run_dir(file.with_name("runs"), table.row(best.name), best.seeds[0]))
     return status

@@ -46,10 +46,10 @@ def table(arguments: Namespace) -> int:
         from lit_video.inference.result_pictures import heat_map
         from lit_video.utils.figures import content_of
 
-        groups = measured_groups(data["rows"])
+        groups = measured_groups(data.rows)
         if not groups:
-            raise UserError(f"--plot {path}: no run of {data['table']} was tested on groups of classes, such as skills")
-        figure = heat_map(groups[0], f"{data['title']}, scale {data['scale']}: {groups[0].kind} in %")
+            raise UserError(f"--plot {path}: no run of {data.table} was tested on groups of classes, such as skills")
+        figure = heat_map(groups[0], f"{data.title}, scale {data.scale}: {groups[0].kind} in %")
         with writing("--plot", path):
             write_bytes(path, content_of(figure, path.suffix[1:].lower(), bbox_inches="tight"))
         print(f"wrote {path}", file=sys.stderr)

@@ -71,7 +71,7 @@ def run_table(request: Request, jobs: int, quiet: bool = False) -> int:
         print(render(read.data, "text"))
         folder = request.folder / request.table.name
         report = f"{PROGRAM} report {shlex.quote(str(folder))}"
-        if any(result["overridden"] for result in read.finished):
+        if any(run.overridden for run in read.finished):
             report += " --overridden"
         print(f"runs: {folder / request.table.scale}; a page of them: {report}")
     return status

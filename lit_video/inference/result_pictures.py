@@ -111,7 +111,7 @@ def heat_map(groups: Groups, title: str = "") -> Figure:
     names = []
     values = []
     for row, accuracies in groups.rows:
-        parts = (row["label"], reach_text(row))
+        parts = (row.label, reach_text(row))
         names.append(" | ".join(part for part in parts if part))
         values.append(accuracies)
     if groups.bounds:

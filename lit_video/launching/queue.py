@@ -17,7 +17,8 @@ from typing import NamedTuple, get_args
 
 from lit_video.errors import UserError
 from lit_video.launching.states import Observed, State, jobs_of, lock_held, observe
-from lit_video.runs.results import read_status, writable
+from lit_video.runs.lock import writable
+from lit_video.runs.status import read_status
 from lit_video.settings.effects import picked
 from lit_video.training.request import Run
 from lit_video.utils.parallel import EVERY

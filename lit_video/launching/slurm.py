@@ -5,12 +5,15 @@ import shlex
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby
+
+from msgspec import structs
 
 from lit_video.errors import UserError
 from lit_video.launching.queue import own_environment
-from lit_video.runs.results import Status, read_status, write_status
+from lit_video.runs.record import Status
+from lit_video.runs.status import read_status, write_status
 from lit_video.training.request import Run
 
 # USR1, 90 s before the time limit: the run saves a checkpoint and requeues its job
@@ -86,7 +89,7 @@ def submit(runs: Sequence[Run], resources: Resources, say: Callable[[str], None]
             with suppress(Timeout, OSError), FileLock(run.folder / "lock", timeout=0):  # a held lock: the run has begun
                 status = read_status(run.folder) or Status("queued")
                 if status.job != (task := f"{job}_{i}"):  # if equal, the run has begun and ended already
-                    write_status(run.folder, replace(status, state="queued", job=task, message=""))
+                    write_status(run.folder, structs.replace(status, state="queued", job=task, message=""))
         say(f"{name}: {len(array)} runs submitted as job {job}")
 
 

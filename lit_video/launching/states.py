@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Literal
 
 from lit_video.errors import UserError
-from lit_video.runs.results import RUNNING, Status, read_result, read_status
+from lit_video.runs.finished import read_finished
+from lit_video.runs.record import Status
+from lit_video.runs.status import RUNNING, read_status
 from lit_video.training.request import Run
 
 State = Literal["running", "queued", "preempted", "failed", "lost", "stopped", "done", "not started"]
@@ -34,7 +36,7 @@ def observe(folder: Path, jobs: Mapping[str, str]) -> Observed:
     """Find out what a run is doing; ``jobs`` is Slurm's queue, see :func:`queued_jobs`."""
     status = read_status(folder)
     try:
-        if read_result(folder):
+        if read_finished(folder):
             return Observed("done", status=status)
     except UserError as error:
         return Observed("failed", str(error), status)

@@ -1,15 +1,17 @@
 """Model card of a run as Markdown: data, settings, accuracy, confusions."""
 
+from dataclasses import replace
 from itertools import starmap
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import asdict
 
 from lit_video.errors import UserError
-from lit_video.runs.files import MISTAKES
+from lit_video.runs.finished import FinishedRun, read_finished, remarks
+from lit_video.runs.mistakes import MISTAKES
 from lit_video.runs.predictions import Predictions, TaskPredictions, most_confused, read_predictions
-from lit_video.runs.results import read_result, remarks
 from lit_video.tables.statistics import CONFIDENCE
 from lit_video.utils.clip_shape import in_words
 from lit_video.utils.text import as_markdown, markdown_lines, plural
@@ -23,45 +25,48 @@ TEXTS = read_yaml(Path(__file__).with_name("texts.yaml"))
 
 def model_card(run_dir: Path) -> str:
     """Return the card of a finished run."""
-    result, predictions = _tested(run_dir)
-    settings = result["identity"]["settings"]
-    data, model = settings["data"]["init_args"], settings["model"]["init_args"]
-    splits = result["video_counts"]
-    counts = ", ".join(f"{each['used']} {name}" for name, each in splits.items()) or "see run.json"
+    run, predictions = _tested(run_dir)
+    result = run.result
+    settings = run.identity.settings
+    data = settings["data"]["init_args"]
+    model = settings["model"]["init_args"]
+    splits = result.video_counts
+    counts = ", ".join(f"{count.used} {name}" for name, count in splits.items()) or "see run.json"
     if "test" not in splits:  # the test is on the validation videos
         counts = counts.replace(" val", " test")
     start = model.get("weights") or model.get("image_weights") or "nothing: from scratch"
     if start.startswith("stills:"):
         start = "drawn pictures"
-    filled = result | model["optimization"] | result["weights"]
+    filled = asdict(result) | model["optimization"] | asdict(result.weights)
     filled |= {
         "videos": f"{_data_name(settings['data'])} ({counts})",
-        "digest": result["identity"]["data"],
+        "commit": run.identity.commit,
+        "digest": run.identity.data,
         "clip": f"{data['num_frames']} frames of {in_words(data['image_size'])} pixels",
-        "millions": result["params"] / 1e6,
+        "millions": result.params / 1e6,
         "start": start,
-        "duration": plural(round(result["seconds"] / 60), "minute"),
+        "duration": plural(round(result.seconds / 60), "minute"),
     }
     for key, value in filled.items():
         if isinstance(value, str):
             filled[key] = as_markdown(value)
-    return str(TEXTS["card"]).format(**filled, accuracy=_accuracy(result, predictions))
+    return str(TEXTS["card"]).format(**filled, accuracy=_accuracy(run, predictions))
 
 
-def _tested(run_dir: Path) -> tuple[dict[str, Any], Predictions | None]:
-    result = read_result(run_dir, anywhere=True)
-    if result is None:
+def _tested(run_dir: Path) -> tuple[FinishedRun, Predictions | None]:
+    run = read_finished(run_dir, anywhere=True)
+    if run is None:
         raise UserError(f"{run_dir}: no finished run (no run.json); train it first")
-    return result, read_predictions(run_dir, result)
+    return run, read_predictions(run_dir, run.result)
 
 
 def headline(run_dir: Path) -> list[str]:
     """Return lines on a finished run: accuracy with its interval, most-frequent-class baseline, confusions."""
-    result, predictions = _tested(run_dir)
+    run, predictions = _tested(run_dir)
     if predictions is None:
         return ["Not tested."]
-    facts = accuracy_facts(result, predictions)
-    if result.get("folds"):
+    facts = accuracy_facts(run, predictions)
+    if run.result.folds:
         facts.pop()  # drop the temperature, which the card and the page show
     return facts
 
@@ -82,12 +87,13 @@ def _data_name(data: dict[str, Any]) -> str:
     return folder if folder not in ("", "DIR") else data["class_path"].rpartition(".")[2]
 
 
-def _accuracy(result: dict[str, Any], predictions: Predictions | None) -> str:
-    lines = [f"- {as_markdown(name.removeprefix('test/'))}: {value:.1f}" for name, value in result["metrics"].items()]
+def _accuracy(run: FinishedRun, predictions: Predictions | None) -> str:
+    metrics = run.result.metrics
+    lines = [f"- {as_markdown(name.removeprefix('test/'))}: {value:.1f}" for name, value in metrics.items()]
     if predictions is None:
-        tested = any(name.startswith("test/") for name in result["metrics"])
+        tested = any(name.startswith("test/") for name in metrics)
         return "\n".join(lines if tested else ["- not tested", *lines])
-    facts = [f"- {as_markdown(fact)}" for fact in accuracy_facts(result, predictions)]
+    facts = [f"- {as_markdown(fact)}" for fact in accuracy_facts(run, predictions)]
     lines.append(f"- the {int((~predictions.hits()).sum())} mistakes by file: `{MISTAKES}` of the run")
     for name, task in predictions.tasks.items():
         if name:
@@ -96,7 +102,7 @@ def _accuracy(result: dict[str, Any], predictions: Predictions | None) -> str:
     return "\n".join([*facts, *lines])
 
 
-def accuracy_facts(result: dict[str, Any], predictions: Predictions) -> list[str]:
+def accuracy_facts(run: FinishedRun, predictions: Predictions) -> list[str]:
     """Return lines: accuracy with its interval; each task's baseline and confusions; cross-validation, if any."""
     from scipy.stats import binomtest  # here, because importing it takes half a second
 
@@ -106,16 +112,16 @@ def accuracy_facts(result: dict[str, Any], predictions: Predictions) -> list[str
     if len(predictions.tasks) > 1:
         share += f" in {' and '.join(predictions.tasks)}"
     facts = [f"{share} (95 % interval {100 * interval.low:.0f} to {100 * interval.high:.0f} %)"]
-    own_settings = result | {"overridden": {}}  # this model's settings are its own, whatever the row's are
+    own_settings = replace(run, overridden={})  # this model's settings are its own, whatever the row's are
     facts[0] = "; ".join([facts[0], *remarks(own_settings)])
     for name, task in predictions.tasks.items():
         facts += [f"{name}: {fact}".removeprefix(": ") for fact in _facts(task)]
-    if folds := result.get("folds"):
+    if folds := run.result.folds:
         each = ", ".join(map("{:.0f}".format, folds.values()))
         facts += [
             f"Cross-validated: each video was tested once, in one of {len(folds)} groups ({each} % right), by a model "
             "trained on the others; this model was trained on all videos, and was not tested itself",
-            f"Its probabilities are calibrated on those tests, at the temperature {result['temperature']:.2f}",
+            f"Its probabilities are calibrated on those tests, at the temperature {run.result.temperature:.2f}",
         ]
     return facts
 

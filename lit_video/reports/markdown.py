@@ -4,10 +4,9 @@ import json
 import re
 import shlex
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from lit_video.errors import UserError
 from lit_video.network.cost import CONVENTION, HEADER, cells
@@ -23,13 +22,15 @@ from lit_video.reports.verdicts import (
     verdict_lines,
     verdict_list,
 )
-from lit_video.runs.files import run_folders
+from lit_video.runs.finished import FinishedRun
+from lit_video.runs.folder import run_folders
 from lit_video.tables.claims import read_claims
 from lit_video.tables.reading import read_table, table_at
 from lit_video.tables.rendering import NOT_RUN, render, seeds_text
 from lit_video.tables.rules import NOT_YET, read_rules
 from lit_video.tables.summary import TableRuns, read_runs
-from lit_video.tables.table import Table, column, data_sets
+from lit_video.tables.table import Table, data_sets
+from lit_video.tables.table_summary import TableSummary
 from lit_video.utils.files import read_whole
 from lit_video.utils.text import as_markdown, markdown_lines, plural
 from lit_video.utils.yaml_files import read_yaml
@@ -193,7 +194,8 @@ def _on_skills(table: Table) -> bool:
 
 
 def _line(read: TableRuns, costs: bool) -> list[str]:
-    table, run = read.table, list(filter(None, read.results.values()))
+    table = read.table
+    run = list(filter(None, read.by_row.values()))
     name, status = table.name, NOT_RUN
     if costs:
         status = "costs counted, below"
@@ -201,21 +203,24 @@ def _line(read: TableRuns, costs: bool) -> list[str]:
         status = f"{NOT_RUN} {_of_version()}"
     if run:
         name, status = link_to(table.name, table.scale), "run" if len(run) == len(table.rows) else "in part"
-    seeds = seeds_text(sorted(set(column(read.finished, "seed"))))
+    seeds = seeds_text(sorted({run.result.seed for run in read.finished}))
     return [name, table.source, table.scale, f"{len(run)} of {len(table.rows)}", seeds, status]
 
 
 def _section(read: TableRuns) -> str:
     """Return a table as ``table`` prints it, below the command, commits and machines of its runs."""
-    table, of_seeds = read.table, read.finished
-    videos = " or ".join(map(str, sorted(set(column(of_seeds, "test_videos")))))
-    made = f"commits {_listed(of_seeds, 'commit')}; on {_listed(of_seeds, 'device')}. Tested on {videos} videos."
-    head = f"### {table.name} ({table.scale})\n\n`{table_command(table, of_seeds)}`; {made}"
+    table = read.table
+    runs = read.finished
+    videos = " or ".join(map(str, sorted({run.result.test_videos for run in runs})))
+    commits = _listed(run.identity.commit for run in runs)
+    devices = _listed(run.result.device for run in runs)
+    made = f"commits {commits}; on {devices}. Tested on {videos} videos."
+    head = f"### {table.name} ({table.scale})\n\n`{table_command(table, runs)}`; {made}"
     return f"{head}\n\n{render(read.data, 'markdown')}"
 
 
-def _listed(of_seeds: Sequence[dict[str, Any]], key: str) -> str:
-    return as_markdown(", ".join(dict.fromkeys(str(result[key]) for result in of_seeds if key in result)))
+def _listed(texts: Iterable[str]) -> str:
+    return as_markdown(", ".join(dict.fromkeys(texts)))
 
 
 def _counted_costs(table: Table, runs: Path) -> Iterator[str]:
@@ -233,27 +238,29 @@ def _read_costs(folder: Path) -> list[list[str]] | None:
     return read_whole(path, lambda: list(map(cells, json.loads(path.read_text(encoding="utf-8")))), again)
 
 
-def ceilings(summaries: Iterable[dict[str, Any]]) -> str:
+def ceilings(summaries: Iterable[TableSummary]) -> str:
     """List order-aware rows whose lowest seed is below the ceiling of order-blind models plus ``NEAR`` points."""
     lines = []
-    for data in summaries:
-        for row in data["rows"]:
-            ours, ceiling = row["metrics"].get(data["metric"], {}), row["blind_ceiling"]
-            if not row["sees_order"] or None in (ceiling, ours.get("lowest")) or ours["lowest"] >= ceiling + NEAR:
+    for summary in summaries:
+        for row in summary.rows:
+            numbers = row.numbers(summary.metric)
+            ceiling = row.blind_ceiling
+            if not row.sees_order or ceiling is None or numbers.lowest is None or numbers.lowest >= ceiling + NEAR:
                 continue
-            numbers = f"{ours['ours']:.1f}, lowest seed {ours['lowest']:.1f}, ceiling {ceiling:.1f}"
-            lines.append(f"- {data['table']} ({data['scale']}) {row['label']}: {numbers}")
+            text = f"{numbers.ours:.1f}, lowest seed {numbers.lowest:.1f}, ceiling {ceiling:.1f}"
+            lines.append(f"- {summary.table} ({summary.scale}) {row.label}: {text}")
     return "\n".join([TEXTS["ceilings"], *lines]) if lines else ""
 
 
-def table_command(table: Table, results: Sequence[Mapping[str, Any]]) -> str:
+def table_command(table: Table, runs: Sequence[FinishedRun]) -> str:
     """Return the command of all rows and seeds of a table at a scale, with all further flags of its runs.
 
     A result reused from another table adds the flags of that table's command, except its first file.
     """
-    seeds, flags = ",".join(map(str, sorted(set(column(results, "seed"))))), dict[str, None]()
-    for result in results:
-        flags |= dict.fromkeys(_further(str(result.get("command", ""))))
+    seeds = ",".join(map(str, sorted({run.result.seed for run in runs})))
+    flags = dict[str, None]()
+    for run in runs:
+        flags |= dict.fromkeys(_further(run.result.command))
     return " ".join([f"lit_video fit --config {table.path.as_posix()}", *flags, f"--seeds {seeds}"])
 
 

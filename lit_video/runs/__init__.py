@@ -1,1 +1,1 @@
-"""Files of runs: folder, record, status, lock, predictions, pack, and the identity of a run."""
+"""Files of a run: folder, pack, record, result, status, lock, checkpoint, predictions; its identity, its history."""

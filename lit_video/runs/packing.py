@@ -5,17 +5,20 @@ import json
 import lzma
 import tarfile
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
-from typing import Any
+
+from msgspec import structs
 
 from lit_video.errors import UserError
-from lit_video.runs.files import RUN, Files, largest, pack_of, packed_runs, read_run, run_file, run_folders
+from lit_video.runs.curves import CURVES
+from lit_video.runs.finished import read_finished
+from lit_video.runs.folder import RUN, read_record, run_file, run_folders
+from lit_video.runs.packs import Files, largest, pack_of, packed_runs
 from lit_video.runs.predictions import FILE, packed_predictions, read_predictions
-from lit_video.runs.results import CURVES, read_result
+from lit_video.runs.record import Record
 from lit_video.settings.effects import data_names
 from lit_video.utils.files import read_whole, write_bytes
-
-OF_THE_FOLDER = ("state", "asked")  # parts of a record that a pack leaves out
 
 
 def pack_runs(places: Sequence[Path], output: Path) -> dict[Path, int]:
@@ -54,27 +57,34 @@ def write_pack(path: Path, runs: Mapping[Path, Files]) -> None:
     write_bytes(path, content)
 
 
-def packed_record(record: Mapping[str, Any]) -> bytes:
-    """Return a run's record as packs hold it."""
-    return f"{json.dumps(record, indent=1)}\n".encode()
+def packed_record(record: Record) -> bytes:
+    """Return a run's record as packs hold it: without its state, and without a digest of what was asked for."""
+    content = record.with_parts({"state": None, "asked": None}).plain()
+    return f"{json.dumps(content, indent=1)}\n".encode()
 
 
 def _files(run_dir: Path) -> Files:
-    result, record = read_result(run_dir) or {}, read_run(run_dir)
-    for part in OF_THE_FOLDER:
-        record.pop(part, None)
-    settings = record.get("identity", {}).get("settings", {}).get("data", {}).get("init_args", {})
-    for name in data_names("folders"):
-        if Path(settings.get(name) or "").is_absolute():
-            settings[name] = "DIR"
-    files = {RUN: packed_record(record)}
+    run = read_finished(run_dir)
+    files = {RUN: packed_record(_without_folders(read_record(run_dir)))}
     curve = read_whole(run_dir / CURVES, lambda: run_file(run_dir, CURVES), "delete it; the pack leaves it out")
     if curve:
         files[CURVES] = curve
-    predictions = read_predictions(run_dir, result)
+    predictions = read_predictions(run_dir, run.result if run else None)
     if predictions:
         files[FILE] = packed_predictions(predictions)
     return files
+
+
+def _without_folders(record: Record) -> Record:
+    """Return a record in which absolute folders of videos are DIR."""
+    if record.identity is None:
+        return record
+    settings = deepcopy(record.identity.settings)
+    arguments = settings.get("data", {}).get("init_args", {})
+    for name in data_names("folders"):
+        if Path(arguments.get(name) or "").is_absolute():
+            arguments[name] = "DIR"
+    return record.with_parts({"identity": structs.replace(record.identity, settings=settings)})
 
 
 def _archive(folder: Path, runs: Mapping[Path, Files]) -> bytes:

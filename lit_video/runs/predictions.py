@@ -6,26 +6,23 @@ classes come in pairs that differ in direction alone, ``opposite`` has each clas
 the independent draws among the videos, and ``draw_kind`` is a noun for one; neither is stored if each video is a draw.
 """
 
-import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lit_video.runs.files import DRAWN, MISTAKE, MISTAKES, RUN, THUMBNAILS, run_file
-from lit_video.utils.files import read_regular, read_whole, write_bytes
-from lit_video.utils.limits import MOST_BYTES, MOST_CLASSES, UNPACKED, within
-from lit_video.utils.text import printable, to_text
+from lit_video.runs.folder import RUN, run_file
+from lit_video.runs.result import RunResult
+from lit_video.utils.files import read_whole, write_bytes
+from lit_video.utils.limits import MOST_CLASSES, UNPACKED, within
 
 FILE = "predictions.npz"
 DIRECTION = "test/direction"  # share of videos in which the true direction has the larger of its skill's two logits
 RECOGNISED = "test/recognised"  # share of videos whose predicted class is of the true skill
-LEFT_OUT = "delete it; the page then leaves the mistakes out"
 ROUNDED = 1e-4  # points; a result's accuracy is a mean in float32
 Logits = tuple[NDArray[np.floating], NDArray[np.integer], list[str]]  # logits, targets and class names of one task
 
@@ -228,26 +225,10 @@ def _npz(
     return content.getvalue()
 
 
-def read_predictions(run_dir: Path, result: Mapping[str, Any] | None = None) -> Predictions | None:
+def read_predictions(run_dir: Path, result: RunResult | None = None) -> Predictions | None:
     """Read a run's predictions by video; refuse those of another test than ``result``. ``None`` without a file."""
     then = f"delete {RUN} beside it and repeat the command"
-    return read_whole(run_dir / FILE, lambda: _predictions(run_file(run_dir, FILE), result or {}), then)
-
-
-def read_mistakes(run_dir: Path) -> tuple[list[dict[str, str]], bytes] | None:
-    """Return a run's most confident mistakes in its test, with a strip of thumbnails; ``None`` if it kept none."""
-
-    def read() -> list[dict[str, str]]:
-        text = to_text(read_regular(run_dir / MISTAKES, MOST_BYTES))
-        rows, shown = csv.DictReader(io.StringIO(text, newline="")), []
-        for row in islice(rows, DRAWN):
-            texts = {key: printable(row[key]) for key in MISTAKE}
-            shown.append(texts | {"probability": f"{100 * float(row['probability']):.0f} %"})
-        return shown
-
-    rows = read_whole(run_dir / MISTAKES, read, LEFT_OUT)
-    strip = read_whole(run_dir / THUMBNAILS, lambda: read_regular(run_dir / THUMBNAILS, MOST_BYTES), LEFT_OUT)
-    return None if rows is None or strip is None else (rows, strip)
+    return read_whole(run_dir / FILE, lambda: _predictions(run_file(run_dir, FILE), result), then)
 
 
 def read_logits(run_dir: Path) -> Logits:
@@ -262,7 +243,7 @@ def _arrays(content: bytes) -> dict[str, NDArray[Any]]:
         return dict(stored)
 
 
-def _predictions(content: bytes, result: Mapping[str, Any]) -> Predictions:
+def _predictions(content: bytes, result: RunResult | None) -> Predictions:
     by_task: dict[str, dict[str, NDArray[Any]]] = {}
     for key, array in _arrays(content).items():
         name, _, task = key.partition("/")
@@ -270,8 +251,8 @@ def _predictions(content: bytes, result: Mapping[str, Any]) -> Predictions:
     video, tasks = by_task[""].pop("video"), {}
     draw = by_task[""].pop("draw", None)
     kind = by_task[""].pop("draw_kind", None)
-    if result.get("test_videos", len(video)) != len(video):
-        raise ValueError(f"holds {len(video)} videos, but {RUN} says {result['test_videos']}")
+    if result and result.test_videos != len(video):
+        raise ValueError(f"holds {len(video)} videos, but {RUN} says {result.test_videos}")
     order = np.argsort(video, kind="stable")  # processes finish in any order
     for task, arrays in by_task.items():
         if arrays:
@@ -284,9 +265,10 @@ def _predictions(content: bytes, result: Mapping[str, Any]) -> Predictions:
             raise ValueError(f"draw: not a number for each of {len(video)} videos")
         draws = Draws(str(kind), draw[order])
     found = Predictions(video[order], tasks, draws)
-    top1, said = 100 * float(found.hits().mean()), result.get("metrics", {}).get("test/video_top1")
-    if said is not None and abs(top1 - said) > ROUNDED:
-        raise ValueError(f"its top-1 is {top1:.2f}, but {RUN} says {said:.2f}")
+    top1 = 100 * float(found.hits().mean())
+    recorded = result.metrics.get("test/video_top1") if result else None
+    if recorded is not None and abs(top1 - recorded) > ROUNDED:
+        raise ValueError(f"its top-1 is {top1:.2f}, but {RUN} says {recorded:.2f}")
     return found
 
 

@@ -1,1 +1,1 @@
-"""Settings as nested data: reading, merging, flags of a command line, and what each setting affects."""
+"""Settings as nested data: reading, merging, flags, what each affects, and the differences of two runs."""

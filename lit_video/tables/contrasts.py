@@ -1,10 +1,9 @@
 """Settings in which the two rows of a claim differ: a claim about one thing must vary nothing else."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from lit_video.runs.identity import Identity, differences
+from lit_video.runs.finished import FinishedRun
+from lit_video.runs.identity import differences
 from lit_video.settings.effects import model_names
 from lit_video.settings.nested import short_key
 from lit_video.tables.table import Row
@@ -30,14 +29,14 @@ def row_contrast(first: Row, second: Row) -> list[str]:
     return sorted(key for key in both if first.settings[key] != second.settings[key])
 
 
-def run_contrast(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
-    """Return the settings in which two runs differ, by their results: all that affect numbers but seed and code.
+def run_contrast(first: FinishedRun, second: FinishedRun) -> list[str]:
+    """Return the settings in which two runs differ: all that affect numbers but seed and code.
 
     Settings that only one of two classes of models has are left out, but not starting weights: the other class starts
     from none. Weights are compared by name, since each machine trains its own image model.
     """
-    was = replace(Identity(**first["identity"]), weights={})
-    now = replace(Identity(**second["identity"]), weights={})
+    was = first.identity.without_weights()
+    now = second.identity.without_weights()
     left = was.flat
     right = now.flat
     other_class = left.get(CLASS) != right.get(CLASS)
@@ -50,7 +49,7 @@ def run_contrast(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[st
         if alone and key.startswith("model.") and not (key in START and (each.was or each.now)):
             continue
         found[key] = None
-    if first["steps"] != second["steps"]:
+    if first.result.steps != second.result.steps:
         found[STEPS] = None
     return list(found)
 

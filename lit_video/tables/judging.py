@@ -79,10 +79,11 @@ def _no_verdict(claim: Claim, runs: TableRuns, scale: str) -> tuple[Judgement | 
 def _varies_more(claim: Claim, runs: TableRuns) -> str:
     """Say in what the rows of a pair differ beside what the claim names, or that they do not differ at all."""
     for first, second in claim.pairs:
-        of_rows = [next(iter(runs.results.get(row, ())), {}) for row in (first, second)]
-        if claim.kind == "spread" or not all("identity" in result for result in of_rows):
+        one = runs.first(first)
+        other = runs.first(second)
+        if claim.kind == "spread" or one is None or other is None:
             continue
-        contrast = run_contrast(*of_rows)
+        contrast = run_contrast(one, other)
         if not contrast:
             return f"{first} and {second} differ in nothing here"
         if more := uncovered(contrast, claim.varies):

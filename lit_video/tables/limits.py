@@ -1,8 +1,8 @@
 """Limits by construction of what a row can see: its layers, and the frames that it is shown."""
 
-from collections.abc import Mapping
 from dataclasses import astuple, dataclass
-from typing import Any
+
+from lit_video.runs.result import RunResult
 
 NEARNESS = 0.5  # share of a row that sees which frames are neighbours, but not which come first
 
@@ -16,18 +16,21 @@ class Limits:
     reach: float = 1.0  # largest distance of frames that the scheme compares, of the distance that the task needs
 
     @classmethod
-    def of(cls, result: Mapping[str, Any]) -> "Limits":
+    def of(cls, result: RunResult) -> "Limits":
         """Return the limits that a result records: ``sees_order``, ``sees_near``, ``steps_shown``, ``needed_reach``.
 
         Order counts only on a data set that caps the accuracy of rows that are blind to it (``blind_ceiling``).
         """
         order = 1.0
-        if result.get("sees_order") is False and result.get("blind_ceiling") is not None:
-            order = NEARNESS if result.get("sees_near") else 0.0
+        if result.sees_order is False and result.blind_ceiling is not None:
+            order = NEARNESS if result.sees_near else 0.0
+
+        steps = 1.0 if result.steps_shown is None else result.steps_shown
+
         reach = 1.0
-        if (needed := result.get("needed_reach")) and result.get("reach") is not None:
-            reach = min(1.0, result["reach"] / needed)
-        return cls(order, result.get("steps_shown", 1.0), reach)
+        if result.needed_reach and result.reach is not None:
+            reach = min(1.0, result.reach / result.needed_reach)
+        return cls(order, steps, reach)
 
     @property
     def any(self) -> bool:

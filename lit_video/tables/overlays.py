@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
-from lit_video.runs.identity import flatten
-from lit_video.runs.results import short_value
+from lit_video.runs.finished import short_value
 from lit_video.settings.effects import RUN
 from lit_video.settings.flags import Given
+from lit_video.settings.flat import flatten
 from lit_video.settings.nested import short_key
 from lit_video.tables.reading import of_files
 from lit_video.tables.table import WHOLE, Row, Table, holds

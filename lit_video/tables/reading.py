@@ -10,9 +10,9 @@ from typing import Any
 import yaml
 
 from lit_video.errors import UserError
-from lit_video.runs.files import NAME
-from lit_video.runs.identity import flatten
+from lit_video.runs.packs import NAME
 from lit_video.settings.effects import RUN
+from lit_video.settings.flat import flatten
 from lit_video.settings.nested import short_key
 from lit_video.tables.table import METRIC, Row, Table, data_sets
 from lit_video.utils.files import read_regular, write_atomically

@@ -4,12 +4,12 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from lit_video.runs.predictions import DIRECTION, RECOGNISED
-from lit_video.tables.agreement import certainty, interval_text, labels_of, sentences
-from lit_video.tables.summary import number
-from lit_video.tables.table import column, papers_own
+from lit_video.tables.agreement import certainty, interval_text, sentences
+from lit_video.tables.table import papers_own
+from lit_video.tables.table_summary import RowSummary, TableSummary
 from lit_video.utils.text import as_markdown, markdown_lines, natural, text_table
 
 NOT_RUN = "not run"
@@ -32,7 +32,7 @@ class Groups:
 
     kind: str  # direction or recognised, both by skill, or a noun for a group of classes
     names: list[str]
-    rows: list[tuple[dict[str, Any], list[float | None]]]  # (summary of a row with results, its accuracies by group)
+    rows: list[tuple[RowSummary, list[float | None]]]  # (summary of a row with results, its accuracies by group)
 
     @property
     def title(self) -> str:
@@ -53,41 +53,46 @@ class Groups:
     @property
     def bounds(self) -> list[float | None]:
         """Highest direction by skill that a sum over frames at known times can reach; empty if no row records it."""
-        recorded = {name: value for row, _ in self.rows for name, value in (row.get("sum_ceilings") or {}).items()}
+        recorded = {name: value for row, _ in self.rows for name, value in (row.sum_ceilings or {}).items()}
         if self.kind != "direction" or not recorded:
             return []
         return [recorded.get(name) for name in self.names]
 
 
-def render(data: dict[str, Any], form: Literal["text", "json", "markdown"], pairs: bool = False) -> str:
+def render(summary: TableSummary, form: Literal["text", "json", "markdown"], pairs: bool = False) -> str:
     """Return a summary as text, JSON or Markdown; ``pairs`` adds the differences of all pairs of rows."""
     if form == "json":
-        return json.dumps(data, indent=2)
+        return json.dumps(summary.plain(), indent=2)
     write = {"text": text_table, "markdown": _markdown}[form]
-    parts = ["; ".join(data["terms"])] if data["terms"] else []
-    parts.append(write(*main_table(data)))
-    parts += [write(*groups_table(groups)) for groups in measured_groups(data["rows"])]
-    parts += sentences(data)
+    parts = ["; ".join(summary.terms)] if summary.terms else []
+    parts.append(write(*main_table(summary)))
+    parts += [write(*groups_table(groups)) for groups in measured_groups(summary.rows)]
+    parts += sentences(summary)
     if pairs:
-        parts.append(write(*pairs_table(data)))
+        parts.append(write(*pairs_table(summary)))
     return "\n\n".join(parts)
 
 
-def main_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
+def main_table(summary: TableSummary) -> tuple[str, list[str], list[list[str]]]:
     """Return title, header and body, with the table's metric, the paper's metrics and tests with other frame orders."""
-    rows = [*data["reported"], *data["rows"]]
+    rows = [*summary.reported, *summary.rows]
     printed = set[str]()
     for row in rows:
-        printed |= {key for key in row["metrics"] if number(row, key, "paper") is not None}
-    title, ours = f"{data['title']} - {data['source']}", ""
-    if data["scale"] != OWN:
-        title, ours = f"{title}; ours: scale {data['scale']}", " ours"
-    abilities = [key for key in (RECOGNISED, DIRECTION) if any(number(row, key) is not None for row in rows)]
-    endings = dict.fromkeys([data["metric"], *sorted(printed), *abilities], ours)
+        printed |= {key for key, numbers in row.metrics.items() if numbers.paper is not None}
+
+    title = f"{summary.title} - {summary.source}"
+    ours = ""
+    if summary.scale != OWN:
+        title = f"{title}; ours: scale {summary.scale}"
+        ours = " ours"
+
+    abilities = [key for key in (RECOGNISED, DIRECTION) if _measured(rows, key)]
+    endings = dict.fromkeys([summary.metric, *sorted(printed), *abilities], ours)
     for order in OTHER_ORDERS:
-        key = f"{order}/{data['compared'].partition('/')[2]}"
-        if any(number(row, key) is not None for row in rows):
+        key = f"{order}/{summary.compared.partition('/')[2]}"
+        if _measured(rows, key):
             endings[key] = f" {order}"
+
     columns = []  # header, metric, number that is shown
     for key, ending in endings.items():
         name = key.rpartition("/")[2].removeprefix("video_").replace("_", " ")
@@ -95,27 +100,33 @@ def main_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
             columns.append((f"{name} paper", key, "paper"))
         if not papers_own(key):
             columns.append((f"{name}{ending}", key, "ours"))
-            if key in printed and data["on_papers_data"] and ending == ours:
+            if key in printed and summary.on_papers_data and ending == ours:
                 columns.append(("diff.", key, "diff."))
-    body = [_cells(row, columns, PAPER_ONLY) for row in data["reported"]]
-    body += [_cells(row, columns, NOT_RUN) for row in data["rows"]]
+
+    body = [_cells(row, columns, PAPER_ONLY) for row in summary.reported]
+    body += [_cells(row, columns, NOT_RUN) for row in summary.rows]
     return title, ["row", "params", "GMACs", *(name for name, *_ in columns), "seeds"], body
 
 
-def _cells(row: dict[str, Any], columns: Sequence[tuple[str, str, str]], absent: str) -> list[str]:
-    cells = [str(row["label"]), "", ""]
-    if row["seeds"]:
-        cells[1:] = [f"{row['params'] / 1e6:.3g}M", f"{row['gmacs']:.3g} x {row['views']}"]
+def _measured(rows: Sequence[RowSummary], metric: str) -> bool:
+    """Return whether a run of some row measured a metric."""
+    return any(row.numbers(metric).ours is not None for row in rows)
+
+
+def _cells(row: RowSummary, columns: Sequence[tuple[str, str, str]], absent: str) -> list[str]:
+    cells = [row.label, "", ""]
+    if row.params is not None:
+        cells[1:] = [f"{row.params / 1e6:.3g}M", f"{row.gmacs:.3g} x {row.views}"]
         absent = "-"  # the row was run, but without this metric
     for _, key, shown in columns:
-        ours, paper = number(row, key), number(row, key, "paper")
+        numbers = row.numbers(key)
         if shown == "paper":
-            cells.append(_percent(paper))
+            cells.append(_percent(numbers.paper))
         elif shown == "diff.":
-            cells.append("" if ours is None or paper is None else f"{ours - paper:+.1f}")
+            cells.append("" if numbers.difference is None else f"{numbers.difference:+.1f}")
         else:
-            cells.append(_percent(ours, absent, number(row, key, "std")))
-    return [*cells, seeds_text(row["seeds"])]
+            cells.append(_percent(numbers.ours, absent, numbers.std))
+    return [*cells, seeds_text(row.seeds)]
 
 
 def _percent(value: float | None, absent: str = "", deviation: float | None = None) -> str:
@@ -124,38 +135,39 @@ def _percent(value: float | None, absent: str = "", deviation: float | None = No
     return f"{value:.1f}" if deviation is None else f"{value:.1f} ± {deviation:.1f}"
 
 
-def pairs_table(data: dict[str, Any]) -> tuple[str, list[str], list[list[str]]]:
+def pairs_table(summary: TableSummary) -> tuple[str, list[str], list[list[str]]]:
     """Return title, header and body of the differences of all pairs of rows."""
-    labels = labels_of(data)
-    body = [[labels[pair["first"]], labels[pair["second"]], interval_text(pair)] for pair in data["pairs"]]
-    return f"Paired differences, with {certainty(data)}", ["row", "less", "points"], body
+    labels = summary.labels
+    body = [[labels[pair.first], labels[pair.second], interval_text(pair)] for pair in summary.pairs]
+    return f"Paired differences, with {certainty(summary)}", ["row", "less", "points"], body
 
 
-def measured_groups(rows: list[dict[str, Any]]) -> list[Groups]:
-    """Return accuracies by group and kind of group, from :func:`~lit_video.tables.summary.row_summary`."""
-    keys = sorted(filter(GROUP.fullmatch, set().union(*column(rows, "metrics"))), key=natural)
-    tested = [row for row in rows if row["seeds"]]
+def measured_groups(rows: Sequence[RowSummary]) -> list[Groups]:
+    """Return the rows' accuracies by group and kind of group."""
+    metrics = set[str]().union(*(row.metrics for row in rows))
+    keys = sorted(filter(GROUP.fullmatch, metrics), key=natural)
+    tested = [row for row in rows if row.seeds]
     found = []
     for kind in dict.fromkeys(key.split("/")[1] for key in keys):
         of_kind = [key for key in keys if key.split("/")[1] == kind]
-        lines = [(row, [number(row, key) for key in of_kind]) for row in tested]
+        lines = [(row, [row.numbers(key).ours for key in of_kind]) for row in tested]
         found.append(Groups(kind, [key.rpartition("/")[2] for key in of_kind], lines))
     return found
 
 
-def reach_text(row: dict[str, Any]) -> str:
+def reach_text(row: RowSummary) -> str:
     """Return the temporal reach of a row's scheme in words, if its results record it."""
-    if row["reach"] is None:
+    if row.reach is None:
         return ""
-    if row["sees_order"]:
-        return str(row["reach"])
-    return f"{row['reach']} (blind to reversal)" if row["sees_near"] else f"{row['reach']} (blind)"
+    if row.sees_order:
+        return str(row.reach)
+    return f"{row.reach} (blind to reversal)" if row.sees_near else f"{row.reach} (blind)"
 
 
 def groups_table(groups: Groups) -> tuple[str, list[str], list[list[str]]]:
     """Return title, header and body of the accuracy over each group of classes."""
     header = ["row", "reach", *groups.names]
-    body = [[row["label"], reach_text(row), *map(_percent, values)] for row, values in groups.rows]
+    body = [[row.label, reach_text(row), *map(_percent, values)] for row, values in groups.rows]
     if groups.bounds:
         body.append([BOUND, "0", *map(_percent, groups.bounds)])
     if not any(cells[1] for cells in body):

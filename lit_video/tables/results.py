@@ -2,64 +2,79 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from lit_video.errors import UserError
-from lit_video.runs.files import packed_files, run_folders, seed_of
-from lit_video.runs.identity import CALLBACKS, LONGER, OWN, Difference, Identity, Kind, differences, flatten
-from lit_video.runs.results import read_result, short_value
+from lit_video.runs.finished import FinishedRun, read_finished, short_value
+from lit_video.runs.folder import packed_files, run_folders, seed_of
+from lit_video.runs.identity import Identity, differences
+from lit_video.runs.result import Override, RunResult
+from lit_video.settings.differences import LONGER, Difference, Kind
 from lit_video.settings.effects import data_keys
+from lit_video.settings.flat import CALLBACKS, OWN, flatten
 from lit_video.tables.table import Table
 
-OF_ROW = ("params", "views", "test_videos", "global_batch", "steps")  # measured, equal in all seeds of a row
 SEED = "seed_everything"  # runs of one row may differ in this setting
 OPTIMIZATION = "model.init_args.optimization"  # settings that models of all classes have
 CLASS = "model.class_path"
 COMPARED: set[Kind] = {"data", "longer", "test", "training"}  # kinds of differences that forbid a comparison
 PARTS = {"data": data_keys("folds")}  # settings behind a difference of the videos: those that choose each split
 
+Measured = Mapping[str, Sequence[FinishedRun]]  # runs by row, then by seed
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A run that is finished or about to start, to be compared with finished runs of its table."""
+
+    where: Path | str  # folder, or origin of the settings
+    row: str
+    identity: Identity
+    result: RunResult | None = None  # missing before the run starts
+
 
 def measured_rows(
     table: Table, runs: Path, seeds: Sequence[int] | None = None, overridden: bool = False
-) -> dict[str, list[dict[str, Any]]]:
-    """Return the results of every row by seed, with their folders, for all seeds or the given ones.
+) -> dict[str, list[FinishedRun]]:
+    """Return the finished runs of every row by seed, for all seeds or the given ones.
 
-    A run whose settings are not the row's is refused; with ``overridden`` its differences are in its result.
+    A run whose settings are not the row's is refused; with ``overridden`` the run has its differences.
     """
-    measured: dict[str, list[dict[str, Any]]] = {row.name: [] for row in table.rows}
-    firsts: dict[str, tuple[Path, dict[str, Any]]] = {}
+    measured: dict[str, list[FinishedRun]] = {row.name: [] for row in table.rows}
+    firsts: dict[str, FinishedRun] = {}
     for folder in _folders(table, runs):
-        if (seeds is None or seed_of(folder) in seeds) and (one := read_result(folder)):
-            row, beside = one["row"], firsts
-            if row in firsts:
-                beside = {row: firsts[row]}
-            _refuse_apart(table, (folder, one), beside.values(), "move it away, or run it again")
-            firsts.setdefault(row, (folder, one))
-            measured[row].append(one | {"folder": folder, "overridden": _changed(table, one)})
+        if seeds is not None and seed_of(folder) not in seeds:
+            continue
+        run = read_finished(folder)
+        if run is None:
+            continue
+
+        row = run.result.row
+        beside = [firsts[row]] if row in firsts else firsts.values()
+        _refuse_apart(table, _Asked(folder, row, run.identity, run.result), beside, "move it away, or run it again")
+        firsts.setdefault(row, run)
+        measured[row].append(replace(run, overridden=_changed(table, run)))
     if not overridden:
         _refuse_overridden(measured)
     return measured
 
 
-def _changed(table: Table, result: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
-    """Return the settings that a run overrode, or that the table has changed since: the row's value and the run's.
-
-    The length of the training comes first.
-    """
-    now = table.changed(table.row(result["row"]), flatten(result["identity"]["settings"]))
-    changed = dict(result.get("overridden", {})) | now
-    return dict(sorted(changed.items(), key=lambda each: (not each[0].startswith(LONGER), each[0])))
+def _changed(table: Table, run: FinishedRun) -> dict[str, Override]:
+    """Return the settings that a run overrode, or that the table has changed since; the length of training is first."""
+    changed = dict(run.overridden)
+    for key, (wanted, used) in table.changed(table.row(run.result.row), flatten(run.identity.settings)).items():
+        changed[key] = Override(wanted, used)
+    return dict(sorted(changed.items(), key=lambda setting: (not setting[0].startswith(LONGER), setting[0])))
 
 
-def _refuse_overridden(measured: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+def _refuse_overridden(measured: Measured) -> None:
     """Refuse a run whose settings are not its row's; name the first difference."""
-    for row, results in measured.items():
-        for result in results:
-            for key, (wanted, used) in result["overridden"].items():
-                what = f"{key} is {short_value(used)}, row {row} sets {short_value(wanted)}"
-                raise UserError(f"{result['folder']}: {what}; add --overridden to show such rows, labelled")
+    for row, runs in measured.items():
+        for run in runs:
+            for key, setting in run.overridden.items():
+                what = f"{key} is {short_value(setting.used)}, row {row} sets {short_value(setting.wanted)}"
+                raise UserError(f"{run.folder}: {what}; add --overridden to show such rows, labelled")
 
 
 def refuse_apart(table: Table, runs: Path, row: str, now: Identity, where: str) -> None:
@@ -70,11 +85,11 @@ def refuse_apart(table: Table, runs: Path, row: str, now: Identity, where: str) 
     beside = []
     for folder in _folders(table, runs):
         with suppress(UserError):  # damage is reported when the table is read
-            if folder.parent.name != row and (result := read_result(folder)):
-                beside.append((folder, result))
+            if folder.parent.name != row and (run := read_finished(folder)):
+                beside.append(run)
     then = "rows are compared: change it for the whole table, or give another --runs"
     if beside:
-        _refuse_apart(table, (where, {"row": row, "identity": asdict(now)}), beside, then)
+        _refuse_apart(table, _Asked(where, row, now), beside, then)
 
 
 def _folders(table: Table, runs: Path) -> list[Path]:
@@ -87,32 +102,33 @@ def _folders(table: Table, runs: Path) -> list[Path]:
     return [folder for _, _, folder in sorted(found)]
 
 
-def _refuse_apart(
-    table: Table, run: tuple[Path | str, Mapping[str, Any]], beside: Iterable[tuple[Path, dict[str, Any]]], then: str
-) -> None:
-    """Refuse ``run``, finished or about to start, if it cannot be compared with finished runs of its table."""
-    where, one = run
-    if why := table.overridden(table.row(one["row"]), flatten(one["identity"]["settings"])):
-        raise UserError(f"{where}: {why}; {then}")
+def _refuse_apart(table: Table, run: _Asked, beside: Iterable[FinishedRun], then: str) -> None:
+    """Refuse a run if it cannot be compared with finished runs of its table."""
+    if why := table.overridden(table.row(run.row), flatten(run.identity.settings)):
+        raise UserError(f"{run.where}: {why}; {then}")
     apart = f"they do not belong together; {then}"
-    for folder, other in beside:
-        for each in _apart(table, other, one):
-            if each.kind != "longer" or "metrics" in one or packed_files(folder):
-                raise UserError(f"{where}: {each.key} is {each.now}, but in {folder} it is {each.was}: {apart}")
+    for other in beside:
+        for each in _apart(table, other, run):
+            if each.kind != "longer" or run.result or packed_files(other.folder):
+                what = f"{each.key} is {each.now}, but in {other.folder} it is {each.was}"
+                raise UserError(f"{run.where}: {what}: {apart}")
 
 
-def _apart(table: Table, other: Mapping[str, Any], one: Mapping[str, Any]) -> list[Difference]:
+def _apart(table: Table, other: FinishedRun, run: _Asked) -> list[Difference]:
     """Return the differences that keep two runs of a table from being compared.
 
     Starting weights of two rows are compared by name only, since each machine trains its own image model.
     """
-    first, second = table.row(other["row"]), table.row(one["row"])
-    was, now = Identity(**other["identity"]), Identity(**one["identity"])
+    first = table.row(other.result.row)
+    second = table.row(run.row)
+    was = other.identity
+    now = run.identity
     if first is not second:
-        was, now = replace(was, weights={}), replace(now, weights={})
+        was = was.without_weights()
+        now = now.without_weights()
     found = [each for each in differences(was, now) if each.kind in COMPARED and each.key != SEED]
     if first is second:
-        return found + [Difference(key, other[key], one[key], "training") for key in OF_ROW if one[key] != other[key]]
+        return found + (_measured_apart(other.result, run.result) if run.result else [])
     both = {"data", CALLBACKS, OWN} | was.flat.keys() & now.flat.keys()
     other_class = was.flat.get(CLASS) != now.flat.get(CLASS)
     apart = []
@@ -123,3 +139,15 @@ def _apart(table: Table, other: Mapping[str, Any], one: Mapping[str, Any]) -> li
         if each.key in both and not default and not any(first.differs(second, key) for key in settings):
             apart.append(each)
     return apart
+
+
+def _measured_apart(other: RunResult, one: RunResult) -> list[Difference]:
+    """Return what two seeds of a row measured differently, though it does not depend on the seed."""
+    pairs = {
+        "params": (other.params, one.params),
+        "views": (other.views, one.views),
+        "test_videos": (other.test_videos, one.test_videos),
+        "global_batch": (other.global_batch, one.global_batch),
+        "steps": (other.steps, one.steps),
+    }
+    return [Difference(name, was, now, "training") for name, (was, now) in pairs.items() if was != now]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
-from lit_video.runs.identity import FOLDERS, FREE, SPREAD
+from lit_video.settings.differences import FOLDERS, FREE, SPREAD
 from lit_video.settings.nested import short_key
 from lit_video.utils.text import did_you_mean
 

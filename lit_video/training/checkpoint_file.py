@@ -15,7 +15,7 @@ from lightning_utilities.core.apply_func import apply_to_collection
 from torch import Tensor
 
 from lit_video.errors import RunFailed
-from lit_video.runs.results import BEST, LAST
+from lit_video.runs.chosen_checkpoint import BEST, LAST
 from lit_video.utils.files import new_part
 from lit_video.utils.text import first_line
 from lit_video.weights.integrity import refuse_damage

@@ -1,6 +1,7 @@
 """Finished runs, known from their records: what was asked for is compared, and no data set or model is built."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import blake2b
@@ -9,8 +10,8 @@ from typing import Any
 
 import lit_video
 from lit_video.errors import UserError
-from lit_video.runs.files import RUN, has_result, read_run, update_run
-from lit_video.runs.identity import Record
+from lit_video.runs.folder import RUN, has_result, read_record, update_record
+from lit_video.runs.history import History
 from lit_video.schemes.loading import names_of
 from lit_video.settings.effects import DataEffect, data_names, model_names
 from lit_video.settings.nested import YAML, read_settings
@@ -19,7 +20,6 @@ from lit_video.training.request import Run
 from lit_video.utils.environment import versions
 from lit_video.weights.hub import weights_path
 
-ASKED = "asked"  # part of a run's record: digest of what the run was asked for
 NO_LISTING: tuple[DataEffect, ...] = ("pixels", "views", "counts", "test", "training", "machine", "broken")
 
 
@@ -34,24 +34,23 @@ class FinishedRuns:
         if not has_result(run.folder):
             return False
         try:
-            record = read_run(run.folder)
-            identity = record["identity"]
-            settings = identity["settings"]
-            if record["result"] is None or record.get(ASKED) != asked(run):
+            record = read_record(run.folder)
+            identity = record.identity
+            if identity is None or record.result is None or record.asked != asked(run):
                 return False
-            if self._videos.get(_key(settings["data"])) != identity["data"]:
+            if self._videos.get(_key(identity.settings["data"])) != identity.data:
                 return False
-            return _same_files(settings["model"]["init_args"], identity["weights"])
+            return _same_files(identity.settings["model"]["init_args"], identity.weights)
         except (UserError, OSError, LookupError, TypeError):
             return False
 
-    def learn(self, run: Run, record: Record) -> None:
+    def learn(self, run: Run, history: History) -> None:
         """Remember a finished run that was compared in full."""
-        identity = record.identity
+        identity = history.identity
         self._videos[_key(identity.settings["data"])] = identity.data
         try:
-            if (run.folder / RUN).is_file() and read_run(run.folder).get(ASKED) != asked(run):
-                update_run(run.folder, **{ASKED: asked(run)})
+            if (run.folder / RUN).is_file() and read_record(run.folder).asked != asked(run):
+                update_record(run.folder, asked=asked(run))
         except (UserError, OSError):  # somebody else's run
             return
 
@@ -90,7 +89,7 @@ def _key(data: Any) -> str:
     return json.dumps([data["class_path"], kept], sort_keys=True)
 
 
-def _same_files(model: dict[str, Any], weights: dict[str, str]) -> bool:
+def _same_files(model: Mapping[str, Any], weights: Mapping[str, str]) -> bool:
     """Return whether starting weights are as recorded; false for classes of the user's own, whose code may differ."""
     if names_of(model):
         return False

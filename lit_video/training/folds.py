@@ -4,11 +4,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
+from lit_video.errors import UserError
 from lit_video.modules.metrics import informative
-from lit_video.runs.files import read_run, update_run
+from lit_video.runs.folder import read_record, update_record
 from lit_video.runs.predictions import Logits, read_logits, save_logits
+from lit_video.runs.result import RunResult
 from lit_video.settings.effects import picked
 from lit_video.tables.statistics import calibration_error
 from lit_video.tables.summary import TRAINED
@@ -25,6 +28,9 @@ def take_tests(run_dir: Path, folds: Mapping[str, Path]) -> None:
     ``run.json`` gets the accuracy over all folds and, in ``folds``, of each fold. The checkpoint gets the temperature
     fitted to all logits. Stored logits and calibration error use, for each fold, the temperature of the other folds.
     """
+    result = result_of(run_dir)
+    of_folds = [result_of(folder) for folder in folds.values()]
+
     read = {name: read_logits(folder) for name, folder in folds.items()}
     cooled = []
     for name in read:
@@ -34,21 +40,36 @@ def take_tests(run_dir: Path, folds: Mapping[str, Path]) -> None:
     (classes,) = {tuple(tested[2]) for tested in read.values()}
     predicted = save_logits(run_dir, np.arange(len(target)), {"": (np.concatenate(cooled), target, [*classes])})
     join_mistakes(run_dir, folds)
-    result, found = read_run(run_dir)["result"], temperature(logits, target)
+    fitted = temperature(logits, target)
     task = predicted.tasks[""]
     metrics = {f"test/video_top{k}": 100 * float(task.hits(k).mean()) for k in informative(len(classes))}
     metrics["test/calibration_error"] = calibration_error(task.confidence, task.hits())
-    metrics |= picked(result["metrics"], [TRAINED])  # measured on the model trained on all videos
-    result |= {"metrics": metrics, "test_videos": len(target), "temperature": found}
-    result |= {"folds": {name: 100 * float((x.argmax(1) == y).mean()) for name, (x, y, _) in read.items()}}
-    for key in ("test_seen", "test_left_out"):
-        result[key] = sum(read_run(folder)["result"][key] for folder in folds.values())
-    path = run_dir / result["weights"]["file"]
+    metrics |= picked(result.metrics, [TRAINED])  # measured on the model trained on all videos
+
+    path = run_dir / result.weights.file
     content = peek(path)
-    if content[CHECKPOINT_KEY].get("temperature") != found:
-        content[CHECKPOINT_KEY]["temperature"] = found
+    if content[CHECKPOINT_KEY].get("temperature") != fitted:
+        content[CHECKPOINT_KEY]["temperature"] = fitted
         write_checkpoint(content, path)
-    update_run(run_dir, result=result)
+
+    tested = structs.replace(
+        result,
+        metrics=metrics,
+        test_videos=len(target),
+        test_seen=sum(fold.test_seen or 0 for fold in of_folds),
+        test_left_out=sum(fold.test_left_out or 0 for fold in of_folds),
+        temperature=fitted,
+        folds={name: 100 * float((x.argmax(1) == y).mean()) for name, (x, y, _) in read.items()},
+    )
+    update_record(run_dir, result=tested)
+
+
+def result_of(run_dir: Path) -> RunResult:
+    """Return the result of a run that must be finished."""
+    result = read_record(run_dir).result
+    if result is None:
+        raise UserError(f"{run_dir}: not finished; train it first")
+    return result
 
 
 def temperature(logits: NDArray[np.floating], target: NDArray[np.integer]) -> float:

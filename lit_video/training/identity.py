@@ -1,6 +1,7 @@
 """Identity of a requested run, compared with the record in its folder and with other runs of the same training."""
 
 import shutil
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
@@ -12,11 +13,16 @@ from jsonargparse import ArgumentError
 from lit_video.datamodules import TemporalSkills
 from lit_video.datamodules.inspection import data_digest
 from lit_video.errors import UserError
-from lit_video.runs.files import RUN
-from lit_video.runs.identity import CALLBACKS, OWN, Identity, Record, differences
-from lit_video.runs.results import BEST, LAST, read_result
+from lit_video.runs.chosen_checkpoint import BEST, LAST
+from lit_video.runs.finished import read_finished
+from lit_video.runs.folder import RUN
+from lit_video.runs.history import History
+from lit_video.runs.identity import Identity, differences
+from lit_video.runs.record import Record
+from lit_video.runs.result import Override
 from lit_video.schemes.loading import names_of, source_file
 from lit_video.settings.effects import data_names, model_names, picked
+from lit_video.settings.flat import CALLBACKS, OWN
 from lit_video.settings.nested import short_key
 from lit_video.training.checkpoint_file import RUN_KEY, peek, write_checkpoint
 from lit_video.training.cli import ReadCLI, VideoCLI
@@ -27,11 +33,12 @@ from lit_video.weights.hub import weights_path
 from lit_video.weights.reading import CHECKPOINT_KEY, read_weights, tensors_digest
 
 
-def ask(run: Run, cli: VideoCLI) -> Record:
-    """Return the record of a run that begins or resumes; refuse the folder of another run."""
-    before, now = read_record(run.folder), run_identity(cli)
+def ask(run: Run, cli: VideoCLI) -> History:
+    """Return the history of a run that begins or resumes; refuse the folder of another run."""
+    before = read_history(run.folder)
+    now = run_identity(cli)
     if before is None:
-        return Record(now)
+        return History(now)
     before.refuse_other(run.folder, now, run.origin())
     return before.going_on(now)
 
@@ -52,11 +59,11 @@ def run_identity(cli: VideoCLI) -> Identity:
         with suppress(UserError):  # training refuses missing weights
             if given := model.get(name):
                 files[f"model.init_args.{name}"] = weights_digest(weights_path(given), model.get("weights_ema"))
-    return Identity(settings, listing, files, commit(), versions())
+    return Identity(settings=settings, data=listing, weights=files, commit=commit(), versions=versions())
 
 
-def overridden(run: Run) -> dict[str, tuple[Any, Any]]:
-    """Return the settings that the user changed in the row: the row's value and the run's, by key."""
+def overridden(run: Run) -> dict[str, Override]:
+    """Return the settings that the user changed in the row, by key."""
     if not run.request.given:
         return {}
     try:
@@ -68,19 +75,26 @@ def overridden(run: Run) -> dict[str, tuple[Any, Any]]:
     for each in differences(Identity(row), Identity(used)):
         if each.kind not in ("folder", "spread"):
             key = "trainer.callbacks" if each.key in (CALLBACKS, OWN) else short_key(each.key)
-            found[key] = (each.was, each.now)
+            found[key] = Override(each.was, each.now)
     return found
 
 
-def read_record(run_dir: Path) -> Record | None:
-    """Read a run's record from its result, else from its last checkpoint; ``None`` if neither can be read."""
+def read_history(run_dir: Path) -> History | None:
+    """Read a run's history from its result, else from its last checkpoint; ``None`` if neither can be read."""
     with suppress(UserError):  # a damaged result is measured again
-        if result := read_result(run_dir):
-            return Record(Identity(**result["identity"]), result["changes"], finished=True)
+        if run := read_finished(run_dir):
+            return History(run.identity, run.changes, finished=True)
     with suppress(Exception):  # a damaged file can raise anything; training reports it
-        content = peek(run_dir / LAST)[RUN_KEY]
-        return Record(Identity(**content["identity"]), content["changes"])
+        return _stored(peek(run_dir / LAST))
     return None
+
+
+def _stored(checkpoint: Mapping[str, Any]) -> History:
+    """Return the history in a checkpoint."""
+    record = Record.of(checkpoint[RUN_KEY])
+    if record.identity is None:
+        raise ValueError("checkpoint without a run's identity")
+    return History(record.identity, record.changes or ())
 
 
 def weights_digest(path: Path, average: bool | None = None) -> str:
@@ -95,8 +109,8 @@ def _digest_of(path: Path, average: bool | None, states: tuple[tuple[str, int, i
     return tensors_digest(read_weights(path, average).tensors)
 
 
-def take_trained(run: Run, now: Identity) -> Record | None:
-    """Copy checkpoint and curve of a finished run with the same training, if any; return the new record."""
+def take_trained(run: Run, now: Identity) -> History | None:
+    """Copy checkpoint and curve of a finished run with the same training, if any; return the new history."""
     if started_together():
         raise UserError("--reuse: not for a run whose processes torchrun or srun starts; leave it out")
     if now.commit == "unknown" or "+" in now.commit:
@@ -108,22 +122,22 @@ def take_trained(run: Run, now: Identity) -> Record | None:
         return None
     print(f"{run.label}: takes the training of {source}", flush=True)
     content = peek(source / LAST)
-    record = Record(Identity(**content[RUN_KEY]["identity"])).going_on(now)
-    content[RUN_KEY] = record.content()
+    history = History(_stored(content).identity).going_on(now)
+    content[RUN_KEY] = history.record.plain()
     data = now.settings["data"]["init_args"]
     content[CHECKPOINT_KEY]["data"] |= picked(data, data_names("counts"))
     shutil.copy2(source / "curves.csv", run.folder)
     write_checkpoint(content, run.folder / LAST)
-    return record
+    return history
 
 
 def _trained_alike(folder: Path, now: Identity) -> bool:
     """Return whether a folder has the last checkpoint of a finished run with the same training and no changes."""
     try:
-        result = read_result(folder)
-        if not result or result["changes"] or result["skipped_steps"]:
-            return False
-        same = all(each.kind == "test" for each in differences(Identity(**result["identity"]), now))
-    except (UserError, LookupError, TypeError):
+        run = read_finished(folder)
+    except UserError:
         return False  # a damaged run is not reused
+    if run is None or run.changes or run.result.skipped_steps:
+        return False
+    same = all(each.kind == "test" for each in differences(run.identity, now))
     return same and (folder / LAST).is_file() and not (folder / BEST).exists()

@@ -1,23 +1,30 @@
 """Needs of TemporalSkills: the steps and the distance of frames that a model must be shown and compare."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from lit_video.datamodules import TemporalSkills
 
 
-def needs(data: TemporalSkills) -> dict[str, float]:
-    """Return ``steps_shown``, and ``needed_reach`` if some clip shows both events of every orderN.
+@dataclass(frozen=True)
+class Needs:
+    """Steps and distance of frames that a model must be shown and compare to tell every skill in every video.
 
-    ``steps_shown``: the largest share, 0 to 1, of a video's steps that one clip of the test shows. No scheme compares
-    clips, so a model of shorter clips cannot see events that are further apart. ``needed_reach``: the distance in
-    frames that a scheme must compare to tell every orderN in every video; neighbouring steps show any other skill too.
-    On a circle of T steps, events N apart stand N or T - N apart.
+    No scheme compares clips, so a model of shorter clips cannot see events that are further apart.
     """
+
+    steps_shown: float  # largest share, 0 to 1, of a video's steps that one clip of the test shows
+    # distance in frames that a scheme must compare to tell every orderN; neighbouring steps show any other skill too.
+    # Unknown if no clip shows both events of every orderN
+    reach: int | None
+
+
+def needs(data: TemporalSkills) -> Needs:
+    """Return the needs of the test's clips. On a circle of T steps, events N apart stand N or T - N apart."""
     clips = data.steps_shown()
     shown = max(len(set(clip)) for clip in clips) / data.steps
     furthest = max((max(apart, data.steps - apart) for apart in data.event_distances), default=1)
-    reach = smallest_distance(clips, furthest)
-    return {"steps_shown": shown} | ({"needed_reach": reach} if reach else {})
+    return Needs(shown, smallest_distance(clips, furthest) or None)
 
 
 def smallest_distance(clips: Sequence[Sequence[int]], steps: int) -> int | None:

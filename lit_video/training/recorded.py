@@ -13,7 +13,7 @@ from jsonargparse._paths import Path as SettingsFile
 
 from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError
-from lit_video.runs.files import read_run
+from lit_video.runs.folder import read_record
 from lit_video.schemes.loading import is_known, names_of
 from lit_video.settings.effects import model_names, picked
 from lit_video.settings.flags import Given
@@ -32,7 +32,10 @@ def run_settings(record: Path, given: Sequence[Given] = ()) -> Nested:
     """
     words = [str(setting.value) for setting in given]
     try:
-        settings = read_run(record.parent)["identity"]["settings"]
+        identity = read_record(record.parent).identity
+        if identity is None:
+            raise KeyError("identity")
+        settings = identity.settings
         precision = settings["trainer"]["precision"]
         with _known_classes(words), user_errors(lambda key: str(record)):
             read = ReadCLI({key: settings[key] for key in TAKEN}).resolved()

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from lit_video.errors import UserError
-from lit_video.runs.files import has_result
+from lit_video.runs.folder import has_result
 from lit_video.settings.flags import Given
 from lit_video.settings.nested import Nested, short_key
 from lit_video.tables.overlays import refuse_lost

@@ -1,8 +1,9 @@
 """Train and test one row with one seed, from its last checkpoint if there is one, and write the result."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -13,9 +14,14 @@ from torch import nn
 from lit_video.datamodules import TemporalSkills
 from lit_video.datamodules.checks import refuse_choice, refuse_copies
 from lit_video.errors import RunFailed, UserError
-from lit_video.runs.files import RUN, has_result, read_run, update_run
-from lit_video.runs.identity import Record
-from lit_video.runs.results import LAST, Status, owned, remarks, write_status
+from lit_video.runs.chosen_checkpoint import LAST
+from lit_video.runs.finished import FinishedRun, remarks
+from lit_video.runs.folder import RUN, has_result, read_record, update_record
+from lit_video.runs.history import History
+from lit_video.runs.lock import owned
+from lit_video.runs.record import Status
+from lit_video.runs.result import RunResult, TestedWeights, VideoCount
+from lit_video.runs.status import write_status
 from lit_video.schemes.reach import reach
 from lit_video.tables.reading import write_origin
 from lit_video.tables.results import refuse_apart
@@ -23,7 +29,7 @@ from lit_video.training.callbacks.checkpoints import Stopped, metrics_of, refuse
 from lit_video.training.checkpoint_file import best_checkpoint, peek, remove_later, usable_checkpoint
 from lit_video.training.cli import CheckCLI, user_errors
 from lit_video.training.command_line import recorded_command
-from lit_video.training.finished import ASKED, FinishedRuns, asked
+from lit_video.training.finished import FinishedRuns, asked
 from lit_video.training.global_batch import check_scaling
 from lit_video.training.identity import ask, overridden, take_trained, weights_digest
 from lit_video.training.ignored import refuse_ignored
@@ -46,12 +52,12 @@ def is_done(run: Run, known: FinishedRuns | None = None) -> bool:
     if known and known.knows(run):
         return True
     cli = checked_row(run)
-    record = ask(run, cli)
-    if not record.finished:
+    history = ask(run, cli)
+    if not history.finished:
         _refuse_tested(run, cli)
     elif known:
-        known.learn(run, record)
-    return record.finished
+        known.learn(run, history)
+    return history.finished
 
 
 def run_row(run: Run, stops: StopSignals) -> int:
@@ -62,22 +68,29 @@ def run_row(run: Run, stops: StopSignals) -> int:
     cli = checked_row(run)
     with owned(run_dir, run.name):
         write_origin(run_dir.parents[1], run.request.configs, run.request.recipe)
-        record = ask(run, cli)
-        if not record.finished:
+        history = ask(run, cli)
+        if not history.finished:
             _refuse_tested(run, cli)
-            refuse_apart(run.request.table, run.request.folder, run.row.name, record.identity, run.origin())
+            refuse_apart(run.request.table, run.request.folder, run.row.name, history.identity, run.origin())
             if has_result(run_dir):  # result of a shorter training
-                (run_dir / RUN).replace(run_dir / f"run.step{read_run(run_dir)['result']['steps']}.json")
+                _set_shorter_aside(run_dir)
             elif run.request.reuse:
-                record = take_trained(run, record.identity) or record
-        for change in record.news:
+                history = take_trained(run, history.identity) or history
+        for change in history.news:
             print(f"{run_dir}: {change}", flush=True)
-        if record.finished:
+        if history.finished:
             print(f"{run.label}: finished, skipped (see {run_dir / RUN})")
             return DONE
         stops.last_words = lambda stop, line: leave(run_dir, STATUS[stop], line)
         write_status(run_dir, Status("starting"))
-        return _to_the_end(run, stops, record)
+        return _to_the_end(run, stops, history)
+
+
+def _set_shorter_aside(run_dir: Path) -> None:
+    """Rename the record of a shorter training, which is measured anew once it is longer."""
+    result = read_record(run_dir).result
+    if result:
+        (run_dir / RUN).replace(run_dir / f"run.step{result.steps}.json")
 
 
 def build_row(run: Run, build: type[CheckCLI] = CheckCLI) -> CheckCLI:
@@ -122,19 +135,19 @@ def _refuse_searches(callbacks: list[Callback]) -> None:
             raise UserError(f"trainer.callbacks: {type(callback).__name__}: {reason}; {advice}")
 
 
-def _to_the_end(run: Run, stops: StopSignals, record: Record | None = None) -> int:
-    """Train and test; report an early end. The process with ``record`` also writes the end to ``run.json``."""
+def _to_the_end(run: Run, stops: StopSignals, history: History | None = None) -> int:
+    """Train and test; report an early end. The process with ``history`` also writes the end to ``run.json``."""
     try:
         with failures():
-            _train_and_test(run, stops, record)
+            _train_and_test(run, stops, history)
         return DONE
     except Stopped as stop:
-        if record:
+        if history:
             print(f"{run.label}: {stop}", flush=True)
             leave(run.folder, stop.status, str(stop), stop.step, stop.steps)
         return DONE if started_by_lightning() else stop.status  # any other status makes Lightning kill rank 0
     except BaseException as error:
-        if record:
+        if history:
             reason = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
             write_end(run.folder, "failed", reason)
         if not isinstance(error, RunFailed):
@@ -154,19 +167,19 @@ def _compiled(network: nn.Module, wanted: bool) -> Iterator[None]:
         vars(network).pop("forward", None)  # compiled code would ignore hooks added later
 
 
-def _train_and_test(run: Run, stops: StopSignals, record: Record | None) -> None:
+def _train_and_test(run: Run, stops: StopSignals, history: History | None) -> None:
     run_dir = run.folder
-    checkpoint = usable_checkpoint(run_dir, owner=record is not None)
-    if record:
+    checkpoint = usable_checkpoint(run_dir, owner=history is not None)
+    if history:
         remove_later(run_dir, checkpoint)
-    if record and not checkpoint:
-        record = Record(record.identity)
+    if history and not checkpoint:
+        history = History(history.identity)
     with user_errors(run.origin):
-        cli = RunCLI(run, stops, record)
+        cli = RunCLI(run, stops, history)
         if not checkpoint:
-            start_from_stills(cli.model, cli.datamodule, run_dir if record else None)
-    if record:
-        update_run(run_dir, **record.content())
+            start_from_stills(cli.model, cli.datamodule, run_dir if history else None)
+    if history:
+        update_record(run_dir, identity=history.identity, changes=list(history.changes))
         write_status(run_dir, Status("preparing data"))
     with _compiled(cli.model.network, cli.config.compile == "full"):
         cli.trainer.fit(cli.model, cli.datamodule, ckpt_path=checkpoint, weights_only=True)
@@ -181,8 +194,8 @@ def _train_and_test(run: Run, stops: StopSignals, record: Record | None) -> None
             raise RunFailed(f"{last} is of step {step}, training ended at step {cli.trainer.global_step}: no result")
         tested = best_checkpoint(cli.trainer) or last
         metrics = _measure(cli, tested)
-    if record:
-        _write_result(cli, tested, metrics, record=record, seconds=seconds, skipped_steps=skipped_steps)
+    if history:
+        _write_result(cli, tested, metrics, history=history, seconds=seconds, skipped_steps=skipped_steps)
 
 
 def _measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
@@ -208,49 +221,110 @@ def _tested(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
 
 
 def _write_result(
-    cli: RunCLI, checkpoint: Path, metrics: dict[str, float], *, record: Record, seconds: float, skipped_steps: int
+    cli: RunCLI, checkpoint: Path, metrics: dict[str, float], *, history: History, seconds: float, skipped_steps: int
 ) -> None:
     """Close the W&B run and write the result into ``run.json``; times and steps are the training's."""
     steps = cli.trainer.global_step
     write_status(cli.run_dir, Status("writing", steps, steps))
-    videos, broken = int(metrics.pop("test/videos", 0)), len(cli.datamodule.found_broken.reasons["test"])
+    videos = int(metrics.pop("test/videos", 0))
     if cli.logger:
         cli.logger.finish(metrics, {"best": checkpoint, "last": cli.run_dir / LAST}.get(cli.config.wandb_artifact))
+
     known = seen(cli.model.trained_on, cli.datamodule.records("test"))
-    counts = cli.datamodule.video_counts
-    listed = counts.get("test", counts.get("val", {})).get("listed", len(known))  # also missing videos
-    facts = dict(cli.facts)
-    if isinstance(data := cli.datamodule, TemporalSkills):
-        sight = reach(cli.model.network, data.num_frames, data.image_size)
-        # a model that sees which frames are neighbours can exceed the ceiling of models that see an unordered set
-        ceiling = data.reversal_ceiling if sight.near else data.blind_ceiling
-        facts |= {"reach": sight.frames, "sees_order": sight.order, "sees_near": sight.near, "blind_ceiling": ceiling}
-        facts |= needs(data)
-        facts["sum_ceilings"] = data.sum_ceilings()
-    file = str(checkpoint.resolve().relative_to(cli.run_dir.resolve()))
-    result = facts | {
-        "metrics": metrics,
-        "test_videos": videos,
-        "test_broken": broken,
-        "test_seen": known.count(True),
-        "test_left_out": listed - videos,
-        "video_counts": counts,
-        "steps": steps,
-        "global_batch": cli.global_batch.clips,
-        "overridden": overridden(cli.run),
-        "weights": {"file": file, "step": peek(checkpoint)["global_step"], "digest": weights_digest(checkpoint)},
-        "skipped_steps": skipped_steps,
-        "seconds": seconds,
-        "checkpoint_seconds": cli.file.waited,
-        "device": device_name(cli.trainer.strategy.root_device),
-        "command": recorded_command(sys.argv[1:]),
-        "finished": datetime.now().astimezone().isoformat(timespec="seconds"),
-    }
+    counts = {split: VideoCount(**count) for split, count in cli.datamodule.video_counts.items()}
+    tested = counts.get("test") or counts.get("val")
+    listed = tested.listed if tested else len(known)  # also missing videos
+    limits = _limits(cli)
+    facts = cli.facts
+    result = RunResult(
+        table=facts.table,
+        row=facts.row,
+        scale=facts.scale,
+        seed=facts.seed,
+        scheme=facts.scheme,
+        params=facts.params,
+        gmacs=facts.gmacs,
+        views=facts.views,
+        reach=limits.reach,
+        sees_order=limits.sees_order,
+        sees_near=limits.sees_near,
+        blind_ceiling=limits.blind_ceiling,
+        steps_shown=limits.steps_shown,
+        needed_reach=limits.needed_reach,
+        sum_ceilings=limits.sum_ceilings,
+        metrics=metrics,
+        test_videos=videos,
+        test_broken=len(cli.datamodule.found_broken.reasons["test"]),
+        test_seen=known.count(True),
+        test_left_out=listed - videos,
+        video_counts=counts,
+        steps=steps,
+        global_batch=cli.global_batch.clips,
+        overridden=overridden(cli.run),
+        weights=TestedWeights(
+            file=str(checkpoint.resolve().relative_to(cli.run_dir.resolve())),
+            step=peek(checkpoint)["global_step"],
+            digest=weights_digest(checkpoint),
+        ),
+        skipped_steps=skipped_steps,
+        seconds=seconds,
+        checkpoint_seconds=cli.file.waited,
+        device=device_name(cli.trainer.strategy.root_device),
+        command=recorded_command(sys.argv[1:]),
+        finished=datetime.now().astimezone().isoformat(timespec="seconds"),
+    )
     # whole: somebody may have removed the folder, and with it what was recorded at the start
-    update_run(cli.run_dir, **record.content(), state=None, result=result, **{ASKED: asked(cli.run)})
-    scores = ", ".join(f"{key} {value:.1f}" for key, value in metrics.items())
-    tested = f"{scores} on {plural(videos, 'video')}" if videos else "trained, not tested"
-    ended = [tested, *remarks(result | read_run(cli.run_dir)), f"{seconds:.0f} s"]
-    if (device := cli.trainer.strategy.root_device).type == "cuda":
-        ended.append(f"peak of GPU memory {torch.cuda.max_memory_allocated(device) / 1e9:.1f} GB")
-    print(f"{cli.run.label}: {', '.join(filter(None, ended))}", flush=True)
+    update_record(
+        cli.run_dir,
+        identity=history.identity,
+        changes=list(history.changes),
+        state=None,
+        result=result,
+        asked=asked(cli.run),
+    )
+    print(f"{cli.run.label}: {', '.join(_summary(cli, result, history))}", flush=True)
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """Sight of a model and needs of TemporalSkills; ``None`` on other data. See :class:`RunResult`."""
+
+    reach: int | None = None
+    sees_order: bool | None = None
+    sees_near: bool | None = None
+    blind_ceiling: float | None = None
+    steps_shown: float | None = None
+    needed_reach: int | None = None
+    sum_ceilings: Mapping[str, float] | None = None
+
+
+def _limits(cli: RunCLI) -> _Limits:
+    """Measure the limits of a model on TemporalSkills."""
+    data = cli.datamodule
+    if not isinstance(data, TemporalSkills):
+        return _Limits()
+    sight = reach(cli.model.network, data.num_frames, data.image_size)
+    shown = needs(data)
+    return _Limits(
+        reach=sight.frames,
+        sees_order=sight.order,
+        sees_near=sight.near,
+        # a model that sees which frames are neighbours can exceed the ceiling of models that see an unordered set
+        blind_ceiling=data.reversal_ceiling if sight.near else data.blind_ceiling,
+        steps_shown=shown.steps_shown,
+        needed_reach=shown.reach,
+        sum_ceilings=data.sum_ceilings(),
+    )
+
+
+def _summary(cli: RunCLI, result: RunResult, history: History) -> list[str]:
+    """Say how a run ended: its numbers, remarks, time and memory."""
+    scores = ", ".join(f"{key} {value:.1f}" for key, value in result.metrics.items())
+    tested = f"{scores} on {plural(result.test_videos, 'video')}" if result.test_videos else "trained, not tested"
+    run = FinishedRun(cli.run_dir, result, history.identity, history.changes, result.overridden or {})
+    texts = [tested, *remarks(run), f"{result.seconds:.0f} s"]
+
+    device = cli.trainer.strategy.root_device
+    if device.type == "cuda":
+        texts.append(f"peak of GPU memory {torch.cuda.max_memory_allocated(device) / 1e9:.1f} GB")
+    return texts

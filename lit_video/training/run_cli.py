@@ -9,8 +9,9 @@ from lightning.pytorch.callbacks import Callback, LearningRateMonitor, ModelChec
 
 from lit_video.errors import UserError
 from lit_video.network.cost import count
-from lit_video.runs.identity import Record
-from lit_video.runs.results import BEST
+from lit_video.runs.chosen_checkpoint import BEST
+from lit_video.runs.history import History
+from lit_video.runs.result import RowFacts
 from lit_video.training.callbacks.checkpoints import Checkpoints, RequireFinite
 from lit_video.training.callbacks.progress import Progress, ReportBroken
 from lit_video.training.callbacks.records import Curve, SavePredictions
@@ -27,9 +28,9 @@ from lit_video.utils.stop_signals import StopSignals
 class RunCLI(VideoCLI):
     """Data set, model and trainer of one run; the trainer has the run's folder, callbacks and logger."""
 
-    def __init__(self, run: Run, stops: StopSignals, record: Record | None = None) -> None:
+    def __init__(self, run: Run, stops: StopSignals, history: History | None = None) -> None:
         self.run = run
-        self.record = record  # only in the process that owns the run's folder
+        self.history = history  # only in the process that owns the run's folder
         self.run_dir = run.folder
         self.stops = stops
         self.timer = Timer()
@@ -41,13 +42,20 @@ class RunCLI(VideoCLI):
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """Build the configured trainer with the callbacks and logger of every run; a user's logger replaces ours."""
-        table, data = self.run.request.table, self.datamodule
+        table = self.run.request.table
+        data = self.datamodule
         params, macs = count(self.model, data.num_frames, data.test_image_size)
-        self.facts = {
-            **{"table": table.name, "row": self.run.row.name, "scale": table.scale, "seed": self.run.seed},
-            **{"scheme": self.model.scheme_name, "params": params, "gmacs": macs / 1e9},
-            "views": data.test_clips * data.test_crops,
-        }
+        self.facts = RowFacts(
+            table=table.name,
+            row=self.run.row.name,
+            scale=table.scale,
+            seed=self.run.seed,
+            scheme=self.model.scheme_name,
+            params=params,
+            gmacs=macs / 1e9,
+            views=data.test_clips * data.test_crops,
+        )
+
         settings, name = self.config_init.trainer, self.run.label
         quick, given = settings.fast_dev_run, as_list(settings.callbacks)
         for callback in given:
@@ -60,8 +68,10 @@ class RunCLI(VideoCLI):
         kwargs["max_time"] = None  # Lightning's max_time would end a training early as if it were complete
         kwargs["plugins"] = [*as_list(settings.plugins), self.file]
         if settings.logger in (None, True) and not quick:
-            facts = self.facts | ({"commit": self.record.identity.commit} if self.record else {})
-            self.logger = RowLogger(self.run_dir, facts, self.resolved(), self.run.row, table.title)
+            commit = self.history.identity.commit if self.history else None
+            self.logger = RowLogger(
+                self.run_dir, self.facts, commit=commit, config=self.resolved(), row=self.run.row, title=table.title
+            )
             kwargs["logger"] = self.logger
         kept: list[Callback] = [Progress(name)]
         if not quick:
@@ -85,7 +95,7 @@ class RunCLI(VideoCLI):
         self.finite = RequireFinite(int(self.config.nan.partition(":")[2] or 0))  # fail, or skip:N
         limit = Timer(self.config_init.trainer.max_time).time_remaining()
         every = self.config.checkpoint_every
-        content = self.record.content() if self.record else {}
+        content = self.history.record.plain() if self.history else {}
         checkpoints = Checkpoints(self.run_dir, every, limit, self.stops, self.file, self.finite, content)
         return [self.finite] if self.config_init.trainer.fast_dev_run else [self.finite, checkpoints]
 

@@ -6,6 +6,7 @@ import os
 import shlex
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from lightning.pytorch.loggers import WandbLogger
 from lightning.pytorch.loggers.logger import DummyLogger
 from lightning.pytorch.utilities import rank_zero_only
 
-from lit_video.runs.identity import lasting_settings, plain_settings
+from lit_video.runs.result import RowFacts
+from lit_video.settings.differences import lasting_settings
+from lit_video.settings.flat import plain_settings
 from lit_video.tables.table import Row
 from lit_video.training.callbacks.checkpoints import Stopped
 from lit_video.utils.stop_signals import DONE, FAILED
@@ -31,29 +34,33 @@ LIMITS = {"WANDB_INIT_TIMEOUT": "20", "WANDB_FINISH_TIMEOUT": "20", "WANDB_FINIS
 class RowLogger(WandbLogger):
     """W&B's record of a run: grouped by table, with a deterministic id, all settings, and optimizer steps as its axis.
 
-    Dashboards group and filter by flat keys: ``facts`` (table, row, seed, scheme, params, ...) and ``config``'s plain
-    settings. The summary has the row's numbers from the paper. W&B writes to ``run_dir/wandb`` only.
+    Dashboards group and filter by flat keys: those of ``facts``, the commit, and ``config``'s plain settings. The
+    summary has the row's numbers from the paper. W&B writes to ``run_dir/wandb`` only.
     """
 
-    def __init__(self, run_dir: Path, facts: dict[str, Any], config: dict[str, Any], row: Row, title: str) -> None:
+    def __init__(
+        self, run_dir: Path, facts: RowFacts, *, commit: str | None, config: dict[str, Any], row: Row, title: str
+    ) -> None:
         self.run_dir, self.folder = run_dir, run_dir / "wandb"
         os.environ |= LIMITS | os.environ | dict.fromkeys(("WANDB_DATA_DIR", "WANDB_CACHE_DIR"), str(self.folder))
         groups = {name: config.get(name) or {} for name in ("trainer", "data", "model")}
-        facts = plain_settings(groups) | facts | {"label": row.label, "title": title}  # a fact overrides a setting
-        table, scale, name, seed = (str(facts[key]) for key in ("table", "scale", "row", "seed"))
+        shown = plain_settings(groups) | asdict(facts)  # a fact overrides a setting
+        if commit is not None:
+            shown["commit"] = commit
+        shown |= {"label": row.label, "title": title, "cli": config}
         lasting = digest(str(sorted(lasting_settings(config).items()))) % 16**6
-        own_id = f"{table}-{scale}-{name}-seed{seed}-{lasting:06x}"
+        own_id = f"{facts.table}-{facts.scale}-{facts.row}-seed{facts.seed}-{lasting:06x}"
         reason = why_offline()
         super().__init__(
-            name=f"{row.label}, seed {seed} ({title})",
+            name=f"{row.label}, seed {facts.seed} ({title})",
             save_dir=run_dir,
             # the agent of a W&B sweep assigns the id
             id=os.environ.get("WANDB_RUN_ID", own_id) if "WANDB_SWEEP_ID" in os.environ else own_id,
             project=project(),
-            group=table,
+            group=facts.table,
             job_type="fit",
-            tags=[table, scale, name, str(facts["scheme"]), f"seed{seed}"],
-            config=facts | {"cli": config},
+            tags=[facts.table, facts.scale, facts.row, facts.scheme, f"seed{facts.seed}"],
+            config=shown,
             allow_val_change=True,
             mode="offline" if reason else "online",
         )

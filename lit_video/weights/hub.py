@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from lit_video.errors import OptionError, UserError, one_line
-from lit_video.runs.files import RUN
-from lit_video.runs.results import find_checkpoint, tested
+from lit_video.runs.chosen_checkpoint import find_checkpoint, tested
+from lit_video.runs.folder import RUN
 from lit_video.utils.files import data_folder, user_path
 from lit_video.utils.text import did_you_mean
 from lit_video.utils.yaml_files import read_yaml

@@ -6,7 +6,8 @@ from pathlib import Path
 from zipfile import ZIP_STORED, ZipFile, is_zipfile
 
 from lit_video.errors import UserError
-from lit_video.runs.results import read_result, settings_of
+from lit_video.runs.chosen_checkpoint import settings_of
+from lit_video.runs.finished import read_finished
 
 EXPORTED = "settings.json"  # an export's file beside its weights
 DIGEST = "digest"  # key of the weights' digest in it
@@ -41,7 +42,7 @@ def recorded_digest(file: Path) -> str:
             return str(json.loads(file.with_name(EXPORTED).read_text()).get(DIGEST) or "")
     record = settings_of(file)
     with suppress(UserError):  # the checkpoint of a damaged record is still of use
-        result = read_result(record.parent, anywhere=True)
-        if result and (record.parent / result["weights"]["file"]).resolve() == file.resolve():
-            return str(result["weights"]["digest"])
+        run = read_finished(record.parent, anywhere=True)
+        if run and (record.parent / run.result.weights.file).resolve() == file.resolve():
+            return run.result.weights.digest or ""
     return ""

@@ -6,8 +6,9 @@ import pytest
 from benchmarks import draws
 from lit_video.datamodules import VideoCSV
 from lit_video.datamodules.inspection import data_digest
-from lit_video.runs.files import packed_runs, run_folders
+from lit_video.runs.folder import run_folders
 from lit_video.runs.packing import pack_runs
+from lit_video.runs.packs import packed_runs
 from lit_video.runs.predictions import read_predictions, save_logits
 from tests.fake_runs import change_result, write_result
 

@@ -112,7 +112,7 @@ def test_a_packed_run_counts_only_with_the_settings_of_the_plan(plan, tmp_path):
         finished(second, tmp_path / "runs", **{"trainer.max_steps": 512}),
     ]
     pack_runs(folders, tmp_path / "results")
-    assert packed(first, tmp_path / "results")["seed"] == first.seed
+    assert packed(first, tmp_path / "results").result.seed == first.seed
     assert not packed(second, tmp_path / "results") and not packed(third, tmp_path / "results")
     left = evidence.waiting(replace(plan, runs=[first, second, third]), tmp_path / "results")
     assert left == [second, third]

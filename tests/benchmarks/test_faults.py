@@ -20,6 +20,7 @@ from benchmarks.soak import cells, main, name_of, plan
 from lit_video.errors import UserError
 from lit_video.training.checkpoint_file import RUN_KEY, damage
 from tests.conftest import ROOT
+from tests.fake_runs import write_result
 
 LINE, DIED = "error: --runs: cannot write", "error: tw1 seed 0: another process of this run died"
 
@@ -27,8 +28,7 @@ LINE, DIED = "error: --runs: cannot write", "error: tw1 seed 0: another process 
 @pytest.fixture
 def right(tmp_path):
     """Folder with a result and its weights."""
-    result = {"metrics": {"test/video_top1": 50.0}, "steps": 4, "test_videos": 8, "weights": {"file": "last.ckpt"}}
-    (tmp_path / "run.json").write_text(json.dumps({"result": result}))
+    write_result(tmp_path, metrics={"test/video_top1": 50.0}, steps=4, test_videos=8)
     torch.save({"state_dict": {"w": torch.arange(2000.0)}, RUN_KEY: {}}, tmp_path / "last.ckpt")
     (tmp_path / "curves.csv").write_text("epoch,train/loss\n1,2.0\n")
     np.savez(tmp_path / "predictions.npz", logits=np.eye(8))

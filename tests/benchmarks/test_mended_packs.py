@@ -1,16 +1,15 @@
 """Test the script that removes packed runs on older videos and corrects recorded settings."""
 
-import json
-
 import numpy as np
 import pytest
 
 from benchmarks import mended_packs
 from benchmarks.mended_packs import parameters
 from lit_video.datamodules.temporal_skills import VERSION
-from lit_video.runs.files import packed_runs
 from lit_video.runs.packing import pack_runs
+from lit_video.runs.packs import packed_runs
 from lit_video.runs.predictions import save_logits
+from lit_video.runs.record import Record
 from tests.fake_runs import EXPERIMENTS, change_result, write_result
 
 NOW, BEFORE = (f"temporal_skills-v{version}-drift-8x32" for version in (VERSION, VERSION - 1))
@@ -59,7 +58,7 @@ def run(place, monkeypatch):
 
 
 def records(pack):
-    return {folder.parts[-2]: json.loads(files["run.json"]) for folder, files in packed_runs(pack).items()}
+    return {folder.parts[-2]: Record.of_json(files["run.json"]) for folder, files in packed_runs(pack).items()}
 
 
 def test_runs_on_older_videos_go_and_packs_without_runs_are_deleted(place, monkeypatch):
@@ -79,14 +78,14 @@ def test_positions_become_those_of_the_network_and_the_record_says_so(place, mon
     before = records(pack)
     assert run(place, monkeypatch) == 0
     after = records(pack)
-    assert "corrections" not in after["control"], "its parameters are those of positions in time"
+    assert after["control"].corrections is None, "its parameters are those of positions in time"
     mended = after["space"]
-    (note,) = mended.pop("corrections")
-    assert (note["from"], note["to"], note["by"]) == ("space-time", "space", mended_packs.SCRIPT)
+    (note,) = mended.corrections
+    assert (note.was, note.now, note.by) == ("space-time", "space", mended_packs.SCRIPT)
     assert (EXPERIMENTS.parent / mended_packs.SCRIPT).is_file()
-    assert mended["identity"]["settings"]["model"]["init_args"].pop("positions") == "space"
-    assert before["space"]["identity"]["settings"]["model"]["init_args"].pop("positions") == "space-time"
-    assert mended == before["space"]
+    assert mended.identity.settings["model"]["init_args"].pop("positions") == "space"
+    assert before["space"].identity.settings["model"]["init_args"].pop("positions") == "space-time"
+    assert mended.with_parts({"corrections": None}) == before["space"]
 
 
 def test_a_second_call_changes_nothing(place, monkeypatch, capsys):

@@ -1,18 +1,20 @@
 """Test the script that gives packed settings the names of today, and that tables and --reuse then find the runs."""
 
 import copy
-import json
 
 import pytest
 
 from benchmarks import renamed_packs
-from lit_video.runs.files import RUN, packed_runs
-from tests.fake_runs import EXPERIMENTS
+from lit_video.runs.folder import RUN
+from lit_video.runs.identity import Identity
+from lit_video.runs.packs import packed_runs
+from lit_video.runs.record import Record
+from tests.fake_runs import EXPERIMENTS, fake_result
 
 RESULTS = EXPERIMENTS.parent / "benchmarks/results"
-OLD_RECORD = {
-    "identity": {
-        "settings": {
+OLD_RECORD = Record(
+    identity=Identity(
+        {
             "data": {
                 "class_path": "lit_video.datamodules.TemporalSkills",
                 "init_args": {"frames": 8, "augmentation": {"erasing": 0.0, "smoothing": 0.1}, "seed": 0},
@@ -28,10 +30,11 @@ OLD_RECORD = {
                 },
             },
         },
-        "commit": "abc",
-    },
-    "result": {"command": "lit_video fit --model.patch=8", "seed": 0},
-}
+        commit="abc",
+    ),
+    changes=[],
+    result=fake_result(command="lit_video fit --model.patch=8"),
+)
 
 
 def test_settings_get_todays_names_and_all_else_stays():
@@ -39,7 +42,7 @@ def test_settings_get_todays_names_and_all_else_stays():
     after = renamed_packs.renamed_record(OLD_RECORD)
 
     assert before == OLD_RECORD
-    settings = after["identity"]["settings"]
+    settings = after.identity.settings
     assert settings["data"]["init_args"] == {
         "num_frames": 8,
         "augmentation": {"random_erasing": 0.0, "label_smoothing": 0.1},
@@ -52,9 +55,9 @@ def test_settings_get_todays_names_and_all_else_stays():
         "drop_path_rate": 0.0,
         "dropout": 0.0,
     }
-    assert after["result"] == before["result"] and after["identity"]["commit"] == "abc"
-    (note,) = after["corrections"]
-    assert (EXPERIMENTS.parent / note["by"]).is_file()
+    assert after.result == before.result and after.identity.commit == "abc"
+    (note,) = after.corrections
+    assert (EXPERIMENTS.parent / note.by).is_file()
 
 
 def test_a_second_call_changes_nothing():
@@ -65,12 +68,12 @@ def test_a_second_call_changes_nothing():
 def test_a_convnets_width_is_no_embedding():
     settings = {"class_path": "lit_video.modules.ConvNet", "init_args": {"width": 16, "depth": 50}}
     record = copy.deepcopy(OLD_RECORD)
-    record["identity"]["settings"]["model"] = settings
-    assert renamed_packs.renamed_record(record)["identity"]["settings"]["model"] == settings
+    record.identity.settings["model"] = settings
+    assert renamed_packs.renamed_record(record).identity.settings["model"] == settings
 
 
 @pytest.mark.parametrize("pack", sorted(RESULTS.glob("*.tar.xz")), ids=lambda pack: pack.name)
 def test_committed_packs_have_todays_names(pack):
     for folder, files in packed_runs(pack).items():
-        record = json.loads(files[RUN])
+        record = Record.of_json(files[RUN])
         assert renamed_packs.renamed_record(record) == record, folder

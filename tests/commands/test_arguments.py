@@ -5,7 +5,7 @@ import yaml
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
-from lit_video.runs.files import read_run
+from lit_video.runs.folder import read_record
 from tests.command_line import parse_request
 from tests.conftest import FOUR_SKILLS
 
@@ -32,7 +32,7 @@ def printed(capsys, *flags):
 def test_printed_settings_are_those_that_the_run_records(fitted, tiny, capsys):
     run = fitted("ablation_tw", "tw1")
     flags = [*tiny, FOUR_SKILLS, "--trainer.max_epochs=1", "--trainer.logger=false"]
-    assert printed(capsys, "--row", "tw1", *flags) == [read_run(run)["identity"]["settings"]]
+    assert printed(capsys, "--row", "tw1", *flags) == [read_record(run).identity.settings]
 
 
 def test_a_seed_in_a_file_is_that_of_the_run_or_refused(capsys, tmp_path, tiny):

@@ -7,15 +7,22 @@ from pathlib import Path
 
 import pytest
 import torch
+from msgspec import to_builtins
 
 from lit_video.__main__ import main
 from lit_video.own_videos.starts import start_from
 from lit_video.reports.card import model_card
-from lit_video.runs.files import read_run
-from lit_video.runs.results import find_checkpoint, read_result
+from lit_video.runs.chosen_checkpoint import find_checkpoint
+from lit_video.runs.finished import read_finished
+from lit_video.runs.folder import read_record
 from lit_video.weights.hub import find_start, weights_path
 from lit_video.weights.reading import tensors_digest, without_prefixes
 from tests.fake_runs import change_result
+
+
+def tested_weights(run, **changes):
+    """Return what a run records of its tested checkpoint, with changes."""
+    return to_builtins(read_finished(run).result.weights) | changes
 
 
 def test_of_a_run_with_several_checkpoints_it_is_the_tested_one(run, tmp_path, capsys):
@@ -23,7 +30,7 @@ def test_of_a_run_with_several_checkpoints_it_is_the_tested_one(run, tmp_path, c
     shutil.copytree(run, folder)
     (folder / "best").mkdir()
     shutil.copy(folder / "last.ckpt", folder / "best" / "epoch=1.ckpt")
-    change_result(folder, weights=read_result(run)["weights"] | {"file": "best/epoch=1.ckpt"})
+    change_result(folder, weights=tested_weights(run, file="best/epoch=1.ckpt"))
     for find in (find_checkpoint, find_start, weights_path):
         assert find(str(folder)) == folder / "best/epoch=1.ckpt"
     start_from(str(folder))
@@ -34,7 +41,7 @@ def test_of_a_run_with_several_checkpoints_it_is_the_tested_one(run, tmp_path, c
 
 def test_a_run_is_tested_with_its_own_settings(run, capsys):
     assert main(["test", "--ckpt_path", str(run), "--trainer.accelerator=cpu"]) == 0
-    expected = read_result(run)["metrics"]["test/video_top1"]
+    expected = read_finished(run).result.metrics["test/video_top1"]
     assert re.search(rf"test/video_top1 {expected:.2f}\n", capsys.readouterr().out)
 
 
@@ -42,7 +49,7 @@ def test_a_copy_under_another_name_is_tested_and_of_its_trainer_no_class_is_take
     copy = shutil.copytree(run, tmp_path / "copy")
     (tmp_path / "evil.py").write_text("from lightning import Callback\nclass Evil(Callback): pass\n")
     monkeypatch.syspath_prepend(tmp_path)
-    settings = read_run(copy)["identity"]["settings"]
+    settings = read_record(copy).identity.settings
     settings["trainer"] |= {"callbacks": [{"class_path": "evil.Evil"}], "profiler": {"class_path": "evil.Evil"}}
     change_result(copy, identity={"settings": settings})
     assert find_checkpoint(str(copy)) == copy / "last.ckpt"
@@ -57,7 +64,7 @@ def test_numbers_that_are_not_finite_are_no_result(run, tmp_path, capsys):
     checkpoint["state_dict"]["network.norm.weight"][0] = torch.nan
     torch.save(checkpoint, copy / "last.ckpt")
     digest = tensors_digest(without_prefixes(checkpoint["state_dict"]))
-    change_result(copy, weights=read_result(run)["weights"] | {"digest": digest})
+    change_result(copy, weights=tested_weights(run, digest=digest))
     assert main(["test", "--ckpt", str(copy), "--trainer.accelerator=cpu"]) == 1
     printed = capsys.readouterr()
     assert f" is nan in the test of {copy / 'last.ckpt'}: no result" in printed.err

@@ -9,7 +9,7 @@ import torch
 from filelock import FileLock
 
 from lit_video.__main__ import main
-from lit_video.runs.files import has_result, run_folders
+from lit_video.runs.folder import has_result, run_folders
 from tests.commands.conftest import one_line
 from tests.conftest import ROOT
 

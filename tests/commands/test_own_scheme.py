@@ -1,6 +1,5 @@
 """Test a scheme in a user's file: profiled, trained and compared by its name, and part of a run's identity."""
 
-import json
 import sys
 
 import pytest
@@ -11,6 +10,7 @@ from lit_video.datamodules.temporal_skills import VERSION
 from lit_video.errors import UserError
 from lit_video.network.timesformer import scheme_class
 from lit_video.own_videos.schemes import schemes_named
+from lit_video.runs.folder import read_record
 from lit_video.schemes.loading import import_scheme
 from lit_video.utils.yaml_files import read_yaml
 
@@ -102,8 +102,8 @@ def test_profile_trains_the_scheme_and_says_that_the_other_rows_have_not_run(own
     assert "order5" in said and said.index("order5") < said.index("order7")
     others = len(read_yaml(experiments / "skills.yaml")["table"]["rows"])
     assert f"{others} of {others} other rows of skills: not run in version {VERSION}" in said
-    run = json.loads((out / "runs/skills/profile/Halved/seed0/run.json").read_text())
-    assert run["identity"]["settings"]["model"]["init_args"]["attention_type"] == f"{own_file.stem}.Halved"
+    settings = read_record(out / "runs/skills/profile/Halved/seed0").identity.settings
+    assert settings["model"]["init_args"]["attention_type"] == f"{own_file.stem}.Halved"
     assert "Halved" in (out / "profile.html").read_text()
 
 

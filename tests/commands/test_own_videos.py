@@ -20,9 +20,9 @@ from lit_video.datamodules.manifest import MANIFEST, write_rows
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.inference.predict import load
 from lit_video.network.aggregation import linear_head
-from lit_video.runs.files import run_folders
+from lit_video.runs.finished import read_finished
+from lit_video.runs.folder import run_folders
 from lit_video.runs.predictions import read_logits
-from lit_video.runs.results import read_result
 from lit_video.settings.flags import Given
 from lit_video.training.cli import CheckCLI
 from lit_video.training.layers import of_files, with_given
@@ -117,27 +117,27 @@ def test_a_folder_becomes_a_tested_model(videos, capsys, rows_in_this_process):
     assert "--scheme joint: own/rooms/rooms.yaml is planned already, with another; " in capsys.readouterr().err
     assert main(command) == 0  # the first command goes on too
     assert "finished, skipped" in capsys.readouterr().out
-    assert read_result(run)["test_videos"] == 30
+    assert read_finished(run).result.test_videos == 30
 
 
 def _check_folds(run):
     """Check that the final model has the folds' accuracy, and their temperature in its checkpoint."""
-    result = read_result(run)
-    folds = [run.parents[1] / name / "seed0" for name in result["folds"]]
+    result = read_finished(run).result
+    folds = [run.parents[1] / name / "seed0" for name in result.folds]
     read = [read_logits(fold) for fold in folds]
     right = np.concatenate([logits.argmax(1) == target for logits, target, _ in read])
-    assert len(right) == result["test_videos"] == 30
-    assert result["metrics"]["test/video_top1"] == pytest.approx(100 * right.mean())
-    assert [read_result(fold)["test_videos"] for fold in folds] == [len(logits) for logits, _, _ in read]
+    assert len(right) == result.test_videos == 30
+    assert result.metrics["test/video_top1"] == pytest.approx(100 * right.mean())
+    assert [read_finished(fold).result.test_videos for fold in folds] == [len(logits) for logits, _, _ in read]
     mistakes = list(csv.DictReader((run / "mistakes.csv").read_text().splitlines()))
-    assert {*(row["fold"] for row in mistakes)} <= {*result["folds"]} and len(mistakes) == 30 - right.sum()
+    assert {*(row["fold"] for row in mistakes)} <= {*result.folds} and len(mistakes) == 30 - right.sum()
     of_folds = [csv.DictReader((fold / "mistakes.csv").read_text().splitlines()) for fold in folds]
     assert sorted(row["file"] for row in mistakes) == sorted(row["file"] for rows in of_folds for row in rows)
-    assert result["test_seen"] == 0
+    assert result.test_seen == 0
     checkpoint = torch.load(run / "last.ckpt", weights_only=True)
-    assert checkpoint["lit_video"]["temperature"] == result["temperature"]
+    assert checkpoint["lit_video"]["temperature"] == result.temperature
     trained = checkpoint["state_dict"].values()
-    weight = linear_head(load(run / "last.ckpt").model.network).weight.data * result["temperature"]
+    weight = linear_head(load(run / "last.ckpt").model.network).weight.data * result.temperature
     assert any(value.shape == weight.shape and torch.allclose(value, weight) for value in trained)
 
 

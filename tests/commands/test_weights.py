@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 
 from lit_video.__main__ import main
 from lit_video.modules import TimeSformer
-from lit_video.runs.results import read_result
+from lit_video.runs.finished import read_finished
 from lit_video.settings.flags import Given
 from lit_video.training.recorded import run_settings
 from tests.conftest import FOUR_SKILLS
@@ -34,7 +34,7 @@ def recorded_flags(run):
 
 def test_released_weights_are_tested_like_the_checkpoint_that_they_come_from(released, capfd):
     run, weights = released
-    expected = read_result(run)["metrics"]["test/video_top1"]
+    expected = read_finished(run).result.metrics["test/video_top1"]
     assert main(["test", *recorded_flags(run), "--model.weights", str(weights)]) == 0
     printed = capfd.readouterr().out
     assert float(re.search(r"test/video_top1\D*([\d.]+)", printed)[1]) == pytest.approx(expected, abs=5e-3)

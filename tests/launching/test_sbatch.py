@@ -6,7 +6,7 @@ import pytest
 
 from lit_video.errors import UserError
 from lit_video.launching.slurm import Resources, submit
-from lit_video.runs.results import read_status
+from lit_video.runs.status import read_status
 
 BANNER = "Welcome to the cluster\n----------------"
 

@@ -10,7 +10,8 @@ from io import StringIO
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.runs.results import read_result, read_status
+from lit_video.runs.finished import read_finished
+from lit_video.runs.status import read_status
 from tests.conftest import TINY, write_table
 from tests.launching.slurm_cluster import cluster, why_not
 from tests.training.test_stopping import check_equal
@@ -133,8 +134,7 @@ def test_sweep_submits_a_row_of_two_tasks_that_scontrol_requeues(whole_of_two, t
     assert re.search(rf"first .* running .*/{STEPS // 2} .* job {job}", capsys.readouterr().out)
     call("scontrol", "requeue", job)
     start_again(job)
-    result = read_result(run_dir)
-    assert result["steps"] == STEPS // 2
+    assert read_finished(run_dir).result.steps == STEPS // 2
     check_equal(run_dir, folder(whole_of_two))
     assert sweep(two_rows, tmp_path, *args, "--status") == 0
     assert "1 runs: 1 done" in capsys.readouterr().out

@@ -14,7 +14,7 @@ from lit_video.datamodules import VideoDataModule
 from lit_video.modules import Perceiver, TimeSformer, ViViT, XViT
 from lit_video.modules.metrics import VideoAccuracy
 from lit_video.network.vit import ViTSize
-from lit_video.runs.results import read_result
+from lit_video.runs.finished import read_finished
 from lit_video.utils.classes import per_task, soft_labels
 from lit_video.video.batch import Mixture, evaluation_batch, mix
 from lit_video.video.clips import VideoRecord
@@ -178,7 +178,7 @@ def test_a_row_trains_and_tests_two_heads_from_the_command_line(table, tiny, tmp
     flags = [f"--data={__name__}.TwoLabels", *tiny, "--data.augmentation.mixup=0.4", "--row=second"]
     assert main(["fit", "--config", str(table[0]), "--runs", str(tmp_path / "runs"), *flags]) == 0
     run = tmp_path / "runs/two/default/second/seed0"
-    metrics = read_result(run)["metrics"]
+    metrics = read_finished(run).result.metrics
     accuracies = {f"test/{of}_top{k}" for of in ("verb", "noun", "action", "video") for k in (1, 5)}
     accuracies -= {"test/verb_top5", "test/noun_top5"}  # two and four classes
     accuracies |= {"train/video_top1"}

@@ -6,7 +6,7 @@ import pytest
 
 from lit_video.reports.markdown import table_command
 from lit_video.tables.reading import read_table
-from tests.fake_runs import EXPERIMENTS
+from tests.fake_runs import EXPERIMENTS, fake_run
 
 TABLE = read_table([EXPERIMENTS / "ablation_tw.yaml"])
 FIT = "lit_video fit --config"
@@ -25,11 +25,11 @@ OURS = f"{FIT} {TABLE.path.as_posix()}"
     ],
 )  # fmt: skip
 def test_a_tables_command_has_all_that_its_results_had(recorded, flags):
-    results = [{"seed": seed, "command": f"{FIT} {recorded}"} for seed in (2, 0)]
-    assert shlex.split(table_command(TABLE, results)) == shlex.split(f"{OURS}{flags} --seeds 0,2")
+    runs = [fake_run({}, seed=seed, command=f"{FIT} {recorded}") for seed in (2, 0)]
+    assert shlex.split(table_command(TABLE, runs)) == shlex.split(f"{OURS}{flags} --seeds 0,2")
 
 
 def test_settings_of_some_rows_are_shown_too():
     """Show a flag that only one run was given."""
-    results = [{"seed": 0, "command": OURS}, {"seed": 0, "command": f"{OURS} --trainer.max_epochs=1"}, {"seed": 0}]
-    assert table_command(TABLE, results) == f"{OURS} --trainer.max_epochs=1 --seeds 0"
+    runs = [fake_run({}, command=command) for command in (OURS, f"{OURS} --trainer.max_epochs=1")]
+    assert table_command(TABLE, runs) == f"{OURS} --trainer.max_epochs=1 --seeds 0"

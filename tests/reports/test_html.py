@@ -10,7 +10,7 @@ from lit_video.__main__ import main
 from lit_video.inference.result_pictures import curves_figure, style_of
 from lit_video.reports.html import views
 from lit_video.reports.html.collect import collect
-from lit_video.runs.files import run_folders
+from lit_video.runs.folder import run_folders
 from lit_video.runs.predictions import FILE, Predictions, TaskPredictions, read_predictions
 from lit_video.tables.row_hits import RowHits
 from lit_video.utils.colours import LIGHT
@@ -40,14 +40,14 @@ def test_pairs_are_paired_over_videos_in_any_order_that_they_were_kept_in(fake_r
     arrays = (getattr(task, key)[order] for key in ("predicted", "rank", "confidence", "target"))
     save(seed_dir(fake_runs), Predictions(predictions.video[order], {"": TaskPredictions(*arrays, task.classes)}))
     (section,) = collect([fake_runs], EXPERIMENTS)
-    pairs = section.data["pairs"]
+    pairs = section.data.pairs
     hits = {row: [read_predictions(seed_dir(fake_runs, row, s)).tasks[""].hits() for s in (0, 1)] for row in ROWS}
-    pair = next(pair for pair in pairs if {pair["first"], pair["second"]} == {"space", "divided"})
-    assert pair["first"] == "divided"  # the paper's better one
-    assert pair["paper"] == pytest.approx(59.5 - 36.6)
+    pair = next(pair for pair in pairs if {pair.first, pair.second} == {"space", "divided"})
+    assert pair.first == "divided"  # the paper's better one
+    assert pair.paper == pytest.approx(59.5 - 36.6)
     difference = RowHits(hits).difference("divided", "space")
-    assert (pair["difference"], pair["low"], pair["high"]) == (difference.value, difference.low, difference.high)
-    assert section.data["agreement"]["rows"] == len(pairs) == 3
+    assert (pair.difference, pair.low, pair.high) == (difference.value, difference.low, difference.high)
+    assert section.data.agreement.rows == len(pairs) == 3
 
 
 def test_the_page_says_what_is_missing(made, fake_runs, write_report):

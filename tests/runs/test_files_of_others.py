@@ -6,8 +6,9 @@ import signal
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.runs.files import read_run, run_folders, update_run
-from lit_video.runs.predictions import MISTAKE
+from lit_video.runs.folder import read_record, run_folders, update_record
+from lit_video.runs.mistakes import MISTAKE
+from lit_video.runs.record import Status
 
 SECRET = "the key of somebody's server"
 FILES = ("run.json", "curves.csv", "predictions.npz", "mistakes.csv", "mistakes.jpg", "../../table.yaml")
@@ -69,6 +70,6 @@ def test_only_plain_files_are_read(name, harm, fake_runs, secret, tmp_path, caps
 def test_nothing_is_written_through_a_link(fake_runs, secret):
     folder = run_folders(fake_runs)[0]
     (folder / ".run.json.part").symlink_to(secret)
-    update_run(folder, state={"state": "training"})
+    update_record(folder, state=Status("training"))
     assert secret.read_text() == SECRET
-    assert read_run(folder)["state"] == {"state": "training"}
+    assert read_record(folder).state.state == "training"

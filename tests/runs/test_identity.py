@@ -1,20 +1,15 @@
 """Test that all differences between two runs are named, with their kind."""
 
 from copy import deepcopy
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from lit_video.errors import UserError
-from lit_video.runs.identity import (
-    Identity,
-    Record,
-    differences,
-    flatten,
-    global_batch,
-    lasting_settings,
-    plain_settings,
-)
+from lit_video.runs.history import History
+from lit_video.runs.identity import Identity, differences
+from lit_video.settings.differences import global_batch, lasting_settings
+from lit_video.settings.flat import flatten, plain_settings
 
 TRAINER = {"devices": 1, "num_nodes": 1, "strategy": "auto", "accumulate_grad_batches": 1, "max_epochs": 2}
 MODEL = {"window": 1, "weights": "a.pth", "activation_checkpointing": "none"}
@@ -90,9 +85,9 @@ def test_callbacks_of_ones_own_may_change_until_a_run_is_finished(tmp_path):
     own = [{"class_path": "my.LearningRateMonitor"}]
     now = replace(RUN, settings=RUN.settings | {"trainer": TRAINER | {"callbacks": own}})
     assert found(now) == {"own callbacks": "data"}
-    Record(RUN).refuse_other(tmp_path, now, "fit")
+    History(RUN).refuse_other(tmp_path, now, "fit")
     with pytest.raises(UserError, match=r"own callbacks was None, now it is \[.*my\.LearningRateMonitor"):
-        Record(RUN, finished=True).refuse_other(tmp_path, now, "fit")
+        History(RUN, finished=True).refuse_other(tmp_path, now, "fit")
 
 
 def test_a_run_keeps_its_name_when_it_becomes_longer_or_moves():

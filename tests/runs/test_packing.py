@@ -1,12 +1,14 @@
 """Test that packed runs are read like the folders that they were packed from."""
 
 import shutil
+from dataclasses import replace
 
 from lit_video.__main__ import main
 from lit_video.reports.html.collect import collect
-from lit_video.runs.files import run_folders
+from lit_video.runs.curves import read_curves
+from lit_video.runs.finished import read_finished
+from lit_video.runs.folder import run_folders
 from lit_video.runs.predictions import FILE, read_predictions
-from lit_video.runs.results import read_curves, read_result
 from tests.fake_runs import EXPERIMENTS, ROWS, change_result, seed_dir, write_table_runs
 
 
@@ -20,8 +22,10 @@ def test_a_table_and_a_report_of_packs_are_those_of_the_folders(fake_runs, tmp_p
     assert len(run_folders(packs / "timesformer_schemes/fake/joint")) == 2
     for run in run_folders(fake_runs):
         packed = packs.joinpath(*run.parts[-4:])
-        assert read_result(packed) == read_result(run) and read_curves(packed) == read_curves(run)
-        (ours,), (theirs,) = (read_predictions(one, read_result(one)).tasks.values() for one in (packed, run))
+        assert replace(read_finished(packed), folder=run) == read_finished(run) and read_curves(packed) == read_curves(
+            run
+        )
+        (ours,), (theirs,) = (read_predictions(one, read_finished(one).result).tasks.values() for one in (packed, run))
         assert (ours.predicted == theirs.predicted).all() and (ours.rank == theirs.rank).all()
         assert abs(ours.confidence - theirs.confidence).max() < 1e-6
     (section,), (other,) = (collect([place], EXPERIMENTS) for place in (packs, fake_runs))
@@ -40,13 +44,15 @@ def test_runs_are_added_to_a_pack_and_replace_those_of_their_names(tmp_path, cap
     content = (packs / "timesformer_schemes.tar.xz").read_bytes()
     change_result(first / "seed1", seconds=8.0)
     assert main(["pack", str(tmp_path / "fake"), "-o", str(packs)]) == 0
-    assert read_result(packs / "timesformer_schemes/fake/space/seed1")["seconds"] == 8.0
+    assert read_finished(packs / "timesformer_schemes/fake/space/seed1").result.seconds == 8.0
     change_result(first / "seed1", seconds=7.0)
     assert main(["pack", str(tmp_path / "fake"), "-o", str(packs)]) == 0
     assert (packs / "timesformer_schemes.tar.xz").read_bytes() == content, "equal runs make equal packs"
     shutil.copytree(first, packs / "timesformer_schemes/fake/space")
     change_result(packs / "timesformer_schemes/fake/space/seed1", seconds=9.0)
-    assert read_result(packs / "timesformer_schemes/fake/space/seed1")["seconds"] == 9.0, "a folder takes precedence"
+    assert read_finished(packs / "timesformer_schemes/fake/space/seed1").result.seconds == 9.0, (
+        "a folder takes precedence"
+    )
     assert len(run_folders(packs)) == 4
     capsys.readouterr()
 
@@ -61,4 +67,4 @@ def test_two_runs_of_one_name_are_not_packed_and_no_file_of_another_run_is_read(
     assert main(["pack", str(a), str(a / "timesformer_schemes"), "-o", str(packs)]) == 0
     seed_dir(packs).mkdir(parents=True)
     shutil.copy(seed_dir(b) / FILE, seed_dir(packs))  # no run.json: this run is not finished
-    assert read_result(seed_dir(packs)) and read_predictions(seed_dir(packs)) is None
+    assert read_finished(seed_dir(packs)) and read_predictions(seed_dir(packs)) is None

@@ -7,18 +7,12 @@ from torchmetrics.classification import MulticlassCalibrationError
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
-from lit_video.runs.predictions import (
-    FILE,
-    Draws,
-    TaskPredictions,
-    packed_predictions,
-    read_predictions,
-    save_logits,
-)
-from lit_video.runs.results import read_curves, read_result
+from lit_video.runs.curves import read_curves
+from lit_video.runs.finished import read_finished
+from lit_video.runs.predictions import FILE, Draws, TaskPredictions, packed_predictions, read_predictions, save_logits
 from lit_video.tables.statistics import calibration_error
 from lit_video.training.callbacks.records import class_rows
-from tests.fake_runs import save
+from tests.fake_runs import fake_result, save
 
 LOGITS = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
 SOME = (LOGITS, np.array([0, 0, 1, 1, 1, 2]), ["a", "b", "c", "d"])  # no video of class d
@@ -33,9 +27,9 @@ def some():
 def test_predictions_are_those_of_the_logits_in_a_runs_folder_and_packed(some, tmp_path):
     video = np.array([3, 0, 1, 2, 5, 4])  # processes end in any order
     save_logits(tmp_path, video, {"verb": VERBS, "noun": SOME})
-    back = read_predictions(tmp_path, {"test_videos": 6})
+    back = read_predictions(tmp_path, fake_result(test_videos=6))
     save(tmp_path, back)
-    packed = read_predictions(tmp_path, {"test_videos": 6})
+    packed = read_predictions(tmp_path, fake_result(test_videos=6))
     order, probabilities = np.argsort(video), torch.tensor(LOGITS, dtype=torch.float64).softmax(1).numpy()
     for one, within in ((back, 1e-12), (packed, 1e-6)):
         noun = one.tasks["noun"]
@@ -86,17 +80,18 @@ def test_a_run_keeps_the_predictions_of_its_test(table, tiny, tmp_path):
     flags = ["--data.test_orders=[static]", "--trainer.logger=false"]
     assert main(["fit", "--config", str(table[0]), "--row", "second", "--runs", str(tmp_path), *tiny, *flags]) == 0
     run = tmp_path / "two/default/second/seed0"
-    result, predictions = read_result(run), read_predictions(run)
+    metrics = read_finished(run).result.metrics
+    predictions = read_predictions(run)
     assert predictions.video.tolist() == list(range(8))
     assert (predictions.draws.kind, predictions.draws.count) == ("pair", 4)
-    assert 100 * predictions.hits().mean() == result["metrics"]["test/video_top1"]
-    assert 100 * predictions.tasks[""].hits(5).mean() == result["metrics"]["test/video_top5"]
+    assert 100 * predictions.hits().mean() == metrics["test/video_top1"]
+    assert 100 * predictions.tasks[""].hits(5).mean() == metrics["test/video_top5"]
     error = calibration_error(predictions.tasks[""].confidence, predictions.hits())
-    assert error == pytest.approx(result["metrics"]["test/calibration_error"])
+    assert error == pytest.approx(metrics["test/calibration_error"])
     assert predictions.tasks[""].classes[0] == "drift left"
     points = read_curves(run)
     assert [point["epoch"] for point in points] == [1, 2]
-    assert points[-1]["step"] == result["steps"]
+    assert points[-1]["step"] == read_finished(run).result.steps
     assert all({"train/loss", "val/clip_top1", "val/loss"} <= point.keys() for point in points)
     assert (run / "confusion.png").stat().st_size > 5000
     assert (run / "classes.csv").read_text().startswith("task,class,videos,top1,top5\n,drift left,1,")

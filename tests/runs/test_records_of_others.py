@@ -4,14 +4,19 @@ import json
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from lit_video.errors import UserError
 from lit_video.reports.html.collect import collect
-from lit_video.runs.files import packed_runs, run_folders
-from lit_video.runs.packing import pack_runs, write_pack
+from lit_video.runs.finished import read_finished
+from lit_video.runs.folder import RUN, has_result, run_folders, update_record
+from lit_video.runs.packing import pack_runs, packed_record, write_pack
+from lit_video.runs.packs import packed_runs
 from lit_video.runs.predictions import save_logits
+from lit_video.runs.record import Record
 from tests.fake_runs import EXPERIMENTS, change_result
 
+PACKS = sorted((EXPERIMENTS.parent / "benchmarks/results").glob("*.tar.xz"))
 PARTS = [
     "changes",
     *(f"identity/{name}" for name in ("settings", "weights", "versions", "data", "commit")),
@@ -39,6 +44,47 @@ def test_a_part_of_another_type_is_refused_by_its_file(part, value, fake_runs):
         collect([fake_runs], EXPERIMENTS)
 
 
+VERSIONS = {
+    "a part of the result is missing": (lambda record: record["result"].pop("skipped_steps"), "skipped_steps"),
+    "a part of the result is new": (lambda record: record["result"].update(watts=300.0), "watts"),
+    "a part of the record is new": (lambda record: record.update(licence="mine"), "licence"),
+    "a part of the identity is new": (lambda record: record["identity"].update(host="here"), "host"),
+    "a change has no old value": (lambda record: record["changes"].append({"key": "a", "to": 1}), "from"),
+    "a changed setting of three values": (lambda record: record["result"].update(overridden={"a": [1, 2, 3]}), "over"),
+    "a ceiling that is no number": (
+        lambda record: record["result"].update(blind_ceiling=float("nan")),
+        "blind_ceiling",
+    ),
+    "no identity": (lambda record: record.pop("identity"), "identity"),
+}
+
+
+@pytest.mark.parametrize("name", VERSIONS)
+def test_a_record_of_another_version_is_named_with_its_part(name, fake_runs):
+    change, key = VERSIONS[name]
+    path = run_folders(fake_runs)[0] / RUN
+    record = json.loads(path.read_text())
+    change(record)
+    path.write_text(json.dumps(record))
+    with pytest.raises(UserError, match=rf"run\.json.*{key}"):
+        read_finished(path.parent)
+    assert has_result(path.parent), "damage is no reason to train again"
+
+
+@pytest.mark.parametrize("pack", PACKS, ids=lambda pack: pack.name)
+def test_packed_records_are_written_as_they_were_read(pack):
+    for folder, files in packed_runs(pack).items():
+        assert packed_record(Record.of_json(files[RUN])) == files[RUN], folder
+
+
+def test_a_result_of_another_type_is_not_written(fake_runs):
+    folder = run_folders(fake_runs)[0]
+    before = (folder / RUN).read_bytes()
+    with pytest.raises(ValueError, match="steps"):
+        update_record(folder, result=structs.replace(read_finished(folder).result, steps="many"))
+    assert (folder / RUN).read_bytes() == before
+
+
 def test_runs_that_pack_well_are_read_again(fake_runs, tmp_path):
     """A constant model's predictions are packed to less than a hundredth of their size."""
     for folder in run_folders(fake_runs):
@@ -53,7 +99,7 @@ def test_runs_that_pack_well_are_read_again(fake_runs, tmp_path):
 
 
 def test_a_pack_that_no_command_would_read_is_not_written(tmp_path, monkeypatch):
-    monkeypatch.setattr("lit_video.runs.files.MOST_BYTES", 10_000)
+    monkeypatch.setattr("lit_video.runs.packs.MOST_BYTES", 10_000)
     pack = tmp_path / "table.tar.xz"
     run = tmp_path / "table/scale/row/seed0"
     with pytest.raises(UserError, match=r"table\.tar\.xz"):

@@ -9,7 +9,7 @@ import pytest
 from lit_video import datamodules, modules
 from lit_video.datamodules.drawn_videos import DrawnVideos
 from lit_video.network.vit import ViTSize
-from lit_video.runs.identity import FOLDERS, FREE, TESTS
+from lit_video.settings.differences import FOLDERS, FREE, TESTS
 from lit_video.settings.effects import DATA, MODEL, RUN, data_keys, model_keys
 from lit_video.training import cli
 

@@ -8,13 +8,14 @@ import pytest
 
 from lit_video.errors import UserError
 from lit_video.reports.verdicts import across, corrected, judged, sharing, tally, verdict_lines, verdict_list
+from lit_video.runs.finished import FinishedRun
 from lit_video.runs.predictions import Draws
 from lit_video.tables.claims import read_claims
 from lit_video.tables.contrasts import uncovered
 from lit_video.tables.judging import judge
 from lit_video.tables.row_hits import RowHits
 from lit_video.tables.summary import TableRuns
-from tests.fake_runs import EXPERIMENTS
+from tests.fake_runs import EXPERIMENTS, fake_run
 
 CLAIMS = read_claims(EXPERIMENTS)
 OPENING = "1 claim of the papers, tried by small models on other data than theirs"
@@ -38,8 +39,16 @@ table:
 def runs(facts=None, draws=None, **rows):
     """Return runs of rows with these accuracies or hits; ``facts`` of their results by row."""
     made = {name: hits(value) if isinstance(value, float) else value for name, value in rows.items()}
-    results = {name: [{"row": name, "metrics": {}} | (facts or {}).get(name, {})] for name in made}
-    return TableRuns(None, results, {}, RowHits(made, draws))
+    by_row = {}
+    for name in made:
+        of_row = (facts or {}).get(name, {})
+        by_row[name] = [of_row if isinstance(of_row, FinishedRun) else fake_run(windowed(name), row=name, **of_row)]
+    return TableRuns(None, by_row, {}, RowHits(made, draws))
+
+
+def windowed(window):
+    """Return settings of a model with this window, so that the rows of a claim differ in what it names."""
+    return {"model": {"class_path": "XViT", "init_args": {"window": window}}}
 
 
 def judged_at(claims, by_scale):
@@ -288,14 +297,14 @@ def test_a_row_that_cannot_see_what_is_needed_is_not_asked_to_learn(claims, limi
 
 def test_the_accuracy_on_training_videos_is_the_mean_over_all_seeds(claims):
     rows = runs(a=0.7)
-    rows.results["a"][:] = [{"metrics": {"train/video_top1": value}} for value in (100.0, 70.0)]
+    rows.by_row["a"][:] = [fake_run({}, metrics={"train/video_top1": value}) for value in (100.0, 70.0)]
     assert rows.trained("a") == 85.0
-    rows.results["a"].append({"metrics": {}})
+    rows.by_row["a"].append(fake_run({}, metrics={}))
     assert rows.trained("a") is None, "one seed has no record"
 
 
-def result(steps=100, data="videos", **settings):
-    """Return a result with these settings of model, data and trainer."""
+def finished(steps=100, data="videos", commit="", seed=0, **settings):
+    """Return a run with these settings of model, data and trainer."""
     model = {"window": 1, "ratio": 0.5, "image_weights": "stills:1"}
     nested = {
         "model": {"class_path": "XViT", "init_args": model},
@@ -306,26 +315,26 @@ def result(steps=100, data="videos", **settings):
         group, _, name = key.partition("__")
         of_group = nested[group]
         of_group.get("init_args", of_group)[name] = value
-    return {"steps": steps, "identity": {"settings": nested, "data": data}}
+    return fake_run(nested, {"data": data, "commit": commit}, steps=steps, seed=seed)
 
 
 @pytest.mark.parametrize(
     ("other", "said"),
     [
-        (result(model__window=0), ""),
-        (result(), "differ in nothing"),
-        (result(model__window=0, model__ratio=1.0), "also differ in model.ratio"),
-        (result(model__window=0, data__num_frames=16), "also differ in data.num_frames"),
-        (result(model__window=0, trainer__max_epochs=9), "also differ in trainer.max_epochs"),
-        (result(model__window=0, steps=128), "also differ in steps"),
-        (result(model__window=0, data="others"), "also differ in data"),
-        (result(model__window=0, model__image_weights="stills:9"), "also differ in model.image_weights"),
-        (result(model__window=0) | {"commit": "x", "seed": 1}, ""),
+        (finished(model__window=0), ""),
+        (finished(), "differ in nothing"),
+        (finished(model__window=0, model__ratio=1.0), "also differ in model.ratio"),
+        (finished(model__window=0, data__num_frames=16), "also differ in data.num_frames"),
+        (finished(model__window=0, trainer__max_epochs=9), "also differ in trainer.max_epochs"),
+        (finished(model__window=0, steps=128), "also differ in steps"),
+        (finished(model__window=0, data="others"), "also differ in data"),
+        (finished(model__window=0, model__image_weights="stills:9"), "also differ in model.image_weights"),
+        (finished(model__window=0, commit="x", seed=1), ""),
     ],
 )
 def test_runs_that_differ_in_more_than_the_claim_names_or_in_nothing_decide_nothing(claims, other, said):
     (claim,) = claims(BETTER_AB)
-    found = judge(claim, runs({"a": result(), "b": other}, a=0.7, b=0.5))
+    found = judge(claim, runs({"a": finished(), "b": other}, a=0.7, b=0.5))
     assert (found.judgement == "not testable here") == bool(said)
     assert said in found.why
 
@@ -510,7 +519,9 @@ def test_a_claim_may_be_untestable_at_some_scales_alone(claims):
 def test_a_claim_is_judged_by_runs_on_its_own_data_set_or_else_on_ours():
     """Judge a claim about Kinetics by Kinetics or by our own videos, not by SSv2."""
     claim = claim_that("On Kinetics-400 attention in space")
-    rows = runs(space=0.7, divided=0.7, joint=0.7)
+    names = ("space", "divided", "joint")
+    facts = {name: fake_run({"model": {"init_args": {"attention_type": name}}}) for name in names}
+    rows = runs(facts, **dict.fromkeys(names, 0.7))
 
     def of(claim, *scales):
         lines = verdict_lines(judged_at([claim], dict.fromkeys(scales, rows))).splitlines()

@@ -7,10 +7,11 @@ import pytest
 
 from benchmarks.mended_packs import outdated, true_positions
 from lit_video.datamodules import TemporalSkills
-from lit_video.runs.files import read_run, run_file, run_folders
+from lit_video.runs.finished import read_finished
+from lit_video.runs.folder import read_record, run_file, run_folders
 from lit_video.runs.identity import Identity, differences
 from lit_video.runs.predictions import FILE
-from lit_video.runs.results import read_result
+from tests.fake_runs import fake_result
 from tests.tables.experiments import EXPERIMENTS, differing, request_of, resolved
 
 RESULTS = EXPERIMENTS.parent / "benchmarks" / "results"
@@ -34,7 +35,7 @@ def files_of(folder):
 def test_every_run_has_its_rows_own_settings():
     for folder in ROWS:
         settings = request_of(*files_of(folder)).table.row(folder.name).settings
-        assert not differing(settings, read_result(run_folders(folder)[0])["identity"]["settings"]), folder
+        assert not differing(settings, read_finished(run_folders(folder)[0]).identity.settings), folder
 
 
 @pytest.mark.parametrize(
@@ -54,11 +55,11 @@ def test_results_were_made_with_the_settings_of_their_experiment(folder):
     settings = built.settings
     ceilings = possible_ceilings(built.datamodule, settings)
     for run in run_folders(folder):
-        result = read_result(run)
-        ceiling = result.get("blind_ceiling")
+        finished = read_finished(run)
+        ceiling = finished.result.blind_ceiling
         assert ceiling is None or ceiling in ceilings
         now = settings | {"seed_everything": int(run.name.removeprefix("seed"))}
-        found = differences(Identity(result["identity"]["settings"]), Identity(now))
+        found = differences(Identity(finished.identity.settings), Identity(now))
         assert {each.kind for each in found} <= {"folder"}, run
 
 
@@ -72,10 +73,10 @@ def possible_ceilings(data, settings):
 
 def above_ceiling(results):
     """Return whether a row that is blind to order is a point above its ceiling, in top-1 or direction."""
-    ceiling = results[0].get("blind_ceiling")
-    if results[0].get("sees_order") is not False or ceiling is None:
+    ceiling = results[0].blind_ceiling
+    if results[0].sees_order is not False or ceiling is None:
         return False
-    metrics = [one["metrics"] for one in results]
+    metrics = [result.metrics for result in results]
     directions = [one.get("test/direction", 50.0) for one in metrics]
     return bool(np.mean([one["test/video_top1"] for one in metrics]) >= ceiling + 1 or np.mean(directions) > 51)
 
@@ -92,22 +93,25 @@ def above_ceiling(results):
 )
 def test_a_row_above_its_ceiling_is_found(changes, above):
     metrics = {"test/video_top1": 37.0, "test/direction": 50.0}
-    assert above_ceiling([{"metrics": metrics, "sees_order": False, "blind_ceiling": 37.5} | changes]) == above
+    facts = {"metrics": metrics, "sees_order": False, "blind_ceiling": 37.5} | changes
+    assert above_ceiling([fake_result(**facts)]) == above
 
 
 def test_no_blind_row_is_above_its_ceiling():
-    assert not [folder for folder in ROWS if above_ceiling([read_result(run) for run in run_folders(folder)])]
+    assert not [folder for folder in ROWS if above_ceiling([read_finished(run).result for run in run_folders(folder)])]
 
 
 def test_every_run_on_the_skills_is_of_todays_version():
-    assert RUNS and not [run for run in RUNS if outdated(read_run(run))]
+    assert RUNS and not [run for run in RUNS if outdated(read_record(run).identity)]
 
 
 def test_every_record_has_the_positions_of_its_network():
     """Count parameters: attention in space once had no positions in time, whatever the setting said."""
     space = [run for run in RUNS if run.parent.name == "space" and "timesformer_schemes" in run.parts]
     assert space
-    assert not [run for run in space if true_positions(read_run(run), run_file(run, FILE))]
+    for run in space:
+        record = read_record(run)
+        assert not true_positions(record.identity, record.result, run_file(run, FILE)), run
 
 
 def test_no_result_names_a_folder_of_a_machine():

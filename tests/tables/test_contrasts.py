@@ -4,6 +4,7 @@ import pytest
 
 from lit_video.tables.claims import read_claims
 from lit_video.tables.contrasts import run_contrast, uncovered
+from tests.fake_runs import fake_run
 from tests.tables.experiments import EXPERIMENTS, resolved
 
 # claims whose rows differ in more at our scale: our CNNs start from scratch, TimeSformer from an image model
@@ -17,7 +18,7 @@ NOTHING = ("A start from Kinetics-400 helps", "On long videos a start from Kinet
 
 
 def settings(claim, row):
-    return {"identity": {"settings": resolved(row, claim.table.path).settings}, "steps": 0}
+    return fake_run(resolved(row, claim.table.path).settings)
 
 
 @pytest.mark.slow

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from lit_video.errors import UserError
+from lit_video.runs.curves import read_curves
 from lit_video.runs.predictions import FILE
-from lit_video.runs.results import Status, read_curves, read_status, write_status
+from lit_video.runs.record import Status
+from lit_video.runs.status import read_status, write_status
 from tests.fake_runs import change_result
 
 
@@ -36,7 +38,7 @@ def rewrite(path, **changes):
 RESULTS = {
     "truncated": (lambda path: path.write_bytes(path.read_bytes()[:90]), "damaged"),
     "deep": (lambda path: path.write_text("[" * 100_000), "recursion"),
-    "missing": (lambda path: change_result(path.parent, views=None), "'views'"),
+    "missing": (lambda path: change_result(path.parent, views=None), "`views`"),
     "NaN metric": (key("metrics", '{"test/video_top1": NaN}'), "test/video_top1 is nan"),
     "NaN cost": (key("gmacs", "NaN"), "gmacs is nan"),
     "another row's": (copied_from("second/seed0"), "its row is 'second', its folder says 'first'"),

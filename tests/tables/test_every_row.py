@@ -20,7 +20,7 @@ from lightning.pytorch.cli import LightningArgumentParser
 from lit_video.datamodules import VideoDataModule
 from lit_video.modules import VideoClassifier
 from lit_video.network.cost import count, value
-from lit_video.runs.files import RUN
+from lit_video.runs.folder import RUN
 from lit_video.tables.reading import read_table
 from lit_video.training.cli import ReadCLI
 from lit_video.training.global_batch import accumulation, check_scaling

@@ -4,7 +4,8 @@ import pytest
 from torch import nn
 
 from lit_video.__main__ import main
-from lit_video.runs.results import read_result
+from lit_video.runs.finished import read_finished
+from lit_video.runs.result import VideoCount
 from lit_video.schemes.reach import reach
 from lit_video.training.cli import BuildCLI
 from lit_video.training.request import Run
@@ -48,12 +49,12 @@ def test_persons_of_utd_mhad_are_tested_in_every_order_and_by_group(persons, tmp
     flags = [f"--data.root={persons}", "--trainer.max_epochs=1", "--trainer.check_val_every_n_epoch=1"]
     flags += ["--trainer.logger=false", "--runs", str(tmp_path)]
     assert main(["fit", "--config", str(UTD), "--row", "xvit1", *flags]) == 0
-    result = read_result(tmp_path / "utd_mhad" / "cpu" / "xvit1" / "seed0")
-    assert (result["test_videos"], result["test_broken"]) == (36, 0)
-    assert result["video_counts"] == {split: {"listed": 36, "used": 36} for split in ("train", "val")}
+    result = read_finished(tmp_path / "utd_mhad" / "cpu" / "xvit1" / "seed0").result
+    assert (result.test_videos, result.test_broken) == (36, 0)
+    assert result.video_counts == {split: VideoCount(36, 36) for split in ("train", "val")}
     for order in ("test", "reversed", "shuffled", "static"):
         all_videos, pairs, others = (
-            result["metrics"][f"{order}/{name}"] for name in ("video_top1", "group/order pairs", "group/others")
+            result.metrics[f"{order}/{name}"] for name in ("video_top1", "group/order pairs", "group/others")
         )
         assert all_videos == pytest.approx((8 * pairs + others) / 9)
 

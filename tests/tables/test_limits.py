@@ -15,7 +15,7 @@ from lit_video.__main__ import main
 from lit_video.datamodules import TemporalSkills, VideoDataModule
 from lit_video.errors import UserError
 from lit_video.network.vit import ViTSize
-from lit_video.runs.files import run_folders
+from lit_video.runs.folder import run_folders
 from lit_video.utils.text import as_markdown, markdown_lines, printable, text_table
 from lit_video.weights.reading import held, read_weights
 from tests.fake_runs import EXPERIMENTS, write_table_runs

@@ -3,7 +3,7 @@
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.runs.results import read_result
+from lit_video.runs.finished import read_finished
 from lit_video.tables.reading import read_table
 from lit_video.tables.summary import summary
 from tests.fake_runs import change_result, write_result
@@ -65,8 +65,8 @@ def test_a_run_with_other_settings_is_refused_or_labelled(change, runs, table, t
         assert str(runs / "two/default") in line and key in line and "--overridden" in line
         assert main([*command, "--overridden"]) == 0
     assert label in (tmp_path / "page.html").read_text()
-    (_, second) = summary(read_table([table[0]]), runs, overridden=True)["rows"]
-    assert second["label"] == f"2nd ({label})"
+    (_, second) = summary(read_table([table[0]]), runs, overridden=True).rows
+    assert second.label == f"2nd ({label})"
 
 
 def test_a_run_records_what_its_flags_changed(table, tiny, tmp_path, capsys):
@@ -74,9 +74,9 @@ def test_a_run_records_what_its_flags_changed(table, tiny, tmp_path, capsys):
     callback = ["--trainer.callbacks+=EarlyStopping", "--trainer.callbacks.monitor=val/loss"]
     command = ["--config", str(table[0]), "--runs", str(tmp_path / "runs")]
     assert main(["fit", *command, "--row", "second", *tiny, *flags, *callback]) == 0
-    changed = read_result(tmp_path / "runs/two/default/second/seed0")["overridden"]
-    assert changed["trainer.max_epochs"][1] == 1
-    assert changed["data.pairs"][1] == [2, 1, 1]
+    changed = read_finished(tmp_path / "runs/two/default/second/seed0").overridden
+    assert changed["trainer.max_epochs"].used == 1
+    assert changed["data.pairs"].used == [2, 1, 1]
     assert not changed.keys() & {"trainer.logger", "checkpoint_every", "data.num_workers"}
     assert main(["table", *command]) == 2
     assert main(["table", *command, "--overridden"]) == 0

@@ -3,8 +3,8 @@
 import pytest
 
 from lit_video.network.streaming import Stream
-from lit_video.runs.identity import lasting_settings
 from lit_video.schemes.reach import Reach, reach
+from lit_video.settings.differences import lasting_settings
 from lit_video.tables.reading import read_table
 from lit_video.training.cli import BuildCLI, CheckCLI
 from lit_video.training.request import Run

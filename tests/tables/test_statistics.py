@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import ttest_1samp, ttest_ind
 
 from lit_video.runs.predictions import Draws
-from lit_video.tables.agreement import agreement_summary, row_pairs
+from lit_video.tables.agreement import agreement_of, row_pairs
 from lit_video.tables.row_hits import RowHits
 from lit_video.tables.statistics import (
     Interval,
@@ -257,9 +257,9 @@ def test_agreement_counts_what_the_data_support_contradict_and_cannot_decide():
     }
     hits["alike"] = [seed.copy() for seed in hits["best"]]
     ours = {name: 100 * float(np.mean(seeds)) for name, seeds in hits.items()} | {"silent": 10.0}
-    result = agreement_summary(paper, ours, row_pairs(paper, ours, RowHits(hits)))
-    assert result["rows"] == 5
-    verdicts = {(o["first"], o["second"]): o["verdict"] for o in result["orderings"]}
+    result = agreement_of(paper, ours, row_pairs(paper, ours, RowHits(hits)))
+    assert result.rows == 5
+    verdicts = {(pair.first, pair.second): pair.verdict for pair in result.orderings}
     assert verdicts == {
         ("best", "good"): "contradicted",
         ("best", "poor"): "supported",
@@ -269,7 +269,7 @@ def test_agreement_counts_what_the_data_support_contradict_and_cannot_decide():
         ("alike", "poor"): "supported",
         **{(name, "silent"): "undecided" for name in ("best", "good", "poor", "alike")},  # no predictions
     }
-    assert [result[verdict] for verdict in ("supported", "contradicted", "undecided")] == [4, 1, 5]
+    assert (result.supported, result.contradicted, result.undecided) == (4, 1, 5)
 
 
 def test_orderings_are_corrected_for_their_number_because_they_are_counted():
@@ -280,8 +280,8 @@ def test_orderings_are_corrected_for_their_number_because_they_are_counted():
     for _ in range(200):
         hits = {name: seeds_of(rng, seed_means(rng, 3, 2.0), 200) for name in paper}
         ours = {name: 100 * float(np.mean(seeds)) for name, seeds in hits.items()}
-        summary = agreement_summary(paper, ours, row_pairs(paper, ours, RowHits(hits)))
-        wrong += summary["undecided"] < 10
+        summary = agreement_of(paper, ours, row_pairs(paper, ours, RowHits(hits)))
+        wrong += summary.undecided < 10
     assert wrong / 200 <= 0.06
 
 
@@ -290,4 +290,4 @@ def test_draws_of_the_test_widen_the_pairs_of_a_table():
     hits = {name: [drawn(rng, 0.6, 200) for _ in range(3)] for name in "ab"}
     ours = {"a": 60.0, "b": 60.0}
     (pair,) = row_pairs({}, ours, RowHits(hits, Draws("recording", np.repeat([0, 1], 100))))
-    assert pair["difference"] is not None and pair["low"] is None and pair["high"] is None
+    assert pair.difference is not None and pair.low is None and pair.high is None

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,10 @@ from lit_video.runs.predictions import save_logits
 from lit_video.tables.agreement import certainty
 from lit_video.tables.reading import read_table, table_at
 from lit_video.tables.rendering import render
-from lit_video.tables.summary import summary
+from lit_video.tables.row_hits import RowHits
+from lit_video.tables.summary import TableRuns, summary
+from lit_video.tables.table import Row, Table
+from lit_video.tables.table_summary import DrawCount
 from tests import fake_runs
 from tests.command_line import parse_request
 from tests.fake_runs import change_result
@@ -35,12 +39,13 @@ def test_a_table_shows_mean_deviation_and_difference_of_what_was_run(table, tmp_
     for seed, top1 in enumerate((60.0, 64.0)):
         write_result(runs / "two/default/second" / f"seed{seed}", seed, top1)
     data = summary(read_table([path]), runs)
-    first, second = data["rows"]
-    assert {key for key, value in first["metrics"]["test/video_top1"].items() if value is not None} == {"paper"}
-    assert second["metrics"]["test/video_top1"]["ours"] == 62.0
-    assert second["metrics"]["test/video_top1"]["std"] == pytest.approx(2.8284, abs=1e-3)
-    assert second["seeds"] == [0, 1]
-    assert summary(read_table([path]), runs, seeds=[1])["rows"][1]["metrics"]["test/video_top1"]["ours"] == 64.0
+    first, second = data.rows
+    numbers = first.metrics["test/video_top1"]
+    assert numbers.paper is not None and numbers.ours is numbers.std is numbers.lowest is None
+    assert second.metrics["test/video_top1"].ours == 62.0
+    assert second.metrics["test/video_top1"].std == pytest.approx(2.8284, abs=1e-3)
+    assert second.seeds == [0, 1]
+    assert summary(read_table([path]), runs, seeds=[1]).rows[1].metrics["test/video_top1"].ours == 64.0
 
 
 def test_every_format_holds_the_numbers(table, tmp_path):
@@ -48,7 +53,7 @@ def test_every_format_holds_the_numbers(table, tmp_path):
     write_result(tmp_path / "runs/two/default/second/seed0", 0, 61.0)
     assert "diff." not in render(summary(read_table([path]), tmp_path / "runs"), "text"), "other data than the paper's"
     data = summary(replace(read_table([path]), data_set="default"), tmp_path / "runs")
-    assert json.loads(render(data, "json")) == json.loads(json.dumps(data))
+    assert json.loads(render(data, "json")) == data.plain()
     for form in ("text", "markdown"):
         text = render(data, form)
         assert all(word in text for word in ("2nd", "62.5", "61.0", "-1.5", "not run", "2M", "1.5 x 3")), form
@@ -211,15 +216,24 @@ def test_a_table_says_how_far_it_agrees_with_the_paper(table, tmp_path):
         write_result(folder, 0, float(share))
         keep(folder, np.arange(100) < share)
     data = summary(read_table([path]), runs)
-    assert data["agreement"]["tau"] == 1.0
-    assert (data["agreement"]["supported"], data["agreement"]["contradicted"]) == (1, 0)
-    (pair,) = data["pairs"]
-    assert (pair["first"], pair["second"], pair["difference"]) == ("second", "first", 80.0)
-    assert 65 < pair["low"] < 80 < pair["high"] < 95
+    assert data.agreement.tau == 1.0
+    assert (data.agreement.supported, data.agreement.contradicted) == (1, 0)
+    (pair,) = data.pairs
+    assert (pair.first, pair.second, pair.difference) == ("second", "first", 80.0)
+    assert 65 < pair.low < 80 < pair.high < 95
     text = render(data, "text", pairs=True)
     assert "Kendall's tau +1.00. Of its 1 orderings of two rows our models of one seed support 1, contradict 0" in text
     assert "One seed compares these models, not the methods: add --seeds 0,1,2" in text
-    assert f"+80.0 [+{pair['low']:.1f}, +{pair['high']:.1f}]" in text
+    assert f"+80.0 [+{pair.low:.1f}, +{pair.high:.1f}]" in text
+
+
+def with_seeds(seeds):
+    """Return the summary of a table whose rows a, b, ... were run with these seeds."""
+    rows = [Row(name, name, {}, {}) for name in "abc"[: len(seeds)]]
+    by_row = {}
+    for row, of_row in zip(rows, seeds, strict=True):
+        by_row[row.name] = [fake_runs.fake_run({}, row=row.name, seed=seed) for seed in of_row]
+    return TableRuns(Table("t", Path("t.yaml"), "own", "", "", rows=rows), by_row, {}, RowHits()).data
 
 
 @pytest.mark.parametrize(
@@ -231,8 +245,7 @@ def test_a_table_says_how_far_it_agrees_with_the_paper(table, tmp_path):
     ],
 )
 def test_what_the_intervals_cover_is_said_of_the_rows_that_it_holds_for(seeds, said):
-    rows = [{"label": label, "seeds": each} for label, each in zip("abc", seeds, strict=True)]
-    assert certainty({"rows": rows, "draws": None}).startswith(f"95 % intervals over {said}")
+    assert certainty(with_seeds(seeds)).startswith(f"95 % intervals over {said}")
 
 
 @pytest.mark.parametrize(
@@ -245,15 +258,13 @@ def test_what_the_intervals_cover_is_said_of_the_rows_that_it_holds_for(seeds, s
     ],
 )
 def test_a_table_whose_rows_have_different_seeds_says_so(seeds, said):
-    rows = [{"label": label, "seeds": each} for label, each in zip("abc", seeds, strict=True)]
-    text = certainty({"rows": rows, "draws": None})
+    text = certainty(with_seeds(seeds))
     assert ("different seeds" in text) == (said is not None)
     assert said is None or said in text
 
 
 def test_the_draws_of_a_test_are_said():
-    rows = [{"label": "a", "seeds": [0, 1]}]
-    assert "4 persons" in certainty({"rows": rows, "draws": {"kind": "person", "count": 4}})
+    assert "4 persons" in certainty(replace(with_seeds([[0, 1]]), draws=DrawCount("person", 4)))
 
 
 @pytest.mark.parametrize(
@@ -295,8 +306,8 @@ def test_predictions_are_not_compared_for_a_metric_that_counts_something_else(me
         change_result(folder, metrics={metric: 50.0})
         keep(folder, np.arange(100) < share)  # hits of top-1 on unchanged videos
     data = summary(read_table([path]), tmp_path)
-    assert [row["metrics"][metric]["ours"] for row in data["rows"]] == [50.0, 50.0]
-    assert data["pairs"] == []
+    assert [row.metrics[metric].ours for row in data.rows] == [50.0, 50.0]
+    assert data.pairs == []
 
 
 @pytest.mark.parametrize(("videos", "target"), [((10, 20), (0, 0)), ((10, 10), (0, 1))], ids=["videos", "labels"])
@@ -308,8 +319,8 @@ def test_rows_tested_on_other_videos_or_labels_are_not_compared(videos, target, 
         save_logits(folder, np.arange(count), {"": (logits, np.full(count, label), ["a", "b"])})
         change_result(folder, test_videos=count)
     data = summary(read_table([path]), tmp_path)
-    assert data["pairs"] == []
-    assert data["agreement"]["undecided"] == 1
+    assert data.pairs == []
+    assert data.agreement.undecided == 1
     assert "2nd > first (not comparable" in render(data, "text")
 
 
@@ -324,7 +335,7 @@ def test_a_seed_that_was_trained_or_tested_otherwise_is_no_seed_of_its_row(table
         UserError, match=rf"second/seed1: {key} is 9, but in .*second/seed0 it is {of_second}: they do not"
     ):
         summary(read_table([table[0]]), tmp_path)
-    assert [row["seeds"] for row in summary(read_table([table[0]]), tmp_path, seeds=[0])["rows"]] == [[0], [0]]
+    assert [row.seeds for row in summary(read_table([table[0]]), tmp_path, seeds=[0]).rows] == [[0], [0]]
 
 
 def test_a_seed_with_another_rate_is_no_seed_of_its_row_and_one_of_other_code_is(table, tmp_path):
@@ -334,7 +345,7 @@ def test_a_seed_with_another_rate_is_no_seed_of_its_row_and_one_of_other_code_is
         change_result(folder, identity={"settings": settings, "commit": f"{seed}"})
     with pytest.raises(UserError, match=r"second/seed2: model.lr is 0.2, but in .*second/seed0 it is 0.1: they do not"):
         summary(read_table([table[0]]), tmp_path)
-    assert summary(read_table([table[0]]), tmp_path, seeds=[0, 1])["rows"][1]["seeds"] == [0, 1]
+    assert summary(read_table([table[0]]), tmp_path, seeds=[0, 1]).rows[1].seeds == [0, 1]
 
 
 def test_a_row_says_what_its_numbers_do_not_show(table, tmp_path, capsys):
@@ -375,14 +386,14 @@ def test_rows_that_differ_in_what_the_table_does_not_vary_are_refused(table, tmp
         change_result(folder, identity={"settings": settings})
     read = read_table([path])
     if key == "model.init_args.dropout" and not same_class:
-        assert len(summary(read, tmp_path, overridden=True)["rows"]) == 2
+        assert len(summary(read, tmp_path, overridden=True).rows) == 2
         return
     with pytest.raises(
         UserError, match=rf"second/seed0: {key} is {values[1]}, but in .*first/seed0 it is {values[0]}: they"
     ):
         summary(read, tmp_path)
     rewrite("{model.window: 0}", f"{{model.window: 0, {key.replace('.init_args', '')}: {values[0]}}}")
-    assert len(summary(read_table([path]), tmp_path, overridden=True)["rows"]) == 2, "rows of the table set it"
+    assert len(summary(read_table([path]), tmp_path, overridden=True).rows) == 2, "rows of the table set it"
 
 
 @pytest.mark.parametrize("flag", ["model.window", "model"])
@@ -399,4 +410,4 @@ def test_a_run_without_its_rows_own_settings_is_no_run_of_the_row(table, tmp_pat
     ):
         summary(read_table([path]), tmp_path)
     change_result(folder, identity={"settings": {"model": right}})
-    assert summary(read_table([path]), tmp_path)["rows"][1]["seeds"] == [0]
+    assert summary(read_table([path]), tmp_path).rows[1].seeds == [0]

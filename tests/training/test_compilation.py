@@ -8,7 +8,7 @@ from lit_video.__main__ import main
 from lit_video.network.patches import ClipSize
 from lit_video.network.vit import ViTSize
 from lit_video.network.xvit import xvit
-from lit_video.runs.files import has_result
+from lit_video.runs.folder import has_result
 from lit_video.settings.flags import Given
 from lit_video.training.request import build_request
 from lit_video.training.run import _compiled

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from lit_video.modules.metrics import VideoAccuracy
-from lit_video.runs.files import has_result
-from lit_video.runs.results import read_result
+from lit_video.runs.finished import read_finished
+from lit_video.runs.folder import has_result
 from tests.conftest import FOUR_SKILLS, ROOT, TINY
 from tests.embedded import four_skills
 from tests.modules.test_video_accuracy import VIDEOS, VIEWS, views
@@ -47,12 +47,12 @@ def test_a_row_trains_in_two_processes_that_add_up_their_broken_videos(row, tmp_
     done = launch("lit_video", *row, *AUGMENTED, *policy, "--runs", tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]
     assert "Traceback" not in done.stderr
-    result = read_result(tmp_path / RUN)
-    assert (result["test_videos"], result["test_broken"]) == (6, 2)
-    assert result["steps"] == 2 * 16 // 2 // 2
+    result = read_finished(tmp_path / RUN).result
+    assert (result.test_videos, result.test_broken) == (6, 2)
+    assert result.steps == 2 * 16 // 2 // 2
     assert done.stdout.count("test/video_top1") == 1, "one process reports"
     assert sorted(row["split"] for row in listed(tmp_path / RUN)) == ["test", "test", "train"]
-    right = result["metrics"]["train/video_top1"] / 100 * 15
+    right = result.metrics["train/video_top1"] / 100 * 15
     assert right == pytest.approx(round(right), abs=1e-4), "15 of the 16 training videos can be read; each counts once"
 
 
@@ -94,8 +94,8 @@ def test_two_processes_stopped_in_a_validation_end_as_undisturbed_ones(
 
     resumed, run_dir = fit(name)
     assert resumed.returncode == 0, resumed.stderr[-2000:]
-    result, expected = (read_result(folder) for folder in (run_dir, undisturbed))
-    assert (result["metrics"], result["steps"]) == (expected["metrics"], expected["steps"])
+    result, expected = (read_finished(folder).result for folder in (run_dir, undisturbed))
+    assert (result.metrics, result.steps) == (expected.metrics, expected.steps)
     assert (run_dir / "curves.csv").read_bytes() == (undisturbed / "curves.csv").read_bytes()
     weights, others = (
         torch.load(folder / "last.ckpt", weights_only=True)["state_dict"] for folder in (run_dir, undisturbed)
@@ -239,5 +239,5 @@ def test_two_nodes_of_torchrun_train_what_one_process_does(tmp_path):
     weights = torch.load(tmp_path / RUN / "last.ckpt", weights_only=True)["state_dict"]
     for name, value in alone.weights.items():
         torch.testing.assert_close(weights[f"network.{name}"], value, rtol=1e-4, atol=1e-5)
-    assert read_result(tmp_path / RUN)["global_batch"] == 6
+    assert read_finished(tmp_path / RUN).result.global_batch == 6
     assert sum("test/video_top1" in out for out, _ in printed) == 1, "one process reports"

@@ -1,12 +1,11 @@
 """Test that a finished run is known from its record alone, and not if anything it depends on has changed."""
 
-import json
-
 import pytest
+from msgspec import structs
 
-from lit_video.runs.files import read_run, update_run
+from lit_video.runs.folder import RUN, read_record, update_record
 from lit_video.training import run as run_module
-from lit_video.training.finished import ASKED, FinishedRuns, asked
+from lit_video.training.finished import FinishedRuns, asked
 from lit_video.training.run import is_done
 from tests.command_line import parse_request
 
@@ -46,7 +45,7 @@ def test_only_the_first_run_of_a_data_set_is_built(table_beside, request_of, bui
     run = request_of()
     assert is_done(run, known) and is_done(run, known) and is_done(run, known)
     assert built == ["second"]
-    assert read_run(run.folder)[ASKED] == asked(run)
+    assert read_record(run.folder).asked == asked(run)
 
 
 def test_whatever_changes_is_compared_in_full(table_beside, request_of, built, monkeypatch):
@@ -56,17 +55,17 @@ def test_whatever_changes_is_compared_in_full(table_beside, request_of, built, m
     assert not known.knows(request_of("--trainer.max_epochs=4"))
     assert not known.knows(request_of("--seeds=1"))
 
-    record = json.dumps(read_run(run.folder))
-    update_run(run.folder, identity=read_run(run.folder)["identity"] | {"data": "other videos"})
+    record = (run.folder / RUN).read_text()
+    update_record(run.folder, identity=structs.replace(read_record(run.folder).identity, data="other videos"))
     assert not known.knows(run)
-    update_run(run.folder, result=None)
+    update_record(run.folder, result=None)
     assert not known.knows(run)
-    (run.folder / "run.json").write_text(record)
+    (run.folder / RUN).write_text(record)
     assert known.knows(run)
 
-    (run.folder / "run.json").write_text("{")
+    (run.folder / RUN).write_text("{")
     assert not known.knows(run)
-    (run.folder / "run.json").write_text(record)
+    (run.folder / RUN).write_text(record)
 
     monkeypatch.setattr("lit_video.training.finished.program", lambda: "other code")
     assert not known.knows(run)

@@ -5,7 +5,7 @@ import torch
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
-from lit_video.runs.results import read_result
+from lit_video.runs.finished import read_finished
 from lit_video.training.global_batch import accumulation
 from tests.training.trained import train
 
@@ -41,8 +41,8 @@ def test_it_is_a_key_of_an_experiment_and_the_product_is_in_the_result(table, ti
     path = table[1]("table:\n", "global_batch: 12\ntable:\n")
     command = ["fit", "--config", str(path), "--row=second", "--runs", str(tmp_path / "runs"), "--trainer.logger=false"]
     assert main([*command, *tiny]) == 0
-    result = read_result(next((tmp_path / "runs").rglob("run.json")).parent)
-    assert (result["global_batch"], result["steps"]) == (12, 2), "16 videos fill one step of 12 in each of two epochs"
+    result = read_finished(next((tmp_path / "runs").rglob("run.json")).parent).result
+    assert (result.global_batch, result.steps) == (12, 2), "16 videos fill one step of 12 in each of two epochs"
     assert main([*command, *tiny, "--global_batch=8"]) == 2
     assert "global_batch was 12, now it is 8" in capsys.readouterr().err
 

@@ -8,11 +8,11 @@ from safetensors.torch import save_file
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
-from lit_video.runs.identity import Identity
+from lit_video.runs.finished import read_finished
 from lit_video.runs.packing import pack_runs
-from lit_video.runs.results import read_result
+from lit_video.runs.record import Change
 from lit_video.training.checkpoint_file import peek
-from lit_video.training.identity import read_record, take_trained, weights_digest
+from lit_video.training.identity import read_history, take_trained, weights_digest
 from lit_video.training.request import build_request
 from tests.fake_runs import change_result
 
@@ -51,23 +51,25 @@ def test_a_row_that_is_tested_otherwise_takes_the_weights(source, other, tiny, c
     assert f"again seed 0: takes the training of {source}" in said
     assert "data.init_args.test_clips was 1, now it is 2" in said
     folder = source.parents[3] / "other/default/again/seed0"
-    taken, result = read_result(folder), read_result(source)
-    assert (taken["views"], result["views"]) == (6, 3)
-    assert "reversed/video_top1" in taken["metrics"]
-    assert taken["seconds"] == pytest.approx(result["seconds"], abs=0.5)
-    assert {"data.init_args.test_clips", "data.init_args.test_orders"} <= {one["key"] for one in taken["changes"]}
+    run = read_finished(folder)
+    taken = run.result
+    result = read_finished(source).result
+    assert (taken.views, result.views) == (6, 3)
+    assert "reversed/video_top1" in taken.metrics
+    assert taken.seconds == pytest.approx(result.seconds, abs=0.5)
+    assert {"data.init_args.test_clips", "data.init_args.test_orders"} <= {change.key for change in run.changes}
     assert (folder / "curves.csv").read_bytes() == (source / "curves.csv").read_bytes()
     own, first = peek(folder / "last.ckpt"), peek(source / "last.ckpt")
     for key, value in first["state_dict"].items():
         assert torch.equal(own["state_dict"][key], value)
     assert (own["lit_video"]["data"]["test_clips"], first["lit_video"]["data"]["test_clips"]) == (2, 1)
-    assert (taken["table"], taken["row"], taken["steps"]) == ("other", "again", result["steps"])
+    assert (taken.table, taken.row, taken.steps) == ("other", "again", result.steps)
     assert fit(other, source, [*tiny, *views, "--reuse"]) == 0
     assert "again seed 0: finished, skipped" in capsys.readouterr().out
     # metrics equal those of a run that trains by itself
     alone = source.parents[3].with_name("alone")
     assert main(["fit", "--config", str(other), "--runs", str(alone), *tiny, *views, "--row", "again"]) == 0
-    assert read_result(alone / "other/default/again/seed0")["metrics"] == taken["metrics"]
+    assert read_finished(alone / "other/default/again/seed0").result.metrics == taken.metrics
 
 
 def test_what_is_reused_runs_one_by_one(table, tiny, tmp_path, capsys):
@@ -87,7 +89,7 @@ def test_what_is_reused_runs_one_by_one(table, tiny, tmp_path, capsys):
     ],
 )
 def test_a_run_of_other_code_or_data_or_that_was_changed_or_is_damaged_is_not_taken(change, source, table, tmp_path):
-    now = Identity(**read_result(source)["identity"])
+    now = read_finished(source).identity
     target = tmp_path / "runs/two/default/first/seed0"
     target.mkdir(parents=True)
     change_result(source, **change)
@@ -105,9 +107,9 @@ def test_a_run_that_goes_on_at_another_commit_says_so_and_is_not_reused(
     assert fit(table[0], source, tiny, "first") == 0
     folder = source.parents[3] / "two/default/first/seed0"
     assert f"{folder}: commit was {COMMIT}, now it is {OTHER}" in capsys.readouterr().out
-    result = read_result(folder)
-    assert result["changes"] == [{"key": "commit", "from": COMMIT, "to": OTHER}]
-    assert result["commit"] == OTHER
+    run = read_finished(folder)
+    assert run.changes == [Change("commit", COMMIT, OTHER)]
+    assert run.identity.commit == OTHER
     other.write_text(other.read_text().replace("first:", "begun:"))
     assert fit(other, source, [*tiny, "--reuse", STOP], "begun") == 75
     assert "takes the training of" not in capsys.readouterr().out
@@ -152,14 +154,14 @@ def test_a_folder_of_other_weights_is_another_run(source, table, tiny, capsys):
 def test_a_packed_run_is_finished_and_cannot_become_longer(finished, tmp_path):
     pack_runs([finished], tmp_path / "packs")
     packed = tmp_path / "packs/two/default/second/seed0"
-    record = read_record(packed)
+    record = read_history(packed)
     record.refuse_other(packed, record.identity, "here")
     assert record.going_on(record.identity).finished
     record.identity.settings["trainer"]["max_epochs"] = 100
-    read_record(finished).refuse_other(finished, record.identity, "here")
-    assert not read_record(finished).going_on(record.identity).finished, "a run in a folder can become longer"
+    read_history(finished).refuse_other(finished, record.identity, "here")
+    assert not read_history(finished).going_on(record.identity).finished, "a run in a folder can become longer"
     with pytest.raises(UserError, match=r"max_epochs was 2, now it is 100 \(packed, without a checkpoint to go on"):
-        read_record(packed).refuse_other(packed, record.identity, "here")
+        read_history(packed).refuse_other(packed, record.identity, "here")
 
 
 def test_a_row_is_not_trained_otherwise_than_the_rows_that_it_is_compared_with(finished, table, tiny, capsys, tmp_path):
@@ -186,11 +188,11 @@ def test_a_row_is_not_trained_otherwise_than_the_rows_that_it_is_compared_with(f
 @pytest.mark.parametrize("harm", [None, b"garbage"])
 def test_of_a_damaged_result_the_checkpoints_record_counts(harm, finished, table, tiny, capsys):
     path = finished / "run.json"
-    expected = read_result(finished)
+    expected = read_finished(finished).result
     path.unlink() if harm is None else path.write_bytes(harm)
     assert fit(table[0], finished, [*tiny, "--model.ratio=0.25"], "second") == 2
     assert "is another run: model.init_args.ratio was 0.5, now it is 0.25" in capsys.readouterr().err
     assert fit(table[0], finished, tiny, "second") == 0
     assert "step 8/8" not in capsys.readouterr().out.split("going on from")[1], "only tested, not trained"
-    result = read_result(finished)
-    assert (result["metrics"], result["steps"]) == (expected["metrics"], expected["steps"])
+    result = read_finished(finished).result
+    assert (result.metrics, result.steps) == (expected.metrics, expected.steps)

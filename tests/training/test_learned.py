@@ -5,7 +5,7 @@ import pytest
 from lit_video.__main__ import main
 from lit_video.datamodules import Augmentation, Dense, TemporalSkills
 from lit_video.datamodules.base import SOME
-from lit_video.runs.results import read_result
+from lit_video.runs.finished import read_finished
 from lit_video.training.needs import needs, smallest_distance
 from lit_video.video.clips import VideoRecord, some_of
 from tests.video.made import write
@@ -46,11 +46,11 @@ def test_a_run_records_how_many_training_videos_it_has_right_and_the_test_stays_
     quick = [flag for flag in tiny if not flag.startswith("--data.pairs")]
     command = ["fit", "--config", str(table[0]), "--row", "second", "--runs", str(tmp_path), *quick, *flags]
     assert main(command) == 0
-    result = read_result(tmp_path / "two/default/second/seed0")
-    assert result["test_videos"] == 4 and result["test_broken"] == 0
-    assert result["metrics"]["train/video_top1"] * 8 / 100 in range(9), "of eight training videos"
-    assert result["metrics"]["test/video_top1"] in (0.0, 25.0, 50.0, 75.0, 100.0)
-    assert 0 < result["steps_shown"] <= 1 and result["needed_reach"] == 1 and result["sees_near"] is False
+    result = read_finished(tmp_path / "two/default/second/seed0").result
+    assert result.test_videos == 4 and result.test_broken == 0
+    assert result.metrics["train/video_top1"] * 8 / 100 in range(9), "of eight training videos"
+    assert result.metrics["test/video_top1"] in (0.0, 25.0, 50.0, 75.0, 100.0)
+    assert 0 < result.steps_shown <= 1 and result.needed_reach == 1 and result.sees_near is False
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,7 @@ def test_a_run_records_how_many_training_videos_it_has_right_and_the_test_stays_
 )
 def test_what_a_task_needs_follows_from_its_events_and_its_clips(changes, shown, reach, tmp_path):
     found = needs(skills(tmp_path, **changes))
-    assert found["steps_shown"] == shown
-    assert found.get("needed_reach") == reach
+    assert (found.steps_shown, found.reach) == (shown, reach)
 
 
 def test_the_smallest_distance_is_that_of_any_clip():
@@ -91,5 +90,5 @@ def test_a_run_without_test_videos_does_not_take_training_videos_for_its_test(ta
     command = ["fit", "--config", str(table[0]), "--row", "second", "--runs", str(tmp_path / "runs")]
     assert main([*command, *quick, *data]) == 0
     run = tmp_path / "runs/two/default/second/seed0"
-    assert set(read_result(run)["metrics"]) == {"train/video_top1"}
+    assert set(read_finished(run).result.metrics) == {"train/video_top1"}
     assert not (run / "predictions.npz").exists()

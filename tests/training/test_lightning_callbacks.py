@@ -12,8 +12,8 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from lit_video.__main__ import main
 from lit_video.errors import UserError
-from lit_video.runs.files import has_result
-from lit_video.runs.results import read_result
+from lit_video.runs.finished import read_finished
+from lit_video.runs.folder import has_result
 from lit_video.training.monitors import refuse_wrong_schedules
 from tests.conftest import write_table
 
@@ -90,11 +90,11 @@ def test_the_checkpoint_of_the_best_validation_is_tested_in_a_run_that_went_on(f
         command = ["fit", *flags, "--runs", str(tmp_path / "runs"), *BEST, f"--trainer.max_epochs={count}"]
         assert main(command) == 0
     folder = run_dir(tmp_path / "runs")
-    result = read_result(folder)
+    result = read_finished(folder).result
     (best,) = (folder / "best").iterdir()
-    assert result["weights"]["file"] == f"best/{best.name}"
-    assert result["weights"]["step"] == torch.load(best, weights_only=True)["global_step"] == result["steps"] * 2 // 3
-    assert read_result(folder)
+    assert result.weights.file == f"best/{best.name}"
+    assert result.weights.step == torch.load(best, weights_only=True)["global_step"] == result.steps * 2 // 3
+    assert read_finished(folder)
     weights = [
         torch.load(path, weights_only=True)["state_dict"]["network.norm.weight"]
         for path in (best, folder / "last.ckpt")

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from lit_video.runs.results import read_status
+from lit_video.runs.status import read_status
 from lit_video.training.callbacks.progress import Progress
 
 

@@ -9,7 +9,8 @@ import torch
 from lightning import Callback
 
 from lit_video.__main__ import main
-from lit_video.runs.results import read_curves, read_result
+from lit_video.runs.curves import read_curves
+from lit_video.runs.finished import read_finished
 from tests.conftest import quick_or_slow
 
 # hooks around a validation, in the order in which Lightning calls them
@@ -75,10 +76,10 @@ def fit(table, tiny, tmp_path):
 
 def check_equal(run_dir, expected):
     """Check the result, the curve, the last and all other checkpoints, and the logits."""
-    result, other = (read_result(folder) for folder in (run_dir, expected))
+    run, other = (read_finished(folder) for folder in (run_dir, expected))
     for key in ("metrics", "steps", "weights"):
-        assert result[key] == other[key]
-    assert not [each for each in result["changes"] if each["key"] != "commit"]  # somebody may commit meanwhile
+        assert getattr(run.result, key) == getattr(other.result, key)
+    assert not [change for change in run.changes if change.key != "commit"]  # somebody may commit meanwhile
     assert read_curves(run_dir) == read_curves(expected)
     assert (run_dir / "curves.csv").read_bytes() == (expected / "curves.csv").read_bytes()
     files, others = (
@@ -96,7 +97,7 @@ def check_equal(run_dir, expected):
 @pytest.mark.parametrize("setting", quick_or_slow(SETTINGS, {"at the end"}))
 def test_a_run_stopped_at_any_point_ends_as_an_undisturbed_one(setting, fit, monkeypatch):
     expected = fit("whole", *SETTINGS[setting])
-    steps = read_result(expected)["steps"]
+    steps = read_finished(expected).result.steps
     points = [(hook, steps, 1000) for hook in POINTS[1:4]]
     if setting != "at the end":
         points = [*product(POINTS, (steps // 2, steps), (0,)), *product(POINTS, (steps,), (1000,))]

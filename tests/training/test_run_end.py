@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from lit_video.errors import RunFailed, UserError
-from lit_video.runs.results import owned
+from lit_video.runs.lock import owned
 from lit_video.training.run_end import failures
 
 MEMORY = "out of memory; give a smaller --data.batch_size"

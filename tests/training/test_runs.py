@@ -3,22 +3,24 @@
 import pytest
 import torch
 
-from lit_video.runs.results import read_curves, read_result
+from lit_video.runs.curves import read_curves
+from lit_video.runs.finished import read_finished
 from tests.embedded import SKILLS
 from tests.training.trained import train
 
 
 def test_a_run_ends_with_a_whole_result(finished):
-    result = read_result(finished)
-    assert result["test_videos"] == 8  # 1 pair of 4 skills
-    assert result["identity"]["data"].startswith("temporal_skills-")
-    assert result["steps"] == 2 * 16 // 4
+    run = read_finished(finished)
+    result = run.result
+    assert result.test_videos == 8  # 1 pair of 4 skills
+    assert run.identity.data.startswith("temporal_skills-")
+    assert result.steps == 2 * 16 // 4
     skills = {f"test/{of}/{name}" for of in ("direction", "recognised") for name in SKILLS}
     overall = {"test/video_top1", "test/video_top5", "test/recognised", "test/direction", "test/calibration_error"}
-    assert set(result["metrics"]) == skills | overall | {"train/video_top1"}
-    assert 0 <= result["metrics"]["test/video_top1"] <= result["metrics"]["test/video_top5"] <= 100
-    assert (result["table"], result["row"], result["seed"], result["views"]) == ("two", "second", 0, 3)
-    config = result["identity"]["settings"]
+    assert set(result.metrics) == skills | overall | {"train/video_top1"}
+    assert 0 <= result.metrics["test/video_top1"] <= result.metrics["test/video_top5"] <= 100
+    assert (result.table, result.row, result.seed, result.views) == ("two", "second", 0, 3)
+    config = run.identity.settings
     assert config["model"]["init_args"]["window"] == 1
     assert config["seed_everything"] == 0
 
@@ -26,7 +28,7 @@ def test_a_run_ends_with_a_whole_result(finished):
 def test_seconds_are_those_of_the_training(finished):
     """Count no second twice, although the test loads a checkpoint with the timer's state."""
     stored = torch.load(finished / "last.ckpt", weights_only=True)["callbacks"]["Timer"]["time_elapsed"]["train"]
-    assert stored <= read_result(finished)["seconds"] < 2 * stored
+    assert stored <= read_finished(finished).result.seconds < 2 * stored
 
 
 def test_the_curve_has_the_accuracy_of_training(finished):

@@ -1,7 +1,6 @@
 """Test that every printed accuracy counts test videos that were trained on, and that mistakes are named by file."""
 
 import csv
-import json
 import shutil
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from lit_video.__main__ import main
 from lit_video.inference.predict import load
 from lit_video.inference.videos import find_videos
 from lit_video.reports.card import headline
-from lit_video.runs.results import read_result
+from lit_video.runs.finished import read_finished
 from tests.conftest import SMALL_TABLE, TINY, draw_nothing, listed_videos
 
 
@@ -46,7 +45,7 @@ def copied(trained, monkeypatch):
 
 
 def test_no_accuracy_is_printed_without_what_was_seen(copied, capsys):
-    assert read_result(copied)["test_seen"] == 2
+    assert read_finished(copied).result.test_seen == 2
     assert headline(copied)[0].endswith("; 2 of 4 test videos trained on")
     assert main(["table", "--config", "own.yaml", "--overridden"]) == 0
     assert "first (2 of 4 test videos trained on)" in capsys.readouterr().out
@@ -59,7 +58,7 @@ def test_no_accuracy_is_printed_without_what_was_seen(copied, capsys):
     assert "'x' is class unknown of the weights and class 0 of the data" in capsys.readouterr().err
     rows = list(csv.DictReader((copied / "mistakes.csv").read_text().splitlines()))
     assert {row["file"].split("/")[0] for row in rows} <= {"test"} and len(rows) == 4 - round(
-        read_result(copied)["metrics"]["test/video_top1"] / 25
+        read_finished(copied).result.metrics["test/video_top1"] / 25
     )
     assert main(["report", "runs", "-o", "page.html", "--overridden"]) == 0
     page = Path("page.html").read_text()
@@ -86,7 +85,7 @@ def test_a_run_that_starts_from_another_has_seen_its_videos_too(copied):
     for number, file in enumerate(sorted(Path("others").glob("*/*/*.mp4"))):
         listed_videos(file.parent, "path", [(file.name,)], (4, 16, 18 + 2 * number))
     flags = ["--data.root=others", "--runs=again", "--trainer.logger=false", f"--model.weights={copied / 'last.ckpt'}"]
-    settings = json.loads((copied / "run.json").read_text())["identity"]["settings"]
+    settings = read_finished(copied).identity.settings
     size = [
         f"--model.size.{key}={settings['model']['init_args']['size'][key]}"
         for key in ("embed_dim", "depth", "num_heads")

@@ -5,7 +5,7 @@ import torch
 import yaml
 
 from lit_video.__main__ import main
-from lit_video.runs.results import read_result
+from lit_video.runs.finished import read_finished
 from lit_video.tables.table import OF_RUN
 
 
@@ -35,6 +35,6 @@ def test_a_row_starts_from_a_finished_run_of_its_own_seed(follower, finished, ti
     run = runs / "after/default/third/seed0"
     weights, start = (torch.load(one / "last.ckpt", weights_only=True)["state_dict"] for one in (run, finished))
     torch.testing.assert_close(weights, start, atol=1e-6, rtol=0)
-    assert read_result(run)["identity"]["weights"].keys() == {"model.init_args.weights"}
+    assert read_finished(run).identity.weights.keys() == {"model.init_args.weights"}
     assert main(["table", "--config", str(follower), "--runs", str(runs), "--overridden"]) == 0
     assert "sets run:" not in capsys.readouterr().out

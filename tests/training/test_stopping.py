@@ -7,8 +7,10 @@ import pytest
 import torch
 
 from lit_video.__main__ import main
-from lit_video.runs.files import has_result
-from lit_video.runs.results import read_result, read_status
+from lit_video.runs.finished import read_finished
+from lit_video.runs.folder import has_result
+from lit_video.runs.record import Change
+from lit_video.runs.status import read_status
 from lit_video.utils.processes import HANG_UP
 from tests.conftest import quick_or_slow
 
@@ -34,8 +36,8 @@ def fit(table, tiny, tmp_path):
 
 def check_equal(run_dir, expected):
     """Check that metrics and weights equal those of an uninterrupted run."""
-    result, other = (read_result(folder) for folder in (run_dir, expected))
-    assert (result["metrics"], result["steps"]) == (other["metrics"], other["steps"])
+    result, other = (read_finished(folder).result for folder in (run_dir, expected))
+    assert (result.metrics, result.steps) == (other.metrics, other.steps)
     weights, others = (
         torch.load(folder / "last.ckpt", weights_only=True)["state_dict"] for folder in (run_dir, expected)
     )
@@ -81,9 +83,9 @@ def test_training_may_become_longer(fit, table, tiny, tmp_path):
     first = (run_dir / "run.json").read_bytes()
     assert fit(*flags, *constant)[0] == 0
     assert (run_dir / "run.step4.json").read_bytes() == first
-    result = read_result(run_dir)
-    assert result["steps"] == 8
-    assert result["changes"] == [{"key": "trainer.max_epochs", "from": 1, "to": 2}]
+    run = read_finished(run_dir)
+    assert run.result.steps == 8
+    assert run.changes == [Change("trainer.max_epochs", 1, 2)]
     once = ["fit", "--config", str(table[0]), "--row", "second", "--runs", str(tmp_path / "once"), *tiny, *SHORT]
     assert main([*once, *flags, *constant]) == 0
     check_equal(run_dir, tmp_path / "once/two/default/second/seed0")

@@ -7,7 +7,7 @@ import pytest
 from lit_video.__main__ import main
 from lit_video.inference.predict import load
 from lit_video.network.cost import count
-from lit_video.runs.results import read_result, remarks
+from lit_video.runs.finished import read_finished, remarks
 from tests.training.broken_copy import broken_copy, listed
 
 STOP = "--trainer.max_time=00:00:00:00"
@@ -38,9 +38,9 @@ def test_broken_videos_are_listed_and_a_finished_run_is_not_skipped_for_other_la
     status, run_dir = fit()
     out = capsys.readouterr().out
     assert status == 0
-    result = read_result(run_dir)
-    assert (result["test_videos"], result["test_broken"]) == (6, 2)
-    assert result["gmacs"] == pytest.approx(count(load(run_dir).model, 4, 32)[1] / 1e9), "of a view of the test"
+    run = read_finished(run_dir)
+    assert (run.result.test_videos, run.result.test_broken) == (6, 2)
+    assert run.result.gmacs == pytest.approx(count(load(run_dir).model, 4, 32)[1] / 1e9), "of a view of the test"
     assert " on 6 videos, 2 test videos left out, " in out
     rows = listed(run_dir)
     assert sorted(row["split"] for row in rows) == ["test", "test", "train"]
@@ -49,13 +49,13 @@ def test_broken_videos_are_listed_and_a_finished_run_is_not_skipped_for_other_la
     assert out.count("1 train videos could not be used and were left out") == 1
     assert out.count("2 test videos could not be used and were left out") == 1
     assert main(["data", "check", str(videos), "--dataset", "VideoFolder"]) == 1
-    assert f"data digest  {result['identity']['data']} " in capsys.readouterr().out
+    assert f"data digest  {run.identity.data} " in capsys.readouterr().out
     assert fit()[0] == 0
     assert "finished, skipped" in capsys.readouterr().out
     relabel(videos, "test")
     assert fit()[0] == 2
     said = capsys.readouterr()
-    assert f"{run_dir} is another run: data was {result['identity']['data']}, now it is " in said.err
+    assert f"{run_dir} is another run: data was {run.identity.data}, now it is " in said.err
     assert "finished, skipped" not in said.out
 
 
@@ -67,11 +67,11 @@ def test_a_training_that_goes_on_says_if_its_videos_have_changed_and_so_does_its
     capsys.readouterr()
     status, run_dir = fit()
     assert status == 0
-    result = read_result(run_dir)
+    run = read_finished(run_dir)
     if not changed:
-        assert result["changes"] == []
+        assert run.changes == []
         return
-    (change,) = result["changes"]
-    assert (change["key"], change["to"]) == ("data", result["identity"]["data"])
-    assert change["from"] != change["to"] and "data changed during the training" in remarks(result)
-    assert f"{run_dir}: data was {change['from']}, now it is {change['to']}" in capsys.readouterr().out
+    (change,) = run.changes
+    assert (change.key, change.now) == ("data", run.identity.data)
+    assert change.was != change.now and "data changed during the training" in remarks(run)
+    assert f"{run_dir}: data was {change.was}, now it is {change.now}" in capsys.readouterr().out

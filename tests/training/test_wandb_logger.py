@@ -11,8 +11,8 @@ from wandb.util import get_core_path
 
 from lit_video.__main__ import main
 from lit_video.reports.wandb import panels
-from lit_video.runs.files import has_result
-from lit_video.runs.results import read_result
+from lit_video.runs.finished import read_finished
+from lit_video.runs.folder import has_result
 from lit_video.tables.reading import read_table
 from tests.training.wandb_server import keys_of
 
@@ -80,9 +80,16 @@ def test_a_run_of_twelve_steps_has_what_dashboards_look_up(fit, table):
 
 
 def check_facts(run, config, summary, run_dir):
-    result = read_result(run_dir)
-    expected = {key: result[key] for key in ("table", "row", "scale", "seed", "commit", "params", "views", "scheme")}
-    expected |= {"label": "2nd", "title": "Two rows", "window": 1, "mixed": "key,value"}
+    finished = read_finished(run_dir)
+    result = finished.result
+    expected = {key: getattr(result, key) for key in ("table", "row", "scale", "seed", "params", "views", "scheme")}
+    expected |= {
+        "commit": finished.identity.commit,
+        "label": "2nd",
+        "title": "Two rows",
+        "window": 1,
+        "mixed": "key,value",
+    }
     expected |= {"num_frames": 4, "size_embed_dim": 16}
     assert expected == {key: config[key] for key in expected}
     assert config["views"] == 3, "the number of views, not the data set's way to cut them"
@@ -90,7 +97,7 @@ def check_facts(run, config, summary, run_dir):
     assert (run["run_group"], run["display_name"]) == ("two", "2nd, seed 0 (Two rows)")
     assert run["tags"] == ["two", "default", "second", "X-ViT", "seed0"]
     assert summary["paper/test/video_top1"] == 62.5
-    assert {key: summary[key] for key in result["metrics"]} == pytest.approx(result["metrics"])
+    assert {key: summary[key] for key in result.metrics} == pytest.approx(result.metrics)
 
 
 def check_media(run_dir):

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lit_video.errors import UserError
-from lit_video.runs.files import RUN, run_folders, seed_of
-from lit_video.runs.predictions import read_mistakes
-from lit_video.runs.results import Point, read_curves
+from lit_video.runs.curves import Point, read_curves
+from lit_video.runs.folder import RUN, run_folders, seed_of
+from lit_video.runs.mistakes import read_mistakes
 from lit_video.tables.reading import read_origin, table_at
 from lit_video.tables.summary import TableRuns, read_runs
-from lit_video.tables.table import column
 from lit_video.utils.parallel import with_progress
 
 
@@ -25,14 +24,14 @@ class Section(TableRuns):
     @property
     def labels(self) -> dict[str, str]:
         """Labels of the rows that were run, by name."""
-        return {row.name: row.label for row in self.table.rows if self.results[row.name]}
+        return {row.name: row.label for row in self.table.rows if self.by_row[row.name]}
 
     @property
     def folds(self) -> set[str]:
         """Rows that are cross-validation folds of another row."""
         names = set[str]()
-        for result in self.finished:
-            names.update(result.get("folds", ()))
+        for run in self.finished:
+            names.update(run.result.folds or ())
         return names
 
 
@@ -83,7 +82,7 @@ def _section(scale_dir: Path, experiments: Path, overridden: bool) -> Section:
     found = read_runs(table, runs, overridden=overridden)
     curves, mistakes = {}, {}
     for row in table.rows:
-        folders = column(found.results[row.name], "folder")
+        folders = [run.folder for run in found.by_row[row.name]]
         curves[row.name] = list(filter(None, map(read_curves, folders)))
         if folders and (shown := read_mistakes(folders[0])):
             mistakes[row.name] = shown

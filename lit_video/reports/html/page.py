@@ -15,7 +15,6 @@ from lit_video.reports.verdicts import Verdict, by_paper, counted, number_of, op
 from lit_video.tables.agreement import certainty, sentences
 from lit_video.tables.claims import Claim
 from lit_video.tables.rendering import main_table
-from lit_video.tables.table import column
 from lit_video.utils.colours import DARK, LIGHT
 from lit_video.utils.parallel import with_progress
 
@@ -27,7 +26,7 @@ def render_page(sections: Sequence[Section], claims: Sequence[Claim], found: Seq
     """Return the whole page as HTML, with the verdicts that were ``found`` and the command that makes it."""
     jinja = Environment(loader=PackageLoader("lit_video.reports.html"), autoescape=True, undefined=StrictUndefined)
     jinja.trim_blocks = jinja.lstrip_blocks = True
-    results = list(chain.from_iterable(section.finished for section in sections))
+    runs = list(chain.from_iterable(section.finished for section in sections))
     by_name = by_paper(sections, claims)
     papers = list(with_progress(_papers(by_name, found), len(by_name), "papers drawn"))
     return jinja.get_template("page.html").render(
@@ -35,9 +34,9 @@ def render_page(sections: Sequence[Section], claims: Sequence[Claim], found: Seq
         dark=DARK,
         made=datetime.now().astimezone(),
         command=command,
-        commits=sorted(set(map(str, column(results, "commit")))),
-        devices=sorted({str(result.get("device", "not recorded")) for result in results}),
-        runs=len(results),
+        commits=sorted({run.identity.commit for run in runs}),
+        devices=sorted({run.result.device for run in runs}),
+        runs=len(runs),
         papers=papers,
         tables=sum(map(len, by_name.values())),
         opening=opening(found),
@@ -79,12 +78,12 @@ def _content(section: Section, verdicts: Sequence[Verdict]) -> dict[str, Any]:
         "why": next(filter(None, (main.claim.follow_ups.get(table.scale) for main in verdicts)), ""),
         "verdicts": counted(here),
         "table": table,
-        "terms": "; ".join(section.data["terms"]),
+        "terms": "; ".join(section.data.terms),
         "header": header,
         "body": body,
         "labels": section.labels,
-        "pairs": section.data["pairs"],
-        "ordered": bool(section.data["agreement"]["orderings"]),
+        "pairs": section.data.pairs,
+        "ordered": bool(section.data.agreement.orderings),
         "sentences": sentences(section.data)[:1],
         "certainty": certainty(section.data),
         **{view.__name__: view(section) for view in VIEWS},

@@ -16,8 +16,6 @@ from lit_video.reports.html.collect import Section
 from lit_video.reports.verdicts import Verdict
 from lit_video.runs.predictions import most_confused
 from lit_video.tables.rendering import measured_groups
-from lit_video.tables.summary import number
-from lit_video.tables.table import column
 from lit_video.utils.colours import LIGHT
 
 SPLITS = {"val": "validation", "train": "training"}
@@ -93,8 +91,9 @@ def accuracy(section: Section) -> list[dict[str, Any]]:
     models = list(section.labels.keys() - section.folds)
     if len(models) != 1 or len(section.predictions.get(models[0], ())) != 1:
         return []
-    (kept,), (result, *_) = section.predictions[models[0]], section.results[models[0]]
-    facts, tasks = accuracy_facts(result, kept), []
+    (kept,) = section.predictions[models[0]]
+    facts = accuracy_facts(section.by_row[models[0]][0], kept)
+    tasks = []
     for task, each in kept.tasks.items():
         tasks.append({"task": task, "facts": facts, "classes": class_lines(each)})
         facts = []  # shown with the first task only
@@ -105,15 +104,17 @@ def rows(section: Section) -> dict[str, str] | None:
     """Draw the rows' accuracies, the paper's beside ours; ``None`` for a single model, even if cross-validated."""
     from lit_video.inference.result_pictures import rows_figure
 
-    shown, metric = [*section.data["reported"], *section.data["rows"]], section.table.metric
-    papers, ours = [], []
+    shown = [*section.data.reported, *section.data.rows]
+    papers = []
+    ours = []
     for i, row in enumerate(shown):
-        if (value := number(row, metric, "paper")) is not None:
-            papers.append((i, value, 0.0))
-        if (value := number(row, metric)) is not None:
-            ours.append((i, value, number(row, metric, "std") or 0.0))
+        numbers = row.numbers(section.table.metric)
+        if numbers.paper is not None:
+            papers.append((i, numbers.paper, 0.0))
+        if numbers.ours is not None:
+            ours.append((i, numbers.ours, numbers.std or 0.0))
     sides = {side: values for side, values in (("paper", papers), ("ours", ours)) if values}
-    names = column(shown, "label")
+    names = [row.label for row in shown]
     if len(names) < 2 or not sides or accuracy(section):
         return None
     return drawn(rows_figure(names, sides), f"accuracy of the rows, {section.table.title}: {', '.join(names)}")
@@ -123,7 +124,7 @@ def groups(section: Section) -> list[dict[str, Any]]:
     """Draw accuracy by skill or group of classes, means over seeds."""
     from lit_video.inference.result_pictures import heat_map
 
-    found = measured_groups(section.data["rows"])
+    found = measured_groups(section.data.rows)
     return [{"title": each.title, "picture": drawn(heat_map(each), each.title)} for each in found]
 
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from lit_video.errors import RunFailed
-from lit_video.runs.results import LAST
+from lit_video.runs.chosen_checkpoint import LAST
 from lit_video.training.callbacks.resumption import validation_follows
 from lit_video.training.checkpoint_file import RUN_KEY, CheckpointFile
 from lit_video.training.monitors import refuse_wrong_schedules

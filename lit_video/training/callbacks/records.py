@@ -19,9 +19,9 @@ from lit_video.datamodules import VideoDataModule
 from lit_video.datamodules.records import relative
 from lit_video.modules import VideoClassifier
 from lit_video.modules.metrics import average_precision
-from lit_video.runs.files import DRAWN, HEIGHT, MISTAKE, MISTAKES, THUMBNAILS, WIDTH
+from lit_video.runs.curves import write_curves
+from lit_video.runs.mistakes import DRAWN, HEIGHT, MISTAKE, MISTAKES, THUMBNAILS, WIDTH
 from lit_video.runs.predictions import DIRECTION, RECOGNISED, Predictions, TaskPredictions, save_logits
-from lit_video.runs.results import write_curves
 from lit_video.tables.statistics import calibration_error
 from lit_video.training.callbacks.checkpoints import metrics_of
 from lit_video.utils.classes import by_task

@@ -1,0 +1,34 @@
+"""Learning curve of a run: ``curves.csv``."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from lit_video.runs.folder import run_file
+from lit_video.utils.files import read_whole, write_table
+
+CURVES = "curves.csv"
+COLUMNS = ("epoch", "step", "train/loss", "val/loss", "val/clip_top1", "val/clip_top5", "train/clip_top1")
+Point = Mapping[str, float]
+
+
+def write_curves(run_dir: Path, points: Sequence[Point]) -> None:
+    """Write the curve; unmeasured values stay empty."""
+    rows: list[Sequence[str]] = [COLUMNS]
+    for point in points:
+        texts = {key: f"{value:.6g}" for key, value in point.items()}
+        rows.append([texts.get(key, "") for key in COLUMNS])
+    write_table(run_dir / CURVES, rows)
+
+
+def read_curves(run_dir: Path) -> list[Point]:
+    """Read the curve's points; empty if the run kept none."""
+
+    def read() -> list[Point]:
+        points: list[Point] = []
+        for row in csv.DictReader(io.StringIO(run_file(run_dir, CURVES).decode(), newline="")):
+            points.append({key: float(value) for key, value in row.items() if value})
+        return points
+
+    return read_whole(run_dir / CURVES, read, "delete it; the run's results are in other files") or []

@@ -1,0 +1,89 @@
+"""Finished runs: reading one, and what no accuracy shows of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lit_video.runs.folder import AGAIN, RUN, run_file
+from lit_video.runs.identity import Identity
+from lit_video.runs.record import Change, Record
+from lit_video.runs.result import Override, RunResult
+from lit_video.settings.differences import LONGER
+from lit_video.settings.flat import OWN
+from lit_video.utils.files import read_whole
+from lit_video.utils.text import plural
+
+NAMED = 3  # settings named in a label
+LONGEST = 40  # characters of a value
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A finished run: its result, with its identity and changes."""
+
+    folder: Path
+    result: RunResult
+    identity: Identity
+    changes: Sequence[Change] = ()  # since the run began
+    overridden: Mapping[str, Override] = field(default_factory=dict)  # settings that are not the row's, by key
+
+
+def read_finished(run_dir: Path, anywhere: bool = False) -> FinishedRun | None:
+    """Read a finished run; ``None`` if it is not finished.
+
+    ``anywhere`` accepts a copy whose path does not name its table, scale, row and seed.
+    """
+
+    def read() -> FinishedRun | None:
+        record = Record.of_json(run_file(run_dir, RUN))
+        result = record.result
+        if result is None or record.identity is None:
+            return None
+        if not anywhere:
+            _refuse_other_folder(run_dir, result)
+        return FinishedRun(run_dir, result, record.identity, record.changes or (), result.overridden or {})
+
+    return read_whole(run_dir / RUN, read, AGAIN)
+
+
+def _refuse_other_folder(run_dir: Path, result: RunResult) -> None:
+    """Refuse another run's result, which would count twice."""
+    own = {"table": result.table, "scale": result.scale, "row": result.row, "seed": f"seed{result.seed}"}
+    folders = ("", "", "", "", *run_dir.absolute().parts)[-4:]
+    for (key, value), folder in zip(own.items(), folders, strict=True):
+        if value != folder:
+            raise ValueError(f"its {key} is {value!r}, its folder says {folder!r}")
+
+
+def remarks(run: FinishedRun) -> list[str]:
+    """Say what no accuracy shows: settings other than the row's, test videos seen in training or left out, changes."""
+    result = run.result
+    texts = []
+    if result.test_seen:
+        texts.append(f"{result.test_seen} of {result.test_videos} test videos trained on")
+    if result.test_left_out:
+        texts.append(f"{plural(result.test_left_out, 'test video')} left out")
+    texts += _overridden(run.overridden)
+
+    changed = {change.key for change in run.changes} & {"data", OWN, *LONGER}
+    texts += [f"{key} changed during the training" for key in sorted(changed)]
+    return texts
+
+
+def _overridden(overridden: Mapping[str, Override]) -> list[str]:
+    """Say which settings are not the row's: up to ``NAMED``, then their number."""
+    texts = []
+    for key, setting in overridden.items():
+        texts.append(f"{key} {short_value(setting.used)}, not {short_value(setting.wanted)}")
+    if len(texts) > NAMED:
+        texts[NAMED:] = [f"{len(texts) - NAMED} more settings are not the row's"]
+    return texts
+
+
+def short_value(value: Any) -> str:
+    """Return a setting's value for a label; a list of callbacks by their classes."""
+    if isinstance(value, list) and value and all(isinstance(each, dict) and "class_path" in each for each in value):
+        value = ", ".join(each["class_path"].rpartition(".")[2] for each in value)
+    text = str(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

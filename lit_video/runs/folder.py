@@ -1,0 +1,92 @@
+"""Folders of runs and the files in them, in place or packed.
+
+A run is named by its folder ``RUNS/TABLE/SCALE/ROW/seedK``, packed or not; a result in the folder hides a packed one.
+``run.json`` is a run's record, see :mod:`lit_video.runs.record`.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from lit_video.errors import UserError
+from lit_video.runs.packs import ENDING, SEED, Files, pack_of, packed_runs
+from lit_video.runs.record import Record
+from lit_video.utils.files import read_regular, read_whole, write_atomically
+from lit_video.utils.limits import MOST_BYTES, MOST_PREDICTIONS
+
+RUN = "run.json"
+# levels of a runs folder at which runs lie; the last two are those of own and own/NAME, which finetune writes
+BELOW = ("", "*/", "*/*/", "*/*/*/", "*/*/*/*/", "runs/*/*/*/*/", "*/runs/*/*/*/*/")
+AGAIN = "delete it and repeat the command"
+
+
+def run_folders(place: Path, damaged: list[UserError] | None = None) -> list[Path]:
+    """Return the sorted folders of finished runs in a pack, a runs folder, or a folder in or above a runs folder."""
+    whole = place.absolute()
+    if whole.is_file():
+        return sorted(packed_runs(whole))
+    found = set[Path]()
+    for below in BELOW:
+        for path in place.glob(below + RUN):
+            if has_result(path.parent):
+                found.add(path.parent)
+    packs = [*sorted(whole.glob(f"*{ENDING}")), *map(pack_of, (whole, *whole.parents[:3]))]
+    for pack in filter(Path.is_file, packs):
+        try:
+            for folder in packed_runs(pack):
+                if folder.is_relative_to(whole):
+                    found.add(place / folder.relative_to(whole))
+        except UserError as error:
+            if damaged is None:
+                raise
+            damaged.append(error)
+    return sorted(found)
+
+
+def seed_of(run_dir: Path) -> int | None:
+    """Return the seed in a folder's name; ``None`` for any other name."""
+    match = re.fullmatch(SEED, run_dir.name, re.ASCII)
+    return int(match[1]) if match else None
+
+
+def read_record(run_dir: Path) -> Record:
+    """Return the record of a run; without parts if there is none.
+
+    Raises:
+        UserError: the record is damaged, or of another version.
+    """
+    return read_whole(run_dir / RUN, lambda: Record.of_json(run_file(run_dir, RUN)), AGAIN) or Record()
+
+
+def update_record(run_dir: Path, **parts: Any) -> None:
+    """Replace parts of a run's record atomically; ``None`` removes a part."""
+    content = read_record(run_dir).with_parts(parts).plain()
+    write_atomically(run_dir / RUN, json.dumps(content, indent=2, allow_nan=False) + "\n")
+
+
+def has_result(run_dir: Path) -> bool:
+    """Return whether a folder's run is finished, even if its record is damaged."""
+    try:
+        return Record.of_json(read_regular(run_dir / RUN, MOST_BYTES)).result is not None
+    except FileNotFoundError:
+        return False
+    except Exception:  # a damaged file can raise anything
+        return True
+
+
+def run_file(run_dir: Path, name: str) -> bytes:
+    """Return a run's file; raise :class:`FileNotFoundError` without one, :class:`UserError` for a damaged pack."""
+    if (files := packed_files(run_dir)) and name not in files:  # an unfinished run's file may lie beside the pack
+        raise FileNotFoundError(f"{name} of {run_dir} in its pack")
+    if files:
+        return files[name]
+    return read_regular(run_dir / name, MOST_PREDICTIONS if name.endswith(".npz") else MOST_BYTES)
+
+
+def packed_files(run_dir: Path) -> Files:
+    """Return the files of a packed run that has no result in its folder; empty for any other run."""
+    folder = run_dir.absolute()
+    if len(folder.parents) < 4 or not (pack := pack_of(folder.parents[2])).is_file() or has_result(run_dir):
+        return {}
+    return packed_runs(pack).get(folder, {})

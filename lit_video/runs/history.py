@@ -1,0 +1,61 @@
+"""History of a run: what keeps it the same run when it goes on, and what makes another one.
+
+The run stays the same if
+
+- settings that affect no number (``FREE``) or tell where the videos are (``FOLDERS``) change;
+- a step's batch is divided over other devices (``SPREAD``), or other code resumes the run; ``changes`` records both;
+- training becomes longer, unless its weights are averaged or the run is packed and so has no checkpoint;
+- its videos, labels or a user's own callbacks change before it is finished.
+
+Any other change of a setting, video, label or starting weight makes another run. ``fit --reuse`` takes the weights of
+another run with the same code and videos if only settings of the test differ (``TESTS``). Rows of a table are compared
+only if they differ in nothing but the seed and the rows' own settings.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lit_video.errors import UserError
+from lit_video.runs.folder import packed_files
+from lit_video.runs.identity import Identity, differences
+from lit_video.runs.record import Change, Record
+from lit_video.settings.differences import AVERAGING, Difference, Kind
+from lit_video.settings.flat import CALLBACKS, flatten, lightning_name
+
+
+@dataclass(frozen=True)
+class History:
+    """Identity and changes of a run, kept in its checkpoints and its result."""
+
+    identity: Identity  # identity of the last attempt
+    changes: Sequence[Change] = ()  # since the run began
+    finished: bool = False  # True if there is a result, and its training was at least as long as requested
+    news: Sequence[Difference] = ()  # changes since the last attempt
+
+    def going_on(self, now: Identity) -> "History":
+        """Return the history of this run once it is resumed with the identity ``now``."""
+        news = [difference for difference in differences(self.identity, now) if difference.kind != "folder"]
+        changes = [Change(difference.key, difference.was, difference.now) for difference in news]
+        longer = any(difference.kind == "longer" for difference in news)
+        return History(now, [*self.changes, *changes], self.finished and not longer, news)
+
+    @property
+    def record(self) -> Record:
+        """Record of a run that is not finished, for its folder and its checkpoints."""
+        return Record(identity=self.identity, changes=list(self.changes))
+
+    def refuse_other(self, run_dir: Path, now: Identity, where: str) -> None:
+        """Refuse ``now`` if it is another run than the folder's; ``where`` names the origin of the settings."""
+        reasons: dict[Kind, str] = {"training": "", "test": ""}
+        if self.finished:
+            reasons["data"] = " (other videos, labels or callbacks)"
+        callbacks = flatten(now.settings).get(CALLBACKS, [])
+        if any(lightning_name(each) in AVERAGING for each in callbacks):
+            reasons["longer"] = " (averaged weights cannot be trained longer)"
+        if packed_files(run_dir):
+            reasons["longer"] = " (packed, without a checkpoint to go on from)"
+        for each in differences(self.identity, now):
+            if each.kind in reasons:
+                why = f"{run_dir} is another run: {each}{reasons[each.kind]}"
+                raise UserError(f"{where}: {why}; give another --runs, or delete that folder")
