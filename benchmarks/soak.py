@@ -114,7 +114,8 @@ def soak(planned: Iterator[Cell], end: float, jobs: int, output: Path, folder: P
             ends = ", ".join(f"{each['status']}{'' if each['hit'] else ' (missed)'}" for each in line["injections"])
             with lock, output.open("a") as file:
                 file.write(json.dumps(line) + "\n")
-                print(f"{name_of(cell)}: {ends}: {'; '.join(found(line)) or 'ok'} ({record.seconds:.0f} s)", flush=True)
+                spent = f"{record.seconds:.0f} s, CPU {record.cpu:.0f} s"
+                print(f"{name_of(cell)}: {ends}: {'; '.join(found(line)) or 'ok'} ({spent})", flush=True)
 
     with ThreadPoolExecutor(jobs) as pool:
         for done in [pool.submit(work) for _ in range(jobs)]:

@@ -28,7 +28,7 @@ from lit_video.utils.stop_signals import DONE, FAILED, MISTAKE, TERMINATED
 
 TRIES = 3
 WENT_ON = "going on from|finished, skipped|training starts over|damaged[;:] delete it"
-GRACE = 30.0  # seconds after which no process of a killed run may be alive
+GRACE = 30.0  # seconds of its own time after which no process of a killed run may be alive
 SPLITS = {"training": "train", "validation": "val", "test": "test"}
 BROKEN = {policy: (f"--data.broken={policy}", "--data.broken_percent=50") for policy in ("skip", "report")}
 POISON = ("--trainer.callbacks+=benchmarks.faults.marks.Poison", "--nan=skip:4")
@@ -62,7 +62,10 @@ class Cell:
 
 @dataclass
 class Record:
-    """Record of a cell: ``lost`` and ``wrong`` results, ``problems`` and ``tries`` of the recovering command."""
+    """Record of a cell: ``lost`` and ``wrong`` results, ``problems`` and ``tries`` of the recovering command.
+
+    ``seconds`` are by the clock, ``cpu`` those of all its processes.
+    """
 
     setting: dict[str, Any]
     injections: list[dict[str, Any]] = field(default_factory=list)
@@ -72,6 +75,7 @@ class Record:
     wrong: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    cpu: float = 0.0
 
     def add(self, injection: Injection, hit: bool, **end: Any) -> None:
         """Add an injection and the end of its run."""
@@ -132,10 +136,10 @@ def differences(ours: Outcome, right: Outcome) -> list[str]:
 def problems_of(attempt: Attempt, status: int | None, before: bool = False) -> list[str]:
     """Return problems of a run's end and its leftovers; ``before``: it started with a checkpoint."""
     if status is None:
-        return [f"did not end within {END:.0f} s"]
-    start = time.monotonic()
-    while (alive := attempt.alive()) and time.monotonic() - start < GRACE:
-        time.sleep(0.1)
+        return [f"did not end within {END:.0f} s of its own time"]
+    for _ in attempt.time.moments(GRACE, every=0.1):
+        if not (alive := attempt.alive()):
+            break
     found = [f"process {_command(attempt, pid)} lives on" for pid in alive]
     shared = [path.name for path in Path("/dev/shm").iterdir()]
     found += [f"/dev/shm/{name} left" for name in shared if set(re.findall(r"\d+", name)) & set(map(str, attempt.pids))]
@@ -232,6 +236,7 @@ def run_cell(cell: Cell, references: References) -> Record:
         _recover(setting, sandbox, record, right)
         record.wrong += ["code of a checkpoint was run"] if (sandbox.folder / "sprung").exists() else []
     record.seconds = round(time.monotonic() - start, 1)
+    record.cpu = round(sandbox.cpu, 1)
     return record
 
 

@@ -92,13 +92,15 @@ def page(soaks: Sequence[Sequence[Line]]) -> str:
 
 def _soak(lines: Sequence[Line]) -> str:
     """Return a soak's command, machine and findings."""
-    head, seconds = lines[0], sum(run.get("seconds", 0) for run in lines)
+    head = lines[0]
+    seconds, cpu = (sum(run.get(key, 0) for run in lines) for key in ("seconds", "cpu"))
+    core_hours = f" ({cpu / 3600:.1f} core hours)" if cpu else ""
     made, found_here = (
         ", ".join(f"{key} {value}" for key, value in each.items()) for each in (head["versions"], summary(lines))
     )
     return (
-        f"- `{head['command']}`, begun {head['begun']}, {seconds / 3600:.1f} hours of runs, commit {head['commit']}, "
-        f"{head['device']}, {made}: {found_here}."
+        f"- `{head['command']}`, begun {head['begun']}, {seconds / 3600:.1f} hours of runs{core_hours}, "
+        f"commit {head['commit']}, {head['device']}, {made}: {found_here}."
     )
 
 

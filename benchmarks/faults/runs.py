@@ -42,7 +42,8 @@ TINY += ["--checkpoint_every=0.5", "--trainer.callbacks+=benchmarks.faults.marks
 TINY += ["--trainer.check_val_every_n_epoch=1", "--trainer.callbacks+=ModelCheckpoint"]
 TINY += ["--trainer.callbacks.monitor=val/loss", "--trainer.callbacks.mode=min"]
 TWO_RANKS = ["--data.batch_size=2", "--trainer.devices=2", "--trainer.strategy=ddp", "--trainer.accelerator=cpu"]
-END = 600.0  # seconds in which a run must end, also on a busy machine
+END = 600.0  # seconds of a run's own time in which it must end
+LOOK = 1.0  # seconds between looks at a run's threads
 # Files allowed in TMPDIR after a run: fixed names of W&B and PyTorch, and leftovers of killed processes.
 KEPT = re.compile("filler|torchinductor|pymp-|wandb-|tmp.*wandb")
 cancelled = threading.Event()  # set by Ctrl-C
@@ -66,6 +67,7 @@ class Sandbox:
         self.folder, self.clock, self.validation = folder, folder / "clock", folder / "validation"
         self.runs, self.data, self.tmp, self.home = (folder / name for name in ("runs", "data", "tmp", "home"))
         self.mounts: list[Path] = []
+        self.cpu = 0.0  # CPU seconds of all runs
 
     def environment(self, mark: str, slow: bool) -> dict[str, str]:
         """Return a run's variables: ``mark`` identifies its processes, ``slow`` prolongs writing and validation."""
@@ -135,6 +137,64 @@ class Setting:
         return runs / "ablation_tw/embedded" / self.row / f"seed{self.seed}"
 
 
+@dataclass(frozen=True)
+class Thread:
+    """Seconds that a thread ran, and that it waited for a processor."""
+
+    ran: float
+    waited: float
+
+
+def threads_of(pid: int) -> dict[int, Thread]:
+    """Return the threads of a process by number, none if it has ended."""
+    found = {}
+    for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        with suppress(OSError, ValueError):
+            ran, waited, _ = map(int, path.read_text().split())
+            found[int(path.parent.name)] = Thread(ran / 1e9, waited / 1e9)
+    return found
+
+
+class OwnTime:
+    """A run's own time: seconds since its start without those in which its threads waited for a processor.
+
+    On a busy machine a run may get no processor for minutes, so that a clock says nothing about the run. A run that
+    hangs waits for no processor: its own time passes like the clock's.
+    """
+
+    def __init__(self, processes: Callable[[], list[int]]) -> None:
+        self._processes = processes
+        self._threads: dict[int, Thread] = {}
+        self._looked = time.monotonic()
+        self.seconds = 0.0
+
+    @property
+    def cpu(self) -> float:
+        """CPU seconds of all threads, as far as looks found them."""
+        return sum(thread.ran for thread in self._threads.values())
+
+    def look(self) -> None:
+        """Add the time since the last look, less the wait of all threads in it."""
+        before = sum(thread.waited for thread in self._threads.values())
+        for pid in self._processes():
+            self._threads |= threads_of(pid)
+        waited = sum(thread.waited for thread in self._threads.values()) - before
+
+        now = time.monotonic()
+        self.seconds += max(now - self._looked - waited, 0.0)
+        self._looked = now
+
+    def moments(self, seconds: float, every: float) -> Iterator[None]:
+        """Yield at intervals until these seconds of own time have passed."""
+        self.look()
+        end = self.seconds + seconds
+        while self.seconds < end:
+            yield
+            time.sleep(every)
+            if time.monotonic() - self._looked >= min(LOOK, seconds / 10):
+                self.look()
+
+
 class Attempt:
     """A started run; use it in a ``with``, which leaves no process behind."""
 
@@ -147,11 +207,14 @@ class Attempt:
             streams = dict(stdin=subprocess.DEVNULL, stdout=out, stderr=err)
             options = dict(cwd=ROOT, env=sandbox.environment(self.mark, slow), start_new_session=True)
             self.process = subprocess.Popen(setting.command(sandbox.runs), **streams, **options)
+        self.time = OwnTime(self.alive)
 
     def __enter__(self) -> "Attempt":
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.time.look()
+        self.sandbox.cpu += self.time.cpu
         self._kill(signal.SIGKILL)
         self.process.wait()
 
@@ -179,14 +242,14 @@ class Attempt:
         return False
 
     def wait_for(self, event: Callable[["Attempt"], bool], every: float = 0.004) -> bool:
-        """Wait for an event; return ``False`` if the run ends or ``END`` seconds pass before it."""
-        start = time.monotonic()
-        while self.process.poll() is None and time.monotonic() - start < END:
+        """Wait for an event; return ``False`` if the run ends or ``END`` seconds of its own time pass before it."""
+        for _ in self.time.moments(END, every):
             if cancelled.is_set():
                 raise Cancelled
+            if self.process.poll() is not None:
+                return False
             if event(self):
                 return True
-            time.sleep(every)
         return False
 
     def wait(self) -> int | None:

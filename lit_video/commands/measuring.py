@@ -9,6 +9,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from lit_video.network.cost import Published, compare, count, published, render
 from lit_video.tables.table import column
 from lit_video.training.request import Request, Run
 from lit_video.utils.files import user_path, write_atomically, write_bytes
+from lit_video.utils.parallel import with_progress
 from lit_video.utils.stop_signals import DONE
 from lit_video.utils.text import did_you_mean, plural, text_table
 from lit_video.utils.yaml_files import EXPERIMENTS, find_config, read_yaml
@@ -49,12 +51,18 @@ def cost_arguments(parser: Parser) -> None:
 def cost(arguments: Namespace) -> int:
     """Count parameters and multiply-adds of the papers' models, or of a table's rows."""
     if arguments.tables or arguments.config:
-        rows = [*starmap(compare, _table_costs(request_of(arguments)))]
+        request = request_of(arguments)
+        import_module("lit_video.training.run")  # seconds that are no part of the first row's time
+        costs = with_progress(_table_costs(request), len(request.rows), "rows counted")
+        rows = [*starmap(compare, costs)]
     else:
         flags = [f"--{name}" for name in ("row", "recipe") if getattr(arguments, name)] + arguments.settings
         if flags:
             raise UserError(f"{flags[0]}: needs a table; name one")
-        rows = [compare(model, count_published(model)) for model in published()]
+        models = published()
+        import_module("lit_video.modules")  # seconds that are no part of the first model's time
+        counts = with_progress(map(count_published, models), len(models), "models counted")
+        rows = [compare(model, counted) for model, counted in zip(models, counts, strict=True)]
     print(json.dumps(rows, indent=2) if arguments.json else render(rows))
     return 0
 

@@ -3,7 +3,7 @@
 import errno
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -17,6 +17,7 @@ from av.video.frame import PictureType, VideoFrame
 from av.video.stream import VideoStream
 from filelock import FileLock, Timeout
 
+from lit_video.datamodules.reading_speed import measure, sample_of
 from lit_video.errors import UserError
 from lit_video.utils.files import COMMON, files_below, is_video, write_atomically, write_table
 from lit_video.utils.parallel import in_parallel
@@ -59,6 +60,7 @@ def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
         dst.mkdir(parents=True, exist_ok=True)
         with FileLock(dst / ".prepare.lock", timeout=0):
             _same_encoding(dst / "encoding.json", encoding)
+            _say_what_is_gained(jobs, encoding)
             rows, broken = [["path", "label"]], []
             results = in_parallel(partial(_prepare, encoding), jobs, "data prepare")
             for (source, target), reason in zip(jobs, results, strict=False):
@@ -80,6 +82,14 @@ def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
     if broken:
         print(f"broken ({len(broken)}):", *broken, sep="\n")
     return int(bool(broken))
+
+
+def _say_what_is_gained(jobs: Sequence[tuple[Path, Path]], encoding: Encoding) -> None:
+    """Prepare a few videos and print how much faster their clips are read, before all others are prepared."""
+    sample = [job for job in sample_of(jobs) if not job[1].exists()]
+    readable = [job for job in sample if not _prepare(encoding, job)]
+    if readable:
+        print(measure(readable), flush=True)
 
 
 def _copy_annotations(src: Path, dst: Path) -> list[Path]:

@@ -15,13 +15,17 @@ from lit_video.errors import UserError
 from lit_video.utils.processes import end_with, ignore_stops, usable_cores
 from lit_video.utils.text import time_left
 
-EVERY = 30.0  # seconds between progress lines without a terminal
+FIRST = 3.0  # seconds of work until the first progress line without a terminal
+EVERY = 30.0  # seconds between later ones
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 def with_progress(results: Iterable[Result], total: int, name: str) -> Iterator[Result]:
-    """Yield results; show on stderr how many of ``total`` are done, in a bar on a terminal, else every half minute."""
+    """Yield results; show on stderr how many of ``total`` are done and the time left, as a bar on a terminal.
+
+    Elsewhere it is a line every half minute. Work that takes longer than a few seconds says at its beginning how long.
+    """
     if sys.stderr.isatty():
         from rich.console import Console
         from rich.progress import track
@@ -30,16 +34,19 @@ def with_progress(results: Iterable[Result], total: int, name: str) -> Iterator[
         return
 
     start = time.monotonic()
-    last_line = start
+    next_line = start + FIRST
+    said = False
     for done, result in enumerate(results, 1):
         yield result
 
         now = time.monotonic()
-        is_last = done == total and last_line > start
-        if now - last_line >= EVERY or is_last:
-            last_line = now
-            remaining = f", {time_left((total - done) * (now - start) / done)}" if done < total else ""
-            print(f"{name}: {done} of {total}{remaining}", file=sys.stderr, flush=True)
+        if done < total and now >= next_line:
+            next_line = now + EVERY
+            said = True
+            remaining = time_left((total - done) * (now - start) / done)
+            print(f"{name}: {done} of {total}, {remaining}", file=sys.stderr, flush=True)
+        elif done == total and said:
+            print(f"{name}: {done} of {total}", file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -25,6 +25,12 @@ def main(run_dir: Path, right: Path, habit: str) -> int:
     again = (run_dir / "run.json").exists()
     (run_dir / "run.json").write_text(json.dumps({"state": {"state": "training", "pid": os.getpid()}}))
     time.sleep(0 if again else 1)
+    if habit == "hangs":
+        time.sleep(3600)
+    if habit == "works":
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+        while time.process_time() < 0.4:
+            pass
     if again and habit == "crash":
         os.kill(os.getpid(), signal.SIGABRT)
     for name in ("last.ckpt", "curves.csv", "predictions.npz", "run.json"):

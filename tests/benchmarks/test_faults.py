@@ -1,8 +1,11 @@
 """Test that the fault harness finds runs that lose a result, give a wrong one, or leave a process behind."""
 
 import json
+import os
 import subprocess
 import sys
+import time
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +15,7 @@ import pytest
 import torch
 
 from benchmarks.faults import cells as module
+from benchmarks.faults import runs
 from benchmarks.faults.cells import Cell, Injection, read_outcome, run_cell, wrong_words
 from benchmarks.faults.faults import flip, trap
 from benchmarks.faults.page import found, page
@@ -72,6 +76,53 @@ def test_what_a_run_does_wrong_after_a_signal_is_found(habit, expected, right, m
     assert record["injections"][0]["hit"]
     assert all(any(part in text for text in seen) for part in expected), seen
     assert bool(seen) == bool(expected), seen
+
+
+@contextmanager
+def busy(number):
+    """Keep the first core of this process busy by processes that do nothing else."""
+    core = min(os.sched_getaffinity(0))
+    program = f"import os; os.sched_setaffinity(0, {{{core}}}); print(flush=True)\nwhile True: 0"
+    command = [sys.executable, "-c", program]
+    with ExitStack() as stack:
+        for _ in range(number):
+            process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE))
+            stack.callback(process.kill)
+            process.stdout.readline()
+        yield
+
+
+counted = pytest.mark.skipif(not runs.threads_of(os.getpid()), reason="kernel counts no waits")
+
+
+@counted
+def test_a_run_that_hangs_is_ended_and_one_that_gets_no_processor_is_not(right, tmp_path, monkeypatch):
+    monkeypatch.setattr(runs, "END", 2.0)
+    with runs.new_sandbox(tmp_path / "none") as sandbox:
+        with runs.Attempt(FakeSetting(right=str(right), habit="hangs"), sandbox) as attempt:
+            assert attempt.wait() is None
+        start = time.monotonic()
+        with busy(5), runs.Attempt(FakeSetting(right=str(right), habit="works"), sandbox) as attempt:
+            assert attempt.wait() == 0
+        assert time.monotonic() - start > attempt.time.seconds and attempt.time.cpu > 0.2
+
+
+def test_time_in_which_threads_waited_for_a_processor_is_not_the_runs_own(monkeypatch):
+    clock = SimpleNamespace(now=0.0)
+    threads = {1: runs.Thread(0.0, 0.0)}
+    monkeypatch.setattr(runs, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr(runs, "threads_of", lambda pid: threads)
+    own = runs.OwnTime(lambda: [1])
+
+    clock.now = 600.0
+    threads = {1: runs.Thread(4.0, 500.0), 2: runs.Thread(1.0, 90.0)}
+    own.look()
+    assert (own.seconds, own.cpu) == (10.0, 5.0)
+
+    clock.now = 700.0
+    threads = {2: runs.Thread(1.0, 90.0)}  # thread 1 has ended, thread 2 hangs
+    own.look()
+    assert (own.seconds, own.cpu) == (110.0, 5.0)
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,16 @@ def test_committed_results_make_a_page(names, write_report):
     assert all(f'id="{name}-' in page for name in names)
 
 
+def matrices(page):
+    """Return every confusion matrix of a page by its description: names of classes, and a list of cells a line."""
+    found = {}
+    for what, rows in re.findall(r'<table class="matrix.*?aria-label="(.*?)">(.*?)</table>', page, re.DOTALL):
+        head, *lines = rows.strip().split("\n")
+        names = re.findall("<span>(.*?)</span>", head)
+        found[what] = names, [re.findall(r"<td([^>]*)>(.*?)</td>", line) for line in lines]
+    return found
+
+
 def pictures(page):
     """Return every picture of a page by its description for screen readers."""
     return dict(re.findall(r'<div class="picture" role="img" aria-label="(.*?)">(.*?)</div>', page, re.DOTALL))
@@ -92,21 +102,32 @@ def test_names_in_runs_cannot_change_the_page_and_several_tasks_have_a_matrix_ea
             )
     page = write_report(fake_runs)
     assert "alert(1)</script>" not in page and "<img" not in page and "<u>" not in page
-    matrices = {what: svg for what, svg in pictures(page).items() if what.startswith("confusion matrix of")}
-    assert len(matrices) == 2 * len(ROWS)
-    drawn = next(svg for what, svg in matrices.items() if what.startswith("confusion matrix of S, ") and "verb" in what)
-    assert f">{'</script><script>alert(1)'.replace('<', '&lt;').replace('>', '&gt;')[:20]}" in drawn
+    found = matrices(page)
+    assert len(found) == 2 * len(ROWS)
+    names, _ = found["confusion matrix of S, verb"]
+    assert names[:2] == ["&lt;/script&gt;&lt;script&gt;alert(…", "&lt;b&gt;&amp;"]
 
 
 def test_pictures_hold_the_runs(made):
     runs, page = made
     counts = sum(read_predictions(seed_dir(runs, "space", seed)).tasks[""].confusion for seed in (0, 1))
-    numbers = re.findall(r">(\d+)</text>", pictures(page)["confusion matrix of S, Space-time attention schemes"])
-    assert sorted(map(int, numbers)) == sorted(counts[counts > 0])
+    _, lines = matrices(page)["confusion matrix of S, Space-time attention schemes"]
+    assert [[int(videos or 0) for _, videos in line] for line in lines] == counts.tolist()
+    percent = (100 * counts / counts.sum(1, keepdims=True)).round().astype(int)
+    shares = [[int((re.findall(r"(\d+)%", style) or [0])[0]) for style, _ in line] for line in lines]
+    assert shares == percent.tolist()
     (curves,) = (svg for what, svg in pictures(page).items() if what.startswith("validation loss"))
     assert all(f">{label}</text>" in curves for label in ("S", "ST", "T+S"))
     (rows,) = (svg for what, svg in pictures(page).items() if what.startswith("accuracy of the rows"))
     assert ">paper (%)</text>" in rows and ">ours (%)</text>" in rows and rows.count("<use") >= 8
+
+
+def test_the_matrix_of_many_classes_is_a_picture_without_names():
+    names = [f"class {i}" for i in range(views.NAMED_CLASSES + 1)]
+    many = views.matrix(np.eye(len(names), dtype=np.int64), names, "confusion matrix")
+    assert many.keys() == {"picture"} and "class 1" not in many["picture"]["svg"]
+    few = views.matrix(np.array([[3, 1], [0, 0]]), names[:2], "confusion matrix")
+    assert few["lines"] == [("class 0", [(3, 75), (1, 25)]), ("class 1", [(0, 0), (0, 0)])]
 
 
 def test_a_curve_is_drawn_at_its_points_and_a_mean_only_where_every_seed_has_one():

@@ -1,15 +1,18 @@
 """Test parallel processes, their signals, and the check of a virtual machine's processor."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from lit_video.errors import UserError
-from lit_video.utils.parallel import in_parallel
+from lit_video.utils import parallel
+from lit_video.utils.parallel import in_parallel, with_progress
 from lit_video.utils.startup import LIMIT, avoid_amx
 
 
@@ -33,6 +36,30 @@ def test_a_process_that_dies_is_reported_with_the_name_of_its_item(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0})
     with pytest.raises(UserError, match=r"^work: a process died, .* at a\.mp4 or soon after it; what is done is kept$"):
         list(in_parallel(crash, [("a.mp4", None)], "work"))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "items", "expected"),
+    [
+        (0.1, 5, []),
+        (2.0, 20, [2, 17, 20]),  # after the first seconds, after half a minute, at the end
+        (100.0, 2, [1, 2]),
+        (100.0, 1, []),  # nothing is left to be said
+    ],
+)
+def test_long_work_says_at_its_beginning_how_long_it_takes(seconds, items, expected, monkeypatch, capsys):
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(parallel, "time", SimpleNamespace(monotonic=lambda: clock.now))
+
+    def work():
+        for number in range(items):
+            clock.now += seconds
+            yield number
+
+    assert list(with_progress(work(), items, "films")) == [*range(items)]
+    lines = capsys.readouterr().err.splitlines()
+    assert [int(re.match(r"films: (\d+) of", line)[1]) for line in lines] == expected
+    assert all("left" in line for line in lines[:-1])
 
 
 @pytest.mark.parametrize(

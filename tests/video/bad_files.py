@@ -99,6 +99,10 @@ BAD_FILES = {
     "cut_at_the_end.mp4": BadFile(lambda p: cut(p, 0.97, container=FASTSTART), reason="ends early, 3 or more"),
     "cut.mkv": BadFile(lambda p: cut(p, 0.9), reason="the file ends early: its header announces"),
     "cut.webm": BadFile(lambda p: cut(p, 0.9, codec="libvpx", options={"g": "12"}), reason="the file ends early"),
+    "cut.flv": BadFile(lambda p: cut(p, codec="flv1", options={"g": "12"}), reason="the file ends early"),
+    "cut.wmv": BadFile(
+        lambda p: cut(p, codec="wmv2", options={"g": "12"}), reason="the file ends early: its header announces"
+    ),
     "no_index.avi": BadFile(lambda p: end_at_index(p, 0), num_frames=30),
     "half_an_index.avi": BadFile(lambda p: end_at_index(p, 99), num_frames=30),
     "cut_in_its_last_frame.avi": BadFile(lambda p: end_at_index(p, -9), reason="marks packets as corrupt"),

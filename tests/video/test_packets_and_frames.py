@@ -215,10 +215,20 @@ def test_leading_pictures_that_can_be_decoded_are_good_and_others_are_no_frames(
         assert_ffmpegs(path, packets - fewer)
 
 
-@pytest.mark.parametrize("how", [VP8, VP9])
-def test_a_long_last_frame_is_no_early_end(tmp_path, how):
-    whole, path = tmp_path / "whole.webm", tmp_path / "tail.webm"
-    write(whole, num_frames=24, **how)
+LONG_TAILS = {
+    "vp8.webm": VP8,
+    "vp9.webm": VP9,
+    "flv1.flv": dict(codec="flv1", options={"g": "12"}),
+    "h264.flv": dict(x264=X264_CLOSED),
+    "wmv2.wmv": dict(codec="wmv2", options={"g": "12"}),
+    "msmpeg4.asf": dict(codec="msmpeg4", options={"g": "12"}),
+}
+
+
+@pytest.mark.parametrize("name", LONG_TAILS)
+def test_a_long_last_frame_is_no_early_end(tmp_path, name):
+    whole, path = tmp_path / f"whole_{name}", tmp_path / name
+    write(whole, num_frames=24, **LONG_TAILS[name])
     with av.open(str(whole)) as old, av.open(str(path), "w") as new:
         stream = old.streams.video[0]
         copy = new.add_stream_from_template(stream, opaque=True)

@@ -19,6 +19,7 @@ from lit_video.utils.colours import DARK, LIGHT
 from lit_video.utils.parallel import with_progress
 
 Papers = Mapping[str, Mapping[str, Sequence[Section]]]  # by paper and table: a section per scale
+Pictures = Mapping[tuple[str, str], dict[str, Any]]  # by table and scale: contents by view
 VIEWS = (views.accuracy, views.confusions, views.curves, views.groups, views.mistakes, views.rows, views.without)
 
 
@@ -28,7 +29,8 @@ def render_page(sections: Sequence[Section], claims: Sequence[Claim], found: Seq
     jinja.trim_blocks = jinja.lstrip_blocks = True
     runs = list(chain.from_iterable(section.finished for section in sections))
     by_name = by_paper(sections, claims)
-    papers = list(with_progress(_papers(by_name, found), len(by_name), "papers drawn"))
+    drawn = with_progress(map(_drawn, sections), len(sections), "tables drawn")
+    pictures = {_key(section): content for section, content in zip(sections, drawn, strict=True)}
     return jinja.get_template("page.html").render(
         light=LIGHT,
         dark=DARK,
@@ -37,7 +39,7 @@ def render_page(sections: Sequence[Section], claims: Sequence[Claim], found: Seq
         commits=sorted({run.identity.commit for run in runs}),
         devices=sorted({run.result.device for run in runs}),
         runs=len(runs),
-        papers=papers,
+        papers=list(_papers(by_name, found, pictures)),
         tables=sum(map(len, by_name.values())),
         opening=opening(found),
         tally=Counter((one.words, views.kind(one)) for one in found),
@@ -47,7 +49,16 @@ def render_page(sections: Sequence[Section], claims: Sequence[Claim], found: Seq
     )
 
 
-def _papers(papers: Papers, found: Sequence[Verdict]) -> Iterator[dict[str, Any]]:
+def _key(section: Section) -> tuple[str, str]:
+    return section.table.name, section.table.scale
+
+
+def _drawn(section: Section) -> dict[str, Any]:
+    """Return what a section shows beside its table, by view; drawing takes nearly all of a report's time."""
+    return {view.__name__: view(section) for view in VIEWS}
+
+
+def _papers(papers: Papers, found: Sequence[Verdict], pictures: Pictures) -> Iterator[dict[str, Any]]:
     """Yield each paper's template variables: its verdicts, and its tables with their sections by scale."""
     anchors = {}
     for tables in papers.values():
@@ -58,7 +69,7 @@ def _papers(papers: Papers, found: Sequence[Verdict]) -> Iterator[dict[str, Any]
         for name, scales in tables.items():
             first = scales[0].table
             links[anchors[name]] = f"{number_of(first).capitalize()}: {first.title}".removeprefix(": ")
-            contents.append([_content(section, verdicts) for section in scales])
+            contents.append([_content(section, verdicts) | pictures[_key(section)] for section in scales])
         claims = [views.verdict(main, anchors) for main in verdicts]
         yield {"name": paper, "anchor": anchor(paper), "links": links, "claims": claims, "tables": contents}
 
@@ -86,5 +97,4 @@ def _content(section: Section, verdicts: Sequence[Verdict]) -> dict[str, Any]:
         "ordered": bool(section.data.agreement.orderings),
         "sentences": sentences(section.data)[:1],
         "certainty": certainty(section.data),
-        **{view.__name__: view(section) for view in VIEWS},
     }

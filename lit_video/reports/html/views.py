@@ -10,6 +10,7 @@ from statistics import mean
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lit_video.reports.card import accuracy_facts, class_lines
 from lit_video.reports.html.collect import Section
@@ -21,6 +22,7 @@ from lit_video.utils.colours import LIGHT
 SPLITS = {"val": "validation", "train": "training"}
 QUANTITIES = {"clip_top1": "top-1 (%)", "loss": "loss"}
 MISTAKES = 3  # number of mistakes named below a confusion matrix
+NAMED_CLASSES = 30  # most classes whose names are readable beside a confusion matrix
 NUMBERS = count()  # makes the ids in pictures unique
 Points = Sequence[tuple[float, float]]  # epoch, value
 WIDEST = 100.0  # points, at the ends of the axis of differences
@@ -161,8 +163,6 @@ def average(curves: Sequence[Points]) -> Points:
 
 def confusions(section: Section) -> list[dict[str, Any]]:
     """Return a matrix per row and task over all seeds, and its most frequent mistakes: (class, taken for, videos)."""
-    from lit_video.inference.result_pictures import confusion_figure
-
     if not section.predictions:
         return []
     matrices = []
@@ -171,10 +171,27 @@ def confusions(section: Section) -> list[dict[str, Any]]:
             label, classes = section.labels[row], seeds[0].tasks[task].classes
             counts = np.sum([one.tasks[task].confusion for one in seeds], axis=0)
             description = f"confusion matrix of {label}, {task or section.table.title}"
-            picture = drawn(confusion_figure(counts, classes), description)
             worst = most_confused(counts, classes, MISTAKES)
-            matrices.append({"label": label, "task": task, "picture": picture, "worst": worst})
+            matrices.append({"label": label, "task": task, "worst": worst} | matrix(counts, classes, description))
     return matrices
+
+
+def matrix(counts: NDArray[np.int64], classes: Sequence[str], description: str) -> dict[str, Any]:
+    """Return a confusion matrix as lines of (videos, percent of the class) with names, or of many classes a picture.
+
+    matplotlib takes 0.1 s to place names and numbers, a hundred times what a table of the page takes; a picture of many
+    classes has neither.
+    """
+    if len(classes) > NAMED_CLASSES:
+        from lit_video.inference.result_pictures import confusion_figure
+
+        return {"picture": drawn(confusion_figure(counts, classes), description)}
+
+    percent = 100 * counts / np.maximum(counts.sum(1, keepdims=True), 1)
+    lines = []
+    for name, videos, shares in zip(classes, counts.tolist(), percent.round().astype(int).tolist(), strict=True):
+        lines.append((name, list(zip(videos, shares, strict=True))))
+    return {"description": description, "classes": classes, "lines": lines}
 
 
 def mistakes(section: Section) -> list[dict[str, Any]]:

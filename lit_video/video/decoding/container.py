@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,8 @@ _CONTAINERS = "mov matroska avi mpegts mpeg ogg flv live_flv swf asf rm mxf nut 
 _STREAMS = "h261 h263 h264 hevc vvc m4v mpegvideo mjpeg mjpeg_2000 vc1 vc1test av1 obu dirac cavsvideo ingenient"
 _OPTIONS = {"format_whitelist": ",".join(f"{_CONTAINERS} {_STREAMS}".split()), "protocol_whitelist": "file"}
 NO_VIDEO = "its content is no video: a playlist, a text, a picture, or a format that is not read"
+# a file with less than this share of its announced bytes is truncated; FFmpeg has the same share for ASF
+WHOLE = {"matroska": 1.0, "asf": 0.95}
 SHORT = 0.9  # a video shorter than this share of its announced duration is truncated
 
 
@@ -62,16 +65,21 @@ def video_stream(container: InputContainer) -> VideoStream:
 def check_file(container: InputContainer, stream: VideoStream, path: Path) -> None:
     """Raise an ``av.InvalidDataError`` for a truncated file, which FFmpeg would decode."""
     size = path.stat().st_size
-    if "matroska" in container.format.name and (end := _segment_end(path)) > size:
-        raise av.InvalidDataError(0, f"the file ends early: its header announces {end:,} bytes, there are {size:,}")
+    end = announced_bytes(container, path)
+    for form, share in WHOLE.items():
+        if form in container.format.name.split(",") and size < share * end:
+            raise av.InvalidDataError(0, f"the file ends early: its header announces {end:,} bytes, there are {size:,}")
     if lost := sum(entry.pos + entry.size > size for entry in stream.index_entries):
         raise av.InvalidDataError(0, f"the file ends early, {lost} or more of its frames are cut off")
 
 
-def check_end(container: InputContainer, stream: VideoStream, first: float, end: float, step: float) -> None:
+def check_end(
+    container: InputContainer, stream: VideoStream, path: Path, *, first: float, end: float, step: float
+) -> None:
     """Raise an ``av.InvalidDataError`` for a video whose header shows that the last frames are missing.
 
-    ``first`` is the first frame's start, ``end`` the last frame's end, ``step`` the usual frame interval; in seconds.
+    A file with all the bytes that its header announces is whole: its last frame is shown for long. ``first`` is the
+    first frame's start, ``end`` the last frame's end, ``step`` the usual frame interval; in seconds.
     """
     formats = set(container.format.name.split(","))
     here = end - first
@@ -82,18 +90,60 @@ def check_end(container: InputContainer, stream: VideoStream, first: float, end:
     else:  # others announce their bytes (Matroska), or no duration: FFmpeg computes it from the packets
         return
     if here < SHORT * announced and announced - here > 3 * step:
+        if 0 < announced_bytes(container, path) <= path.stat().st_size:
+            return
         why = f"the file ends early: {announced:.2f} s are announced, the frames end at {here:.2f} s"
         raise av.InvalidDataError(0, why)
 
 
+TOP = 4096  # bytes that hold a file's first elements, which announce its size
+
+
+def announced_bytes(container: InputContainer, path: Path) -> int:
+    """Return the file's size in bytes that its header announces; 0 if it announces none, as in a live stream."""
+    sizes = {"matroska": _segment_end, "flv": _flv_size, "asf": _asf_size}
+    for form, size_of in sizes.items():
+        if form in container.format.name.split(","):
+            with path.open("rb") as file:
+                return size_of(file.read(TOP))
+    return 0
+
+
+FLV_SIZE = (
+    b"filesize\x00"  # name and type (a number) in the metadata of FLV, then eight bytes (Adobe's FLV 10.1, E.4.4)
+)
+
+
+def _flv_size(top: bytes) -> int:
+    """Return the size that FLV's metadata announce."""
+    _, named, content = top.partition(FLV_SIZE)
+    if not named or len(content) < 8:
+        return 0
+    (size,) = struct.unpack(">d", content[:8])
+    return int(size) if 0 < size < 2**63 else 0
+
+
+ASF_FILE = bytes.fromhex("a1dcab8c47a9cf118ee400c00c205365")  # ASF's File Properties Object (revision 01.20.05, 3.2)
+
+
+def _asf_size(top: bytes) -> int:
+    """Return the size in ASF's file properties; a broadcast has none.
+
+    The object's name is followed by its size (8 bytes), the file's number (16), the file's size (8), five numbers (8
+    each) and flags (4), whose first bit marks a broadcast.
+    """
+    _, named, content = top.partition(ASF_FILE)
+    if not named or len(content) < 76:
+        return 0
+    size, flags = struct.unpack_from("<24xQ40xI", content)
+    return 0 if flags & 1 else int(size)
+
+
 EBML, SEGMENT = 0x1A45DFA3, 0x18538067  # Matroska's elements at the top (RFC 9559)
-TOP = 4096  # bytes that hold a Matroska file's first elements
 
 
-def _segment_end(path: Path) -> int:
-    """Return where a Matroska file's segment ends, in bytes; 0 if its header does not say it, as in a live stream."""
-    with path.open("rb") as file:
-        top = file.read(TOP)
+def _segment_end(top: bytes) -> int:
+    """Return where a Matroska file's segment ends, in bytes."""
     at = 0
     while at < len(top):
         name, at = _number(top, at, marked=True)

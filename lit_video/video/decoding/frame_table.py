@@ -122,7 +122,7 @@ def _table(path: Path, container: InputContainer, stream: VideoStream, packets: 
     shown = _shown(packets)
     if not shown:
         raise av.InvalidDataError(0, "the video stream is empty")
-    _check_end(container, stream, shown)
+    _check_end(container, stream, path, shown)
     starts = restarts(packets, base)
     back = any(starts.values())
     spoilt = list[int]()
@@ -222,15 +222,16 @@ def _clock(container: InputContainer, shown: Sequence[Seen]) -> list[int]:
     return times
 
 
-def _check_end(container: InputContainer, stream: VideoStream, packets: Sequence[Seen]) -> None:
+def _check_end(container: InputContainer, stream: VideoStream, path: Path, packets: Sequence[Seen]) -> None:
     """Raise an ``av.InvalidDataError`` if the header announces more than the packets hold."""
     times = sorted({packet.pts for packet in packets if packet.pts is not None})
     if not times or stream.time_base is None:
         return
     usual = usual_step(times) if len(times) > 1 else 1
     last = max((packet.duration or 0 for packet in packets[-TAIL:] if packet.pts == times[-1]), default=0)
+    base = stream.time_base
     end = times[-1] + max(last, usual)
-    check_end(container, stream, *(float(time * stream.time_base) for time in (times[0], end, usual)))
+    check_end(container, stream, path, first=float(times[0] * base), end=float(end * base), step=float(usual * base))
 
 
 def _seconds(

@@ -1,0 +1,65 @@
+"""CPU time of reading clips from videos and from their prepared copies, measured on this machine."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from lit_video.utils.text import plural
+from lit_video.video.decoding import decode, frame_table
+
+NUM_FRAMES = 8  # of a clip
+STRIDE = 8  # frames from one of a clip to the next, where a video is long enough
+CLIPS = 4  # clips of a video
+SAMPLE = 3  # videos that are measured
+
+
+class Speed(NamedTuple):
+    """Seconds of one core for a clip: of the sources, and of their prepared copies."""
+
+    source: float
+    prepared: float
+    videos: int
+
+    def __str__(self) -> str:
+        """Say whether preparing pays, before hours are spent on it."""
+        source, prepared = (f"{1000 * seconds:.1f} ms" for seconds in (self.source, self.prepared))
+        found = f"a clip of {NUM_FRAMES} frames takes {prepared} of a core to read, {source} from SRC"
+        found += f" ({plural(self.videos, 'video')} measured)"
+        if self.prepared < self.source:
+            return f"{found}: {self.source / self.prepared:.1f} x as fast"
+        advice = "--preset fastest, a smaller --short-side, or no preparation: their codec is quick to decode"
+        return f"{found}: no faster; consider {advice}"
+
+
+def sample_of(jobs: Sequence[tuple[Path, Path]]) -> list[tuple[Path, Path]]:
+    """Return a few jobs from all parts of a list."""
+    step = max(1, len(jobs) // SAMPLE)
+    return [*jobs[::step]][:SAMPLE]
+
+
+def clips_of(path: Path) -> list[list[int]]:
+    """Return the frame numbers of clips at even distances over a video."""
+    count = frame_table(path).count
+    stride = max(1, min(STRIDE, count // NUM_FRAMES))
+    last = max(0, count - 1 - stride * (NUM_FRAMES - 1))
+    clips = []
+    for number in range(CLIPS):
+        first = last * number // (CLIPS - 1)
+        clips.append([min(first + stride * i, count - 1) for i in range(NUM_FRAMES)])
+    return clips
+
+
+def measure(jobs: Sequence[tuple[Path, Path]]) -> Speed:
+    """Measure videos and their copies in turn; a copy has its source's frames."""
+    seconds: tuple[list[float], list[float]] = ([], [])
+    for job in jobs:
+        for clip in clips_of(job[0]):
+            for path, spent in zip(job, seconds, strict=True):
+                frame_table(path)  # read once for all clips, so no part of a clip's time
+                start = time.process_time()
+                decode(path, clip)
+                spent.append(time.process_time() - start)
+    source, prepared = map(median, seconds)
+    return Speed(source, prepared, len(jobs))
