@@ -1,14 +1,13 @@
 """Attention schemes that functions are given: names, files or classes."""
 
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lit_video.errors import UserError
 from lit_video.schemes.built_in import built_in, refuse_unknown_name
-from lit_video.utils.class_paths import class_path
+from lit_video.utils.class_paths import importable
 from lit_video.utils.files import user_path
 
 if TYPE_CHECKING:
@@ -21,15 +20,7 @@ def name_of_scheme(scheme: "str | Path | type[Scheme]") -> str:
     Raises:
         UserError: a class was defined in a notebook or a program, whose code no run could record.
     """
-    if not isinstance(scheme, type):
-        return str(scheme)
-
-    module = scheme.__module__
-    file = getattr(sys.modules.get(module), "__file__", None)
-    if module == "__main__" or file is None:
-        what = f"{scheme.__name__} is defined in a notebook or a program, so that no run can record its code"
-        raise UserError(f"{what}; save it in a file and import it")
-    return class_path(scheme) if "." in module else f"{file}:{scheme.__qualname__}"
+    return importable(scheme) if isinstance(scheme, type) else str(scheme)
 
 
 def scheme_of(scheme: "str | Path | type[Scheme]") -> "tuple[str, Callable[..., Scheme]]":

@@ -10,9 +10,9 @@ import yaml
 
 from lit_video.errors import UserError
 from lit_video.settings.class_names import refuse_unknown_class
-from lit_video.settings.effects import RUN
+from lit_video.settings.effects import OWN_CODE, RUN
 from lit_video.settings.nested import ARGUMENTS, CLASS, SECTIONS, is_of_class, short_key
-from lit_video.utils.class_paths import class_path
+from lit_video.utils.class_paths import class_path, importable
 from lit_video.utils.text import did_you_mean
 
 
@@ -79,7 +79,7 @@ def _of_section(key: str, value: Any) -> list[Given]:
 def _plain(key: str, value: Any) -> Any:
     """Return a value as plain data: a class by its path, a path as text, a tuple as a list."""
     if isinstance(value, type):
-        return class_path(value)
+        return importable(value) if key.removeprefix("model.") in OWN_CODE else class_path(value)
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, Mapping):
