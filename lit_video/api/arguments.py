@@ -4,12 +4,15 @@ import os
 from collections.abc import Iterable, Sequence
 from math import inf
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lit_video.errors import OptionError, UserError
 from lit_video.settings.flags import Settings, as_given
-from lit_video.training.request import Request, build_request
 from lit_video.utils.files import user_path
 from lit_video.utils.yaml_files import find_config
+
+if TYPE_CHECKING:
+    from lit_video.training.request import Request
 
 File = str | Path  # path of a settings file, or the name of one of this package, such as ablation_tw or scale/ssv2
 Files = File | Sequence[File]
@@ -73,11 +76,14 @@ def request_for(
     recipe: str | None = None,
     runs: File = "runs",
     reuse: bool = False,
-) -> Request:
+) -> "Request":
     """Build the request for rows of a table: see :func:`lit_video.fit`."""
     configs = [*listed(table), *listed(overlays)]
     if not configs:
         raise UserError("name a table, by its YAML or its name, such as ablation_tw")
+
+    from lit_video.training.request import build_request  # here, because a command's help needs none of it
+
     return build_request(
         configs,
         names_of_rows(rows),

@@ -1,13 +1,16 @@
 """The command ``sweep``."""
 
 from argparse import ArgumentTypeError, Namespace
+from typing import TYPE_CHECKING
 
 import lit_video
 from lit_video.commands.arguments import add_settings, add_shared, asked_rows, positive
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
-from lit_video.launching.slurm import Resources
 from lit_video.utils.stop_signals import DONE
+
+if TYPE_CHECKING:
+    from lit_video.launching.slurm import Resources
 
 OTHERS = ("mem", "time", "partition", "account", "qos")
 SLURM = {"cpus": "cpus-per-task"} | {name: name for name in OTHERS}  # our options -> options of sbatch
@@ -58,7 +61,7 @@ def run(arguments: Namespace) -> int:
     return DONE
 
 
-def _resources(arguments: Namespace) -> Resources | None:
+def _resources(arguments: Namespace) -> "Resources | None":
     """Return the Slurm resources of a run, if Slurm runs it; refuse flags of the other launcher."""
     by_slurm = arguments.launcher == "slurm"
     given = vars(arguments)
@@ -67,6 +70,8 @@ def _resources(arguments: Namespace) -> Resources | None:
             raise UserError(f"--{name}: is for Slurm; add --launcher slurm")
     if not by_slurm:
         return None
+
+    from lit_video.launching.slurm import Resources  # here, because a command's help needs none of it
 
     options = {SLURM[name]: given[name] for name in SLURM if given[name]}
     options |= dict(option.split("=", 1) for option in arguments.slurm)
