@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
+from glob import glob
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from lit_video.errors import OptionError, UserError
 from lit_video.settings.flags import Settings, as_given
 from lit_video.utils.files import user_path
+from lit_video.utils.text import did_you_mean
 from lit_video.utils.yaml_files import find_config
 
 if TYPE_CHECKING:
@@ -30,6 +32,15 @@ def listed(files: Files | None) -> list[Path]:
 def places(given: File | Sequence[File]) -> list[Path]:
     """Return the paths of folders or videos that are given by one name or several."""
     return [user_path(place) for place in ([given] if isinstance(given, str | Path) else given)]
+
+
+def existing_path(given: File, otherwise: str) -> Path:
+    """Return the path of a file or folder; refuse a missing one for the reason ``otherwise``, and suggest a name."""
+    path = user_path(given)
+    if not os.path.lexists(path):
+        beside = glob(os.path.join(os.path.dirname(path), "*"))
+        raise UserError(f"{given}: {otherwise}{did_you_mean(str(path), beside)}")
+    return path
 
 
 def names_of_rows(rows: Rows | None) -> list[str] | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lit_video.api.arguments import File, refuse_unwritable
+from lit_video.api.arguments import File, existing_path, refuse_unwritable
 from lit_video.errors import UserError
 from lit_video.settings.class_names import refuse_unknown_class
 from lit_video.settings.flags import Settings, as_given
@@ -58,9 +58,7 @@ def check(
     Raises:
         UserError: there is no such class or folder, or a setting is wrong.
     """
-    folder = user_path(root)
-    if not folder.exists():
-        raise UserError(f"{root}: no such folder")
+    folder = existing_path(root, "no such folder")
     refuse_unknown_class("dataset", dataset)
     given = as_given(settings)
     for setting in given:

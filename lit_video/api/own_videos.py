@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from lit_video.api.arguments import existing_path
 from lit_video.api.fit import Fitted, fit
 from lit_video.errors import RunFailed, RunStopped, UserError
 from lit_video.own_videos.experiment import Asked, refuse_other_plan, write_experiment
@@ -12,7 +13,6 @@ from lit_video.own_videos.schemes import Rows, schemes_named
 from lit_video.settings.flags import Given
 from lit_video.utils.files import TABLES, writing
 from lit_video.utils.processes import usable_cores
-from lit_video.utils.text import did_you_mean
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.hub import find_start
 
@@ -76,9 +76,7 @@ def plan_experiment(place: Path, file: Path, asked: Asked, given: Sequence[Given
 
 def _refuse_no_videos(place: Path) -> None:
     expected = ", ".join(TABLES)
-    if not place.exists():
-        near = did_you_mean(str(place), map(str, place.parent.glob("*")))
-        raise UserError(f"{place}: no such folder, and no table ({expected}){near}")
+    existing_path(place, f"no such folder, and no table ({expected})")
     if place.is_file() and place.suffix.lower() not in TABLES:
         raise UserError(f"{place}: is no table ({expected}); give the folder that holds the class folders")
 

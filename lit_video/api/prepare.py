@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from lit_video.api.arguments import File, refuse_below
-from lit_video.errors import OptionError, UserError
+from lit_video.api.arguments import File, existing_path, refuse_below
+from lit_video.errors import OptionError
 from lit_video.utils.files import user_path
 
 if TYPE_CHECKING:
@@ -31,9 +31,7 @@ def prepare(src: File, dst: File, *, preset: Preset = "small", short_side: int =
         UserError: there is no such folder, a video is missing, or the folder cannot be written.
     """
     refuse_below("short-side", short_side, 16)
-    source = user_path(src)
-    if not source.exists():
-        raise UserError(f"{src}: no such folder")
+    source = existing_path(src, "no such folder")
 
     from lit_video.datamodules.preparation import PRESETS, prepare_folder  # here, because importing torch takes seconds
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lit_video.api.arguments import existing_path
 from lit_video.errors import UserError
 from lit_video.schemes.built_in import built_in, refuse_unknown_name
 from lit_video.utils.class_paths import importable
-from lit_video.utils.files import user_path
 
 if TYPE_CHECKING:
     from lit_video.attention import Scheme
@@ -34,8 +34,8 @@ def scheme_of(scheme: "str | Path | type[Scheme]") -> "tuple[str, Callable[..., 
 
     text = str(scheme)
     file = re.sub(r"(?<=\.py):.*", "", text)
-    if file.endswith(".py") and not user_path(file).exists():
-        raise UserError(f"{file}: no such file")
+    if file.endswith(".py"):
+        existing_path(file, "no such file")
     refuse_unknown_name(file)
 
     from lit_video.network.timesformer import scheme_class  # here, because importing torch takes seconds

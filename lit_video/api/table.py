@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from lit_video.api.arguments import File, Files, checked_seeds, listed, refuse_unwritable
+from lit_video.api.arguments import File, Files, checked_seeds, existing_path, listed, refuse_unwritable
 from lit_video.errors import UserError
 from lit_video.reports.verdicts import of_table
 from lit_video.tables.agreement import sentences
@@ -105,8 +105,6 @@ def table(
     configs = [*listed(table), *listed(overlays)]
     if not configs:
         raise UserError("name a table, by its YAML or its name, such as ablation_tw")
-    folder = user_path("runs" if runs is None else runs)
-    if runs is not None and not folder.exists():
-        raise UserError(f"{folder}: no such folder")
+    folder = Path("runs") if runs is None else existing_path(runs, "no such folder")
     chosen = None if seeds is None else checked_seeds(seeds)
     return ShownTable(read_runs(read_table(configs, recipe), folder, chosen, overridden))

@@ -1,22 +1,18 @@
 """Arguments that several commands share, and functions that convert them for other packages."""
 
-import os
 import re
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Sequence
-from glob import glob
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lit_video.api.arguments import refuse_unwritable
+from lit_video.api.arguments import existing_path, refuse_unwritable
 from lit_video.commands.parser import Parser
-from lit_video.errors import UserError
 from lit_video.runs.chosen_checkpoint import find_checkpoint
 from lit_video.settings.effects import RUN, picked
 from lit_video.settings.flags import read_flags
 from lit_video.utils.files import user_path
-from lit_video.utils.text import did_you_mean
 from lit_video.utils.yaml_files import find_config, find_experiments
 
 if TYPE_CHECKING:
@@ -38,17 +34,9 @@ def new_file(flag: str, *endings: str) -> Callable[[str], Path]:
     return lambda text: refuse_unwritable(flag.removeprefix("--"), user_path(text), endings)
 
 
-def existing(otherwise: str, ending: str = "") -> Callable[[str], Path]:
-    """Return an argument type for a path: refuse a missing path with this ``ending``; ``otherwise`` is the message."""
-
-    def checked(text: str) -> Path:
-        path = user_path(text)
-        if text.endswith(ending) and not os.path.lexists(path):
-            beside = glob(os.path.join(os.path.dirname(path), "*"))
-            raise UserError(f"{text}: {otherwise}{did_you_mean(str(path), beside)}")
-        return path
-
-    return checked
+def existing(otherwise: str) -> Callable[[str], Path]:
+    """Return an argument type for a path that must exist; ``otherwise`` is the message."""
+    return lambda text: existing_path(text, otherwise)
 
 
 def number(limit: int, whole: bool = True) -> Callable[[str], float]:

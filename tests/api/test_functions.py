@@ -118,7 +118,7 @@ def test_a_table_and_a_report_are_those_of_the_command_line(fake_runs, tmp_path,
     assert main(words) == 0
     said = capsys.readouterr().err
     assert "shell.html: 1 table, 6 runs" in said and report.tables == {"timesformer_schemes (fake)": 6}
-    pages = [(tmp_path / f"{name}.html").read_text().replace(name, "NAME") for name in ("python", "shell")]
+    pages = [(tmp_path / f"{name}.html").read_text().replace(f"{name}.html", "PAGE") for name in ("python", "shell")]
     made = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d[^<]*")
     assert made.sub("", pages[0]) == made.sub("", pages[1])
     assert main(["pack", str(fake_runs), "-o", str(tmp_path / "packs")]) == 0
@@ -301,3 +301,36 @@ def test_a_sweep_that_a_signal_stopped_raises(table, tiny, tmp_path, monkeypatch
     assert "not started" in shown(progress) and "2 runs: 2 not started" in str(progress)
     slurm = lit_video.progress(table[0], runs=tmp_path, slurm=lit_video.Resources(gpus_per_node=2))
     assert "--gpus-per-node=2" in str(slurm) and "--trainer.devices=2" in str(slurm)
+
+
+def test_a_trained_model_is_used_as_on_the_command_line(run, root, videos, tmp_path, capsys):
+    here = lit_video.Evaluation(workers=0, device="cpu")
+    settings = {"data": {"root": root, "num_workers": 0, "order": "reversed"}, "trainer.accelerator": "cpu"}
+    results = {
+        "test": lit_video.test(run, settings=settings),
+        "export": lit_video.export(run, "safetensors", tmp_path / "python"),
+        "predict": lit_video.predict(run, videos[:6], top=2, evaluation=here),
+        "embed": lit_video.embed(run, videos[:6], evaluation=here),
+    }
+    results["embed"].write(tmp_path / "python.png")
+    maps = lit_video.attention_maps(run, videos[0], device="cpu")
+    maps.write(tmp_path / "python_map.png")
+    assert capsys.readouterr() == ("", "")
+
+    of_videos = [*map(str, videos[:6]), "--workers", "0", "--device", "cpu"]
+    for command, words in {
+        "test": flags_of(settings),
+        "export": ["--to", "safetensors", "-o", str(tmp_path / "shell")],
+        "predict": [*of_videos, "--top", "2"],
+    }.items():
+        assert main([command, "--ckpt", str(run), *words]) == 0
+        shown_text = f"{results[command]}\n".replace(str(tmp_path / "python"), str(tmp_path / "shell"))
+        assert capsys.readouterr().out == shown_text
+    assert main(["embed", "--ckpt", str(run), *of_videos, "-o", str(tmp_path / "shell.png")]) == 0
+    words = [str(videos[0]), "--device", "cpu", "-o", str(tmp_path / "shell_map.png")]
+    assert main(["attention", "--ckpt", str(run), *words]) == 0
+    for name in ("python/model.safetensors", "python/README.md", "python.png", "python_map.png"):
+        assert (tmp_path / name).read_bytes() == (tmp_path / name.replace("python", "shell")).read_bytes()
+    assert results["test"].order == "reversed" and results["test"].videos == 16
+    assert videos[0].name in shown(results["predict"]) and "6 videos" in shown(results["embed"])
+    assert "base64" in maps._repr_html_() and "attention rollout" in str(maps)
