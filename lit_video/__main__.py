@@ -7,14 +7,20 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from lit_video.commands.parser import parse
-from lit_video.errors import OptionError, RunFailed, UserError
+from lit_video.errors import OptionError, RunFailed, RunStopped, UserError
+from lit_video.utils.messages import shown_messages
 from lit_video.utils.startup import prepare, refuse_no_folder
-from lit_video.utils.stop_signals import CLOSED, DONE, FAILED, INTERRUPTED, MISTAKE
+from lit_video.utils.stop_signals import CLOSED, DONE, FAILED, INTERRUPTED, MISTAKE, process_of_command
 from lit_video.utils.text import printable
 
 
 def main(words: Sequence[str]) -> int:
     """Run a command; return the exit status."""
+    with shown_messages(), process_of_command():
+        return _reported(words)
+
+
+def _reported(words: Sequence[str]) -> int:
     try:
         refuse_no_folder()
         try:
@@ -23,6 +29,8 @@ def main(words: Sequence[str]) -> int:
             return DONE
         status: int = arguments.run(arguments)
         return status
+    except RunStopped as stop:
+        return stop.status
     except UserError as error:
         flag = "--" if isinstance(error, OptionError) else ""
         print(f"error: {flag}{printable(str(error))}", file=sys.stderr)

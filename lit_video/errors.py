@@ -38,4 +38,24 @@ def fault_of(error: BaseException) -> str:
 
 
 class RunFailed(UserError):
-    """A run that ended without a result although its command is right: exit status 1."""
+    """A run that ended without a result although its command is right: exit status 1.
+
+    Attributes:
+        fitted: of several runs, those that have a result, see :func:`lit_video.fit`; ``None`` for one run.
+    """
+
+    fitted: object | None = None
+
+
+class RunStopped(UserError):
+    """Runs that a signal or a time limit stopped at a checkpoint; the same call goes on from there.
+
+    A message was logged when it happened, so the command line prints none.
+
+    Attributes:
+        status: exit status of a command, see ``lit_video.utils.stop_signals``.
+    """
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status

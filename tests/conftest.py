@@ -11,6 +11,7 @@ import torch
 from lit_video.__main__ import main
 from lit_video.datamodules.stills import Stills
 from lit_video.launching.queue import FOREIGN
+from lit_video.utils.messages import shown_messages
 from lit_video.utils.startup import prepare
 from tests.fake_runs import EXPERIMENTS, ROWS, write_table_runs
 
@@ -60,6 +61,13 @@ def home(data_root):
         patch.chdir(ROOT)
         patch.setenv("LIT_VIDEO_DATA", str(data_root))
         patch.setenv("HOME", str(data_root))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def messages():
+    """Messages of all functions, printed as a command does."""
+    with shown_messages():
         yield
 
 

@@ -25,8 +25,9 @@ import lit_video
 assert not loaded("wandb", "numpy", "yaml"), loaded("wandb", "numpy", "yaml")
 import pkgutil
 from importlib import import_module
-from lit_video import __main__, commands, reports, runs, tables
-names = [m.name for p in (runs, tables, commands, reports) for m in pkgutil.walk_packages(p.__path__, f"{p.__name__}.")]
+from lit_video import __main__, api, commands, reports, runs, tables
+packages = (runs, tables, api, commands, reports)
+names = [m.name for p in packages for m in pkgutil.walk_packages(p.__path__, f"{p.__name__}.")]
 assert len(names) > 25, names
 for name in names:
     import_module(name)

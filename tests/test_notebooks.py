@@ -17,6 +17,7 @@ PICTURES = {  # the smallest number of pictures
     "2_video_to_prediction": 2,
     "3_reading_a_table": 6,
     "4_train_a_row_in_python": 1,
+    "5_everything_in_python": 1,
 }
 
 strip = runpy.run_path(str(ROOT / "notebooks" / "strip_outputs.py"))["main"]

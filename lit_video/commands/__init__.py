@@ -1,1 +1,1 @@
-"""Commands, a file for each subject: the arguments of each command, and a function that runs it."""
+"""Commands, a file for each: its arguments, and a call of the function that it is a door to."""

@@ -1,26 +1,22 @@
 """Arguments that several commands share, and functions that convert them for other packages."""
 
-import os
 import re
 from argparse import ArgumentTypeError, Namespace
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from glob import glob
+from collections.abc import Callable, Sequence
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lit_video.api.arguments import existing_path, refuse_unwritable
 from lit_video.commands.parser import Parser
-from lit_video.errors import UserError
 from lit_video.runs.chosen_checkpoint import find_checkpoint
 from lit_video.settings.effects import RUN, picked
 from lit_video.settings.flags import read_flags
 from lit_video.utils.files import user_path
-from lit_video.utils.text import did_you_mean
 from lit_video.utils.yaml_files import find_config, find_experiments
 
 if TYPE_CHECKING:
-    from lit_video.training.request import Request
+    from lit_video.inference.predict import Evaluation
 
 # flags that Lightning's command line reads
 SETTINGS = ("--data", "--model", "--trainer", *map("--{}".format, RUN["training"] + RUN["machine"]))
@@ -33,44 +29,14 @@ SETTINGS_HELP = """\
 --help all                     all general settings; --model.help NAME and --data.help NAME list those of a class"""
 
 
-@contextmanager
-def writing(flag: str, path: Path) -> Iterator[None]:
-    """Raise a :class:`UserError` with the reason if a file cannot be written in the block."""
-    try:
-        yield
-    except OSError as error:
-        raise UserError(f"{flag} {path}: {error.strerror}") from error
-
-
 def new_file(flag: str, *endings: str) -> Callable[[str], Path]:
     """Return an argument type for a file to write, with one of ``endings`` if given; refuse unwritable paths."""
-
-    def checked(text: str) -> Path:
-        path = user_path(text)
-        if endings and path.suffix.lower() not in endings:
-            raise ArgumentTypeError(f"{text} ends in none of {', '.join(endings)}")
-        if not path.parent.is_dir():
-            raise UserError(f"{flag} {path}: no such folder {path.parent}")
-        if path.is_dir():
-            raise UserError(f"{flag} {path}: is a folder, expected a file")
-        if not os.access(path if path.exists() else path.parent, os.W_OK):
-            raise UserError(f"{flag} {path}: writing there is not permitted")
-        return path
-
-    return checked
+    return lambda text: refuse_unwritable(flag.removeprefix("--"), user_path(text), endings)
 
 
-def existing(otherwise: str, ending: str = "") -> Callable[[str], Path]:
-    """Return an argument type for a path: refuse a missing path with this ``ending``; ``otherwise`` is the message."""
-
-    def checked(text: str) -> Path:
-        path = user_path(text)
-        if text.endswith(ending) and not os.path.lexists(path):
-            beside = glob(os.path.join(os.path.dirname(path), "*"))
-            raise UserError(f"{text}: {otherwise}{did_you_mean(str(path), beside)}")
-        return path
-
-    return checked
+def existing(otherwise: str) -> Callable[[str], Path]:
+    """Return an argument type for a path that must exist; ``otherwise`` is the message."""
+    return lambda text: existing_path(text, otherwise)
 
 
 def number(limit: int, whole: bool = True) -> Callable[[str], float]:
@@ -160,18 +126,46 @@ def add_settings(parser: Parser, command: str = "fit", more: Sequence[str] = ())
     parser.add_argument_group("settings, in the YAML file or as flags", SETTINGS_HELP)
 
 
-def configs(arguments: Namespace) -> list[Path]:
-    """Return the table's file, then the files whose settings override it."""
-    given: list[Path] = [*arguments.tables, *arguments.config]
-    if not given:
-        raise UserError("name a table, by its YAML or its name, such as ablation_tw")
-    return given
+def asked_rows(arguments: Namespace) -> dict[str, Any]:
+    """Return the arguments of functions on a table's rows: its file, then the files whose settings override it, ..."""
+    return {
+        "table": [*arguments.tables, *arguments.config],
+        "rows": arguments.row,
+        "recipe": arguments.recipe,
+        "settings": read_flags(arguments.settings),
+        **picked(vars(arguments), ("seeds", "runs")),
+    }
 
 
-def request_of(arguments: Namespace) -> "Request":
-    """Build the request that the arguments describe: rows of a table, seeds and settings."""
-    from lit_video.training.request import build_request
+def add_own_videos(parser: Parser) -> None:
+    """Add the arguments that ``finetune`` and ``compare`` have in common."""
+    parser.add_argument(
+        "videos", type=user_path, metavar="DIR|TABLE", help="class folders of videos, or a table of them"
+    )
+    add_output(parser, "DIR", otherwise="own/NAME")
+    text = "minutes of training; for compare, minutes of each run (default: 10 on a CPU, 30 on a GPU)"
+    parser.add_argument("--minutes", type=positive_number, metavar="N", help=text)
+    parser.add_argument("--group", metavar="COLUMN|none", help="column that says which videos belong together")
+    add_shared(parser, "--jobs")
+    add_settings(parser)
 
-    chosen = picked(vars(arguments), ("seeds", "runs", "reuse"))
-    given = read_flags(arguments.settings)
-    return build_request(configs(arguments), arguments.row, recipe=arguments.recipe, given=given, **chosen)
+
+def asked_own_videos(arguments: Namespace) -> dict[str, Any]:
+    """Return the arguments that the functions ``finetune`` and ``compare`` have in common."""
+    given = picked(vars(arguments), ("videos", "output", "minutes", "group", "jobs", "weights"))
+    return given | {"settings": read_flags(arguments.settings)}
+
+
+def add_videos(parser: Parser) -> None:
+    """Add the arguments that commands with a trained model and videos have in common."""
+    video = existing("no such file or folder")
+    parser.add_argument("videos", nargs="+", type=video, metavar="VIDEO|FOLDER", help="a folder: all videos below it")
+    add_shared(parser, "--ckpt", "--scheme", "--clips", "--crops", "--fps", "--device", "--batch", "--workers")
+
+
+def asked_evaluation(arguments: Namespace) -> "Evaluation":
+    """Return the options of an evaluation on videos."""
+    from lit_video.inference.predict import Evaluation  # here, because importing torch takes seconds
+
+    given = picked(vars(arguments), ("clips", "crops", "batch", "workers", "device", "fps"))
+    return Evaluation(**given, progress=True)

@@ -5,28 +5,25 @@ import inspect
 import os
 import re
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NoReturn
 
 from lit_video import __version__
-from lit_video.commands.names import refuse_unknown_class
 from lit_video.errors import UserError
+from lit_video.settings.class_names import refuse_unknown_class
 from lit_video.utils.text import did_you_mean
 
-# commands and their modules in this package, in the order of the help. A command has a function of its name (the
-# docstring is the help) and NAME_arguments(parser) for examples and arguments; a group has only NAME_arguments.
-COMMANDS = {
-    **dict.fromkeys(("finetune", "compare"), "own_videos"),
-    **dict.fromkeys(("fit", "sweep"), "running"),
-    **dict.fromkeys(("table", "report", "pack", "reproduce", "dashboard"), "results"),
-    **dict.fromkeys(("test", "predict", "attention", "embed", "export", "weights"), "models"),
-    **dict.fromkeys(("profile", "cost"), "measuring"),
-    "data": "data",
-    "doctor": "doctor",
-}
+# modules of this package, in the order of the help. A command's has add_arguments(parser) and run(arguments), whose
+# docstring is the help; a group's has COMMANDS, modules by name
+COMMANDS = (
+    *("finetune", "compare", "fit", "sweep"),
+    *("table", "report", "pack", "reproduce", "dashboard"),
+    *("test", "predict", "attention", "embed", "export", "weights"),
+    *("profile", "cost", "data", "doctor"),
+)
 PROGRAM = "lit_video"
 
 # names of commands in other programs -> our names
@@ -92,15 +89,19 @@ class Parser(argparse.ArgumentParser):
         """Add examples of the arguments at the end of the help."""
         self.epilog = "\n".join(["examples:", *(f"  {self.prog} {line}".rstrip() for line in lines)])
 
-    def add_commands(self, commands: Mapping[str, Callable[[Namespace], int] | ModuleType]) -> None:
-        """Add commands by name: a function for a command, a module for a group; their docstrings are the help."""
+    def add_commands(self, modules: Mapping[str, ModuleType]) -> None:
+        """Add commands and groups by name, with their arguments."""
         group = self.add_subparsers(metavar="COMMAND", title="commands")
-        for name, run in commands.items():
-            text = inspect.cleandoc(run.__doc__ or "")
+        for name, module in modules.items():
+            run = getattr(module, "run", None)
+            text = inspect.cleandoc((run or module).__doc__ or "")
             parser = group.add_parser(name, prog=f"{self.prog} {name}", description=text, help=text.partition("\n")[0])
-            if callable(run):
-                parser.set_defaults(run=run)
             self.commands[name] = parser
+            if run:
+                parser.set_defaults(run=run)
+                module.add_arguments(parser)
+            if inner := getattr(module, "COMMANDS", {}):
+                parser.add_commands(inner)
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing the usage; suggest a known flag for an unknown one."""
@@ -182,28 +183,13 @@ def tree(command: str = "") -> Parser:
     root.epilog = f"{PROGRAM} COMMAND --help: examples and all options of a command"
     root.add_argument("-V", "--version", action="version", version=__version__)
     names = [command] if command in COMMANDS else COMMANDS
-    modules, commands = dict[str, ModuleType](), dict[str, Any]()
-    for name in names:
-        modules[name] = import_module(f"lit_video.commands.{COMMANDS[name]}")
-        commands[name] = getattr(modules[name], name, modules[name])
-    root.add_commands(commands)
-    for name, module in modules.items():
-        getattr(module, f"{name}_arguments")(root.commands[name])
+    root.add_commands({name: import_module(f"lit_video.commands.{name}") for name in names})
     return root
 
 
 def parse(words: Sequence[str]) -> Namespace:
-    """Parse a command line; keep its words as ``words``."""
+    """Parse a command line."""
     parser, left = tree(next(iter(words), "")), list(words)
     while left and left[0] in parser.commands:
         parser, left = parser.commands[left[0]], left[1:]
-    arguments = parser.read(left)
-    arguments.words = list(words)
-    return arguments
-
-
-def run_command(words: Sequence[str]) -> int:
-    """Run a command line; return the exit status."""
-    arguments = parse(words)
-    status: int = arguments.run(arguments)
-    return status
+    return parser.read(left)

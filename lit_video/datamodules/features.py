@@ -1,5 +1,6 @@
 """Cached features of a frozen backbone: a few views of each video pass through it once."""
 
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -20,6 +21,8 @@ from lit_video.video.clips import ClipDataset, Key, Sample, VideoRecord
 from lit_video.video.content import whole_digest
 from lit_video.video.decoding import KeptVideos, decode
 from lit_video.video.seeding import digest, seeded
+
+_logger = logging.getLogger(__name__)
 
 RANDOM = 3  # random training views, besides the centre view
 TOGETHER = 8  # views that go through the backbone at once
@@ -49,7 +52,7 @@ class Features:
         with FileLock(self.folder / "lock"), torch.no_grad():
             missing = [file for file in files if not _whole(file)]
             if missing:
-                print(f"{len(missing)} videos go once through the frozen backbone, into {self.folder}", flush=True)
+                _logger.info(f"{len(missing)} videos go once through the frozen backbone, into {self.folder}")
             for file in with_progress(missing, len(missing), "features"):
                 self._write(file, files[file], compute)
 

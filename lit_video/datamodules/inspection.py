@@ -1,6 +1,5 @@
 """Counts of a data set's videos (sound, missing, broken, damaged) by split, and its digest."""
 
-from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
@@ -13,6 +12,7 @@ from lit_video.datamodules.manifest import Video, scan
 from lit_video.datamodules.records import Records, relative
 from lit_video.errors import UserError
 from lit_video.settings.messages import explain
+from lit_video.settings.nested import Nested
 from lit_video.utils.text import printable, text_table, to_bytes
 
 SHOWN = 10  # videos listed per fault
@@ -21,12 +21,12 @@ GAPS = "gaps in time"  # no fault
 Faults = dict[str, dict[str, list[str]]]  # by split and verdict: a line for each faulty video, with path and reason
 
 
-def open_dataset(name: str, root: Path, flags: Sequence[str]) -> VideoDataModule:
-    """Build a data set by its class's name, its folder and flags ``--data.X=Y`` for other arguments."""
+def open_dataset(settings: Nested) -> VideoDataModule:
+    """Build the data set of nested settings, their section ``data``."""
     parser = ArgumentParser(exit_on_error=False)
     parser.add_subclass_arguments(VideoDataModule, "data")
     try:
-        config = parser.parse_args([f"--data={name}", f"--data.root={root}", *flags])
+        config = parser.parse_object(settings)
         data: VideoDataModule = parser.instantiate(config).data
     except (ArgumentError, ValueError, TypeError) as error:
         raise UserError(": ".join(filter(None, explain(str(error))))) from error

@@ -1,7 +1,7 @@
 """The manifest of a data set: findings of ``data check`` about every video, in one SQLite file."""
 
+import logging
 import sqlite3
-import sys
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import astuple, dataclass, fields
@@ -16,10 +16,13 @@ from filelock import FileLock, Timeout
 from lit_video.datamodules.probe import VideoInfo, probe, stamp, unpack
 from lit_video.datamodules.records import relative
 from lit_video.errors import UserError
+from lit_video.utils.messages import ASIDE
 from lit_video.utils.parallel import in_parallel, joined_threads
 from lit_video.utils.text import to_bytes, to_text
 from lit_video.video.decoding import DecodeError, FrameTable
 from lit_video.video.decoding.frame_table import add_source
+
+_logger = logging.getLogger(__name__)
 
 VERSION = 11  # increment whenever columns, verdicts or frame tables change
 MANIFEST = "manifest.sqlite"
@@ -141,7 +144,7 @@ def _scan(videos: Mapping[str, Video], part: Path, every_frame: bool) -> None:
     with joined_threads(LOOKS) as threads:
         jobs = [*compress(items, threads.map(partial(_changed, every_frame, found), items))]
     if 0 < len(jobs) < len(items):
-        print(f"data check: reads {len(jobs):,} of {len(videos):,} videos (new, changed or broken)", file=sys.stderr)
+        _logger.log(ASIDE, f"data check: reads {len(jobs):,} of {len(videos):,} videos (new, changed or broken)")
     write_rows(part, in_parallel(partial(_row, every_frame), jobs, "data check", chunk=8))
     with closing(_connect(part)) as manifest:
         gone = map(to_bytes, found.keys() - videos.keys())

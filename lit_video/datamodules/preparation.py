@@ -2,6 +2,7 @@
 
 import errno
 import json
+import logging
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -21,11 +22,14 @@ from lit_video.datamodules.reading_speed import measure, sample_of
 from lit_video.errors import UserError
 from lit_video.utils.files import COMMON, files_below, is_video, write_atomically, write_table
 from lit_video.utils.parallel import in_parallel
+from lit_video.utils.shown import Part, Shown
 from lit_video.utils.text import printable
 from lit_video.video.decoding import DecodeError, forget_tables, frame_table
 from lit_video.video.decoding.colours import refuse_colours
 from lit_video.video.decoding.frame_table import FrameTable, check_sound
 from lit_video.video.decoding.pyav import frames_in_order, orientation
+
+_logger = logging.getLogger(__name__)
 
 LIST = "videos.csv"
 ANNOTATIONS = {".csv", ".json", ".tsv", ".txt", ".yaml", ".yml"}
@@ -51,8 +55,32 @@ PRESETS: dict[str, Encoding] = {
 _SKIPPED = "bframes=3:b-adapt=0:scenecut=0:b-pyramid=none"
 
 
-def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
-    """Encode all videos under ``src`` to ``dst``, copy annotations, write ``videos.csv``; return 1 if one is broken."""
+@dataclass(frozen=True, repr=False)
+class Prepared(Shown):
+    """Videos that were encoded."""
+
+    folder: Path
+    videos: int  # number of videos
+    annotations: int  # number of files that were copied
+    broken: dict[Path, str]  # videos that cannot be read, relative to their source, with the reasons
+
+    @property
+    def list(self) -> Path:
+        """Table of the videos, for ``VideoCSV``."""
+        return self.folder / LIST
+
+    def parts(self) -> Sequence[Part]:
+        """Return the number of videos, then a line for each broken one."""
+        copied = f"with {self.annotations} files of annotations"
+        lines = [f"{self.videos} videos in {self.folder}, listed in {self.list}, {copied}"]
+        if self.broken:
+            lines.append(f"broken ({len(self.broken)}):")
+            lines += [printable(f"  {path}: {reason}") for path, reason in self.broken.items()]
+        return ["\n".join(lines)]
+
+
+def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> Prepared:
+    """Encode all videos under ``src`` to ``dst``, copy annotations, and write ``videos.csv``."""
     if src.resolve() in (dst.resolve(), *dst.resolve().parents):
         raise UserError(f"DST: {dst} is SRC or lies inside it; give a folder outside {src}")
     jobs = _jobs(src, dst)
@@ -61,12 +89,13 @@ def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
         with FileLock(dst / ".prepare.lock", timeout=0):
             _same_encoding(dst / "encoding.json", encoding)
             _say_what_is_gained(jobs, encoding)
-            rows, broken = [["path", "label"]], []
+            rows = [["path", "label"]]
+            broken: dict[Path, str] = {}
             results = in_parallel(partial(_prepare, encoding), jobs, "data prepare")
             for (source, target), reason in zip(jobs, results, strict=False):
                 done = target.relative_to(dst)
                 if reason:
-                    broken.append(printable(f"  {source.relative_to(src)}: {reason}"))
+                    broken[source.relative_to(src)] = reason
                 else:
                     rows.append([done.as_posix(), done.parent.name])
             copied = _copy_annotations(src, dst)
@@ -78,18 +107,15 @@ def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> int:
         raise UserError(f"DST: another process is writing to {dst}; wait or stop it") from None
     except OSError as error:
         raise UserError(f"DST: cannot write {dst} ({error.strerror}); give another folder") from error
-    print(f"{len(rows) - 1} videos in {dst}, listed in {dst / LIST}, with {len(copied)} files of annotations")
-    if broken:
-        print(f"broken ({len(broken)}):", *broken, sep="\n")
-    return int(bool(broken))
+    return Prepared(dst, len(rows) - 1, len(copied), broken)
 
 
 def _say_what_is_gained(jobs: Sequence[tuple[Path, Path]], encoding: Encoding) -> None:
-    """Prepare a few videos and print how much faster their clips are read, before all others are prepared."""
+    """Prepare a few videos and log how much faster their clips are read, before all others are prepared."""
     sample = [job for job in sample_of(jobs) if not job[1].exists()]
     readable = [job for job in sample if not _prepare(encoding, job)]
     if readable:
-        print(measure(readable), flush=True)
+        _logger.info(measure(readable))
 
 
 def _copy_annotations(src: Path, dst: Path) -> list[Path]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import os
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
@@ -14,8 +14,11 @@ import numpy as np
 from lightning.pytorch.utilities import rank_zero_only
 from numpy.typing import NDArray
 
+from lit_video.utils.messages import ASIDE
 from lit_video.utils.text import printable, to_bytes, to_text
 from lit_video.video.clips import VideoRecord
+
+_logger = logging.getLogger(__name__)
 
 
 class Records(Sequence[VideoRecord]):
@@ -103,4 +106,4 @@ def relative(path: str | Path, root: str | Path) -> str:
 @cache
 def print_once(line: str) -> None:
     """Print a line to stderr, once per process however often it is called with this line."""
-    print(printable(line), file=sys.stderr, flush=True)
+    _logger.log(ASIDE, printable(line))

@@ -11,6 +11,7 @@ import av
 import numpy as np
 from rich.progress import track
 
+from lit_video.utils.messages import are_shown
 from lit_video.video.decoding import DecodeError, Frames, FrameTable, decode, frame_table
 
 # a start reads the whole file and its digest, about a second per GB; larger ones would fill disks unasked
@@ -81,7 +82,8 @@ def decoded(paths: Sequence[Path]) -> Frames | None:
     try:
         table = frame_table(paths[0])
         pixels = np.empty((len(paths), table.count, table.height, table.width, 3), np.uint8)
-        for number, path in enumerate(track(paths, f"Decoding {len(paths)} videos, once for all runs")):
+        title = f"Decoding {len(paths)} videos, once for all runs"
+        for number, path in enumerate(track(paths, title, disable=not are_shown())):
             if frame_table(path) != table:
                 return None
             pixels[number] = decode(path, range(table.count))

@@ -1,5 +1,6 @@
 """Synthetic data set of temporal skills that no single frame shows, on a circle of time."""
 
+import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -33,11 +34,14 @@ from lit_video.errors import UserError
 from lit_video.utils.arguments import Count, Share, Whole, check_arguments
 from lit_video.utils.files import data_folder, files_below, is_video
 from lit_video.utils.limits import MOST_DRAWN, within
+from lit_video.utils.messages import are_shown
 from lit_video.utils.text import plural
 from lit_video.video.decoding import Frames, FrameTable, KeptVideos
 from lit_video.video.decoding.frame_table import add_source
 from lit_video.video.sampling import Dense, Sampling, Segments
 from lit_video.video.seeding import digest
+
+_logger = logging.getLogger(__name__)
 
 DIGESTS = "SHA256SUMS"  # digests of the drawn videos and their pixels, beside them: sha256sum -c compares them
 VERSION = 3  # increment whenever the pictures of a seed change
@@ -261,8 +265,8 @@ class TemporalSkills(VideoDataModule):
             wrong = self._to_draw(pairs)
             recorded = self._digests().keys() >= {self._name(path) for pair in pairs for path in pair.paths}
             if recorded and wrong:
-                print(f"{self.root}: videos are missing or were changed; {2 * len(wrong)} are drawn again", flush=True)
-            for pair in track(wrong, f"Writing {2 * len(wrong)} videos to {self.root}"):
+                _logger.info(f"{self.root}: videos are missing or were changed; {2 * len(wrong)} are drawn again")
+            for pair in track(wrong, f"Writing {2 * len(wrong)} videos to {self.root}", disable=not are_shown()):
                 self._write(pair)
 
     def _expected(self, split: Split) -> Records:
@@ -305,7 +309,7 @@ class TemporalSkills(VideoDataModule):
     def _decode_all(self, digests: Mapping[Path, str], file: Path) -> Frames | None:
         """Decode videos and write their pixels; ``None`` if a video's content is not the expected one."""
         if file.exists():
-            print(f"{file}: not as it was written; the videos are decoded again", flush=True)
+            _logger.info(f"{file}: not as it was written; the videos are decoded again")
         pixels = decoded([*digests])
         if any(_digest(path) != expected for path, expected in digests.items()):
             return None

@@ -1,7 +1,10 @@
 """Attention maps of a trained model on a video: attention rollout, drawn over the video's frames."""
 
 import os
+from base64 import b64encode
+from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from math import ceil
 from pathlib import Path
 from textwrap import fill
@@ -25,6 +28,8 @@ from lit_video.inference.videos import find_videos
 from lit_video.network.transformer import VideoTransformer
 from lit_video.utils.environment import choose_device
 from lit_video.utils.figures import content_of
+from lit_video.utils.files import write_bytes, writing
+from lit_video.utils.shown import Part, Shown
 from lit_video.video.augmentation import EvaluationViews
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import Frames
@@ -37,8 +42,8 @@ BAR_WIDTH = 1.7  # inches
 BAR = "attention to a patch\n(1 = mean over the clip's patches)"
 
 
-@dataclass(frozen=True)
-class AttentionMaps:
+@dataclass(frozen=True, repr=False)
+class AttentionMaps(Shown):
     """``n`` frames of a clip, and the relevance of their patches."""
 
     frames: Frames  # the model's crop at the video's resolution, (n, height, width, 3)
@@ -54,6 +59,20 @@ class AttentionMaps:
         if len({*self.tubelets}) < len(self.frames):
             name = f"tubelet {self.tubelets[i]}"
         return f"{name}, {self.seconds[i]:.1f} s"
+
+    def write(self, path: str | Path) -> Path:
+        """Write the picture of the maps as ``.png``."""
+        with writing("--output", Path(path)):
+            write_bytes(Path(path), picture(self))
+        return Path(path)
+
+    def parts(self) -> Sequence[Part]:
+        """Return title and subtitles."""
+        return ["\n".join(self.lines)]
+
+    def _repr_html_(self) -> str:
+        content = b64encode(picture(self)).decode()
+        return f'<img alt="{escape(self.lines[0])}" src="data:image/png;base64,{content}">'
 
 
 def attention_maps(

@@ -17,7 +17,15 @@ from lit_video.datamodules.folder import VideoList
 from lit_video.datamodules.long_videos import EPIC_CLASSES
 from lit_video.errors import OptionError, UserError, one_line
 from lit_video.inference.checkpoints import build_model, read_checkpoint
-from lit_video.inference.ranking import ClassNames, RankedVideo, ranked_videos
+from lit_video.inference.ranking import (
+    ClassNames,
+    RankedVideo,
+    ranked_videos,
+    ranking_table,
+    table_of,
+    write_features,
+    write_ranking,
+)
 from lit_video.inference.videos import Paths, find_videos
 from lit_video.modules import VideoClassifier
 from lit_video.modules.metrics import video_logits, view_scores
@@ -27,12 +35,14 @@ from lit_video.network.transformer import VideoTransformer
 from lit_video.settings.effects import data_names, of_group, picked
 from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.environment import choose_device
+from lit_video.utils.files import writing
 from lit_video.utils.parallel import with_progress
+from lit_video.utils.shown import Grid, Part, Shown
 from lit_video.video.batch import normalise
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import forget_tables
 from lit_video.video.settings import SETTINGS, restored_settings, stored_settings
-from lit_video.video.trained_on import joined, seen
+from lit_video.video.trained_on import joined, said, seen
 from lit_video.weights.hub import find, find_start, weights_path
 from lit_video.weights.reading import CHECKPOINT_KEY, MODEL_KEY, StoredWeights, read_weights
 from lit_video.weights.settings import channel_pixels, fold_pixels, number_of_classes, refuse_other_pixels
@@ -96,8 +106,8 @@ def _averaged(views: Sequence[Output], path: Path, model: VideoClassifier) -> Ou
     return logits, torch.cat(features).mean(0), reason.removeprefix(f"{path}: ")
 
 
-@dataclass(frozen=True)
-class VideoPredictions:
+@dataclass(frozen=True, repr=False)
+class VideoPredictions(Shown):
     """Predicted classes of videos, with logits and features averaged over views."""
 
     paths: list[Path]  # videos that could be read
@@ -106,6 +116,33 @@ class VideoPredictions:
     class_names: ClassNames  # in the order of the logits; for several tasks a dict by task
     broken: dict[Path, str]  # unreadable videos and the reasons
     ranked: list[RankedVideo]  # each path's most probable classes, and whether the model was trained on the video
+
+    @property
+    def trained_on(self) -> str:
+        """How many of the videos the model was trained on, in words; empty if none or unknown."""
+        return said([video.trained_on for video in self.ranked])
+
+    @property
+    def table(self) -> str:
+        """Predictions as a text table."""
+        return table_of(self.ranked)
+
+    def write(self, path: str | Path) -> Path:
+        """Write a ``.csv`` with a row per video and rank, see :func:`~lit_video.inference.ranking.write_ranking`."""
+        with writing("--output", Path(path)):
+            write_ranking(Path(path), self.ranked, self.broken)
+        return Path(path)
+
+    def write_features(self, path: str | Path) -> Path:
+        """Write features and logits as ``.npz``, see :func:`~lit_video.inference.ranking.write_features`."""
+        with writing("--features", Path(path)):
+            write_features(Path(path), self.paths, self.features, logits=self.logits, names=self.class_names)
+        return Path(path)
+
+    def parts(self) -> Sequence[Part]:
+        """Return a table of the predictions, and a line for each video that could not be read."""
+        parts: list[Part] = [Grid("", *ranking_table(self.ranked))] if self.ranked else []
+        return [*parts, *(f"{path}: {reason}" for path, reason in self.broken.items())]
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,11 @@ def combined(tasks: Sequence[list[Ranked]], top: int) -> list[Ranked]:
 
 def table_of(videos: Sequence[RankedVideo]) -> str:
     """Return a text table with a line per video and rank."""
+    return text_table("", *ranking_table(videos))
+
+
+def ranking_table(videos: Sequence[RankedVideo]) -> tuple[list[str], list[list[str]]]:
+    """Return header and body of a table with a line per video and rank."""
     header = ["video"]
     for task in videos[0].ranked:
         header += [task, "%"]
@@ -114,7 +119,7 @@ def table_of(videos: Sequence[RankedVideo]) -> str:
                 cells.append(mark)
             body.append(cells)
             name = mark = ""  # on a video's first line only
-    return text_table("", header, body)
+    return header, body
 
 
 def write_ranking(path: Path, videos: Sequence[RankedVideo], broken: Mapping[Path, str]) -> None:

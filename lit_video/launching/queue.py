@@ -1,34 +1,36 @@
 """Queue of runs on this machine: each run is a process with its GPUs or a share of the cores. Tables of run states."""
 
+import logging
 import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple, get_args
 
-from lit_video.errors import UserError
+from lit_video.errors import RunFailed, RunStopped, UserError
 from lit_video.launching.states import Observed, State, jobs_of, lock_held, observe
 from lit_video.runs.lock import writable
 from lit_video.runs.status import read_status
 from lit_video.settings.effects import picked
 from lit_video.training.request import Run
+from lit_video.utils.messages import ASIDE
 from lit_video.utils.parallel import EVERY
 from lit_video.utils.processes import PARENT, requeue, usable_cores
-from lit_video.utils.stop_signals import AGAIN, DONE, FAILED, MISTAKE, PREEMPTED, STATUS, handled_by
-from lit_video.utils.text import counted, plural, text_table, time_left
+from lit_video.utils.shown import Grid
+from lit_video.utils.stop_signals import AGAIN, DONE, MISTAKE, PREEMPTED, STATUS, handled_by
+from lit_video.utils.text import counted, plural, time_left
+
+_logger = logging.getLogger(__name__)
 
 Slot = Mapping[str, str]  # environment variables that give a run its GPUs or cores, for one run at a time
 HERE: Slot = {}
-say = partial(print, flush=True)
 # variables that a run must not inherit from the job or the process group that its queue runs in
 FOREIGN = re.compile(
     r"SLURM_(?!CONF$).*|(SLURMD|SRUN|PMI|PMIX|OMPI|MASTER|TORCHELASTIC)_.*|(LOCAL_|NODE_|GROUP_)?RANK|(LOCAL_)?WORLD_SIZE"
@@ -177,31 +179,36 @@ class Queue:
             attempt.process.send_signal(number)
 
 
-def run_here(command: str, runs: Sequence[Run], slots: Sequence[Slot], reuse: bool) -> int:
-    """Run the unfinished ``runs`` on this machine; return the exit status. Messages begin with ``command``."""
+def run_here(command: str, runs: Sequence[Run], slots: Sequence[Slot], reuse: bool) -> None:
+    """Run the unfinished ``runs`` on this machine, each in a process. Messages begin with ``command``.
+
+    Raises:
+        UserError: a run cannot start as it is asked for; nothing was started.
+        RunFailed: some runs have no result.
+        RunStopped: a signal stopped the runs.
+    """
     if reuse and len(slots) > 1:
         raise UserError("--reuse: a row takes what a finished row has trained, so one runs at a time; give --jobs 1")
     left = unfinished(runs)
-    queue, told = Queue(slots, say, jobs_of(left)), time.monotonic()
+    queue = Queue(slots, _logger.info, jobs_of(left))
+    told = time.monotonic()
 
     def tell() -> None:
         nonlocal told
         if time.monotonic() - told >= EVERY:
             told = time.monotonic()
-            say(_at_work(runs))
+            _logger.info(_at_work(runs))
 
     queue.work(left, tell)
-    say(counts(_observed(runs, {})))
+    _logger.info(counts(observed_runs(runs, {})))
     if queue.stop:
         requeued = requeue() if STATUS[queue.stop] == PREEMPTED else ""
         end = "; ".join(filter(None, [f"stopped by {queue.stop.name}", requeued, AGAIN]))
-        print(f"{command}: {end}", file=sys.stderr, flush=True)
-        return STATUS[queue.stop]
+        _logger.log(ASIDE, f"{command}: {end}")
+        raise RunStopped(f"{command}: {end}", STATUS[queue.stop])
     missing = [run for run in queue.missing if observe(run.folder, {}).state != "done"]
     if missing:
-        print(f"{command}: {len(missing)} runs have no result; {AGAIN}", file=sys.stderr, flush=True)
-        return FAILED
-    return DONE
+        raise RunFailed(f"{command}: {len(missing)} runs have no result; {AGAIN}")
 
 
 def unfinished(runs: Sequence[Run]) -> list[Run]:
@@ -214,40 +221,40 @@ def unfinished(runs: Sequence[Run]) -> list[Run]:
     for run in left:  # nothing is written before all are checked
         writable(run.folder)
     if len(left) < len(runs):
-        print(f"{len(runs) - len(left)} of {len(runs)} runs are finished, skipped", flush=True)
+        _logger.info(f"{len(runs) - len(left)} of {len(runs)} runs are finished, skipped")
     return left
 
 
 def free(runs: Sequence[Run]) -> list[Run]:
     """Return the runs that no process or Slurm job runs; print a line for each other run."""
     left = list[Run]()
-    for run, each in zip(runs, _observed(runs, jobs_of(runs)), strict=True):
+    for run, each in zip(runs, observed_runs(runs), strict=True):
         if each.active:
-            say(f"{run.name}: {LEFT_ALONE} ({each.detail})")
+            _logger.info(f"{run.name}: {LEFT_ALONE} ({each.detail})")
         else:
             left.append(run)
     return left
 
 
-def show(runs: Sequence[Run]) -> int:
-    """Print the progress of all runs."""
-    observed, body = _observed(runs, jobs_of(runs)), list[list[str]]()
+def progress_table(runs: Sequence[Run], observed: Sequence[Observed]) -> Grid:
+    """Return a line for each run: its state, progress, speed and the time that is left."""
     header = ["table", "row", "seed", "state", "progress", "clips/s", "data wait", "left", ""]
+    body = []
     for run, each in zip(runs, observed, strict=True):
         names = [run.request.table.name, run.row.name, str(run.seed)]
         body.append([*names, each.state, *_progress(each), each.detail])
-    say(text_table("", header, body))
-    say(counts(observed))
-    return DONE
+    return Grid("", header, body)
 
 
-def _observed(runs: Sequence[Run], jobs: Mapping[str, str]) -> list[Observed]:
-    return [observe(run.folder, jobs) for run in runs]
+def observed_runs(runs: Sequence[Run], jobs: Mapping[str, str] | None = None) -> list[Observed]:
+    """Return the state of each run; ``jobs`` is Slurm's queue, asked for if ``None``."""
+    queued = jobs_of(runs) if jobs is None else jobs
+    return [observe(run.folder, queued) for run in runs]
 
 
 def _at_work(runs: Sequence[Run]) -> str:
     """Return the number of runs per state and the progress of running ones."""
-    observed = _observed(runs, {})
+    observed = observed_runs(runs, {})
     parts = [counts(observed), *_total(observed)]
     for run, each in zip(runs, observed, strict=True):
         if each.state == "running":

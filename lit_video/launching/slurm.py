@@ -1,9 +1,10 @@
 """Slurm job arrays: one task per run; a preempted task requeues itself."""
 
+import logging
 import re
 import shlex
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -14,7 +15,10 @@ from lit_video.errors import UserError
 from lit_video.launching.queue import own_environment
 from lit_video.runs.record import Status
 from lit_video.runs.status import read_status, write_status
+from lit_video.settings.flags import Given
 from lit_video.training.request import Run
+
+_logger = logging.getLogger(__name__)
 
 # USR1, 90 s before the time limit: the run saves a checkpoint and requeues its job
 SIGNAL = "USR1@90"
@@ -32,10 +36,10 @@ class Resources:
     parallel: int | None = None  # most runs at the same time; None for no limit
 
     @property
-    def flags(self) -> list[str]:
-        """Flags for the trainer's devices and nodes, which must agree with the job's."""
-        flags = {"devices": self.gpus_per_node, "num_nodes": self.nodes}
-        return [f"--trainer.{name}={count}" for name, count in flags.items() if count]
+    def settings(self) -> list[Given]:
+        """Trainer's devices and nodes, which must agree with the job's."""
+        counts = {"devices": self.gpus_per_node, "num_nodes": self.nodes}
+        return [Given(f"trainer.{name}", str(count)) for name, count in counts.items() if count]
 
     def sbatch(self, name: str, runs: Sequence[Run]) -> list[str]:
         """Return the command that submits an array of runs."""
@@ -71,7 +75,7 @@ def scripts(runs: Sequence[Run], resources: Resources) -> list[str]:
     return [f"# {shlex.join(resources.sbatch(name, each))}\n{resources.script(each)}" for name, each in arrays]
 
 
-def submit(runs: Sequence[Run], resources: Resources, say: Callable[[str], None]) -> None:
+def submit(runs: Sequence[Run], resources: Resources) -> None:
     """Submit one array per table, and write each run's job number (``JOB_INDEX``) into its folder."""
     from filelock import FileLock, Timeout
 
@@ -90,7 +94,8 @@ def submit(runs: Sequence[Run], resources: Resources, say: Callable[[str], None]
                 status = read_status(run.folder) or Status("queued")
                 if status.job != (task := f"{job}_{i}"):  # if equal, the run has begun and ended already
                     write_status(run.folder, structs.replace(status, state="queued", job=task, message=""))
-        say(f"{name}: {len(array)} runs submitted as job {job}")
+        _logger.info(f"{name}: {len(array)} runs submitted as job {job}")
+    _logger.info("the same command with --status shows how far they are")
 
 
 def _job_number(answer: str) -> str:

@@ -1,5 +1,6 @@
 """Base class of video classifiers: training, validation, test; a family only builds its network."""
 
+import logging
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -42,6 +43,8 @@ from lit_video.weights.image_vit import TubeletInit
 from lit_video.weights.loading import SourceName
 from lit_video.weights.reading import COMPILED, StoredWeights, of_our_own
 from lit_video.weights.settings import WeightsSettings
+
+_logger = logging.getLogger(__name__)
 
 
 class VideoClassifier(LightningModule):
@@ -304,7 +307,7 @@ class VideoClassifier(LightningModule):
         if refused:
             raise refused
         for line in lines:
-            rank_zero_only(print)(line, flush=True)
+            rank_zero_only(_logger.info)(line)
 
         if self._fits and self.frozen is not None and not is_loaded(self._plain_network):
             raise UserError(f"model.freeze: {self.frozen} would freeze random weights: give model.weights")

@@ -1,5 +1,6 @@
-"""One image model that all schemes of a comparison start from, like in the papers."""
+"""Start of trainings: for a comparison, one image model that all schemes start from, like in the papers."""
 
+import logging
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -9,13 +10,39 @@ from lit_video.errors import UserError
 from lit_video.own_videos.budget import built
 from lit_video.own_videos.choices import FRAMES
 from lit_video.own_videos.schemes import Rows
-from lit_video.own_videos.starts import SCRATCH, Start, at_hand
+from lit_video.own_videos.starts import SCRATCH, VIDEOS, Start, at_hand, start_from
 from lit_video.weights.hub import IMAGES, fetch, find
 from lit_video.weights.image_vit import load_image_vit, on_meta, read_image_vit, structure
+
+_logger = logging.getLogger(__name__)
 
 # the cheapest first; ViViT-4 needs an even number of heads, and the first model has three
 DEFAULTS = f"{IMAGES}vit_tiny_patch16_224.augreg_in21k", f"{IMAGES}vit_small_patch16_224.augreg_in21k"
 PATCHES = (4, 6, 8, 10, 14)  # numbers of patches along a frame's side
+
+
+def choose_start(weights: str, schemes: Rows, *, compared: bool) -> Start:
+    """Return where trainings start: with ``auto`` from default weights, from scratch if they cannot be downloaded.
+
+    Args:
+        weights: ``auto``, ``none``, or a name of weights.
+        schemes: rows of the schemes to train; empty for the model of the weights.
+        compared: start all schemes from one image model.
+
+    Raises:
+        UserError: the weights do not suit the schemes, or decide the scheme.
+    """
+    if compared:
+        return SCRATCH if weights == "none" else image_start(weights, schemes)
+    if weights == "none":
+        return SCRATCH
+    if weights == "auto":
+        return start_from(VIDEOS) if not schemes and at_hand(VIDEOS) else SCRATCH
+
+    start = start_from(weights)
+    if schemes:
+        raise UserError(f"--weights {weights}: weights of {start.model} decide the scheme; leave --scheme out")
+    return start
 
 
 def image_start(weights: str, rows: Rows) -> Start:
@@ -35,7 +62,7 @@ def image_start(weights: str, rows: Rows) -> Start:
             said = f"{image}: {error}"
             continue
         return start if at_hand(image) else SCRATCH
-    print(f"{said}. All schemes start from scratch, so that the comparison is fair.", flush=True)
+    _logger.info(f"{said}. All schemes start from scratch, so that the comparison is fair.")
     return SCRATCH
 
 

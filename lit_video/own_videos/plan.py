@@ -1,35 +1,31 @@
-"""From a folder of videos to an experiment: inspect, divide, measure, choose, write, and print every step."""
+"""From a folder of videos to a plan: inspect, divide, choose settings for the time that there is."""
 
-import shlex
+import logging
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from textwrap import indent
 
 import numpy as np
-import yaml
 
 from lit_video.datamodules.manifest import MANIFEST, scan
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.errors import UserError
 from lit_video.own_videos import choices, dividing
-from lit_video.own_videos.budget import ENOUGH, FEWEST, built, clips_per_second, duration, length, probed
-from lit_video.own_videos.choices import STILLS, Choice, Machine, measured, nested
-from lit_video.own_videos.finding import OwnVideo, OwnVideos, labels_of, splits_of
+from lit_video.own_videos.choices import STILLS, Choice, nested
+from lit_video.own_videos.finding import OwnVideo, OwnVideos, splits_of
 from lit_video.own_videos.schemes import Rows
+from lit_video.own_videos.sizing import Chosen, Task, choose_settings
 from lit_video.own_videos.starts import SCRATCH, Start
-from lit_video.utils.files import write_atomically, write_table
 from lit_video.utils.text import case_twins, counted, plural, printable
 from lit_video.video.content import copies
 from lit_video.video.decoding import decode
 
-VIDEOS = "_videos.csv"  # ending of the table of videos, after the experiment's name
-SHOWN = 5  # most unreadable videos that are printed
-KINDS = 10  # most kinds of unused files that are printed
+_logger = logging.getLogger(__name__)
+
+SHOWN = 5  # most unreadable videos that are named
+KINDS = 10  # most kinds of unused files that are named
 SEEN = 50  # approximate number of videos that give the mean and deviation of pixels
-MINUTES = {"CPU": 10.0, "GPU": 30.0}
-FROZEN = {"CPU": "yes", "GPU": "no"}
 ALL = "all"  # the row that trains on all folds
 DRAWN = {STILLS: "drawn pictures"}  # weights -> name in a title
 
@@ -39,8 +35,7 @@ class PlanOptions:
     """Options of a plan."""
 
     place: Path  # folder or table of the videos
-    file: Path  # path of the experiment's YAML
-    command: str  # command line, written into the file
+    folder: Path  # folder of the experiment, which gets the manifest and the features of a frozen backbone
     schemes: Rows  # rows by name; empty for one row, the model of ``start``
     start: Start = SCRATCH  # weights to start from
     minutes: float | None = None  # minutes of training per run; None for the machine's default
@@ -49,109 +44,102 @@ class PlanOptions:
     frozen: str | None = None  # "yes" to freeze the backbone of ``start``, or "no"; None for the machine's default
 
 
-def _write_experiment(
-    options: PlanOptions,
-    root: Path,
-    chosen: Sequence[Choice],
-    rows: Rows,
-    notes: Sequence[str],
-    splits: Collection[str | None],
-    columns: Collection[str],
-) -> None:
-    """Write the experiment's YAML file, with every choice and its reason on top."""
-    path, settings = options.file, nested(chosen)
-    title, start = f"Videos of {options.place.resolve().name}", settings["model"].get("image_weights", "scratch")
-    if not options.folds:
-        title += f", all schemes from {DRAWN.get(start, start)}"
-    data = {
-        "root": str(root.resolve()),
-        "train": str(path.with_name(path.stem + VIDEOS).resolve()),
-        "columns": list(columns),
-        "split_column": "split",
-        "train_values": dividing.fold_names(splits) or ["train"],
-        "val_values": ["val"] if "val" in splits else [],
-    }
-    if "test" in splits:
-        data["test_values"] = ["test"]
-    table = {"title": title, "source": str(options.place.resolve()), "scale": "own", "metric": "test/video_top1"}
-    content = {
-        "trainer": {"accelerator": "auto", "devices": 1} | settings["trainer"],
-        "data": {"class_path": "VideoCSV", "init_args": data | settings["data"]},
-        "model": {"class_path": options.start.model, "init_args": settings["model"]},
-        "table": table | {"rows": rows},
-    }
-    lines = [
-        f"Made by {options.command}",
-        f"Run by  lit_video fit {shlex.join(['--config', str(path), '--runs', str(path.parent / 'runs')])}",
-        *("", *notes, "", "Choices, and why:", indent("\n".join(choices.as_lines(chosen)), "  ")),
-    ]
-    header = indent("\n".join(lines) + "\n", "# ", lambda line: True).replace("# \n", "#\n")
-    comment = header.encode("utf-8", "backslashreplace").decode()  # a file name need not be UTF-8
-    write_atomically(path, comment + yaml.safe_dump(content, sort_keys=False, width=120))
+@dataclass(frozen=True)
+class Inspected:
+    """Videos that can be read, of classes with enough of them."""
+
+    root: Path
+    videos: Sequence[OwnVideo]
+    manifest: Mapping[str, VideoInfo]  # facts of every video by path, also of those that are left out
+    left_out: Sequence[str]  # a line for each video that cannot be read, or their number
+    notes: Sequence[str]  # classes that are left out, and videos with gaps in time
+
+    @property
+    def facts(self) -> list[VideoInfo]:
+        """Facts of the videos, in their order."""
+        return [self.manifest[video.path] for video in self.videos]
 
 
-def plan(found: OwnVideos, options: PlanOptions) -> None:
-    """Write the experiment and the table of videos; print what is found and chosen."""
-    notes = _found(found, options.place)
-    print(notes[0], flush=True)
-    looked_at = {video.path: (found.root / video.path, None) for video in found.videos}
-    manifest = scan(looked_at, options.file.with_name(MANIFEST)).facts()
-    videos, rare = dividing.without_rare(_readable(found.videos, manifest, found.root))
-    notes += [*rare, *_with_gaps(videos, manifest)]
-    few = options.folds and len(videos) < dividing.FEW_FOR_FOLDS and not dividing.held_out(videos)
-    least, split = (dividing.LEAST_OF_FOLDS, dividing.folds) if few else (dividing.LEAST, dividing.divide)
-    same = copies(str(found.root / video.path) for video in videos)
-    contents = [same.get(str(found.root / video.path), "") for video in videos]
-    dividing.refuse_contradictions(videos, contents)
-    groups = dividing.with_copies(dividing.find_groups(videos, options.group, least), contents)
-    videos, how = split(videos, groups.names)
-    counts = Counter(splits_of(videos))
-    notes += [how, groups.reason, *dividing.limits(videos)]
-    print(*notes[1:], "Measuring how fast this machine trains ...", sep="\n", flush=True)
-    runs, training, epoch = 1, counts["train"], counts["train"]
-    if few:  # every video trains the models of all folds but its own, and the model of all videos
-        runs, training, epoch = len(counts) + 1, len(videos) - max(counts.values()), len(counts) * len(videos)
-    start, machine = options.start, Machine.here().shared(runs)
-    classes = replace(found, videos=videos).class_names
-    pixels = _pixels(found.root, videos)
-    facts = [manifest[video.path] for video in videos]
-    decoded = float(3e-9 * (measured(facts, "frames") * measured(facts, "width") * measured(facts, "height")).sum())
-    minutes = options.minutes or MINUTES[machine.kind]
-    frozen = list[Choice]()
-    if start.weights and not start.sides and (options.frozen or FROZEN[machine.kind]) == "yes":
-        start, frozen = probed(start, len(videos), epoch, minutes, len(classes))
-        folder = str(options.file.resolve().with_name("features"))
-        frozen += [Choice("data.features", folder, "float16, shared by all rows")]
-    rows = options.schemes or start.rows
-    chosen, lengths, speed = list[Choice](), list[Choice](), 1.0
-    left = choices.sizes(facts, training, machine, start)
-    while left:
-        size = left.pop(0)
-        larger = choices.choose(facts, decoded, pixels, classes, training, machine, start, size) + frozen
-        rate = _speed(larger, start.model, rows, len(classes))
-        found_lengths = length(rate, epoch, minutes, counts["val"] > 0, runs)
-        epochs = found_lengths[0].value
-        if start.sides and not chosen and not start.given and epochs <= FEWEST:
-            clips = f"even with clips of {size[0]} frames x {size[1]} pixels"
-            why = f"in {plural(minutes, 'minute')} too few epochs fit, {clips}"
-            print(f"{start.weights}: {why}. All schemes start from scratch. More time: --minutes N", flush=True)
-            start, left = SCRATCH, choices.sizes(facts, training, machine, SCRATCH)
-            continue
-        if chosen and epochs < ENOUGH:
-            break
-        chosen, lengths, speed = larger, found_lengths, rate
-    if not start.weights and lengths[0].value < ENOUGH:
-        chosen = choices.crop_less(chosen)
-    chosen += lengths
-    if few:
-        rows = _fold_rows(rows, dividing.fold_names(counts))
-    lines = map("  {}".format, choices.main_lines(chosen))
-    print("Chosen for these videos and this machine:", *lines, sep="\n", flush=True)
-    print(duration(speed, epoch, lengths[0].value, minutes), flush=True)
-    table = options.file.with_name(options.file.stem + VIDEOS)
-    columns = _write_videos(table, videos, groups.names)
-    _write_experiment(options, found.root, chosen, rows, notes, counts, columns)
-    print(f"wrote {options.file} (all settings, with reasons) and {table}", flush=True)
+@dataclass(frozen=True)
+class Divided:
+    """Videos with their splits or folds."""
+
+    videos: Sequence[OwnVideo]
+    group_names: Sequence[str] | None  # group of each video; None if every video stands for itself
+    is_folded: bool  # cross-validated
+    notes: Sequence[str]  # how they are divided, and what a test on them can show
+
+    @property
+    def counts(self) -> Counter[str | None]:
+        """Number of videos by split."""
+        return Counter(splits_of(self.videos))
+
+    @property
+    def runs(self) -> int:
+        """Number of trainings: of cross-validation one for each fold, and one on all videos."""
+        return len(self.counts) + 1 if self.is_folded else 1
+
+    @property
+    def training(self) -> int:
+        """Number of training videos of a run; of cross-validation those of the smallest one."""
+        return len(self.videos) - max(self.counts.values()) if self.is_folded else self.counts["train"]
+
+    @property
+    def epoch(self) -> int:
+        """Number of videos per epoch, summed over runs."""
+        # in cross-validation, each video trains the models of all folds but its own, and the model of all videos
+        return len(self.counts) * len(self.videos) if self.is_folded else self.counts["train"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Videos that were found, and all that was chosen for them."""
+
+    place: Path  # folder or table of the videos
+    root: Path  # folder of the videos' paths
+    title: str
+    model: str  # name of the model's class
+    videos: Sequence[OwnVideo]  # with their splits
+    group_names: Sequence[str] | None  # group of each video
+    rows: Rows  # rows of the experiment's table
+    chosen: Sequence[Choice]  # every setting with its reason
+    notes: Sequence[str]  # lines on the videos, and on their division
+    duration: str  # how long the trainings take, in words
+
+
+def plan(found: OwnVideos, options: PlanOptions) -> Plan:
+    """Plan an experiment on the videos that were found; each step is logged when it is done."""
+    what_is_there = _found(found, options.place)
+    _logger.info(what_is_there[0])
+
+    inspected = inspect(found, options.folder / MANIFEST)
+    for line in inspected.left_out:
+        _logger.info(line)
+
+    divided = divide(inspected, group=options.group, folds=options.folds)
+    notes = [*what_is_there, *inspected.notes, *divided.notes]
+    for line in [*notes[1:], "Measuring how fast this machine trains ..."]:
+        _logger.info(line)
+
+    chosen = choose_settings(_task(inspected, divided, options), options.start)
+    for line in ["Chosen for these videos and this machine:", *_indented(chosen), chosen.duration]:
+        _logger.info(line)
+
+    rows = chosen.rows
+    if divided.is_folded:
+        rows = _fold_rows(rows, dividing.fold_names(divided.counts))
+    return Plan(
+        place=options.place,
+        root=inspected.root,
+        title=_title(options, chosen.choices),
+        model=options.start.model,
+        videos=divided.videos,
+        group_names=divided.group_names,
+        rows=rows,
+        chosen=chosen.choices,
+        notes=notes,
+        duration=chosen.duration,
+    )
 
 
 def _found(found: OwnVideos, place: Path) -> list[str]:
@@ -165,12 +153,84 @@ def _found(found: OwnVideos, place: Path) -> list[str]:
     return [*notes, f"not used: {', '.join(kinds)}"] if kinds else notes
 
 
-def _write_videos(file: Path, videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> list[str]:
-    """Write the table of videos with their splits; return its columns."""
-    columns = [[video.path for video in videos], labels_of(videos), splits_of(videos), *filter(None, [groups])]
-    header = ["path", "label", "split", "group"][: len(columns)]
-    write_table(file, [header, *zip(*columns, strict=True)])
-    return header
+def _indented(chosen: Chosen) -> list[str]:
+    return [f"  {line}" for line in choices.main_lines(chosen.choices)]
+
+
+def inspect(found: OwnVideos, manifest: Path) -> Inspected:
+    """Look into every video and write the manifest; leave out videos that cannot be read, and rare classes.
+
+    Raises:
+        UserError: no video can be read, or fewer than two classes have enough videos.
+    """
+    facts = scan({video.path: (found.root / video.path, None) for video in found.videos}, manifest).facts()
+    readable, left_out = _readable(found, facts)
+    videos, rare = dividing.without_rare(readable)
+    return Inspected(found.root, videos, facts, left_out, [*rare, *_with_gaps(videos, facts)])
+
+
+def _readable(found: OwnVideos, facts: Mapping[str, VideoInfo]) -> tuple[list[OwnVideo], list[str]]:
+    """Return the readable videos, and lines on the others."""
+    good, broken = list[OwnVideo](), list[str]()
+    for video in found.videos:
+        row = facts[video.path]
+        if row.status == "ok":
+            good.append(video)
+        else:
+            broken.append(f"{video.path}: cannot be read ({row.reason})")
+    if not good:
+        raise UserError(f"{found.root}: none of its {len(found.videos)} videos can be read ({broken[0]})")
+
+    lines = [printable(f"left out: {line}") for line in broken[:SHOWN]]
+    if len(broken) > SHOWN:
+        lines.append(f"left out: {len(broken) - SHOWN} more, see {MANIFEST}")
+    return good, lines
+
+
+def _with_gaps(videos: Sequence[OwnVideo], facts: Mapping[str, VideoInfo]) -> list[str]:
+    """Say how many videos have gaps in time, and name one."""
+    with_gaps = [video.path for video in videos if facts[video.path].gap]
+    if not with_gaps:
+        return []
+    example = f"{with_gaps[0]}: {facts[with_gaps[0]].gap}"
+    return [printable(f"{plural(len(with_gaps), 'video')} with gaps in time, used as they are ({example})")]
+
+
+def divide(inspected: Inspected, *, group: str | None, folds: bool) -> Divided:
+    """Divide the videos into splits, or few videos into folds; keep groups and copies together.
+
+    Raises:
+        UserError: there is no such column, or equal files are in two classes or two given splits.
+    """
+    videos = inspected.videos
+    is_folded = folds and len(videos) < dividing.FEW_FOR_FOLDS and not dividing.held_out(videos)
+    least = dividing.LEAST_OF_FOLDS if is_folded else dividing.LEAST
+    split = dividing.folds if is_folded else dividing.divide
+
+    same = copies(str(inspected.root / video.path) for video in videos)
+    contents = [same.get(str(inspected.root / video.path), "") for video in videos]
+    dividing.refuse_contradictions(videos, contents)
+
+    groups = dividing.with_copies(dividing.find_groups(videos, group, least), contents)
+    divided, how = split(videos, groups.names)
+    return Divided(divided, groups.names, is_folded, [how, groups.reason, *dividing.limits(divided)])
+
+
+def _task(inspected: Inspected, divided: Divided, options: PlanOptions) -> Task:
+    """Return what settings are chosen for."""
+    return Task(
+        facts=inspected.facts,
+        classes=OwnVideos(divided.videos, "", inspected.root).class_names,
+        pixels=_pixels(inspected.root, divided.videos),
+        training=divided.training,
+        epoch=divided.epoch,
+        runs=divided.runs,
+        is_validated=divided.counts["val"] > 0,
+        rows=options.schemes,
+        minutes=options.minutes,
+        frozen=options.frozen,
+        features=options.folder.resolve() / "features",
+    )
 
 
 def _pixels(root: Path, videos: Sequence[OwnVideo]) -> tuple[float, float] | None:
@@ -182,48 +242,24 @@ def _pixels(root: Path, videos: Sequence[OwnVideo]) -> tuple[float, float] | Non
     return float(pixels.mean()), float(pixels.std())
 
 
+def _title(options: PlanOptions, chosen: Sequence[Choice]) -> str:
+    title = f"Videos of {options.place.resolve().name}"
+    if options.folds:
+        return title
+    start = nested(chosen)["model"].get("image_weights", "scratch")
+    return f"{title}, all schemes from {DRAWN.get(start, start)}"
+
+
 def _fold_rows(rows: Rows, names: list[str]) -> Rows:
     """Return a row trained on all folds, and for each fold a row tested on it and trained on the others."""
     (row,) = rows.values()
-    label, own = row["label"], row.get("set", {})
-    settings = own | {"data.train_values": names}
-    of_folds = {ALL: {"label": f"{label}, all videos; accuracy of the folds", "set": settings}}
+    label = row["label"]
+    own = row.get("set", {})
+    of_folds = {
+        ALL: {"label": f"{label}, all videos; accuracy of the folds", "set": own | {"data.train_values": names}}
+    }
     for name in names:
-        settings = own | {"data.train_values": [n for n in names if n != name], "data.test_values": [name]}
+        others = [other for other in names if other != name]
+        settings = own | {"data.train_values": others, "data.test_values": [name]}
         of_folds[name] = {"label": f"{label}, tested on {name}", "set": settings}
     return of_folds
-
-
-def _readable(videos: Sequence[OwnVideo], rows: Mapping[str, VideoInfo], root: Path) -> list[OwnVideo]:
-    """Return the readable videos; print the others."""
-    good, broken = list[OwnVideo](), list[str]()
-    for video in videos:
-        row = rows[video.path]
-        if row.status == "ok":
-            good.append(video)
-        else:
-            broken.append(f"{video.path}: cannot be read ({row.reason})")
-    for line in broken[:SHOWN]:
-        print(printable(f"left out: {line}"))
-    if len(broken) > SHOWN:
-        print(f"left out: {len(broken) - SHOWN} more, see {MANIFEST}")
-    if not good:
-        raise UserError(f"{root}: none of its {len(videos)} videos can be read ({broken[0]})")
-    return good
-
-
-def _with_gaps(videos: Sequence[OwnVideo], rows: Mapping[str, VideoInfo]) -> list[str]:
-    """Say how many videos have gaps in time, and name one."""
-    with_gaps = [video.path for video in videos if rows[video.path].gap]
-    if not with_gaps:
-        return []
-    example = f"{with_gaps[0]}: {rows[with_gaps[0]].gap}"
-    return [printable(f"{plural(len(with_gaps), 'video')} with gaps in time, used as they are ({example})")]
-
-
-def _speed(chosen: Sequence[Choice], model: str, rows: Rows, classes: int) -> float:
-    settings, rates = nested(chosen), []
-    for row in rows.values():
-        net = built(model, settings["model"], settings["data"], classes, row)
-        rates.append(clips_per_second(net, settings["data"], "features" in settings["data"]))
-    return min(rates)

@@ -1,5 +1,6 @@
 """Where the training of a user's videos starts: from scratch, from published weights, or from a run."""
 
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -10,6 +11,8 @@ from lit_video.own_videos.schemes import SCHEMES, Rows
 from lit_video.settings.effects import data_names, model_names, of_group, picked
 from lit_video.weights.hub import fetch, find, find_start
 from lit_video.weights.reading import CHECKPOINT_KEY
+
+_logger = logging.getLogger(__name__)
 
 # data settings that pretrained weights decide; the other data settings suit the user's videos
 CLIPS = data_names("clip", "pixels")
@@ -48,7 +51,7 @@ def start_from(weights: str) -> Start:
         clips = picked(of_group(published, "data"), CLIPS)
         return Start(path, published["model"], of_group(published, "model"), clips)
     if path != Path(weights):
-        print(f"--weights {weights}: starts from the tested checkpoint of this run, {path.name}", flush=True)
+        _logger.info(f"--weights {weights}: starts from the tested checkpoint of this run, {path.name}")
     try:
         checkpoint = read_checkpoint(path, "weights")
         own = checkpoint[CHECKPOINT_KEY]
@@ -75,6 +78,6 @@ def at_hand(name: str) -> bool:
         how = f"run lit_video weights fetch {release.name} on a machine with a network"
         there = f"{how}, and copy the download to {release.place} on this machine"
         scratch = "Training starts from scratch, which is usually less accurate with few videos"
-        print(f"{why}. {scratch}. To start from this model, {there}.", flush=True)
+        _logger.info(f"{why}. {scratch}. To start from this model, {there}.")
         return False
     return True

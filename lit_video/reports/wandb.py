@@ -21,12 +21,11 @@ INTRODUCTION = (
 )
 
 
-def save(tables: Sequence[Table], entity: str | None, project: str) -> None:
-    """Save a new workspace and a new report at W&B, and print their addresses."""
+def save(tables: Sequence[Table], entity: str | None, project: str) -> tuple[str, str]:
+    """Save a new workspace and a new report at W&B; return their addresses."""
     try:
         owner = entity or wandb.Api().default_entity or ""
-        print(f"workspace: {workspace(tables, owner, project).save().url}", flush=True)
-        print(f"report: {report(tables, owner, project).save().url}", flush=True)
+        return workspace(tables, owner, project).save().url, report(tables, owner, project).save().url
     except Exception as error:  # W&B's errors have no class in common
         raise UserError(f"W&B: {one_line(error)[:300]}") from error
 

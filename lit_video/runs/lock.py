@@ -1,5 +1,6 @@
 """Folder of a run, owned by one process: made, locked, refused if it cannot be written to."""
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,8 @@ from lit_video.errors import UserError
 from lit_video.runs.finished import read_finished
 from lit_video.runs.folder import RUN
 from lit_video.utils.processes import refuse_output
+
+_logger = logging.getLogger(__name__)
 
 REFUSALS = {ENOLCK, ENOSPC, EDQUOT, EFBIG, EROFS, EACCES, EPERM, EEXIST, ENOTDIR, EIO, ELOOP}
 
@@ -60,4 +63,4 @@ def _set_damage_aside(run_dir: Path) -> None:
         if not (run_dir / RUN).exists():  # the result is in a pack
             raise
         (run_dir / RUN).replace(run_dir / "run.damaged.json")
-        print(f"{error}; renamed to run.damaged.json, measured again", flush=True)
+        _logger.info(f"{error}; renamed to run.damaged.json, measured again")

@@ -1,21 +1,27 @@
-"""Settings that a user gives on the command line: made data once, and written as flags for another process."""
+"""Settings that a user gives, as flags or as nested data: made one form, and written as flags for another process."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import yaml
 
 from lit_video.errors import UserError
-from lit_video.settings.nested import short_key
+from lit_video.settings.class_names import refuse_unknown_class
+from lit_video.settings.effects import OWN_CODE, RUN
+from lit_video.settings.nested import ARGUMENTS, CLASS, SECTIONS, is_of_class, short_key
+from lit_video.utils.class_paths import class_path, importable
+from lit_video.utils.text import did_you_mean
 
 
 @dataclass(frozen=True)
 class Given:
-    """A setting of the command line: its key, without ``init_args``, and its value.
+    """A setting of the user's: its key, without ``init_args``, and its value.
 
-    Mappings, lists and ``null`` are data. Other values stay text, because a setting's type decides how text is read.
+    Mappings, lists and ``null`` are data. Other values of flags stay text, because a setting's type decides how text is
+    read.
     """
 
     key: str
@@ -26,6 +32,66 @@ class Given:
         """The setting as a flag."""
         text = self.value if isinstance(self.value, str) else json.dumps(self.value)
         return f"--{self.key}={text}"
+
+
+Settings = Mapping[str, Any] | Sequence[Given]  # nested data as in a YAML file, or settings that were read already
+NAMES = (*SECTIONS, "trainer", *RUN["training"], *RUN["machine"])  # first words of keys
+
+
+def as_given(settings: Settings, more: Sequence[str] = ()) -> list[Given]:
+    """Return the settings of nested data, ``{"model": {"window": 2}, "data.root": "videos"}``, in their order.
+
+    A class may stand for its name, in ``model`` and ``data`` before its arguments.
+
+    Args:
+        settings: sections ``model``, ``data`` and ``trainer`` and the settings of a run, by name; keys may be dotted.
+        more: further names.
+
+    Raises:
+        UserError: there is no such section or class, or a value is no data.
+    """
+    if not isinstance(settings, Mapping):
+        return list(settings)
+
+    given: list[Given] = []
+    for key, value in settings.items():
+        name = str(key).partition(".")[0]
+        if name not in (*NAMES, *more):
+            near = did_you_mean(name, NAMES)
+            raise UserError(f"settings: {key}: no such section{near}; there are {', '.join(NAMES)}")
+        for setting in _of_section(short_key(str(key)), value):
+            refuse_unknown_class(setting.key, str(setting.value))
+            _refuse_replaced(setting, given)
+            given.append(setting)
+    return given
+
+
+def _of_section(key: str, value: Any) -> list[Given]:
+    """Return the settings of a section, one level deep; a value of another key is one setting."""
+    if key not in (*SECTIONS, "trainer") or not isinstance(value, Mapping):
+        return [Given(key, _plain(key, value))]
+    if key in SECTIONS and is_of_class(value):
+        named = [Given(key, _plain(key, value[CLASS]))] if CLASS in value else []
+        return named + _of_section(key, value.get(ARGUMENTS) or {})
+    return [Given(f"{key}.{name}", _plain(f"{key}.{name}", inside)) for name, inside in value.items()]
+
+
+def _plain(key: str, value: Any) -> Any:
+    """Return a value as plain data: a class by its path, a path as text, a tuple as a list."""
+    if isinstance(value, type):
+        return importable(value) if key.removeprefix("model.") in OWN_CODE else class_path(value)
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(name): _plain(f"{key}.{name}", inside) for name, inside in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(key, inside) for inside in value]
+    if value is None or isinstance(value, str | int | float):
+        return value
+    kind = type(value).__name__
+    raise UserError(
+        f"settings: {key}: is an object ({kind}), which no file could record; give class_path and init_args"
+    )
 
 
 def read_flags(words: Iterable[str]) -> list[Given]:

@@ -19,7 +19,8 @@ from lit_video.utils.files import read_regular, write_atomically
 from lit_video.utils.limits import MOST_BYTES
 from lit_video.utils.yaml_files import find_config, read_yaml
 
-TABLE_KEYS = {"title", "source", "data_set", "scale", "metric", "family", "set", "at", "rows", "reported"}
+# plan: what a user asked of finetune or compare, see own_videos/experiment.py
+TABLE_KEYS = {"title", "source", "data_set", "scale", "metric", "family", "set", "at", "rows", "reported", "plan"}
 ROW_KEYS = {"label", "family", "set", "at", "paper", "published"}
 ORIGIN = "table.yaml"  # beside the rows' folders
 REPORTED_KEYS = {"label", "paper", "published"}

@@ -1,5 +1,6 @@
 """Checkpoints on disk: written atomically in the background, read as tensors only."""
 
+import logging
 import math
 import os
 import time
@@ -19,6 +20,8 @@ from lit_video.runs.chosen_checkpoint import BEST, LAST
 from lit_video.utils.files import new_part
 from lit_video.utils.text import first_line
 from lit_video.weights.integrity import refuse_damage
+
+_logger = logging.getLogger(__name__)
 
 RUN_KEY = "lit_video_run"  # key of the run's record in a checkpoint
 
@@ -98,10 +101,10 @@ def usable_checkpoint(run_dir: Path, owner: bool) -> Path | None:
         return None
     reason = damage(path)
     if owner and not reason:
-        print(f"going on from {path}", flush=True)
+        _logger.info(f"going on from {path}")
     if owner and reason:
         path.replace(path.with_name("last.damaged.ckpt"))
-        print(f"{path}: damaged ({reason}); renamed to last.damaged.ckpt, training starts over", flush=True)
+        _logger.info(f"{path}: damaged ({reason}); renamed to last.damaged.ckpt, training starts over")
     return None if reason else path
 
 

@@ -1,6 +1,7 @@
 """Lightning's command line on nested settings: settings -> data set, model and trainer."""
 
 import json
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
@@ -26,6 +27,8 @@ from lit_video.utils.startup import filter_lightning
 from lit_video.weights.hub import weights_path
 from lit_video.weights.reading import read_weights
 from lit_video.weights.settings import flags, model_settings, pixel_settings
+
+_logger = logging.getLogger(__name__)
 
 TRAINER_DEFAULTS = {"use_distributed_sampler": False, "enable_model_summary": False, "num_sanity_val_steps": 0}
 
@@ -92,7 +95,7 @@ class VideoCLI(LightningCLI):
             model, data = model_settings(stored), pixel_settings(stored)
             taken = [_take(given, model, "model"), _take(config.data.init_args, data, "data")]
             if said := " ".join(filter(None, taken)):
-                rank_zero_only(print)(f"{given.weights}: settings of its training are used: {said}", flush=True)
+                rank_zero_only(_logger.info)(f"{given.weights}: settings of its training are used: {said}")
 
     def _parse_ckpt_path(self) -> None:
         """Keep YAML and flags; LightningCLI would silently override them with a checkpoint's hyper-parameters."""

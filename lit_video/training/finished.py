@@ -8,7 +8,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import lit_video
 from lit_video.errors import UserError
 from lit_video.runs.folder import RUN, has_result, read_record, update_record
 from lit_video.runs.history import History
@@ -75,7 +74,7 @@ def _named(value: Any) -> str:
 @cache
 def program() -> str:
     """Return a digest of this package's code and of the versions that numbers depend on."""
-    folder = Path(lit_video.__file__).parent
+    folder = Path(__file__).parents[1]
     digest = blake2b(json.dumps(versions(), sort_keys=True).encode(), digest_size=8)
     for file in sorted(folder.rglob("*.py")):
         digest.update(file.read_bytes())

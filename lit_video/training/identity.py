@@ -1,5 +1,6 @@
 """Identity of a requested run, compared with the record in its folder and with other runs of the same training."""
 
+import logging
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
@@ -31,6 +32,8 @@ from lit_video.utils.environment import commit, versions
 from lit_video.utils.processes import started_together
 from lit_video.weights.hub import weights_path
 from lit_video.weights.reading import CHECKPOINT_KEY, read_weights, tensors_digest
+
+_logger = logging.getLogger(__name__)
 
 
 def ask(run: Run, cli: VideoCLI) -> History:
@@ -120,7 +123,7 @@ def take_trained(run: Run, now: Identity) -> History | None:
     source = next((record.parent for record in records if _trained_alike(record.parent, now)), None)
     if source is None or (run.folder / LAST).exists():
         return None
-    print(f"{run.label}: takes the training of {source}", flush=True)
+    _logger.info(f"{run.label}: takes the training of {source}")
     content = peek(source / LAST)
     history = History(_stored(content).identity).going_on(now)
     content[RUN_KEY] = history.record.plain()

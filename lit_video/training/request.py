@@ -72,6 +72,11 @@ class Run:
     @property
     def command(self) -> list[str]:
         """Command that executes the run in its own process."""
+        return [sys.executable, "-m", "lit_video", *self.words]
+
+    @property
+    def words(self) -> list[str]:
+        """Words of the command line that ask for the run, whoever asked for it."""
         request = self.request
         files = [word for path in request.configs for word in ("--config", str(path))]
         chosen = ["--row", self.row.name, "--seeds", str(self.seed), "--runs", str(request.folder)]
@@ -80,7 +85,7 @@ class Run:
         if request.reuse:
             chosen.append("--reuse")
         flags = [setting.flag for setting in request.given]
-        return [sys.executable, "-m", "lit_video", "fit", *files, *chosen, *flags]
+        return ["fit", *files, *chosen, *flags]
 
     @property
     def settings(self) -> Nested:

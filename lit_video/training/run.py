@@ -1,6 +1,6 @@
 """Train and test one row with one seed, from its last checkpoint if there is one, and write the result."""
 
-import sys
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from torch import nn
 
 from lit_video.datamodules import TemporalSkills
 from lit_video.datamodules.checks import refuse_choice, refuse_copies
-from lit_video.errors import RunFailed, UserError
+from lit_video.errors import RunFailed, RunStopped, UserError
 from lit_video.runs.chosen_checkpoint import LAST
 from lit_video.runs.finished import FinishedRun, remarks
 from lit_video.runs.folder import RUN, has_result, read_record, update_record
@@ -42,9 +42,11 @@ from lit_video.training.run_end import failures, leave, write_end
 from lit_video.training.stills import start_from_stills
 from lit_video.utils.environment import device_name
 from lit_video.utils.processes import first_process, started_by_lightning
-from lit_video.utils.stop_signals import DONE, FAILED, STATUS, StopSignals
+from lit_video.utils.stop_signals import STATUS, StopSignals
 from lit_video.utils.text import plural
 from lit_video.video.trained_on import seen
+
+_logger = logging.getLogger(__name__)
 
 
 def is_done(run: Run, known: FinishedRuns | None = None) -> bool:
@@ -60,11 +62,19 @@ def is_done(run: Run, known: FinishedRuns | None = None) -> bool:
     return history.finished
 
 
-def run_row(run: Run, stops: StopSignals) -> int:
-    """Train and test a run, from its last checkpoint if there is one; return the exit status."""
+def run_row(run: Run, stops: StopSignals) -> None:
+    """Train and test a run, from its last checkpoint if there is one.
+
+    Raises:
+        UserError: something must be changed before the run can start.
+        RunFailed: the run ended without a result.
+        RunStopped: the run stopped at a checkpoint.
+    """
     run_dir, stops.name = run.folder, run.label
     if not first_process():  # another rank, started by Lightning, torchrun or Slurm
-        return DONE if is_done(run) else _to_the_end(run, stops)
+        if not is_done(run):
+            _to_the_end(run, stops)
+        return
     cli = checked_row(run)
     with owned(run_dir, run.name):
         write_origin(run_dir.parents[1], run.request.configs, run.request.recipe)
@@ -77,13 +87,13 @@ def run_row(run: Run, stops: StopSignals) -> int:
             elif run.request.reuse:
                 history = take_trained(run, history.identity) or history
         for change in history.news:
-            print(f"{run_dir}: {change}", flush=True)
+            _logger.info(f"{run_dir}: {change}")
         if history.finished:
-            print(f"{run.label}: finished, skipped (see {run_dir / RUN})")
-            return DONE
+            _logger.info(f"{run.label}: finished, skipped (see {run_dir / RUN})")
+            return
         stops.last_words = lambda stop, line: leave(run_dir, STATUS[stop], line)
         write_status(run_dir, Status("starting"))
-        return _to_the_end(run, stops, history)
+        _to_the_end(run, stops, history)
 
 
 def _set_shorter_aside(run_dir: Path) -> None:
@@ -135,25 +145,24 @@ def _refuse_searches(callbacks: list[Callback]) -> None:
             raise UserError(f"trainer.callbacks: {type(callback).__name__}: {reason}; {advice}")
 
 
-def _to_the_end(run: Run, stops: StopSignals, history: History | None = None) -> int:
+def _to_the_end(run: Run, stops: StopSignals, history: History | None = None) -> None:
     """Train and test; report an early end. The process with ``history`` also writes the end to ``run.json``."""
     try:
         with failures():
             _train_and_test(run, stops, history)
-        return DONE
     except Stopped as stop:
         if history:
-            print(f"{run.label}: {stop}", flush=True)
+            _logger.info(f"{run.label}: {stop}")
             leave(run.folder, stop.status, str(stop), stop.step, stop.steps)
-        return DONE if started_by_lightning() else stop.status  # any other status makes Lightning kill rank 0
+        if not started_by_lightning():  # Lightning kills rank 0 if another rank fails
+            raise RunStopped(f"{run.label}: {stop}", stop.status) from stop
     except BaseException as error:
         if history:
             reason = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
             write_end(run.folder, "failed", reason)
         if not isinstance(error, RunFailed):
             raise
-        print(f"error: {run.label}: {error}", file=sys.stderr, flush=True)
-        return FAILED
+        raise RunFailed(f"{run.label}: {error}") from error
 
 
 @contextmanager
@@ -270,7 +279,7 @@ def _write_result(
         seconds=seconds,
         checkpoint_seconds=cli.file.waited,
         device=device_name(cli.trainer.strategy.root_device),
-        command=recorded_command(sys.argv[1:]),
+        command=recorded_command(cli.run.words),
         finished=datetime.now().astimezone().isoformat(timespec="seconds"),
     )
     # whole: somebody may have removed the folder, and with it what was recorded at the start
@@ -282,7 +291,7 @@ def _write_result(
         result=result,
         asked=asked(cli.run),
     )
-    print(f"{cli.run.label}: {', '.join(_summary(cli, result, history))}", flush=True)
+    _logger.info(f"{cli.run.label}: {', '.join(_summary(cli, result, history))}")
 
 
 @dataclass(frozen=True)

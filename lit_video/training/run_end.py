@@ -1,5 +1,6 @@
 """End a run without a result: print a line, write the state to ``run.json``, requeue a Slurm job."""
 
+import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from lit_video.runs.status import RUNNING, read_status, write_status
 from lit_video.utils.processes import refuse_output, requeue
 from lit_video.utils.stop_signals import AGAIN, PREEMPTED
 from lit_video.video.decoding import DecodeError
+
+_logger = logging.getLogger(__name__)
 
 NO_MEMORY = "out of memory; give a smaller --data.batch_size, or --model.activation_checkpointing=block"
 DIED = f"another process of this run died; {AGAIN}"
@@ -32,7 +35,7 @@ def leave(run_dir: Path, status: int, line: str, step: int = 0, steps: int = 0) 
     """Write that a run stopped; requeue a preempted Slurm job."""
     write_end(run_dir, "preempted" if status == PREEMPTED else "stopped", line, step, steps)
     if status == PREEMPTED and (queued := requeue()):
-        print(queued, flush=True)
+        _logger.info(queued)
 
 
 def keep_handlers(trainer: Trainer) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import logging
 import os
 import shlex
 from collections.abc import Callable, Mapping
@@ -26,6 +27,8 @@ from lit_video.utils.stop_signals import DONE, FAILED
 from lit_video.utils.text import first_line
 from lit_video.utils.wandb_login import project, why_offline
 from lit_video.video.seeding import digest
+
+_logger = logging.getLogger(__name__)
 
 # Slurm gives a job 30 s to stop; by default W&B may take 90 s to start, and any time to finish.
 LIMITS = {"WANDB_INIT_TIMEOUT": "20", "WANDB_FINISH_TIMEOUT": "20", "WANDB_FINISH_TIMEOUT_RAISES": "true"}
@@ -71,7 +74,7 @@ class RowLogger(WandbLogger):
         self.folder.mkdir(parents=True, exist_ok=True)  # without it W&B silently writes to a temporary folder
         if reason and not self.ended:
             upload = f"wandb sync {shlex.quote(str(self.folder.resolve()))}/offline-run-*"
-            rank_zero_only(print)(f"W&B: {reason}, recording offline; upload: {upload}", flush=True)
+            rank_zero_only(_logger.info)(f"W&B: {reason}, recording offline; upload: {upload}")
 
     @property
     @rank_zero_experiment
@@ -85,7 +88,7 @@ class RowLogger(WandbLogger):
             return None if self.ended else function()
         except (Exception, SystemExit) as error:  # W&B raises SystemExit too
             lost = f"W&B: {first_line(error)}; nothing is recorded there after step {self.step}"
-            print(f"{lost}; results are in {self.run_dir}, and files for wandb sync in {self.folder}", flush=True)
+            _logger.info(f"{lost}; results are in {self.run_dir}, and files for wandb sync in {self.folder}")
             self._end()
 
     def log_hyperparams(self, *args: Any, **kwargs: Any) -> None:

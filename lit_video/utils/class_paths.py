@@ -1,6 +1,9 @@
 """Classes by import path, as checkpoints name them; looking one up imports nothing."""
 
+import sys
 from typing import TypeVar
+
+from lit_video.errors import UserError
 
 Base = TypeVar("Base")
 
@@ -8,6 +11,20 @@ Base = TypeVar("Base")
 def class_path(kind: type) -> str:
     """Return the dotted path that a class is imported by."""
     return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def importable(kind: type) -> str:
+    """Return the name by which another process finds a class: its path, or ``FILE.py:CLASS`` outside of packages.
+
+    Raises:
+        UserError: the class is defined in a notebook or a program, whose code no run could record.
+    """
+    module = kind.__module__
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if module == "__main__" or file is None:
+        what = f"{kind.__name__} is defined in a notebook or a program, so that no run can record its code"
+        raise UserError(f"{what}; save it in a file and import it")
+    return class_path(kind) if "." in module else f"{file}:{kind.__qualname__}"
 
 
 def known_class(base: type[Base], path: str) -> type[Base]:

@@ -6,6 +6,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from errno import ELOOP
 from pathlib import Path
 from typing import BinaryIO, TypeVar
@@ -61,6 +62,15 @@ def write_bytes(path: Path, content: bytes, shared: bool = False) -> None:
         file.flush()
         os.fsync(file.fileno())
     part.replace(path)
+
+
+@contextmanager
+def writing(flag: str, path: Path) -> Iterator[None]:
+    """Raise a :class:`UserError` with the reason if a file cannot be written in the block."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"{flag} {path}: {error.strerror}") from error
 
 
 def read_regular(path: Path, most: int) -> bytes:

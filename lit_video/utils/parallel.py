@@ -1,5 +1,6 @@
 """Work on many files: one process per usable core, or threads that wait for a disk, with progress."""
 
+import logging
 import multiprocessing
 import os
 import sys
@@ -12,8 +13,11 @@ from multiprocessing.pool import ThreadPool
 from typing import TypeVar
 
 from lit_video.errors import UserError
+from lit_video.utils.messages import ASIDE, are_shown
 from lit_video.utils.processes import end_with, ignore_stops, usable_cores
 from lit_video.utils.text import time_left
+
+_logger = logging.getLogger(__name__)
 
 FIRST = 3.0  # seconds of work until the first progress line without a terminal
 EVERY = 30.0  # seconds between later ones
@@ -26,7 +30,7 @@ def with_progress(results: Iterable[Result], total: int, name: str) -> Iterator[
 
     Elsewhere it is a line every half minute. Work that takes longer than a few seconds says at its beginning how long.
     """
-    if sys.stderr.isatty():
+    if sys.stderr.isatty() and are_shown():
         from rich.console import Console
         from rich.progress import track
 
@@ -44,9 +48,9 @@ def with_progress(results: Iterable[Result], total: int, name: str) -> Iterator[
             next_line = now + EVERY
             said = True
             remaining = time_left((total - done) * (now - start) / done)
-            print(f"{name}: {done} of {total}, {remaining}", file=sys.stderr, flush=True)
+            _logger.log(ASIDE, f"{name}: {done} of {total}, {remaining}")
         elif done == total and said:
-            print(f"{name}: {done} of {total}", file=sys.stderr, flush=True)
+            _logger.log(ASIDE, f"{name}: {done} of {total}")
 
 
 @contextmanager

@@ -34,9 +34,12 @@ class StopSignals:
     """Handler that ends a run's process at a signal, after ``last_words``; if ``waits``, it only sets ``received``.
 
     Signals: SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2. Before training there is nothing to keep, and an exception
-    could be swallowed, so the process prints a line and ends. Code that sets :attr:`waits` stops at a checkpoint
-    itself; a second Ctrl-C ends the process even then.
+    could be swallowed, so the process of a command prints a line and ends; a program or notebook that called a function
+    gets a ``KeyboardInterrupt``. Code that sets :attr:`waits` stops at a checkpoint itself; a second Ctrl-C ends the
+    run even then.
     """
+
+    ends_process = False  # True in the process of a command, see :func:`process_of_command`
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -59,11 +62,13 @@ class StopSignals:
         self.end(stop)
 
     def end(self, stop: signal.Signals) -> None:
-        """End the process now."""
+        """End the process now, or the function that was called in it."""
         line = f"stopped by {stop.name}; {AGAIN}"
         self._say(f"{self.name}: {line}")
         if self.last_words:
             self.last_words(stop, line)
+        if not StopSignals.ends_process:
+            raise KeyboardInterrupt(line)
         end_children()
         with suppress(OSError):  # a full disk
             sys.stdout.flush()
@@ -73,6 +78,17 @@ class StopSignals:
         """Write one line from rank 0; do not call print, because the signal may have interrupted it."""
         if first_process():
             os.write(2, to_bytes(f"{line}\n"))
+
+
+@contextmanager
+def process_of_command() -> Iterator[None]:
+    """Let stop signals end this process, which runs a command, in a block."""
+    before = StopSignals.ends_process
+    StopSignals.ends_process = True
+    try:
+        yield
+    finally:
+        StopSignals.ends_process = before
 
 
 @contextmanager

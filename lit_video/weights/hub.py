@@ -1,5 +1,6 @@
 """Published weights: addresses, settings of their evaluation, and download."""
 
+import logging
 import os
 import re
 import shutil
@@ -14,10 +15,13 @@ from lit_video.errors import OptionError, UserError, one_line
 from lit_video.runs.chosen_checkpoint import find_checkpoint, tested
 from lit_video.runs.folder import RUN
 from lit_video.utils.files import data_folder, user_path
+from lit_video.utils.messages import are_shown
 from lit_video.utils.text import did_you_mean
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.checksums import check_download, refuse_other_content
 from lit_video.weights.parts import matching, without
+
+_logger = logging.getLogger(__name__)
 
 TABLE = Path(__file__).with_name("released.yaml")
 PREFIX = "hub:"  # prefix of published weights
@@ -173,7 +177,7 @@ def download(repository: str, folder: Path) -> None:
 
     licence = getattr(info.card_data, "license", None) or "not stated"
     size = f"{sum(sizes.values()) / 1e6:.0f} MB"
-    print(f"downloading {repository}: {size} from {hub.endpoint}, licence: {licence}", flush=True)
+    _logger.info(f"downloading {repository}: {size} from {hub.endpoint}, licence: {licence}")
     snapshot_download(repository, local_dir=folder, allow_patterns=[*sizes], endpoint=hub.endpoint)
 
     for file in info.siblings or ():
@@ -224,7 +228,7 @@ def _file(release: Release, part: Path) -> None:
 
     with build_opener(Encrypted).open(str(release.address), timeout=60) as reply, part.open("wb") as file:
         total = int(reply.headers.get("Content-Length") or 0)
-        with wrap_file(reply, total, description=release.name) as content:
+        with wrap_file(reply, total, description=release.name, disable=not are_shown()) as content:
             shutil.copyfileobj(content, file)
 
     if total and part.stat().st_size != total:

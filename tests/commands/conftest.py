@@ -5,6 +5,7 @@ from subprocess import Popen
 import pytest
 
 from lit_video.__main__ import main
+from lit_video.errors import RunFailed
 from lit_video.launching import queue
 from tests.conftest import FOUR_SKILLS
 
@@ -14,6 +15,11 @@ def one_line(capsys):
     lines = capsys.readouterr().err.strip().splitlines()
     assert len(lines) == 1, lines
     return lines[0]
+
+
+def train_nothing(*files, **asked):
+    """Stand for ``fit``, without a result."""
+    raise RunFailed("nothing is trained in this test")
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ import json
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.commands import measuring as cost
-from lit_video.commands.measuring import count_published
+from lit_video.api import cost
 from lit_video.modules import TimeSformer, XViT
 from lit_video.network.cost import agrees, count, published, value
 from lit_video.tables.reading import read_table
+from lit_video.training.costs import count_published
 from tests.conftest import EXPERIMENTS, FOUR_SKILLS
 from tests.tables.experiments import PAPERS, request_of, resolved
 

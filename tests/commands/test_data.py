@@ -167,7 +167,7 @@ def table_of(path):
 
 def test_prepared_videos_are_small_upright_silent_and_have_the_same_frames_at_the_same_times(src, tmp_path):
     dst = tmp_path / "dst"
-    assert prepare_folder(src, dst, Encoding(64, gop=5, crf=4)) == 0
+    assert not prepare_folder(src, dst, Encoding(64, gop=5, crf=4)).broken
     assert table_of(dst / "videos.csv") == [
         ["path", "label"], ["a/large.mp4", "a"], ["a/rotated.mp4", "a"], ["b/odd.mp4", "b"], ["b/variable.mp4", "b"]
     ]  # fmt: skip

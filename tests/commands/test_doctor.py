@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from lit_video.__main__ import main
-from lit_video.commands import doctor
+from lit_video.api import doctor
 from tests.conftest import ROOT
 
 

@@ -5,12 +5,12 @@ import sys
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.commands import measuring as profile
 from lit_video.datamodules.temporal_skills import VERSION
 from lit_video.errors import UserError
 from lit_video.network.timesformer import scheme_class
 from lit_video.own_videos.schemes import schemes_named
 from lit_video.runs.folder import read_record
+from lit_video.schemes import skills_table
 from lit_video.schemes.loading import import_scheme
 from lit_video.utils.yaml_files import read_yaml
 
@@ -92,8 +92,8 @@ def test_profile_trains_the_scheme_and_says_that_the_other_rows_have_not_run(own
     experiments = tmp_path / "experiments"
     experiments.mkdir()
     for name in ("skills.yaml", "parts", "scale"):  # without packs
-        (experiments / name).symlink_to(profile.EXPERIMENTS / name)
-    monkeypatch.setattr(profile, "EXPERIMENTS", experiments)
+        (experiments / name).symlink_to(skills_table.EXPERIMENTS / name)
+    monkeypatch.setattr(skills_table, "EXPERIMENTS", experiments)
     out = tmp_path / "out"
     fast = ["--trainer.max_steps=2", "--trainer.logger=false", "--model.image_weights=null", "--data.pairs=[1,1,1]"]
     words = ["-o", str(out), "--jobs", "1", *fast, f"--data.root={tmp_path}"]

@@ -13,12 +13,13 @@ from transformers import VideoMAEConfig, VideoMAEForVideoClassification
 
 import lit_video
 from lit_video.__main__ import main
-from lit_video.commands import own_videos as finetune
+from lit_video.api import finetune
 from lit_video.network.transformer import VideoTransformer
 from lit_video.own_videos.starts import VIDEOS
 from lit_video.utils.stop_signals import FAILED
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.hub import Release
+from tests.commands.conftest import train_nothing
 from tests.commands.test_own_videos import rooms, videos  # noqa: F401  # fixtures
 
 REPOSITORY, COMMIT = "somebody/videomae", "0" * 40
@@ -92,7 +93,7 @@ def test_published_weights_go_the_whole_way(hub, videos, capsys, rows_in_this_pr
     monkeypatch.setattr(
         VideoTransformer, "features", lambda self, clip: passes.append(len(clip)) or forward(self, clip)
     )
-    monkeypatch.setattr(finetune, "fit_experiment", lambda *given: passes.clear() or fit(*given))
+    monkeypatch.setattr(finetune, "fit_experiment", lambda *given, **more: passes.clear() or fit(*given, **more))
     command = ["finetune", "rooms", "--minutes", "0.01", "--trainer.logger=false"]
     command += ["--trainer.max_epochs=2"]
     assert main(command) == 0
@@ -138,7 +139,7 @@ def image(hub, monkeypatch):
 
 @pytest.mark.slow
 def test_schemes_start_from_one_image_model(hub, image, videos, capsys, rows_in_this_process, monkeypatch):  # noqa: F811
-    monkeypatch.setattr("lit_video.own_videos.plan.FEWEST", 0)  # on a machine of any speed
+    monkeypatch.setattr("lit_video.own_videos.sizing.FEWEST", 0)  # on a machine of any speed
     command = ["compare", "rooms", "--schemes", "xvit,divided,vivit2", "--seeds", "0", "--minutes", "0.01"]
     # a learning rate that leaves the starting weights as they are
     command += ["--trainer.logger=false", "--trainer.max_epochs=1", "--model.optimization.lr=1e-12"]
@@ -173,7 +174,7 @@ def test_schemes_start_from_one_image_model(hub, image, videos, capsys, rows_in_
     ],
 )
 def test_otherwise_a_comparison_is_from_scratch(flags, status, said, image, videos, capsys, monkeypatch):  # noqa: F811
-    monkeypatch.setattr("lit_video.commands.own_videos.run_command", lambda words: FAILED)
+    monkeypatch.setattr("lit_video.api.own_videos.fit", train_nothing)
     monkeypatch.setattr("lit_video.own_videos.images.at_hand", lambda image: True)
     monkeypatch.setattr("lit_video.own_videos.images.fetch", lambda release: None)
     assert main(["compare", "rooms", "--minutes", "0.00001", "--schemes", *flags]) == status
@@ -187,7 +188,7 @@ def test_otherwise_a_comparison_is_from_scratch(flags, status, said, image, vide
 @pytest.mark.parametrize("command", [["finetune"], ["compare", "--schemes", "xvit"]], ids=["finetune", "compare"])
 @pytest.mark.parametrize("how", ["offline", "a silent name server"])
 def test_without_a_network_training_is_from_scratch(how, command, hub, image, videos, capsys, monkeypatch):  # noqa: F811
-    monkeypatch.setattr("lit_video.commands.own_videos.run_command", lambda words: FAILED)
+    monkeypatch.setattr("lit_video.api.own_videos.fit", train_nothing)
     monkeypatch.setattr("lit_video.weights.hub.WAIT", 0.3)
     if how == "offline":
         monkeypatch.setenv("HF_HUB_OFFLINE", "1")

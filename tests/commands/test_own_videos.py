@@ -5,7 +5,6 @@ import json
 import re
 import shlex
 import shutil
-from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +12,13 @@ import pytest
 import torch
 
 from lit_video.__main__ import main
-from lit_video.commands.own_videos import _check_same_plan
 from lit_video.commands.parser import parse
 from lit_video.datamodules.drawing import encode
 from lit_video.datamodules.manifest import MANIFEST, write_rows
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.inference.predict import load
 from lit_video.network.aggregation import linear_head
+from lit_video.own_videos.experiment import Asked, refuse_other_plan
 from lit_video.runs.finished import read_finished
 from lit_video.runs.folder import run_folders
 from lit_video.runs.predictions import read_logits
@@ -29,6 +28,7 @@ from lit_video.training.layers import of_files, with_given
 from lit_video.utils.stop_signals import FAILED
 from lit_video.utils.yaml_files import read_yaml
 from tests.command_line import parse_request
+from tests.commands.conftest import train_nothing
 
 SMALL = [
     "--model.size.embed_dim=16",
@@ -142,7 +142,7 @@ def _check_folds(run):
 
 
 def test_few_videos_with_given_splits_are_tested_as_given(videos, monkeypatch):
-    monkeypatch.setattr("lit_video.commands.own_videos.run_command", lambda words: FAILED)
+    monkeypatch.setattr("lit_video.api.own_videos.fit", train_nothing)
     for label in ("walk", "sit", "fall"):
         (videos / "train").mkdir(exist_ok=True)
         (videos / "test" / label).mkdir(parents=True)
@@ -154,7 +154,7 @@ def test_few_videos_with_given_splits_are_tested_as_given(videos, monkeypatch):
 
 @pytest.mark.parametrize("table", [False, True])
 def test_training_videos_alone_give_validation_and_test_videos_of_their_own(table, videos, capsys, monkeypatch):
-    monkeypatch.setattr("lit_video.commands.own_videos.run_command", lambda words: FAILED)
+    monkeypatch.setattr("lit_video.api.own_videos.fit", train_nothing)
     monkeypatch.setattr("lit_video.own_videos.dividing.FEW_FOR_FOLDS", 0)
     monkeypatch.setattr("lit_video.own_videos.dividing.FEW", 0)
     lines = [f"rooms/{path.relative_to(videos)},{path.parent.name}" for path in sorted(videos.glob("*/*.mp4"))]
@@ -176,7 +176,7 @@ def test_training_videos_alone_give_validation_and_test_videos_of_their_own(tabl
     ("name", "file"), [("Mein Händy (1) [x]", "Mein-Handy-1-x"), ("-clips'; ls", "clips-ls"), ("走る", "videos")]
 )
 def test_a_folder_of_any_name_is_planned(name, file, videos, monkeypatch):
-    monkeypatch.setattr("lit_video.commands.own_videos.run_command", lambda words: FAILED)
+    monkeypatch.setattr("lit_video.api.own_videos.fit", train_nothing)
     folder = videos.rename(videos.parent / name)
     assert main(["finetune", "--minutes", "0.01", "-o", "own/my clips", "--", name]) == FAILED
     plan = videos.parent / f"own/my clips/{file}.yaml"
@@ -198,7 +198,7 @@ def test_too_few_videos_are_refused_before_weights_are_asked_for(tmp_path, monke
 
 
 @pytest.mark.parametrize(("name", "said"), [("broken.mp4", 0), ("later.mp4", 1)])
-def test_only_videos_that_came_later_are_said_to_be_missing_in_a_plan(name, said, tmp_path, capsys):
+def test_only_videos_that_came_later_are_said_to_be_missing_in_a_plan(name, said, tmp_path):
     file = tmp_path / "own/rooms.yaml"
     (tmp_path / "rooms/walk").mkdir(parents=True)
     (tmp_path / "rooms/sit").mkdir()
@@ -211,8 +211,7 @@ def test_only_videos_that_came_later_are_said_to_be_missing_in_a_plan(name, said
     write_rows(
         file.with_name(MANIFEST), [VideoInfo("walk/1.mp4"), VideoInfo("sit/1.mp4"), VideoInfo("walk/broken.mp4")]
     )
-    _check_same_plan(Namespace(videos=tmp_path / "rooms"), file)
-    assert capsys.readouterr().out.count("1 new video") == said
+    assert refuse_other_plan(file, tmp_path / "rooms", Asked()).count("1 new video") == said
 
 
 def test_paths_may_begin_with_a_dash(videos):
@@ -231,7 +230,7 @@ def test_a_setting_that_fails_leaves_no_plan_behind(videos, capsys):
 @pytest.mark.parametrize("command", [["finetune"], ["compare", "--schemes", "divided"]], ids=["finetune", "compare"])
 def test_a_plan_is_for_the_folder_that_it_was_made_of(command, videos, capsys, monkeypatch):
     """Refuse another folder of the same name, because both have one default output."""
-    monkeypatch.setattr("lit_video.commands.own_videos.run_command", lambda words: FAILED)
+    monkeypatch.setattr("lit_video.api.own_videos.fit", train_nothing)
     (videos.parent / "elsewhere").mkdir()
     assert main([*command, "rooms", "--minutes", "0.01"]) == 1
     moved = (videos / "sit/rec0_0.mp4").rename(videos / "walk/moved.mp4")

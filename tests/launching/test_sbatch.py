@@ -44,19 +44,18 @@ def sbatch(tmp_path, monkeypatch):
         "Budget left: 1000\n1000\n123\nGoodbye",
     ],
 )
-def test_the_last_line_that_is_a_number_is_the_jobs(answer, run, sbatch):
+def test_the_last_line_that_is_a_number_is_the_jobs(answer, run, sbatch, capsys):
     sbatch(answer)
-    said = []
-    submit([run], Resources(), said.append)
+    submit([run], Resources())
     assert read_status(run.folder).job == "123_0"
-    assert said == ["t: 1 runs submitted as job 123"]
+    assert capsys.readouterr().out.startswith("t: 1 runs submitted as job 123\n")
 
 
 @pytest.mark.parametrize("answer", ["", BANNER, "job <queued>", "error 12 of 3"])
 def test_an_answer_without_a_number_is_refused(answer, run, sbatch):
     sbatch(answer)
     with pytest.raises(UserError, match=r"sbatch printed .*squeue"):
-        submit([run], Resources(), print)
+        submit([run], Resources())
     assert read_status(run.folder) is None
 
 
@@ -65,7 +64,7 @@ def test_the_job_around_it_is_not_handed_on(run, sbatch, monkeypatch, tmp_path):
     for name in (*foreign, "SLURM_CONF", "SBATCH_ACCOUNT"):
         monkeypatch.setenv(name, "1")
     sbatch("123")
-    submit([run], Resources(), print)
+    submit([run], Resources())
     found = {line.partition("=")[0] for line in (tmp_path / "env").read_text().splitlines()}
     assert not found & {*foreign}
     assert {"SLURM_CONF", "SBATCH_ACCOUNT"} <= found, "sbatch's own"

@@ -8,7 +8,7 @@ import pytest
 import wandb
 
 from lit_video.__main__ import main
-from lit_video.commands import results as dashboard
+from lit_video.api import dashboard
 from lit_video.reports.wandb import panels
 from lit_video.tables.reading import read_table
 from tests.conftest import ROOT

@@ -1,5 +1,6 @@
 """Callbacks that save checkpoints, stop a run at a checkpoint on request, and end it as failed at a non-finite loss."""
 
+import logging
 import math
 import time
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from lit_video.training.callbacks.resumption import validation_follows
 from lit_video.training.checkpoint_file import RUN_KEY, CheckpointFile
 from lit_video.training.monitors import refuse_wrong_schedules
 from lit_video.utils.stop_signals import AGAIN, PREEMPTED, STATUS, StopSignals
+
+_logger = logging.getLogger(__name__)
 
 
 class RequireFinite(Callback):
@@ -59,7 +62,7 @@ class RequireFinite(Callback):
             optimizer.zero_grad(set_to_none=True)  # the optimizer skips parameters without a gradient
             if trainer.is_global_zero:
                 left = f"{self.skip - self.skipped} more allowed"
-                print(f"step {trainer.global_step}: gradient is not finite, update left out ({left})", flush=True)
+                _logger.info(f"step {trainer.global_step}: gradient is not finite, update left out ({left})")
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int

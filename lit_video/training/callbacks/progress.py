@@ -1,5 +1,6 @@
 """Report the progress and speed of training, the time spent waiting for data, and unreadable videos."""
 
+import logging
 import time
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from lit_video.runs.status import write_status
 from lit_video.utils.files import write_table
 from lit_video.utils.parallel import EVERY
 from lit_video.utils.text import printable, time_left
+
+_logger = logging.getLogger(__name__)
 
 SHOWN = {"train/loss": "loss", "train/clip_top1": "% right in training", "val/clip_top1": "% right in validation"}
 
@@ -66,7 +69,7 @@ class Progress(Callback):
             scores = ", ".join(f"{float(metrics[key]):.3g} {words}" for key, words in SHOWN.items() if key in metrics)
             speed = f"{status.clips_per_second:.0f} clips/s, {time_left(status.seconds_left)}"
             wait = f"{status.data_wait:.0f} % of the time waits for videos"
-            print(f"{self.name}: step {status.step} of {status.steps}, {scores}, {speed}, {wait}", flush=True)
+            _logger.info(f"{self.name}: step {status.step} of {status.steps}, {scores}, {speed}, {wait}")
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Restart the interval of the data wait."""
@@ -120,9 +123,9 @@ class ReportBroken(Callback):
             where = f" (see {file})"
         counts = [f"{len(broken.reasons[split])} {split}" for split in splits if broken.reasons[split]]
         if counts:
-            print(f"{' and '.join(counts)} videos could not be used and were left out{where}", flush=True)
+            _logger.info(f"{' and '.join(counts)} videos could not be used and were left out{where}")
         if line := broken.gap_line(splits):
-            print(printable(line), flush=True)
+            _logger.info(printable(line))
 
     on_test_end = on_fit_end
 

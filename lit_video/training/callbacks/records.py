@@ -2,6 +2,7 @@
 
 import csv
 import io
+import logging
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -30,6 +31,8 @@ from lit_video.utils.limits import MOST_BYTES
 from lit_video.utils.text import to_text
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import DecodeError, segment
+
+_logger = logging.getLogger(__name__)
 
 
 class Curve(Callback):
@@ -183,7 +186,7 @@ class SavePredictions(Callback):
                 stem = "_".join(filter(None, ("confusion", name)))
                 write_bytes(self.run_dir / f"{stem}.png", content_of(figure, bbox_inches="tight"))
         except (ImportError, ValueError) as error:
-            print(f"{self.run_dir}: the confusion matrix is not drawn: {error}", flush=True)
+            _logger.info(f"{self.run_dir}: the confusion matrix is not drawn: {error}")
 
 
 def opposite_classes(opposites: Mapping[str, tuple[int, int]]) -> NDArray[np.integer] | None:

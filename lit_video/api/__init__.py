@@ -1,0 +1,1 @@
+"""Functions of the commands: keyword arguments, and results that show themselves."""

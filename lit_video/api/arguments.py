@@ -1,0 +1,119 @@
+"""Rows, seeds and settings that functions are asked for, and checks of their arguments."""
+
+import os
+from collections.abc import Iterable, Sequence
+from glob import glob
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lit_video.errors import OptionError, UserError
+from lit_video.settings.flags import Settings, as_given
+from lit_video.utils.files import user_path
+from lit_video.utils.text import did_you_mean
+from lit_video.utils.yaml_files import find_config
+
+if TYPE_CHECKING:
+    from lit_video.training.request import Request
+
+File = str | Path  # path of a settings file, or the name of one of this package, such as ablation_tw or scale/ssv2
+Files = File | Sequence[File]
+Rows = str | int | Sequence[str | int]  # names of rows, or their numbers from 0; a text may hold several, with commas
+
+
+def listed(files: Files | None) -> list[Path]:
+    """Return the paths of files that are given by one name or several."""
+    if files is None:
+        return []
+    given = [files] if isinstance(files, str | Path) else files
+    return [find_config(file) for file in given]
+
+
+def places(given: File | Sequence[File]) -> list[Path]:
+    """Return the paths of folders or videos that are given by one name or several."""
+    return [user_path(place) for place in ([given] if isinstance(given, str | Path) else given)]
+
+
+def existing_path(given: File, otherwise: str) -> Path:
+    """Return the path of a file or folder; refuse a missing one for the reason ``otherwise``, and suggest a name."""
+    path = user_path(given)
+    if not os.path.lexists(path):
+        beside = glob(os.path.join(os.path.dirname(path), "*"))
+        raise UserError(f"{given}: {otherwise}{did_you_mean(str(path), beside)}")
+    return path
+
+
+def names_of_rows(rows: Rows | None) -> list[str] | None:
+    """Return rows as the texts that name them; ``None`` for all rows."""
+    if rows is None:
+        return None
+    return [str(row) for row in ([rows] if isinstance(rows, str | int) else rows)]
+
+
+def checked_seeds(seeds: Iterable[int]) -> list[int]:
+    """Return whole numbers from 0, each once.
+
+    Raises:
+        OptionError: there is none, or one is no such number.
+    """
+    given = [seeds] if isinstance(seeds, int) else list(seeds)
+    for seed in given:
+        if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+            raise OptionError("seeds", f"is {seed}, expected whole numbers, such as 0, 1, 2")
+    if not given:
+        raise OptionError("seeds", "there is none; give 0, for instance")
+    return list(dict.fromkeys(given))
+
+
+def refuse_below(name: str, value: float | None, limit: int, whole: bool = True) -> None:
+    """Refuse a number below a limit, or for a number that need not be ``whole`` at the limit; ``None`` is no number."""
+    if value is None:
+        return
+    fits = isinstance(value, int) and not isinstance(value, bool) and value >= limit
+    if not whole:
+        fits = isinstance(value, int | float) and limit < value < inf
+    if not fits:
+        expected = f"a {'whole number from' if whole else 'number above'} {limit}"
+        raise OptionError(name, f"is {value}, expected {expected}")
+
+
+def request_for(
+    table: Files,
+    overlays: Files = (),
+    rows: Rows | None = None,
+    *,
+    seeds: Iterable[int] = (0,),
+    settings: Settings = (),
+    recipe: str | None = None,
+    runs: File = "runs",
+    reuse: bool = False,
+) -> "Request":
+    """Build the request for rows of a table: see :func:`lit_video.fit`."""
+    configs = [*listed(table), *listed(overlays)]
+    if not configs:
+        raise UserError("name a table, by its YAML or its name, such as ablation_tw")
+
+    from lit_video.training.request import build_request  # here, because a command's help needs none of it
+
+    return build_request(
+        configs,
+        names_of_rows(rows),
+        seeds=checked_seeds(seeds),
+        runs=user_path(runs),
+        recipe=recipe,
+        given=as_given(settings),
+        reuse=reuse,
+    )
+
+
+def refuse_unwritable(flag: str, path: Path, endings: Sequence[str] = ()) -> Path:
+    """Return the path of a file to write; refuse one whose ending is not of ``endings``, or that cannot be written."""
+    if endings and path.suffix.lower() not in endings:
+        raise UserError(f"--{flag}: {path} ends in none of {', '.join(endings)}")
+    if not path.parent.is_dir():
+        raise UserError(f"--{flag} {path}: no such folder {path.parent}")
+    if path.is_dir():
+        raise UserError(f"--{flag} {path}: is a folder, expected a file")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UserError(f"--{flag} {path}: writing there is not permitted")
+    return path

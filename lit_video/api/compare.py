@@ -1,0 +1,108 @@
+"""Compare attention schemes on a folder of the user's own videos."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lit_video.api.arguments import File, checked_seeds, refuse_below
+from lit_video.api.finetune import Tested, write_report
+from lit_video.api.own_videos import fit_experiment, plan_experiment
+from lit_video.api.schemes import name_of_scheme
+from lit_video.own_videos.experiment import Asked, experiment_file
+from lit_video.settings.flags import Settings, as_given
+from lit_video.tables.rendering import main_table, pairs_table
+from lit_video.tables.summary import TableRuns, read_runs
+from lit_video.tables.table_summary import Pair, RowSummary
+from lit_video.utils.files import user_path
+from lit_video.utils.shown import Grid, Part, Shown, as_text
+from lit_video.utils.startup import prepare
+
+if TYPE_CHECKING:
+    from lit_video.attention import Scheme
+
+
+@dataclass(frozen=True, repr=False)
+class Compared(Shown):
+    """Schemes that were trained and tested on the user's videos."""
+
+    read: TableRuns  # results of all schemes and seeds
+    best: Tested  # the scheme of the highest accuracy, with its first seed
+    page: Path  # results as HTML
+
+    @property
+    def pairs(self) -> Sequence[Pair]:
+        """Differences of all pairs of schemes, with their intervals."""
+        return self.read.data.pairs
+
+    def parts(self) -> Sequence[Part]:
+        """Return the table, the differences, and the best scheme."""
+        return [Grid(*main_table(self.read.data)), Grid(*pairs_table(self.read.data)), self._sentence(), str(self.best)]
+
+    def _sentence(self) -> str:
+        row = best_row(self.read)
+        return f"The highest accuracy is that of {row.label}; with seed {row.seeds[0]}:"
+
+    def __str__(self) -> str:
+        return "\n".join([as_text(Grid(*pairs_table(self.read.data))), self._sentence(), str(self.best)])
+
+
+def best_row(read: TableRuns) -> RowSummary:
+    """Return the summary of the row with the highest accuracy."""
+    return max(read.data.rows, key=lambda row: row.numbers(read.table.metric).ours or 0.0)
+
+
+def compare(
+    videos: File,
+    schemes: "str | Sequence[str | type[Scheme]]",
+    *,
+    minutes: float | None = None,
+    weights: str | None = None,
+    seeds: Iterable[int] = (0, 1, 2),
+    group: str | None = None,
+    output: File | None = None,
+    jobs: int | None = None,
+    settings: Settings = (),
+) -> Compared:
+    """Compare attention schemes on a folder of your own videos.
+
+    Trains each scheme once per seed, and writes a page of the results. Repeating the call resumes it.
+
+    Args:
+        videos: class folders of videos, or a table of them.
+        schemes: ``xvit``, ``divided``, ``joint``, ``vivit2``, ..., a scheme's file, ``MODULE.CLASS`` or class.
+        minutes: minutes of training of each run; ``None`` for 10 on a CPU, 30 on a GPU.
+        weights: image model that all schemes start from, ``timm:NAME``, or ``none``; ``None`` for a small one of
+            ImageNet-21k.
+        seeds: seeds of each scheme.
+        group: column that says which videos belong together, or ``none``.
+        output: folder to write; ``None`` for ``own/NAME``.
+        jobs: number of runs at once; ``None`` for one.
+        settings: nested data as in a YAML file, over the plan's settings.
+
+    Raises:
+        UserError: an argument, a setting or the videos are wrong, or the plan that is there is another one.
+        RunFailed: a run ended without a result.
+        RunStopped: a signal stopped the runs at a checkpoint; the same call goes on.
+    """
+    refuse_below("minutes", minutes, 0, whole=False)
+    refuse_below("jobs", jobs, 1)
+    chosen_seeds = checked_seeds(seeds)
+    prepare()
+    place = user_path(videos)
+    given = as_given(settings)
+    names = [schemes] if isinstance(schemes, str) else [name_of_scheme(scheme) for scheme in schemes]
+    asked = Asked(
+        minutes=None if minutes is None else float(minutes), group=group, weights=weights, schemes=",".join(names)
+    )
+    file = experiment_file(place, None if output is None else user_path(output), "_compare")
+    command = ["compare", str(videos), *asked.flags, *(setting.flag for setting in given)]
+    plan_experiment(place, file, asked, given, command)
+
+    runs = file.with_name("runs")
+    fitted = fit_experiment(file, chosen_seeds, given, jobs=jobs)
+    read = read_runs(fitted.request.table, runs, overridden=True)
+    page = write_report(file)
+    row = best_row(read)
+    best = read.table.run_dir(runs, read.table.row(row.name), row.seeds[0])
+    return Compared(read, Tested(best, page, None), page)

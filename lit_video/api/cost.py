@@ -1,0 +1,75 @@
+"""Parameters and multiply-adds of the papers' models, or of a table's rows."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from lit_video.api.arguments import Files, Rows, listed, request_for
+from lit_video.errors import UserError
+from lit_video.network.cost import CONVENTION, HEADER, cells, compare, published, render
+from lit_video.settings.flags import Settings, as_given
+from lit_video.training.costs import count_published, table_costs
+from lit_video.utils.parallel import with_progress
+from lit_video.utils.shown import Grid, Part, Shown
+
+
+@dataclass(frozen=True, repr=False)
+class Costs(Shown):
+    """Counts beside the papers' figures."""
+
+    rows: list[dict[str, Any]]  # see lit_video.network.cost.compare
+
+    def parts(self) -> Sequence[Part]:
+        """Return a table for each source, and how products are counted."""
+        bodies: dict[str, list[list[str]]] = {}
+        for row in self.rows:
+            bodies.setdefault(row["source"], []).append([*cells(row), row["note"]])
+        return [*(Grid(source, HEADER, body) for source, body in bodies.items()), CONVENTION]
+
+    def __str__(self) -> str:
+        return render(self.rows)
+
+    @property
+    def json(self) -> str:
+        """The rows as JSON."""
+        return json.dumps(self.rows, indent=2)
+
+
+def cost(
+    table: Files = (),
+    overlays: Files = (),
+    rows: Rows | None = None,
+    *,
+    settings: Settings = (),
+    recipe: str | None = None,
+) -> Costs:
+    """Count parameters and multiply-adds of the papers' models, or of a table's rows.
+
+    Args:
+        table: name or path of a table's YAML; without one, the models of the papers are counted.
+        overlays: names or paths of further files, such as ``scale/ssv2``.
+        rows: names or numbers of some rows; ``None`` for all.
+        settings: nested data as in a YAML file, over files and rows.
+        recipe: the scale's recipe where the paper and its code disagree.
+
+    Raises:
+        UserError: a file, a row or a setting is wrong.
+    """
+    given = as_given(settings)
+    if [*listed(table), *listed(overlays)]:
+        request = request_for(table, overlays, rows, settings=given, recipe=recipe)
+        import_module("lit_video.training.run")  # seconds that are no part of the first row's time
+        costs = with_progress(table_costs(request), len(request.rows), "rows counted")
+        return Costs([compare(model, counted) for model, counted in costs])
+
+    asked = {"row": rows, "recipe": recipe}
+    flags = [f"--{name}" for name, value in asked.items() if value] + [setting.flag for setting in given]
+    if flags:
+        raise UserError(f"{flags[0]}: needs a table; name one")
+
+    models = published()
+    import_module("lit_video.modules")  # seconds that are no part of the first model's time
+    counts = with_progress(map(count_published, models), len(models), "models counted")
+    return Costs([compare(model, counted) for model, counted in zip(models, counts, strict=True)])

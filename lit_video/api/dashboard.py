@@ -1,0 +1,56 @@
+"""A workspace and a report at W&B that compare the rows of tables."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from lit_video.api.arguments import Files, listed
+from lit_video.errors import UserError
+from lit_video.tables.reading import read_table
+from lit_video.utils import wandb_login
+from lit_video.utils.shown import Part, Shown
+from lit_video.utils.yaml_files import find_experiments
+
+
+@dataclass(frozen=True, repr=False)
+class Dashboard(Shown):
+    """Addresses at W&B."""
+
+    workspace: str
+    report: str
+
+    def parts(self) -> Sequence[Part]:
+        """Return both addresses."""
+        return [f"workspace: {self.workspace}\nreport: {self.report}"]
+
+
+def dashboard(
+    tables: Files = (),
+    overlays: Files = (),
+    *,
+    recipe: str | None = None,
+    entity: str | None = None,
+    project: str | None = None,
+) -> Dashboard:
+    """Save a workspace and a report at W&B that compare the rows of tables.
+
+    Args:
+        tables: names or paths of the tables' YAML files; without any, all tables in ``experiments``.
+        overlays: names or paths of further files for all tables, such as ``scale/ssv2``.
+        recipe: the scale's recipe where the paper and its code disagree.
+        entity: user or team at W&B; ``None`` for yours.
+        project: project at W&B; ``None`` for ``$WANDB_PROJECT``, else ``lit_video``.
+
+    Raises:
+        UserError: a table is wrong, the library or a key is missing, or W&B refuses.
+    """
+    paths = listed(tables) or sorted(find_experiments().glob("*.yaml"))
+    read = [read_table([path, *listed(overlays)], recipe) for path in paths]
+    if find_spec("wandb_workspaces") is None:
+        raise UserError("dashboard needs wandb-workspaces: pip install 'lit_video[dashboard]' (here: '.[dashboard]')")
+    if not wandb_login.has_key():
+        raise UserError("no W&B API key: run wandb login or set WANDB_API_KEY")
+
+    from lit_video.reports import wandb  # here, because importing W&B takes seconds
+
+    return Dashboard(*wandb.save(read, entity, project or wandb_login.project()))

@@ -1,0 +1,62 @@
+"""A trained model for other programs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from lit_video.api.arguments import File
+from lit_video.errors import OptionError
+from lit_video.runs.chosen_checkpoint import find_checkpoint, settings_of
+from lit_video.runs.finished import read_finished
+from lit_video.utils.files import user_path, write_atomically, writing
+from lit_video.utils.shown import Part, Shown
+
+KINDS = ("hf-timesformer", "hf-vivit", "pt2", "onnx", "safetensors")
+
+
+@dataclass(frozen=True, repr=False)
+class Exported(Shown):
+    """A model that was exported."""
+
+    folder: Path
+    summary: str  # names of the files, and the difference of the logits
+    readme: Path  # code that loads it, below the model's card if these weights were tested
+
+    def parts(self) -> Sequence[Part]:
+        """Return what was written."""
+        return [f"wrote {self.summary}\nwrote {self.readme}: how to load it"]
+
+
+def export(
+    ckpt: File, to: Literal["hf-timesformer", "hf-vivit", "pt2", "onnx", "safetensors"], output: File
+) -> Exported:
+    """Write a trained model for other programs: a folder with its settings and card.
+
+    Args:
+        ckpt: a run's folder or checkpoint.
+        to: for transformers, torch.export, ONNX, or weights alone.
+        output: folder to write.
+
+    Raises:
+        UserError: the checkpoint is wrong, a library is missing, the target does not support the model, the program's
+            logits differ, or a file cannot be written.
+    """
+    if to not in KINDS:
+        raise OptionError("to", f"is {to}, expected one of {', '.join(KINDS)}")
+    checkpoint = find_checkpoint(str(ckpt))
+
+    from lit_video.inference.export import export as write  # here, because importing torch takes seconds
+    from lit_video.reports.card import model_card
+    from lit_video.training.identity import weights_digest
+
+    folder = user_path(output)
+    run = settings_of(checkpoint).parent
+    readme = folder / "README.md"
+    with writing("--output", folder):
+        summary, text = write(checkpoint, to, folder)
+        tested = read_finished(run, anywhere=True)
+        if tested and tested.result.weights.digest == weights_digest(checkpoint):  # these weights, no others
+            text = f"{model_card(run)}\n{text}"
+        write_atomically(readme, text)
+    return Exported(folder, summary, readme)

@@ -1,0 +1,140 @@
+"""Train and test a model on a folder of the user's own videos."""
+
+import logging
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lit_video.api.arguments import File, refuse_below
+from lit_video.api.own_videos import fit_experiment, plan_experiment
+from lit_video.api.report import report
+from lit_video.own_videos.experiment import Asked, experiment_file
+from lit_video.settings.flags import Settings, as_given
+from lit_video.tables.reading import read_table
+from lit_video.utils.files import user_path, write_atomically
+from lit_video.utils.shown import Part, Shown
+from lit_video.utils.startup import prepare
+
+if TYPE_CHECKING:
+    from lit_video.inference.predict import TrainedModel
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, repr=False)
+class Tested(Shown):
+    """A model that was trained and tested on the user's videos."""
+
+    run: Path  # the run's folder, a ``ckpt`` of other functions; of cross-validation, that of the model of all videos
+    page: Path  # results as HTML
+    card: Path | None  # model card; None for the best row of a comparison
+
+    @property
+    def facts(self) -> list[str]:
+        """Accuracy with its interval, baseline and confusions, a line each."""
+        from lit_video.reports.card import headline
+
+        return headline(self.run)
+
+    @property
+    def is_of_use(self) -> bool:
+        """True if the model is right more often than one answer for all videos."""
+        from lit_video.reports.card import is_of_use
+
+        return is_of_use(self.run)
+
+    @property
+    def then(self) -> str:
+        """Next step, in words."""
+        if self.is_of_use:
+            return f"Next, name the class of a video: lit_video predict --ckpt {shlex.quote(str(self.run))} VIDEO"
+        useless = "This model is of no use yet: it is no better than one answer for all videos."
+        more = "(--minutes N and another --output), more videos, or weights to start from (--weights NAME)"
+        return f"{useless} Next, give it more time {more}"
+
+    def load(self) -> "TrainedModel":
+        """Load the model, see :func:`lit_video.load`."""
+        from lit_video.inference.predict import load
+
+        return load(self.run)
+
+    def parts(self) -> Sequence[Part]:
+        """Return the facts, and what to do next."""
+        return ["\n".join([*self.facts, self.then])]
+
+
+def finetune(
+    videos: File,
+    *,
+    minutes: float | None = None,
+    weights: str | Path | None = None,
+    frozen: bool | None = None,
+    scheme: str | None = None,
+    group: str | None = None,
+    seed: int = 0,
+    output: File | None = None,
+    jobs: int | None = None,
+    settings: Settings = (),
+) -> Tested:
+    """Train and test a model on a folder of your own videos.
+
+    Looks into the videos, writes an experiment with a reason for every setting, trains, tests, and writes a page of the
+    results and a model card. Repeating the call resumes it. With fewer than 300 videos it cross-validates, so every
+    video is tested; the model to use is trained on all videos.
+
+    Args:
+        videos: class folders of videos, or a table of them.
+        minutes: minutes of training; ``None`` for 10 on a CPU, 30 on a GPU.
+        weights: weights to start from: published ones, a run's folder, or ``none``; ``None`` for VideoMAE-B of
+            Kinetics-400.
+        frozen: train a probe on the frozen backbone of the weights; ``None``: on a CPU, not on a GPU.
+        scheme: attention scheme of a model from scratch.
+        group: column that says which videos belong together, or ``none``.
+        seed: seed of all random draws.
+        output: folder to write; ``None`` for ``own/NAME``.
+        jobs: number of trainings at once; ``None`` for one per core.
+        settings: nested data as in a YAML file, over the plan's settings.
+
+    Raises:
+        UserError: an argument, a setting or the videos are wrong, or the plan that is there is another one.
+        RunFailed: a training ended without a result.
+        RunStopped: a signal stopped the training at a checkpoint; the same call goes on.
+    """
+    refuse_below("minutes", minutes, 0, whole=False)
+    refuse_below("seed", seed, 0)
+    refuse_below("jobs", jobs, 1)
+    prepare()
+    place = user_path(videos)
+    given = as_given(settings)
+    asked = Asked(
+        minutes=None if minutes is None else float(minutes),
+        group=group,
+        weights=None if weights is None else str(weights),
+        frozen=None if frozen is None else ("yes" if frozen else "no"),
+        scheme=scheme,
+    )
+    file = experiment_file(place, None if output is None else user_path(output))
+    command = ["finetune", str(videos), *asked.flags, *(setting.flag for setting in given)]
+    plan_experiment(place, file, asked, given, command)
+
+    table = read_table([file])
+    fit_experiment(file, [seed], given, jobs=jobs, side_by_side=len(table.rows))
+
+    from lit_video.reports.card import model_card
+    from lit_video.training.folds import take_tests
+
+    run, *folds = [table.run_dir(file.with_name("runs"), row, seed) for row in table.rows]
+    if folds:
+        take_tests(run, {fold.parent.name: fold for fold in folds})
+    page = write_report(file)
+    card = file.with_name("README.md")
+    write_atomically(card, model_card(run))
+    _logger.info(f"wrote {card}, the model card")
+    return Tested(run, page, card)
+
+
+def write_report(file: Path) -> Path:
+    """Write a page of the experiment's results beside it."""
+    return report(file.with_name("runs") / file.stem, output=file.with_suffix(".html"), overridden=True).path

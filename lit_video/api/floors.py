@@ -1,0 +1,84 @@
+"""Floors of a table's temporal skills: what can be told without comparing two frames."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lit_video.api.arguments import Files, Rows, request_for
+from lit_video.errors import UserError
+from lit_video.settings.flags import Settings
+from lit_video.training.request import Run
+from lit_video.utils.shown import Grid, Part, Shown
+
+HEADER = ["skill", "kind", "blind", "one frame", "sum (bound)", "events within reach"]
+
+
+@dataclass(frozen=True, repr=False)
+class Floors(Shown):
+    """Floors of the direction in percent, by skill."""
+
+    steps: int  # turns of the data set's circle of time
+    blind: float  # highest top-1 over all skills of models that see a set of frames, in percent
+    kinds: dict[str, str]  # by skill
+    sums: dict[str, float]  # by skill: a bound of any sum over frames at known times, if it is known
+    within_reach: dict[str, str]  # by skill, in words: films that show both events within some frames
+
+    def parts(self) -> Sequence[Part]:
+        """Return a line for each skill."""
+        body = []
+        for name, kind in self.kinds.items():
+            bound = f"{self.sums[name]:.1f}" if name in self.sums else ""
+            body.append([name, kind, "50.0", "50.0", bound, self.within_reach[name]])
+        turns = f"Direction in %, turns of {self.steps} steps"
+        return [Grid(f"{turns}; top-1 of blind models over all skills: {self.blind:.1f}", HEADER, body)]
+
+
+def floors(
+    table: Files,
+    overlays: Files = (),
+    rows: Rows | None = None,
+    *,
+    settings: Settings = (),
+    recipe: str | None = None,
+) -> Floors:
+    """Return what can be told of a table's temporal skills without comparing two frames.
+
+    Blind: models that see a set of frames. One frame: the best guess from one frame at a known time. Sum: a bound of
+    any sum over frames at known times, unknown where states are continuous or turns long. Events within reach: how
+    many films show both events at most so many frames apart.
+
+    Args:
+        table: name or path of a table on TemporalSkills.
+        overlays: names or paths of further files, such as ``scale/profile``.
+        rows: the row whose data set is meant; ``None`` for the first one.
+        settings: nested data as in a YAML file, over files and rows.
+        recipe: the scale's recipe where the paper and its code disagree.
+
+    Raises:
+        UserError: the table is wrong, or not on TemporalSkills.
+    """
+    from lit_video.datamodules import TemporalSkills  # here, because importing torch takes seconds
+    from lit_video.training.run import build_row
+
+    request = request_for(table, overlays, rows, settings=settings, recipe=recipe)
+    data = build_row(Run(request, request.rows[0], request.seeds[0])).datamodule
+    if not isinstance(data, TemporalSkills):
+        raise UserError(f"data: {type(data).__name__} has no known floors; give a table on TemporalSkills")
+    return Floors(
+        steps=data.steps,
+        blind=data.blind_ceiling,
+        kinds={name: skill.kind for name, skill in data.skills.items()},
+        sums=data.sum_ceilings(),
+        within_reach={name: _within_reach(name, data.steps) for name in data.skills},
+    )
+
+
+def _within_reach(name: str, steps: int) -> str:
+    """Say for orderN which share of films shows both events within N frames, and within T - N frames."""
+    from lit_video.datamodules.films import distance
+    from lit_video.datamodules.floors import share_in_reach
+
+    apart = distance(name)
+    if apart is None:
+        return ""
+    near = share_in_reach(apart, steps, apart)
+    return f"{near:.0%} within {apart}, all within {steps - apart}"

@@ -1,0 +1,124 @@
+"""Steps that ``finetune`` and ``compare`` share: plan an experiment on a folder of videos, and train its rows."""
+
+import logging
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from lit_video.api.arguments import existing_path
+from lit_video.api.fit import Fitted, fit
+from lit_video.errors import RunFailed, RunStopped, UserError
+from lit_video.own_videos.experiment import Asked, refuse_other_plan, write_experiment
+from lit_video.own_videos.finding import find_videos
+from lit_video.own_videos.schemes import Rows, schemes_named
+from lit_video.settings.flags import Given
+from lit_video.utils.files import TABLES, writing
+from lit_video.utils.processes import usable_cores
+from lit_video.utils.yaml_files import read_yaml
+from lit_video.weights.hub import find_start
+
+_logger = logging.getLogger(__name__)
+
+
+def plan_experiment(place: Path, file: Path, asked: Asked, given: Sequence[Given], command: Sequence[str]) -> None:
+    """Plan and write the experiment, unless its file exists.
+
+    Args:
+        place: folder or table of the videos.
+        file: path of the experiment's YAML.
+        asked: the user's wishes.
+        given: settings of every run, checked before the videos are looked into.
+        command: words of the command that makes this plan.
+
+    Raises:
+        UserError: the videos, the weights or a setting are wrong, or the existing plan is another one.
+    """
+    if file.exists():
+        news = refuse_other_plan(file, place, asked)
+        if news:
+            _logger.info(news)
+        _logger.info(f"Going on with {file}; to plan anew, delete it.")
+        return
+
+    _refuse_no_videos(place)
+    compared = asked.schemes is not None
+    names = asked.schemes if compared else asked.scheme
+    schemes = {} if names is None else schemes_named(names)
+    weights = asked.weights or "auto"
+    if weights not in ("auto", "none") and not compared:
+        find_start(weights)
+    found = find_videos(place)
+
+    from lit_video.own_videos.dividing import without_rare
+
+    without_rare(found.videos)  # refuses too few videos before weights are downloaded
+
+    # imported after the checks above, because torch takes seconds
+    from lit_video.own_videos.images import choose_start
+    from lit_video.own_videos.plan import PlanOptions, plan
+
+    start = choose_start(weights, schemes, compared=compared)
+    _refuse_settings(given, schemes or start.rows, start.model)
+    with writing("--output", file.parent):
+        file.parent.mkdir(parents=True, exist_ok=True)
+    options = PlanOptions(
+        place=place,
+        folder=file.parent,
+        schemes=schemes,
+        start=start,
+        minutes=asked.minutes,
+        group=asked.group,
+        folds=not compared,
+        frozen=asked.frozen,
+    )
+    videos = write_experiment(plan(found, options), file, asked, command)
+    _logger.info(f"wrote {file} (all settings, with reasons) and {videos}")
+
+
+def _refuse_no_videos(place: Path) -> None:
+    expected = ", ".join(TABLES)
+    existing_path(place, f"no such folder, and no table ({expected})")
+    if place.is_file() and place.suffix.lower() not in TABLES:
+        raise UserError(f"{place}: is no table ({expected}); give the folder that holds the class folders")
+
+
+def _refuse_settings(given: Sequence[Given], rows: Rows, model: str) -> None:
+    """Refuse settings that a row's model or the data set does not have."""
+    if not given:
+        return
+
+    from lit_video.training.cli import ReadCLI, user_errors
+    from lit_video.training.layers import with_given
+
+    data = {"class_path": "VideoCSV", "init_args": {"root": "."}}
+    for name in {row.get("set", {}).get("model", model) for row in rows.values()}:
+        with user_errors(lambda key: "command line"):
+            ReadCLI(with_given({"data": data, "model": {"class_path": name}}, given))
+
+
+def fit_experiment(
+    file: Path, seeds: Iterable[int], given: Sequence[Given], *, jobs: int | None, side_by_side: int = 1
+) -> Fitted:
+    """Train and test the experiment's rows; delete the plan if its settings are wrong, so that nothing is left of it.
+
+    Args:
+        file: path of the experiment's YAML.
+        seeds: seeds of each row.
+        given: settings of every run.
+        jobs: number of runs at once; ``None`` for one per core, at most ``side_by_side``.
+        side_by_side: number of runs that suit each other.
+    """
+    runs = file.with_name("runs")
+    seeds = list(seeds)
+    try:
+        content = read_yaml(file)
+        rows = list(content["table"]["rows"])
+        if content["data"]["init_args"].get("features") and len(rows) > 1:
+            # the first row computes the features of all videos, on all cores
+            fit(file, rows=rows[0], seeds=seeds, runs=runs, settings=given)
+        return fit(file, seeds=seeds, runs=runs, jobs=jobs or min(side_by_side, usable_cores()), settings=given)
+    except (RunFailed, RunStopped):
+        raise
+    except UserError:
+        if not (runs / file.stem).exists():
+            file.unlink()
+        raise

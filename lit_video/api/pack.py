@@ -1,0 +1,46 @@
+"""Finished runs in one file per table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lit_video.api.arguments import File, places
+from lit_video.runs.packing import pack_runs
+from lit_video.utils.files import user_path, writing
+from lit_video.utils.shown import Grid, Part, Shown
+
+
+@dataclass(frozen=True, repr=False)
+class Packed(Shown):
+    """Packs that were written."""
+
+    packs: dict[Path, int]  # number of runs by file
+
+    def parts(self) -> Sequence[Part]:
+        """Return a line for each pack."""
+        body = [[str(path), str(runs), f"{_kilobytes(path):.0f}"] for path, runs in self.packs.items()]
+        return [Grid("", ["pack", "runs", "kB"], body)]
+
+    def __str__(self) -> str:
+        return "\n".join(f"{path}: {runs} runs, {_kilobytes(path):.0f} kB" for path, runs in self.packs.items())
+
+
+def _kilobytes(path: Path) -> float:
+    return path.stat().st_size / 1e3
+
+
+def pack(runs: File | Sequence[File] = "runs", *, output: File) -> Packed:
+    """Write finished runs into one file per table, without logits and checkpoints.
+
+    ``table``, ``report`` and ``reproduce`` read these files like runs.
+
+    Args:
+        runs: folders of runs.
+        output: folder to write.
+
+    Raises:
+        UserError: there is no finished run, or one is damaged, or a file cannot be written.
+    """
+    folder = user_path(output)
+    with writing("--output", folder):
+        return Packed(dict(pack_runs(places(runs), folder)))

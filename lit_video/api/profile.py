@@ -1,0 +1,199 @@
+"""Sight, cost and skills of an attention scheme."""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lit_video.api.arguments import File, checked_seeds, refuse_below
+from lit_video.api.compare import Compared, compare
+from lit_video.api.fit import fit
+from lit_video.api.report import report
+from lit_video.api.schemes import name_of_scheme, scheme_of
+from lit_video.errors import UserError
+from lit_video.schemes.built_in import OTHERS, built_in
+from lit_video.schemes.skills_table import LEVEL, TABLE, nearest_first, unmeasured, write_skills_table
+from lit_video.settings.flags import Settings, as_given
+from lit_video.tables.reading import read_table
+from lit_video.tables.rendering import Groups, groups_table, measured_groups
+from lit_video.tables.summary import summary
+from lit_video.utils.files import user_path, write_bytes, writing
+from lit_video.utils.shown import Grid, Part, Shown, as_text
+from lit_video.utils.startup import prepare
+
+if TYPE_CHECKING:
+    from lit_video.attention import Scheme
+    from lit_video.schemes.contract import Contract
+    from lit_video.schemes.cost import Cost
+    from lit_video.schemes.sight import Sight
+
+_logger = logging.getLogger(__name__)
+
+COMPARED = ("space", "xvit", "divided", "joint")  # schemes beside the user's own on videos
+
+
+@dataclass(frozen=True, repr=False)
+class Skills(Shown):
+    """Accuracies on the temporal skills, the scheme's row first, then the most similar rows."""
+
+    groups: list[Groups]
+    not_run: str  # rows without runs, in words; empty if there are none
+    page: Path  # results as HTML
+
+    def parts(self) -> Sequence[Part]:
+        """Return a table for each kind of group, and which rows were not run."""
+        tables = [Grid(*groups_table(groups)) for groups in self.groups]
+        return [*tables, *filter(None, [self.not_run])]
+
+
+@dataclass(frozen=True, repr=False)
+class Profile(Shown):
+    """Contract, sight, cost and skills of an attention scheme."""
+
+    name: str
+    contract: "Contract"  # checks that it passed, and faults
+    words: dict[str, str]  # sight by topic; empty if it breaks its contract
+    costs: "list[Cost]"  # costs of one layer, the scheme first; empty if it breaks its contract
+    picture: Path | None = None  # PNG of the tokens that see each other
+    skills: Skills | None = None  # if it was trained on temporal skills
+    compared: Compared | None = None  # if it was trained on videos
+
+    @property
+    def ok(self) -> bool:
+        """True if the scheme keeps its contract."""
+        return not self.contract.faults and self.contract.sight is not None
+
+    def parts(self) -> Sequence[Part]:
+        """Return the checks, what the scheme sees and costs, and what it learned."""
+        parts: list[Part] = [_checks(self.contract)]
+        if self.ok:
+            parts += ["\n".join(f"{key}: {text}" for key, text in self.words.items()), _cost_table(self.costs)]
+        for learned in (self.skills, self.compared):
+            parts += learned.parts() if learned else []
+        return parts
+
+
+def _checks(contract: "Contract") -> str:
+    lines = [f"FAULT {check}: {fault}" if fault else f"ok    {check}" for check, fault in contract.findings.items()]
+    return "\n".join([*lines, f"grids, frames x rows x columns: {contract.grids}"])
+
+
+def _cost_table(costs: "list[Cost]") -> Grid:
+    from lit_video.schemes.cost import HEADER, cells
+
+    title = "One layer, a clip of 16 x 64 x 64 pixels, on this CPU"
+    return Grid(title, HEADER, [cells(cost) for cost in costs])
+
+
+def profile(
+    scheme: "str | Path | type[Scheme]",
+    *,
+    train: bool = True,
+    on: File | None = None,
+    seeds: Iterable[int] = (0,),
+    output: File | None = None,
+    jobs: int = 1,
+    settings: Settings = (),
+) -> Profile:
+    """Check an attention scheme, show what it sees and costs, and train it on skills.
+
+    Draws which tokens see which, and after how many layers. Compares parameters, multiply-adds, memory and time with
+    built-in schemes, and the accuracy in each skill with the rows of the skills table. A scheme that breaks its
+    contract is not measured, see ``Profile.ok``.
+
+    Args:
+        scheme: a class, ``FILE.py``, ``FILE.py:CLASS``, ``MODULE.CLASS``, or the name of a built-in scheme.
+        train: also train it.
+        on: folder or table of videos to train on, beside other schemes, in place of the skills.
+        seeds: seeds of the trainings.
+        output: folder to write; ``None`` for ``profile/NAME``.
+        jobs: number of runs at once.
+        settings: nested data as in a YAML file, for the trainings.
+
+    Raises:
+        UserError: there is no such scheme, or an argument is wrong.
+        RunFailed: a run ended without a result.
+        RunStopped: a signal stopped a run at a checkpoint; the same call goes on.
+    """
+    refuse_below("jobs", jobs, 1)
+    chosen_seeds = checked_seeds(seeds)
+    given = as_given(settings)
+    prepare()
+    name, kind = scheme_of(scheme)
+    text = name_of_scheme(scheme) if train else ""
+
+    from lit_video.schemes.contract import check_contract
+    from lit_video.schemes.cost import costs
+    from lit_video.schemes.sight import in_words
+
+    contract = check_contract(kind)
+    _logger.info(_checks(contract))
+    if contract.faults or not contract.sight:
+        return Profile(name, contract, {}, [])
+
+    words = in_words(contract.sight)
+    _logger.info("\n".join(["", *(f"{key}: {value}" for key, value in words.items())]))
+    measured = costs({name: kind} | built_in() | {name: kind})  # the first row, also under a built-in name
+    _logger.info(f"\n{as_text(_cost_table(measured))}")
+
+    folder = Path("profile") / name if output is None else user_path(output)
+    picture = folder / "sight.png"
+    with writing("--output", folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        write_bytes(picture, _picture(name, contract.sight, words))
+    _logger.info(f"wrote {picture}")
+
+    skills = None
+    compared = None
+    if train and on is not None:
+        schemes = list(dict.fromkeys([*COMPARED, text]))
+        compared = compare(on, schemes, seeds=chosen_seeds, output=folder, jobs=jobs, settings=given)
+    elif train:
+        skills = _skills(name, text, folder, _Training(chosen_seeds, jobs, given))
+    return Profile(name, contract, words, measured, picture, skills, compared)
+
+
+def _picture(name: str, seen: "Sight", words: dict[str, str]) -> bytes:
+    from lit_video.schemes.contract import DEPTH, GRID, HEADS, WIDTH
+    from lit_video.schemes.picture import sight_picture
+    from lit_video.schemes.sight import sight
+
+    def same_in_every_layer(make: "Callable[[], Scheme]") -> "Callable[[int], Scheme]":
+        return lambda layer: make()
+
+    sights = {name: seen}
+    for key in ("space", "mixing", "factorised_heads", "joint"):
+        make = partial(built_in()[key], WIDTH, HEADS)
+        sights.setdefault(key, sight(same_in_every_layer(make), GRID, DEPTH))
+    return sight_picture(name, sights, words)
+
+
+@dataclass(frozen=True)
+class _Training:
+    seeds: list[int]
+    jobs: int
+    settings: Settings
+
+
+def _skills(name: str, scheme: str, folder: Path, training: _Training) -> Skills:
+    """Train the scheme on the temporal skills, beside the table's rows."""
+    row = OTHERS.get(name, name)
+    runs = folder / "runs"
+    with writing("--output", folder):
+        file = write_skills_table(folder, row, scheme)
+    fit(file, LEVEL, row, seeds=training.seeds, runs=runs, jobs=training.jobs, settings=training.settings)
+
+    rows = summary(read_table([file, LEVEL]), runs, overridden=True).rows
+    groups = [nearest_first(each, row) for each in measured_groups(rows)]
+    if not groups:
+        raise UserError(f"{runs}: the row {row} was not tested on groups of classes, such as skills")
+    for each in groups:
+        _logger.info(f"\n{as_text(Grid(*groups_table(each)))}")
+
+    not_run = unmeasured(rows)
+    if not_run:
+        _logger.info(not_run)
+    page = report(runs / TABLE / "profile", output=folder / "profile.html", overridden=True).path
+    return Skills(groups, not_run, page)

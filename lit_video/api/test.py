@@ -1,0 +1,125 @@
+"""Test of a run or of published weights on all views of the test videos."""
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+from lit_video.api.arguments import File, Files, listed
+from lit_video.errors import UserError, one_line
+from lit_video.runs.chosen_checkpoint import WAYS, find_checkpoint, settings_of
+from lit_video.settings.flags import Given, Settings, as_given
+from lit_video.settings.nested import Nested, merged
+from lit_video.utils.shown import Part, Shown
+from lit_video.utils.startup import prepare
+from lit_video.weights.hub import find
+
+SEED = "seed_everything"
+
+
+@dataclass(frozen=True, repr=False)
+class Measured(Shown):
+    """Metrics of a test."""
+
+    metrics: dict[str, float]  # in percent, by name
+    videos: int
+    order: str  # order of the frames of every clip: as they are, reversed, shuffled, static
+    trained_on: str  # how many of the videos the model was trained on, in words; empty if none or unknown
+
+    def parts(self) -> Sequence[Part]:
+        """Return the number of videos, then a line for each metric, with two decimals like in the papers."""
+        lines = [f"{self.videos} videos, their frames {self.order}"]
+        for key, value in self.metrics.items():
+            lines.append(", ".join(filter(None, [f"  {key} {value:.2f}", self.trained_on])))
+        return ["\n".join(lines)]
+
+
+def test(
+    ckpt: File | None = None,
+    *,
+    weights: str | None = None,
+    configs: Files = (),
+    settings: Settings = (),
+) -> Measured:
+    """Test a run or published weights on all views of the test videos.
+
+    Args:
+        ckpt: a run's folder or checkpoint.
+        weights: published weights, ``hub:NAME``, with their settings.
+        configs: names or paths of settings files, in place of a run's own settings.
+        settings: nested data as in a YAML file, over all others: ``{"data": {"order": "shuffled"}}``.
+
+    Raises:
+        UserError: neither a run nor weights are given, a setting is wrong, or the weights do not suit the model.
+    """
+    prepare()
+    resolved, checkpoint = _settings(ckpt, weights, listed(configs), as_given(settings, [SEED]))
+
+    from lit_video.inference.checkpoints import no_larger_than, read_checkpoint
+    from lit_video.training.callbacks.checkpoints import refuse_not_finite
+    from lit_video.training.cli import VideoCLI, user_errors
+    from lit_video.video.trained_on import said, seen
+
+    stored = read_checkpoint(checkpoint)["state_dict"] if checkpoint else {}
+    resolved["trainer"] = {**resolved.get("trainer", {}), "logger": False}
+    resolved |= {"ckpt_path": checkpoint and str(checkpoint), "verbose": False}
+    try:
+        with user_errors(lambda key: "test"), no_larger_than(stored) if stored else nullcontext():
+            cli = VideoCLI({"subcommand": "test", "test": resolved}, execute=True)
+    except RuntimeError as error:  # names or shapes of weights differ
+        raise UserError(f"--ckpt: {checkpoint} does not load into this model: {one_line(error)[:200]}") from error
+
+    metrics = {key: float(value) for key, value in cli.trainer.callback_metrics.items()}
+    refuse_not_finite(metrics, f"test of {checkpoint or 'these weights'}")
+    videos = int(metrics.pop("test/videos", 0))
+    known = said(seen(cli.model.trained_on, cli.datamodule.records("test")))
+    return Measured(metrics, videos, cli.datamodule.order, known)
+
+
+def test_settings(
+    ckpt: File | None = None,
+    *,
+    weights: str | None = None,
+    configs: Files = (),
+    settings: Settings = (),
+) -> Nested:
+    """Return all settings of a test, resolved: see :func:`test`."""
+    layers, _ = _settings(ckpt, weights, listed(configs), as_given(settings, [SEED]))
+
+    from lit_video.training.cli import ReadCLI, user_errors
+
+    with user_errors(lambda key: "test"):
+        return ReadCLI(layers).resolved()
+
+
+def _settings(
+    ckpt: File | None, weights: str | None, configs: Sequence[Path], given: Sequence[Given]
+) -> tuple[Nested, Path | None]:
+    """Return the settings of the run, of hub weights or of files, with the user's, and the checkpoint."""
+    checkpoint = None if ckpt is None else find_checkpoint(str(ckpt))
+    recorded = checkpoint is not None and not configs and settings_of(checkpoint).is_file()
+    if checkpoint is not None:
+        if not (recorded or configs or {"data", "model"} <= {setting.key for setting in given}):
+            own = settings_of(checkpoint)
+            raise UserError(f"--ckpt {checkpoint}: {own}, which holds its settings, does not exist; give --config")
+    elif not weights and not any(setting.key.endswith(".weights") for setting in given):
+        raise UserError(f"--ckpt: {WAYS}")
+
+    of_weights: Nested = {}
+    if weights:
+        of_weights = {**find(weights).settings, "model.weights": weights}
+
+    # here, because importing torch takes seconds
+    from lit_video.training.constructors import Constructors
+    from lit_video.training.ignored import refuse_ignored
+    from lit_video.training.layers import of_files, with_given
+    from lit_video.training.recorded import run_settings
+
+    refuse_ignored(configs, [(setting.key, setting.value) for setting in given], "test")
+    settings: Nested = {}
+    if recorded:
+        assert checkpoint is not None
+        settings = run_settings(settings_of(checkpoint), given)
+    settings = with_given(settings, [Given(key, value) for key, value in of_weights.items()])
+    settings = merged(settings, of_files(configs), Constructors())
+    return with_given(settings, given), checkpoint

@@ -1,0 +1,52 @@
+"""Published weights: their list, and their download."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lit_video.utils.shown import Grid, Part, Shown
+from lit_video.weights.hub import Release, fetch, find, releases
+
+HEADER = ["name", "model", "data", "clip", "views", "top-1", "top-5", "file", "fetched"]
+NOT_OURS = "top-1 and top-5 are those that the authors report; we have fetched and tested none of these weights"
+
+
+@dataclass(frozen=True, repr=False)
+class PublishedWeights(Shown):
+    """Published weights by name, for ``hub:NAME``."""
+
+    releases: dict[str, Release]
+
+    def parts(self) -> Sequence[Part]:
+        """Return a line for each release."""
+        return [Grid("Published weights", HEADER, [_row(release) for release in self.releases.values()]), NOT_OURS]
+
+
+def _row(release: Release) -> list[str]:
+    settings = release.settings
+    kind = {1: "", 2: " FE"}.get(settings.get("model.variant", 1), "")
+    return [
+        release.name,
+        f"{settings['model']}-{settings['model.size']}{kind}",
+        str(settings["data"]),
+        f"{settings['data.num_frames']} x {settings['data.image_size']}",
+        f"{settings['data.test_clips']} x {settings['data.test_crops']}",
+        *(f"{release.published[key]:.1f}" if key in release.published else "" for key in ("top1", "top5")),
+        release.repository or release.place.name,
+        "yes" if release.place.exists() else "no",
+    ]
+
+
+def published_weights() -> PublishedWeights:
+    """Return the list of published weights."""
+    return PublishedWeights(releases())
+
+
+def fetch_weights(*names: str) -> dict[str, Path]:
+    """Download published weights into ``$LIT_VIDEO_DATA``, else ``~/.cache/lit_video``; return their paths by name.
+
+    Raises:
+        UserError: a name is unknown, or a download fails.
+    """
+    wanted = [find(name) for name in names]  # all names are checked first
+    return {release.name: fetch(release) for release in wanted}

@@ -1,0 +1,39 @@
+"""The command ``finetune``."""
+
+from argparse import Namespace
+
+import lit_video
+from lit_video.commands.arguments import add_own_videos, asked_own_videos, natural
+from lit_video.commands.parser import Parser
+from lit_video.utils.stop_signals import DONE
+
+FROZEN = {"yes": True, "no": False}
+
+
+def add_arguments(parser: Parser) -> None:
+    """Add examples and arguments."""
+    parser.examples("videos", "videos --weights xvit-b-k600 --minutes 60")
+    add_own_videos(parser)
+    text = "weights to start from: published ones, a run of yours, or none (default: VideoMAE-B of Kinetics-400)"
+    parser.add_argument("--weights", metavar="auto|none|NAME|RUN", help=text)
+    text = "yes: train a probe on the frozen backbone of --weights; no: all layers (default: yes on a CPU, no on a GPU)"
+    parser.add_argument("--frozen", choices=[*FROZEN], help=text)
+    parser.add_argument("--scheme", help="attention scheme of a model from scratch (default: xvit)")
+    parser.add_argument("--seed", type=natural, default=0, metavar="N", help="seed of all random draws (default: 0)")
+
+
+def run(arguments: Namespace) -> int:
+    """Train and test a model on a folder of your own videos.
+
+    Says what it finds, writes an experiment with a reason for every setting, trains, tests, and writes a page of the
+    results and a model card. Repeating the command resumes it. With fewer than 300 videos it cross-validates, so every
+    video is tested; the model to use is trained on all videos.
+    """
+    tested = lit_video.finetune(
+        **asked_own_videos(arguments),
+        frozen=None if arguments.frozen is None else FROZEN[arguments.frozen],
+        scheme=arguments.scheme,
+        seed=arguments.seed,
+    )
+    print(tested, flush=True)
+    return DONE

@@ -1,0 +1,49 @@
+"""The command ``fit``."""
+
+from argparse import Namespace
+
+import lit_video
+from lit_video.commands.arguments import add_settings, add_shared, asked_rows
+from lit_video.commands.parser import Parser
+from lit_video.errors import RunFailed
+from lit_video.utils.processes import end_with_starter
+from lit_video.utils.stop_signals import DONE
+
+
+def add_arguments(parser: Parser) -> None:
+    """Add examples and arguments."""
+    parser.examples("ablation_tw --seeds 0,1,2 --jobs 2", "ablation_tw --config scale/ssv2 --data.root DIR --row tw1")
+    add_shared(parser, "tables", "--config", "--recipe", "--runs", "--row", "--seeds", "--jobs", "--reuse")
+    parser.add_argument("--quiet", action="store_true", help="print no table at the end")
+    parser.add_argument("--print_config", action="store_true", help="print all settings of every row, start nothing")
+    add_settings(parser)
+
+
+def run(arguments: Namespace) -> int:
+    """Train and test every row of a table, then print it.
+
+    Finished rows are skipped and interrupted rows resume: repeating the same command is always safe.
+    """
+    if arguments.print_config:
+        return _print_settings(arguments)
+
+    end_with_starter()
+    try:
+        fitted = lit_video.fit(**asked_rows(arguments), jobs=arguments.jobs or 1, reuse=arguments.reuse)
+    except RunFailed as error:
+        if error.fitted and not arguments.quiet:
+            print(error.fitted)
+        raise
+    if not (fitted.request.single or arguments.quiet):
+        print(fitted)
+    return DONE
+
+
+def _print_settings(arguments: Namespace) -> int:
+    """Print the settings of every row and seed, each as a YAML document."""
+    import yaml  # here, because no other part of this command needs it
+
+    for name, settings in lit_video.row_settings(**asked_rows(arguments)).items():
+        print(f"--- # {name}")
+        print(yaml.safe_dump(settings, sort_keys=False), end="")
+    return DONE

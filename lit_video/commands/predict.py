@@ -1,0 +1,50 @@
+"""The command ``predict``."""
+
+import sys
+from argparse import Namespace
+
+import lit_video
+from lit_video.commands.arguments import add_output, add_videos, asked_evaluation, new_file, positive
+from lit_video.commands.parser import Parser
+from lit_video.runs.chosen_checkpoint import settings_of
+from lit_video.runs.mistakes import MISTAKES
+from lit_video.utils.stop_signals import DONE, FAILED
+from lit_video.utils.text import printable
+
+
+def add_arguments(parser: Parser) -> None:
+    """Add examples and arguments."""
+    parser.examples("--ckpt RUN videos -o names.csv --top 1", "--ckpt RUN VIDEO --features features.npz")
+    add_videos(parser)
+    parser.add_argument("--top", type=positive, metavar="K", default=5, help="classes to name (default: 5)")
+    add_output(parser, "FILE", endings=[".csv"])
+    text = "write the input of the classifier's last layer, averaged over views, and the logits"
+    parser.add_argument("--features", type=new_file("--features", ".npz"), metavar="FILE", help=text)
+
+
+def run(arguments: Namespace) -> int:
+    """Predict names and probabilities for your own videos.
+
+    Only the checkpoint of a run is needed: it holds the class names and the clip settings. A video that
+    cannot be read is listed with the reason, the others are predicted, and the exit status is 1.
+    """
+    found = lit_video.predict(arguments.ckpt, arguments.videos, arguments.top, evaluation=asked_evaluation(arguments))
+    if arguments.output:
+        found.write(arguments.output)
+    if arguments.features:
+        found.write_features(arguments.features)
+
+    if found.ranked:
+        print(found.table)
+    lines = [f"wrote {path}" for path in (arguments.output, arguments.features) if path]
+    if found.trained_on:
+        lines.append(f"{found.trained_on}: right answers there say nothing about new videos")
+        tested = settings_of(arguments.ckpt).with_name(MISTAKES)
+        if tested.is_file():
+            lines[-1] += f"; mistakes of its test: {tested}"
+    lines += [f"{path}: {reason}" for path, reason in found.broken.items()]
+    if found.broken:
+        lines.append(f"{len(found.broken)} of {len(found.broken) + len(found.paths)} videos could not be read")
+    for line in lines:
+        print(printable(line), file=sys.stderr)
+    return FAILED if found.broken else DONE

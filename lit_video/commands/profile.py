@@ -1,0 +1,45 @@
+"""The command ``profile``."""
+
+from argparse import Namespace
+
+import lit_video
+from lit_video.commands.arguments import add_output, add_settings, add_shared
+from lit_video.commands.parser import Parser
+from lit_video.settings.flags import read_flags
+from lit_video.utils.files import user_path
+from lit_video.utils.stop_signals import DONE, FAILED
+
+
+def add_arguments(parser: Parser) -> None:
+    """Add examples and arguments."""
+    parser.examples("my_scheme.py", "my_scheme.py --on videos --seeds 0,1,2")
+    parser.add_argument("scheme", metavar="SCHEME", help="FILE.py, FILE.py:CLASS, MODULE.CLASS, or a built-in scheme")
+    add_output(parser, "DIR", otherwise="profile/NAME")
+    parser.add_argument(
+        "--on", type=user_path, metavar="VIDEOS", help="train on these videos (folder or list), not skills"
+    )
+    parser.add_argument("--look", action="store_true", help="train nothing")
+    add_shared(parser, "--seeds")
+    add_shared(parser, "--jobs", default=1)
+    add_settings(parser)
+
+
+def run(arguments: Namespace) -> int:
+    """Check an attention scheme, show what it sees and costs, and train it on skills.
+
+    Draws which tokens see which, and after how many layers. Compares parameters, multiply-adds, memory and time with
+    built-in schemes. Compares the accuracy in each skill with the rows of the skills table. Exit status 1: the scheme
+    breaks its contract.
+    """
+    profile = lit_video.profile(
+        arguments.scheme,
+        train=not arguments.look,
+        on=arguments.on,
+        seeds=arguments.seeds,
+        output=arguments.output,
+        jobs=arguments.jobs,
+        settings=read_flags(arguments.settings),
+    )
+    if profile.compared:
+        print(profile.compared, flush=True)
+    return DONE if profile.ok else FAILED

@@ -1,0 +1,84 @@
+"""The command ``sweep``."""
+
+from argparse import ArgumentTypeError, Namespace
+from typing import TYPE_CHECKING
+
+import lit_video
+from lit_video.commands.arguments import add_settings, add_shared, asked_rows, positive
+from lit_video.commands.parser import Parser
+from lit_video.errors import UserError
+from lit_video.utils.stop_signals import DONE
+
+if TYPE_CHECKING:
+    from lit_video.launching.slurm import Resources
+
+OTHERS = ("mem", "time", "partition", "account", "qos")
+SLURM = {"cpus": "cpus-per-task"} | {name: name for name in OTHERS}  # our options -> options of sbatch
+
+
+def add_arguments(parser: Parser) -> None:
+    """Add examples and arguments."""
+    parser.examples("ablation_tw skills --jobs 2", "xvit_ssv2 --config scale/ssv2 --launcher slurm --gpus-per-run 8")
+    add_shared(parser, "tables", "--config", "--recipe", "--row", "--seeds", "--runs", "--jobs", "--reuse")
+    parser.add_argument("--status", action="store_true", help="start nothing; show how far all runs are")
+    parser.add_argument("--launcher", choices=["local", "slurm"], default="local", help="here, or as Slurm arrays")
+    text = "GPUs of each run; with Slurm, GPUs on each of its nodes"
+    parser.add_argument("--gpus-per-run", "--gpus-per-node", type=positive, metavar="N", help=text)
+    text = "start nothing; show the runs or, for Slurm, the command and script of each array"
+    parser.add_argument("--dry-run", action="store_true", help=text)
+    slurm = parser.add_argument_group("for --launcher slurm", "options of sbatch for each run")
+    slurm.add_argument("--nodes", type=positive, metavar="N")
+    slurm.add_argument("--cpus", metavar="N", help="cores of a process")
+    for name in OTHERS:
+        slurm.add_argument(f"--{name}")
+    slurm.add_argument("--slurm", action="append", type=_option, default=[], metavar="KEY=VALUE", help="more options")
+    add_settings(parser)
+
+
+def run(arguments: Namespace) -> int:
+    """Run every row and seed of many tables, here or by Slurm.
+
+    Rows that are finished, running or queued are skipped: repeating the same command is always safe. Mistakes in any
+    row are found before anything starts.
+    """
+    asked = asked_rows(arguments)
+    del asked["table"]
+    slurm = _resources(arguments)
+    if arguments.status or arguments.dry_run:
+        submitted = None if arguments.status else slurm
+        print(lit_video.progress(arguments.tables, arguments.config, **asked, slurm=submitted), flush=True)
+        return DONE
+
+    lit_video.sweep(
+        arguments.tables,
+        arguments.config,
+        **asked,
+        jobs=arguments.jobs,
+        gpus_per_run=arguments.gpus_per_run,
+        reuse=arguments.reuse,
+        slurm=slurm,
+    )
+    return DONE
+
+
+def _resources(arguments: Namespace) -> "Resources | None":
+    """Return the Slurm resources of a run, if Slurm runs it; refuse flags of the other launcher."""
+    by_slurm = arguments.launcher == "slurm"
+    given = vars(arguments)
+    for name in (*SLURM, "nodes", "slurm"):
+        if given[name] and not by_slurm and not arguments.status:
+            raise UserError(f"--{name}: is for Slurm; add --launcher slurm")
+    if not by_slurm:
+        return None
+
+    from lit_video.launching.slurm import Resources  # here, because a command's help needs none of it
+
+    options = {SLURM[name]: given[name] for name in SLURM if given[name]}
+    options |= dict(option.split("=", 1) for option in arguments.slurm)
+    return Resources(arguments.nodes, arguments.gpus_per_run, options, arguments.jobs)
+
+
+def _option(text: str) -> str:
+    if not text.partition("=")[1]:
+        raise ArgumentTypeError(f"is {text}, expected KEY=VALUE, such as constraint=a100")
+    return text.lstrip("-")

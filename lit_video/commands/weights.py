@@ -1,0 +1,21 @@
+"""The command ``weights``."""
+
+from argparse import Namespace
+
+import lit_video
+from lit_video.commands import weights_fetch
+from lit_video.commands.parser import Parser
+from lit_video.utils.stop_signals import DONE
+
+COMMANDS = {"fetch": weights_fetch}
+
+
+def add_arguments(parser: Parser) -> None:
+    """Add examples."""
+    parser.examples("", "fetch timesformer-k400")
+
+
+def run(arguments: Namespace) -> int:
+    """List or fetch published weights for --model.weights hub:NAME."""
+    print(lit_video.published_weights())
+    return DONE

@@ -1,0 +1,20 @@
+"""The command ``weights fetch``."""
+
+from argparse import Namespace
+
+import lit_video
+from lit_video.commands.parser import Parser
+from lit_video.utils.stop_signals import DONE
+
+
+def add_arguments(parser: Parser) -> None:
+    """Add examples and arguments."""
+    parser.examples("timesformer-k400", "xvit-b-k600 xvit-b-ssv2")
+    parser.add_argument("names", nargs="+", metavar="NAME")
+
+
+def run(arguments: Namespace) -> int:
+    """Download published weights into $LIT_VIDEO_DATA, else ~/.cache/lit_video."""
+    for name, path in lit_video.fetch_weights(*arguments.names).items():
+        print(f"{name}: {path}")
+    return DONE

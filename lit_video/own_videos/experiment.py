@@ -1,0 +1,192 @@
+"""The file of an experiment on a user's own videos: its path, what was asked for when it was planned, its content."""
+
+import os
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from textwrap import indent
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from lit_video.errors import UserError
+from lit_video.own_videos.finding import OwnVideo, OwnVideos, find_videos, labels_of, splits_of
+from lit_video.tables.reading import folder_name
+from lit_video.utils.annotations import read_table as read_annotations
+from lit_video.utils.files import write_atomically, write_table
+from lit_video.utils.text import plural
+from lit_video.utils.yaml_files import read_yaml
+
+if TYPE_CHECKING:
+    from lit_video.own_videos.plan import Plan
+
+VIDEOS = "_videos.csv"  # ending of the table of videos, after the experiment's name
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Wishes of the user; ``None`` leaves the choice to the plan."""
+
+    minutes: float | None = None  # minutes of training
+    group: str | None = None  # column that names groups, or none
+    weights: str | None = None  # weights to start from
+    frozen: str | None = None  # yes or no: freeze the backbone
+    scheme: str | None = None  # the scheme of a model from scratch
+    schemes: str | None = None  # schemes to compare, with commas
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Values by name, without those that are left to the plan."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    @property
+    def flags(self) -> list[str]:
+        """Flags of the command line that ask for the same."""
+        words = []
+        for name, value in self.given.items():
+            words += [f"--{name}", f"{value:g}" if isinstance(value, float) else value]
+        return words
+
+
+def experiment_file(place: Path, output: Path | None, ending: str = "") -> Path:
+    """Return the path of the experiment's file, named after the folder or table of the videos."""
+    videos = place.resolve()
+    name = folder_name(videos.stem if videos.is_file() else videos.name) or "videos"
+    folder = output or Path("own") / name
+    if folder.resolve() == videos:
+        raise UserError(f"--output {folder}: the table written there would be read as the videos'; give another folder")
+    return folder / f"{name}{ending}.yaml"
+
+
+def refuse_other_plan(file: Path, place: Path, asked: Asked) -> str:
+    """Refuse what differs from an existing plan: its folder, its videos and labels, and what was asked for.
+
+    Returns:
+        A line on videos that are not in the plan, because they came later; empty if there are none.
+    """
+    content = read_yaml(file)
+    table = content.get("table", {})
+    given = str(place.resolve())
+    source = table.get("source", given)
+    if source != given:
+        raise UserError(f"{given}: {file} is planned already, for the videos in {source}; give another --output")
+
+    data = content.get("data", {}).get("init_args", {})
+    news = ""
+    if {"root", "train"} <= data.keys():
+        news = _refuse_other_videos(file, data, find_videos(place))
+    _refuse_other_wishes(file, table.get("plan", {}), asked)
+    return news
+
+
+def _refuse_other_videos(file: Path, data: Mapping[str, Any], found: OwnVideos) -> str:
+    """Refuse videos that are gone or have other labels; name those that came later."""
+    root = found.root.resolve()
+    labels = {str(root / video.path): video.label.strip() for video in found.videos}
+    for row in read_annotations("--output", Path(data["train"]), ("path", "label"), files="path"):
+        path = str(Path(data["root"], row.text("path")))
+        was = row.text("label")
+        now = labels.pop(path, "gone")
+        if now != was:
+            what = f"{path}: was {was} when {file} was planned, is {now} now"
+            raise UserError(f"{what}; delete {file} and {file.with_name('runs')}, or give another --output")
+
+    known = _looked_at(file)
+    new = [path for path in labels if os.path.relpath(path, root) not in known]
+    if not new:
+        return ""
+    how = "to train on them too, give another --output"
+    return f"not in this plan: {plural(len(new), 'new video')}, such as {new[0]}; {how}"
+
+
+def _looked_at(file: Path) -> set[str]:
+    """Return the videos that were there when a plan was made, those that were left out included."""
+    from lit_video.datamodules.manifest import MANIFEST, Manifest  # here, because importing torch takes seconds
+
+    manifest = file.with_name(MANIFEST)
+    return {*Manifest(manifest).facts()} if manifest.exists() else set()
+
+
+def _refuse_other_wishes(file: Path, planned: Mapping[str, Any], asked: Asked) -> None:
+    for name, value in asked.given.items():
+        if value != planned.get(name):
+            what = f"--{name} {value}: {file} is planned already, with {planned.get(name) or 'another'}"
+            raise UserError(f"{what}; delete it to plan anew, or give another --output")
+
+
+def write_experiment(plan: "Plan", file: Path, asked: Asked, command: Sequence[str]) -> Path:
+    """Write a plan's table of videos and the experiment's YAML, every choice with its reason on top.
+
+    Args:
+        plan: what was found and chosen.
+        file: path of the YAML.
+        asked: what the user asked for.
+        command: words of the command that makes this plan.
+
+    Returns:
+        The path of the table of videos.
+    """
+    videos = file.with_name(file.stem + VIDEOS)
+    columns = _write_videos(videos, plan.videos, plan.group_names)
+    comment = indent("\n".join(_reasons(plan, file, command)) + "\n", "# ", lambda line: True).replace("# \n", "#\n")
+    readable = comment.encode("utf-8", "backslashreplace").decode()  # a file name need not be UTF-8
+    content = _content(plan, videos, columns)
+    content["table"]["plan"] = asked.given
+    write_atomically(file, readable + yaml.safe_dump(content, sort_keys=False, width=120))
+    return videos
+
+
+def _write_videos(file: Path, videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> list[str]:
+    """Write the table of videos with their splits; return its columns."""
+    columns = [[video.path for video in videos], labels_of(videos), splits_of(videos), *filter(None, [groups])]
+    header = ["path", "label", "split", "group"][: len(columns)]
+    write_table(file, [header, *zip(*columns, strict=True)])
+    return header
+
+
+def _reasons(plan: "Plan", file: Path, command: Sequence[str]) -> list[str]:
+    from lit_video.own_videos.choices import as_lines  # here, because importing torch takes seconds
+
+    choices = indent("\n".join(as_lines(plan.chosen)), "  ")
+    again = shlex.join(["--config", str(file), "--runs", str(file.parent / "runs")])
+    return [
+        f"Made by lit_video {shlex.join(command)}",
+        f"Run by  lit_video fit {again}",
+        "",
+        *plan.notes,
+        "",
+        "Choices, and why:",
+        choices,
+    ]
+
+
+def _content(plan: "Plan", videos: Path, columns: Collection[str]) -> dict[str, Any]:
+    """Return the experiment as nested data."""
+    from lit_video.own_videos import choices, dividing  # here, because importing torch takes seconds
+
+    settings = choices.nested(plan.chosen)
+    splits = set(splits_of(plan.videos))
+    data = {
+        "root": str(plan.root.resolve()),
+        "train": str(videos.resolve()),
+        "columns": list(columns),
+        "split_column": "split",
+        "train_values": dividing.fold_names(splits) or ["train"],
+        "val_values": ["val"] if "val" in splits else [],
+    }
+    if "test" in splits:
+        data["test_values"] = ["test"]
+    table = {
+        "title": plan.title,
+        "source": str(plan.place.resolve()),
+        "scale": "own",
+        "metric": "test/video_top1",
+        "rows": plan.rows,
+    }
+    return {
+        "trainer": {"accelerator": "auto", "devices": 1} | settings["trainer"],
+        "data": {"class_path": "VideoCSV", "init_args": data | settings["data"]},
+        "model": {"class_path": plan.model, "init_args": settings["model"]},
+        "table": table,
+    }

@@ -1,0 +1,147 @@
+"""Settings of a training that fits the time: the largest clips that the machine trains long enough."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lit_video.datamodules.probe import VideoInfo
+from lit_video.own_videos import choices
+from lit_video.own_videos.budget import ENOUGH, FEWEST, built, clips_per_second, duration, length, probed
+from lit_video.own_videos.choices import Choice, Machine, measured, nested
+from lit_video.own_videos.schemes import Rows
+from lit_video.own_videos.starts import SCRATCH, Start
+from lit_video.utils.text import plural
+
+_logger = logging.getLogger(__name__)
+
+MINUTES = {"CPU": 10.0, "GPU": 30.0}
+FROZEN = {"CPU": "yes", "GPU": "no"}
+GB_OF_A_PIXEL = 3e-9  # RGB
+
+
+@dataclass(frozen=True)
+class Task:
+    """Videos to train on, and the user's wishes."""
+
+    facts: Sequence[VideoInfo]  # facts of every video
+    classes: Sequence[str]
+    pixels: tuple[float, float] | None  # mean and deviation of the training videos' pixels, 0 to 1
+    training: int  # training videos of a run
+    epoch: int  # videos per epoch, summed over runs
+    runs: int  # trainings that share the time
+    is_validated: bool
+    rows: Rows  # schemes to compare; empty for the row of the start
+    minutes: float | None
+    frozen: str | None  # yes or no: freeze the backbone; None for the machine's default
+    features: Path  # folder of the features of a frozen backbone
+
+    @property
+    def decoded(self) -> float:
+        """Size of all decoded frames in GB."""
+        frames = measured(self.facts, "frames")
+        pixels = measured(self.facts, "width") * measured(self.facts, "height")
+        return float(GB_OF_A_PIXEL * (frames * pixels).sum())
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Settings with their reasons, the rows that they are for, and how long the trainings take, in words."""
+
+    choices: Sequence[Choice]
+    rows: Rows
+    duration: str
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """Settings for clips of one size, and the length of training that the measured speed allows."""
+
+    settings: list[Choice]
+    lengths: list[Choice]
+    clips_per_second: float
+
+    @property
+    def epochs(self) -> int:
+        return int(self.lengths[0].value)
+
+
+@dataclass(frozen=True)
+class _Choosing:
+    """Choice of clips for one start on one machine."""
+
+    task: Task
+    start: Start
+    machine: Machine
+    rows: Rows
+    minutes: float
+    frozen: list[Choice]  # choices for a frozen backbone
+
+    @property
+    def sizes(self) -> list[tuple[int, int]]:
+        """Frames and pixels of clips, cheapest first."""
+        return choices.sizes(self.task.facts, self.task.training, self.machine, self.start)
+
+    def candidate(self, size: tuple[int, int]) -> _Candidate:
+        """Choose settings for clips of a size, and measure how fast they are trained."""
+        task = self.task
+        settings = choices.choose(
+            task.facts, task.decoded, task.pixels, task.classes, task.training, self.machine, self.start, size
+        )
+        settings += self.frozen
+        rate = self._speed(settings)
+        return _Candidate(settings, length(rate, task.epoch, self.minutes, task.is_validated, task.runs), rate)
+
+    def _speed(self, settings: Sequence[Choice]) -> float:
+        """Return the speed of the slowest row in clips per second."""
+        groups = nested(settings)
+        model, data = groups["model"], groups["data"]
+        rates = []
+        for row in self.rows.values():
+            net = built(self.start.model, model, data, len(self.task.classes), row)
+            rates.append(clips_per_second(net, data, "features" in data))
+        return min(rates)
+
+    def largest(self, smallest: _Candidate) -> _Candidate:
+        """Return the candidate of the largest clips that are trained for enough epochs, at least the smallest one."""
+        best = smallest
+        for size in self.sizes[1:]:
+            larger = self.candidate(size)
+            if larger.epochs < ENOUGH:
+                break
+            best = larger
+        return best
+
+
+def choose_settings(task: Task, start: Start) -> Chosen:
+    """Choose all settings: of a frozen backbone, of the largest clips whose training fits the time, of its length."""
+    machine = Machine.here().shared(task.runs)
+    minutes = task.minutes or MINUTES[machine.kind]
+    start, frozen = _frozen(task, start, machine, minutes)
+    choosing = _Choosing(task, start, machine, task.rows or start.rows, minutes, frozen)
+
+    smallest = choosing.candidate(choosing.sizes[0])
+    if start.sides and not start.given and smallest.epochs <= FEWEST:
+        frames, side = choosing.sizes[0]
+        clips = f"even with clips of {frames} frames x {side} pixels"
+        why = f"in {plural(minutes, 'minute')} too few epochs fit, {clips}"
+        _logger.info(f"{start.weights}: {why}. All schemes start from scratch. More time: --minutes N")
+        start = SCRATCH
+        choosing = _Choosing(task, start, machine, choosing.rows, minutes, frozen)
+        smallest = choosing.candidate(choosing.sizes[0])
+
+    best = choosing.largest(smallest)
+    settings = best.settings
+    if not start.weights and best.epochs < ENOUGH:
+        settings = choices.crop_less(settings)
+    lasts = duration(best.clips_per_second, task.epoch, best.epochs, minutes)
+    return Chosen([*settings, *best.lengths], choosing.rows, lasts)
+
+
+def _frozen(task: Task, start: Start, machine: Machine, minutes: float) -> tuple[Start, list[Choice]]:
+    """Return the start with a probe on its frozen backbone, and the choices for that, if it is frozen."""
+    is_frozen = (task.frozen or FROZEN[machine.kind]) == "yes"
+    if not start.weights or start.sides or not is_frozen:
+        return start, []
+    probe, chosen = probed(start, len(task.facts), task.epoch, minutes, len(task.classes))
+    return probe, [*chosen, Choice("data.features", str(task.features), "float16, shared by all rows")]

@@ -1,0 +1,61 @@
+"""The table of temporal skills with a row for a scheme of the user's own, and its rows in the order of likeness."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from lit_video.utils.files import write_atomically
+from lit_video.utils.text import plural
+from lit_video.utils.yaml_files import EXPERIMENTS, read_yaml
+
+if TYPE_CHECKING:
+    from lit_video.tables.rendering import Groups
+    from lit_video.tables.table_summary import RowSummary
+
+TABLE = "skills"
+LEVEL = "scale/profile"
+
+
+def write_skills_table(folder: Path, row: str, scheme: str) -> Path:
+    """Write the skills table with a row for the scheme, and copy its packed runs, if any; return the table's file."""
+    content: dict[str, Any] = read_yaml(EXPERIMENTS / f"{TABLE}.yaml")
+    content |= {part: str(EXPERIMENTS / content[part]) for part in ("trainer", "data", "model")}
+    rows = content["table"]["rows"]
+    own = {"label": row, "set": rows["joint"]["set"] | {"model.attention_type": scheme}}
+    content["table"]["rows"] = {row: own} | rows  # a built-in scheme keeps its own row
+
+    file = folder / f"{TABLE}.yaml"
+    write_atomically(file, yaml.safe_dump(content, sort_keys=False, width=120))
+    pack = EXPERIMENTS / f"{TABLE}.tar.xz"
+    (folder / "runs").mkdir(exist_ok=True)
+    if pack.is_file():
+        shutil.copyfile(pack, folder / "runs" / pack.name)
+    return file
+
+
+def unmeasured(rows: "Sequence[RowSummary]") -> str:
+    """Say how many of the table's other rows have no runs on today's version of the skills; empty if all have some."""
+    missing = sum(not row.seeds for row in rows)
+    if not missing:
+        return ""
+
+    from lit_video.datamodules.temporal_skills import VERSION  # here, because importing torch takes seconds
+
+    others = plural(len(rows) - 1, "other row")
+    not_run = f"{missing} of {others} of {TABLE}: not run in version {VERSION} of TemporalSkills"
+    return f"{not_run}; to run them: fit -c {TABLE} -c {LEVEL}"
+
+
+def nearest_first(groups: "Groups", name: str) -> "Groups":
+    """Put the row ``name`` first; sort the others by the L1 distance of their accuracies to those of that row."""
+    import numpy as np  # here, because a command's help needs none of it
+
+    rows, accuracies = zip(*groups.rows, strict=True)
+    names = [row.name for row in rows]
+    values = np.nan_to_num(np.array(accuracies, np.float64))  # 0 for None
+    distances = np.abs(values - values[names.index(name)]).sum(1)
+    return replace(groups, rows=[groups.rows[i] for i in distances.argsort(kind="stable")])

@@ -1,0 +1,196 @@
+"""Test that a command line is a call of a function, and that nothing below commands reads or prints one."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import lit_video
+from lit_video.__main__ import main
+from lit_video.commands.parser import COMMANDS
+from lit_video.errors import RunFailed, RunStopped
+from lit_video.launching.slurm import Resources
+from lit_video.settings.flags import Given
+from tests.command_line import every_parser
+from tests.conftest import EXPERIMENTS, ROOT
+
+PACKAGE = ROOT / "lit_video"
+TABLE = EXPERIMENTS / "ablation_tw.yaml"
+SCALE = EXPERIMENTS / "scale/ssv2.yaml"
+ROWS = {"table": [TABLE, SCALE], "rows": ["tw0,tw1"], "recipe": None}
+WORDS = ["ablation_tw", "-c", "scale/ssv2", "--row", "tw0,tw1", "--data.root", "DIR"]
+GIVEN = [Given("data.root", "DIR")]
+OWN = {"videos": Path("tests"), "output": Path("o"), "minutes": 2.0, "group": None, "jobs": None, "weights": "none"}
+OWN_WORDS = ["tests", "-o", "o", "--minutes", "2", "--weights", "none", "--data.num_workers", "0"]
+WORKERS = [Given("data.num_workers", "0")]
+
+# command -> function, its positional and its keyword arguments
+CALLS = {
+    ("fit", *WORDS, "--seeds", "1,2", "--jobs", "2"): (
+        "fit",
+        (),
+        ROWS | {"settings": GIVEN, "seeds": [1, 2], "runs": Path("runs"), "jobs": 2, "reuse": False},
+    ),
+    ("cost", *WORDS): ("cost", (), ROWS | {"settings": GIVEN}),
+    ("data", "floors", *WORDS): ("floors", (), ROWS | {"settings": GIVEN}),
+    ("sweep", *WORDS, "--launcher", "slurm", "--gpus-per-run", "4", "--time", "1:00"): (
+        "sweep",
+        ([TABLE], [SCALE]),
+        {
+            **{"rows": ["tw0,tw1"], "recipe": None, "settings": GIVEN, "seeds": [0], "runs": Path("runs")},
+            **{"jobs": None, "gpus_per_run": 4, "reuse": False, "slurm": Resources(None, 4, {"time": "1:00"})},
+        },
+    ),
+    ("table", "ablation_tw", "--runs", "tests", "--seeds", "3"): (
+        "table",
+        ([TABLE], []),
+        {"runs": Path("tests"), "seeds": [3], "recipe": None, "overridden": False},
+    ),
+    ("report", "a", "b", "-o", "x.html", "--overridden"): (
+        "report",
+        ([Path("a"), Path("b")],),
+        {"output": Path("x.html"), "experiments": Path("experiments"), "overridden": True},
+    ),
+    ("pack", "a", "-o", "b"): ("pack", ([Path("a")],), {"output": Path("b")}),
+    ("reproduce", "--check"): (
+        "reproduce",
+        (Path("benchmarks/results"),),
+        {"experiments": Path("experiments"), "output": Path("REPRODUCE.md"), "check": True},
+    ),
+    ("dashboard", "ablation_tw", "--entity", "us", "--project", "p"): (
+        "dashboard",
+        ([TABLE], []),
+        {"recipe": None, "entity": "us", "project": "p"},
+    ),
+    ("test", "--weights", "hub:x", "--data.root", "DIR"): (
+        "test",
+        (),
+        {"ckpt": None, "weights": "hub:x", "configs": [], "settings": GIVEN},
+    ),
+    ("finetune", *OWN_WORDS, "--frozen", "no", "--seed", "3"): (
+        "finetune",
+        (),
+        OWN | {"settings": WORKERS, "frozen": False, "scheme": None, "seed": 3},
+    ),
+    ("compare", *OWN_WORDS, "--schemes", "xvit,joint"): (
+        "compare",
+        (),
+        OWN | {"settings": WORKERS, "schemes": "xvit,joint", "seeds": [0, 1, 2]},
+    ),
+    ("profile", "joint", "--look", "--data.num_workers", "0"): (
+        "profile",
+        ("joint",),
+        {"train": False, "on": None, "seeds": [0], "output": None, "jobs": 1, "settings": WORKERS},
+    ),
+    ("data", "check", "tests", "--dataset", "VideoFolder", "--data.root", "DIR"): (
+        "check",
+        (Path("tests"), "VideoFolder"),
+        {"settings": GIVEN, "decode": False, "output": None},
+    ),
+    ("data", "prepare", "tests", "b", "--preset", "fast", "--short-side", "64"): (
+        "prepare",
+        (Path("tests"), Path("b")),
+        {"preset": "fast", "short_side": 64},
+    ),
+    ("weights",): ("published_weights", (), {}),
+    ("weights", "fetch", "a", "b"): ("fetch_weights", ("a", "b"), {}),
+    ("doctor", "--runs", "x"): ("doctor", (Path("x"),), {}),
+}
+WITH_A_CHECKPOINT = {
+    "predict": ("predict", ["tests", "--top", "2"]),
+    "attention": ("attention_maps", ["tests"]),
+    "embed": ("embed", ["tests"]),
+    "export": ("export", ["--to", "onnx", "-o", "out"]),
+}
+
+
+class Called(Exception):
+    """A function was called by a door."""
+
+
+def calls_of(name, monkeypatch):
+    """Replace a function of the package by one that only keeps its arguments; return the list of calls."""
+    calls = []
+
+    def keep(*given, **named):
+        calls.append((given, named))
+        raise Called
+
+    monkeypatch.setattr(lit_video, name, keep, raising=False)
+    return calls
+
+
+@pytest.mark.parametrize("words", CALLS, ids=" ".join)
+def test_a_command_calls_its_function_with_its_words(words, monkeypatch):
+    name, given, named = CALLS[words]
+    assert callable(getattr(lit_video, name))
+    calls = calls_of(name, monkeypatch)
+    with pytest.raises(Called):
+        main(list(words))
+    assert calls == [(given, named)]
+
+
+@pytest.mark.parametrize("command", WITH_A_CHECKPOINT)
+def test_a_command_of_a_trained_model_calls_its_function(command, run, monkeypatch):
+    name, words = WITH_A_CHECKPOINT[command]
+    calls = calls_of(name, monkeypatch)
+    with pytest.raises(Called):
+        main([command, *words, "--ckpt", str(run)])
+    ((given, _),) = calls
+    assert given[0] == run / "last.ckpt"
+
+
+def test_every_command_is_a_door():
+    tried = {" ".join(words[:2]) if words[0] == "data" else words[0] for words in CALLS} | {"weights fetch"}
+    assert tried | WITH_A_CHECKPOINT.keys() == every_parser().keys()
+    assert len(COMMANDS) == 19
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "said"),
+    [
+        (RunStopped("stopped at a checkpoint", 75), 75, ""),
+        (RunFailed("row first: no result"), 1, "error: row first: no result\n"),
+    ],
+)
+def test_how_runs_ended_is_the_exit_status(error, status, said, monkeypatch, capsys):
+    def ended(**asked):
+        raise error
+
+    monkeypatch.setattr(lit_video, "fit", ended, raising=False)
+    assert main(["fit", "ablation_tw"]) == status
+    assert capsys.readouterr() == ("", said)
+
+
+@cache
+def trees():
+    return list(_trees())
+
+
+def _trees():
+    for path in sorted(PACKAGE.rglob("*.py")):
+        yield path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text())
+
+
+def test_only_the_entry_reads_a_command_line():
+    """No command calls another by words; ``training/cli.py`` gives Lightning words for its help alone."""
+    reads = set()
+    for name, tree in trees():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and (node.attr == "argv" or node.attr == "parse_args"):
+                reads.add(name)
+            if isinstance(node, ast.ImportFrom) and node.module == "lit_video.commands.parser":
+                imported = {alias.name for alias in node.names}
+                assert name.startswith("commands/") or name == "__main__.py", name
+                assert name == "__main__.py" or not imported & {"parse", "tree"}, name
+    assert reads == {"__main__.py", "commands/parser.py"}
+
+
+def test_only_commands_print():
+    printing = {"__main__.py", "utils/messages.py"}
+    for name, tree in trees():
+        if name.startswith("commands/") or name in printing:
+            continue
+        names = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "print"]
+        assert not names, f"{name}, line {names[0].lineno}"
