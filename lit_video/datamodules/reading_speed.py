@@ -9,7 +9,7 @@ from typing import NamedTuple
 from lit_video.utils.text import plural
 from lit_video.video.decoding import decode, frame_table
 
-NUM_FRAMES = 8  # of a clip
+NUM_FRAMES = 8  # frames of a clip
 STRIDE = 8  # frames from one of a clip to the next, where a video is long enough
 CLIPS = 4  # clips of a video
 SAMPLE = 3  # videos that are measured
