@@ -27,9 +27,10 @@ class Speed(NamedTuple):
         source, prepared = (f"{1000 * seconds:.1f} ms" for seconds in (self.source, self.prepared))
         found = f"a clip of {NUM_FRAMES} frames takes {prepared} of a core to read, {source} from SRC"
         found += f" ({plural(self.videos, 'video')} measured)"
-        if self.prepared < self.source:
-            return f"{found}: {self.source / self.prepared:.1f} x as fast"
-        advice = "--preset fastest, a smaller --short-side, or no preparation: their codec is quick to decode"
+        gain = round(self.source / self.prepared, 1)
+        if gain > 1:
+            return f"{found}: {gain} x as fast"
+        advice = "a faster --preset, a smaller --short-side, or no preparation: their codec is quick to decode"
         return f"{found}: no faster; consider {advice}"
 
 
