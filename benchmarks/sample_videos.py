@@ -22,8 +22,9 @@ class Kind:
     height: int
     num_frames: int
     fps: int
-    codec: Literal["libx264", "libvpx-vp9"]
+    codec: Literal["libx264", "libvpx-vp9", "mpeg4", "mjpeg"]
     options: dict[str, str]
+    pixels: str = "yuv420p"
 
 
 def _h264(name: str, width: int, height: int, gop: int) -> Kind:
@@ -36,6 +37,10 @@ KINDS = (
     _h264("h264-gop12", 340, 256, 12),
     _h264("h264-720p", 1280, 720, 250),
     Kind("vp9-ssv2", ".webm", 340, 256, 65, 12, "libvpx-vp9", {"crf": "36", "b": "0", "cpu-used": "4", "g": "128"}),
+    # quick to decode: UCF101 and HMDB51 are MPEG-4 (XviD, whose key frames are at most 300 apart), some cameras' JPEG
+    Kind("mpeg4-ucf101", ".avi", 320, 240, 180, 25, "mpeg4", {"q": "4", "g": "300"}),
+    Kind("mpeg4-gop12", ".avi", 320, 240, 180, 25, "mpeg4", {"q": "4", "g": "12"}),
+    Kind("mjpeg", ".avi", 340, 256, 100, 25, "mjpeg", {"q": "3"}, "yuvj420p"),
 )
 
 
@@ -57,7 +62,7 @@ def encode(path: Path, kind: Kind, seed: int) -> None:
     """Write one video."""
     with av.open(str(path), "w") as container:
         stream = container.add_stream(kind.codec, rate=kind.fps)
-        stream.width, stream.height, stream.pix_fmt = kind.width, kind.height, "yuv420p"
+        stream.width, stream.height, stream.pix_fmt = kind.width, kind.height, kind.pixels
         stream.options = dict(kind.options)
         for i, picture in enumerate(render(kind, seed)):
             frame = av.VideoFrame.from_ndarray(picture, format="rgb24")

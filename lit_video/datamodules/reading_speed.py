@@ -9,7 +9,7 @@ from typing import NamedTuple
 from lit_video.utils.text import plural
 from lit_video.video.decoding import decode, frame_table
 
-NUM_FRAMES = 8  # of a clip
+NUM_FRAMES = 8  # frames of a clip
 STRIDE = 8  # frames from one of a clip to the next, where a video is long enough
 CLIPS = 4  # clips of a video
 SAMPLE = 3  # videos that are measured
@@ -27,9 +27,10 @@ class Speed(NamedTuple):
         source, prepared = (f"{1000 * seconds:.1f} ms" for seconds in (self.source, self.prepared))
         found = f"a clip of {NUM_FRAMES} frames takes {prepared} of a core to read, {source} from SRC"
         found += f" ({plural(self.videos, 'video')} measured)"
-        if self.prepared < self.source:
-            return f"{found}: {self.source / self.prepared:.1f} x as fast"
-        advice = "--preset fastest, a smaller --short-side, or no preparation: their codec is quick to decode"
+        gain = round(self.source / self.prepared, 1)
+        if gain > 1:
+            return f"{found}: {gain} x as fast"
+        advice = "a faster --preset, a smaller --short-side, or no preparation: their codec is quick to decode"
         return f"{found}: no faster; consider {advice}"
 
 

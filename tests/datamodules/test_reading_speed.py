@@ -16,14 +16,14 @@ LINE = r"a clip of 8 frames takes ([\d.]+) ms of a core to read, ([\d.]+) ms fro
 
 @pytest.mark.parametrize(
     ("source", "prepared", "said"),
-    [(0.03, 0.01, "3.0 x as fast"), (0.01, 0.01, "no faster"), (0.01, 0.02, "no faster")],
+    [(0.03, 0.01, "3.0 x as fast"), (0.0102, 0.01, "no faster"), (0.01, 0.02, "no faster")],
 )
 def test_a_copy_that_is_no_faster_is_called_so_with_a_way_out(source, prepared, said):
     line = str(Speed(source, prepared, 3))
     found = re.fullmatch(LINE, line)
-    assert [float(found[1]), float(found[2])] == [1000 * prepared, 1000 * source]
+    assert [float(found[1]), float(found[2])] == pytest.approx([1000 * prepared, 1000 * source])
     assert found[4].startswith(said)
-    assert ("--preset fastest" in line) == (prepared >= source)
+    assert ("--preset" in line) == (said == "no faster")
 
 
 def test_some_videos_of_all_parts_of_a_folder_are_measured(tmp_path, capsys, monkeypatch):
