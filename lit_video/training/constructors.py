@@ -33,7 +33,7 @@ class Constructors:
 @cache
 def arguments_of(name: str) -> dict[str, Any] | None:
     """Return the types of a class's arguments; ``None`` for a class that is not found, or that takes any argument."""
-    found = _class(name)
+    found = find_class(name)
     if found is None:
         return None
 
@@ -49,7 +49,7 @@ def arguments_of(name: str) -> dict[str, Any] | None:
     return None
 
 
-def _class(name: str) -> type | None:
+def find_class(name: str) -> type | None:
     """Return a class of a module that settings name, or of its own module if the name has one."""
     module, _, short = name.rpartition(".")
     for place in (module,) if module else _NAMED:
