@@ -1,5 +1,6 @@
 """Test docs/architecture.md: its picture is that of the import contract, and named files exist."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -26,3 +27,17 @@ def test_files_that_code_and_pages_name_exist():
     missing = {name for name in named.findall(text) if not (ROOT / name).exists()}
     missing -= {name for name in missing if Path(name).stem in placeholders}
     assert not missing
+
+
+def test_private_names_of_libraries_are_listed_and_nothing_is_patched():
+    """Search imports of private modules and names, and of a library that patches others."""
+    unlisted = []
+    for path in sorted((ROOT / "lit_video").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.ImportFrom) or node.module is None or node.module == "__future__":
+                continue
+            names = [*node.module.split("."), *(name.name for name in node.names)]
+            private = [name for name in names if name.startswith("_") and not name.startswith("__")]
+            if node.module.startswith("unittest") or any(name not in PAGE for name in private):
+                unlisted.append((str(path.relative_to(ROOT)), node.module))
+    assert not unlisted

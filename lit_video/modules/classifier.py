@@ -22,13 +22,8 @@ from lit_video.modules.losses import ClipLoss, check_loss, summed_loss
 from lit_video.modules.metrics import VideoAccuracy, ViewAverage, cross_entropy, right_clips, video_metric
 from lit_video.modules.optimization import Optimization, make_optimizer, make_schedule, optimization_of
 from lit_video.modules.own_metric import metric_values
-from lit_video.modules.starting_weights import (
-    StartingWeights,
-    is_loaded,
-    is_restored,
-    keep_features,
-    mark_when_loaded,
-)
+from lit_video.modules.starting_weights import StartingWeights, keep_features, tell_whether_awaited
+from lit_video.modules.weights_record import record_of
 from lit_video.network.aggregation import Probe, head_inputs, linear_head, put_probe, replace_head
 from lit_video.network.block import Checkpointing, set_grad_checkpointing
 from lit_video.network.transformer import VideoTransformer, freeze_layers, undecayed
@@ -38,7 +33,6 @@ from lit_video.utils.class_paths import class_path, own_class
 from lit_video.utils.classes import Classes, by_task
 from lit_video.utils.text import did_you_mean
 from lit_video.video.batch import Batch, as_batch, check_axes, check_classes, check_floating, labelled
-from lit_video.video.trained_on import noted
 from lit_video.weights.image_vit import TubeletInit
 from lit_video.weights.loading import SourceName
 from lit_video.weights.reading import COMPILED, StoredWeights, of_our_own
@@ -165,7 +159,8 @@ class VideoClassifier(LightningModule):
         self._fits = False  # whether the weights are the start of a training
         self._known = StoredWeights({})  # classes and pixels of the checkpoint, or of the data set of the training
         self._compare = False  # whether they are still to be compared with the trainer's data set
-        mark_when_loaded(self, self._plain_network)
+        self.weights_record = record_of(self._plain_network)
+        self.register_state_dict_post_hook(tell_whether_awaited)  # type: ignore[no-untyped-call]
 
     @property
     def scheme_name(self) -> str:
@@ -186,7 +181,7 @@ class VideoClassifier(LightningModule):
     def forward(self, clip: Tensor) -> Tensor:
         """Return logits ``(b, classes)`` of normalised clips ``(b, 3, t, h, w)``, computed in the weights' dtype."""
         file = self.weights or self.image_weights
-        if file and not (is_loaded(self._plain_network) or clip.is_meta):
+        if file and not (self.weights_record.is_loaded or clip.is_meta):
             raise UserError(f"model: {file} is loaded when training starts; call setup('fit') to load it now")
 
         check_floating(clip)
@@ -302,14 +297,14 @@ class VideoClassifier(LightningModule):
             self._compare = False
             self._known = self._start.compare(self._known, self._fits)
 
-        if is_restored(self._plain_network):
+        if self.weights_record.is_restored:
             return
         if refused:
             raise refused
         for line in lines:
             rank_zero_only(_logger.info)(line)
 
-        if self._fits and self.frozen is not None and not is_loaded(self._plain_network):
+        if self._fits and self.frozen is not None and not self.weights_record.is_loaded:
             raise UserError(f"model.freeze: {self.frozen} would freeze random weights: give model.weights")
 
     def cache_features(self) -> None:
@@ -322,8 +317,9 @@ class VideoClassifier(LightningModule):
     def _start(self) -> StartingWeights:
         return StartingWeights(
             self._plain_network,
+            self.weights_record,
             settings_of(self),
-            videos_of(self),
+            data=videos_of(self),
             weights=self.weights,
             weights_settings=self.weights_settings,
             weights_source=self.weights_source,
@@ -340,7 +336,7 @@ class VideoClassifier(LightningModule):
     @property
     def trained_on(self) -> str:
         """Videos that the model was trained on, see :mod:`lit_video.video.trained_on`; empty if unknown."""
-        return noted(self._plain_network)
+        return self.weights_record.trained_on
 
     @property
     def _plain_network(self) -> Any:
@@ -446,7 +442,7 @@ class VideoClassifier(LightningModule):
 
     def _into_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add the model's settings and, if there is a data set, its classes, clip settings and videos."""
-        add_settings(self, self._plain_network, checkpoint)
+        add_settings(self, self.weights_record, checkpoint)
 
     on_load_checkpoint = after_package(_of_checkpoint, LightningModule.on_load_checkpoint)
     on_save_checkpoint = after_package(_into_checkpoint, LightningModule.on_save_checkpoint)

@@ -9,7 +9,7 @@ from lit_video.utils.arguments import Count, Positive, Share, check_arguments
 from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.clip_shape import ImageSize
 
-NAMES: dict[Architecture, str] = {
+_NAMES: dict[Architecture, str] = {
     "c2d": "C2D",
     "i3d": "I3D",
     "slow": "Slow",
@@ -87,4 +87,4 @@ class ConvNet(VideoClassifier):
     @property
     def scheme_name(self) -> str:
         """Name in comparisons: the architecture as its paper writes it."""
-        return NAMES[self.architecture]
+        return _NAMES[self.architecture]

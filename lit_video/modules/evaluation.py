@@ -9,7 +9,7 @@ from torch import Tensor
 from lit_video.modules.metrics import VideoAccuracy, shared_numbers
 from lit_video.settings.effects import picked
 
-COMMON = ("loss", "top1", "top5", "videos")  # values of every metric, some of which are logged under other names
+_COMMON = ("loss", "top1", "top5", "videos")  # values of every metric, some of which are logged under other names
 
 
 def log_hits(model: LightningModule, hits: Tensor, readable: Tensor) -> tuple[Tensor, Tensor]:
@@ -63,7 +63,7 @@ def log_metrics(model: LightningModule, split: str, names: Mapping[str, str]) ->
         result = accuracy.compute()
         suffix = f"/dataloader_idx_{loader}" if count > 1 else ""
         # values of single tasks, or of a metric of the user's own
-        others = {name: f"{split}/{name}" for name in result if name not in COMMON}
+        others = {name: f"{split}/{name}" for name in result if name not in _COMMON}
         for name, logged in picked({**names, **others}, result).items():
             in_bar = logged == "val/clip_top1"
             model.log(logged + suffix, result[name], prog_bar=in_bar, add_dataloader_idx=False)

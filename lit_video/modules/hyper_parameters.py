@@ -5,12 +5,12 @@ from typing import Any
 
 from lightning import LightningModule
 from lightning.pytorch.utilities import rank_zero_warn
-from torch import Tensor, nn
+from torch import Tensor
 
+from lit_video.modules.weights_record import WeightsRecord
 from lit_video.settings.effects import OWN_CODE, model_names, picked
 from lit_video.utils.class_paths import class_path
 from lit_video.video.settings import SETTINGS, stored_settings
-from lit_video.video.trained_on import noted
 from lit_video.weights.reading import CHECKPOINT_KEY, MODEL_KEY
 
 # stored apart from a checkpoint's hyper-parameters, because arguments of ``load_from_checkpoint`` overwrite those
@@ -36,17 +36,18 @@ def videos_of(model: LightningModule) -> Any:
     return data if needed <= {*dir(data)} else None
 
 
-def add_settings(model: LightningModule, network: nn.Module, checkpoint: dict[str, Any]) -> None:
+def add_settings(model: LightningModule, record: WeightsRecord, checkpoint: dict[str, Any]) -> None:
     """Add the model's settings to a checkpoint and, if there is a data set, its classes, clip settings and videos."""
     checkpoint[MODEL_KEY] = checked_settings(model)
 
     data = videos_of(model)
     if data:
+        record.note(getattr(data, "trained_on", ""))
         checkpoint[CHECKPOINT_KEY] = {
             "model": class_path(type(model)),
             "data": stored_settings(data),
             "class_names": data.class_names,
-            "trained_on": noted(network, getattr(data, "trained_on", "")),
+            "trained_on": record.trained_on,
         }
 
 

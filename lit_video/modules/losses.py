@@ -8,7 +8,7 @@ from lit_video.errors import fault_of
 from lit_video.utils.class_paths import class_path
 from lit_video.utils.classes import IGNORED, Classes, by_task, per_task
 
-CLIPS = 3  # clips of the check before training
+_CLIPS = 3  # clips of the check before training
 
 
 class ClipLoss(nn.Module):
@@ -64,16 +64,16 @@ def check_loss(loss: ClipLoss, classes: Classes, *, several_labels: bool) -> Non
     for count in by_task(classes).values():
         with torch.device("cpu"), torch.enable_grad():
             generator = torch.Generator().manual_seed(0)
-            logits = torch.randn(CLIPS, count, generator=generator).requires_grad_()
-            target = torch.eye(count)[torch.arange(CLIPS) % count]
+            logits = torch.randn(_CLIPS, count, generator=generator).requires_grad_()
+            target = torch.eye(count)[torch.arange(_CLIPS) % count]
             try:
                 losses = loss(logits, target)
                 shape = tuple(losses.shape)
             except Exception as error:  # a user's code raises anything
                 raise ValueError(f"{name} fails: {fault_of(error)}") from error
 
-        expected = f"expected one for each clip, {(CLIPS,)}"
-        if shape != (CLIPS,):
+        expected = f"expected one for each clip, {(_CLIPS,)}"
+        if shape != (_CLIPS,):
             raise ValueError(f"{name} gives {shape} for logits {tuple(logits.shape)}, {expected}")
         if not losses.isfinite().all():
             raise ValueError(f"{name} gives {losses.tolist()} for random logits, expected finite numbers")

@@ -8,9 +8,9 @@ from lit_video.modules.metrics import VideoAccuracy
 from lit_video.utils.class_paths import class_path
 from lit_video.utils.classes import Classes, by_task, outputs
 
-NEEDED = ("loss", "top1", "videos")  # values that checkpoints, results and tables read
-VIDEOS = 4
-VIEWS = 2
+_NEEDED = ("loss", "top1", "videos")  # values that checkpoints, results and tables read
+_VIDEOS = 4
+_VIEWS = 2
 
 
 def metric_values(metric: VideoAccuracy, classes: Classes, *, several_labels: bool) -> list[str]:
@@ -22,8 +22,8 @@ def metric_values(metric: VideoAccuracy, classes: Classes, *, several_labels: bo
     name = f"metric {class_path(type(metric))}"
     with torch.device("cpu"):
         generator = torch.Generator().manual_seed(0)
-        video = torch.arange(VIDEOS).repeat_interleave(VIEWS)
-        view = torch.arange(VIEWS).repeat(VIDEOS)
+        video = torch.arange(_VIDEOS).repeat_interleave(_VIEWS)
+        view = torch.arange(_VIEWS).repeat(_VIDEOS)
         logits = torch.randn(len(video), outputs(classes), generator=generator)
         try:
             metric.update(logits, _target(video, classes, several_labels), video=video, view=view)
@@ -37,7 +37,7 @@ def metric_values(metric: VideoAccuracy, classes: Classes, *, several_labels: bo
     for value_name, value in values.items():
         if not isinstance(value, Tensor) or value.ndim:
             raise ValueError(f"{name}: its {value_name} is {value!r}, expected a tensor of one number")
-    missing = [needed for needed in NEEDED if needed not in values]
+    missing = [needed for needed in _NEEDED if needed not in values]
     if missing:
         raise ValueError(
             f"{name} computes {', '.join(values) or 'nothing'}, but no {missing[0]}: extend the base's dict"

@@ -1,6 +1,5 @@
 """Starting weights of a network, from an image model or a release, checked against settings and data."""
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, replace
@@ -12,24 +11,20 @@ import torch
 from torch import nn
 
 from lit_video.errors import UserError
+from lit_video.modules.weights_record import AWAITS, WeightsRecord
 from lit_video.network.transformer import VideoTransformer
 from lit_video.settings.effects import Effect
 from lit_video.utils.classes import by_task
 from lit_video.video.seeding import digest
 from lit_video.video.settings import stored_settings
-from lit_video.video.trained_on import noted
 from lit_video.weights import settings as stated
 from lit_video.weights.hub import weights_path
 from lit_video.weights.hugging_face import check_config, check_labels
 from lit_video.weights.image_vit import TubeletInit, load_image_vit, read_image_vit
-from lit_video.weights.loading import CLASSIFIER, SourceName, load_pretrained
+from lit_video.weights.loading import SourceName, load_pretrained
 from lit_video.weights.parts import without
 from lit_video.weights.reading import StoredWeights, of_our_own, read_weights, tensors_digest
 from lit_video.weights.settings import WeightsSettings
-
-LOADED = "loaded"  # attribute of a network: who loaded its weights
-FROM_FILE, FROM_STATE = "file", "state"  # its values: the starting weights, or a state dict; absent or None: nobody
-AWAITS = "awaits_weights"  # key of a state dict's metadata: its values are random, and a file is to replace them
 
 
 @dataclass(frozen=True)
@@ -37,9 +32,10 @@ class StartingWeights:
     """Starting weights of a network; :class:`~lit_video.modules.VideoClassifier` explains the settings."""
 
     network: nn.Module
+    record: WeightsRecord
     settings: Mapping[str, Any]  # settings and family of the model
-    data: Any = None  # data set of the training; None in a user's own program
     _: KW_ONLY
+    data: Any = None  # data set of the training; None in a user's own program
     weights: str | None = None
     weights_settings: WeightsSettings | None = None
     weights_source: SourceName | None = None
@@ -54,7 +50,7 @@ class StartingWeights:
         Return what there is to say about them, a line each. After an error the network counts as it did before.
         """
         lines: list[str] = []
-        if is_loaded(self.network):
+        if self.record.is_loaded:
             return lines
 
         loaded = False
@@ -73,7 +69,7 @@ class StartingWeights:
             loaded = False
             raise
         finally:
-            setattr(self.network, LOADED, FROM_FILE if loaded else None)
+            self.record.loaded_from = "file" if loaded else None
 
         return lines
 
@@ -86,7 +82,7 @@ class StartingWeights:
         """Refuse a checkpoint of another scheme, other pixels or other classes."""
         stored = of_our_own(checkpoint)
         try:
-            noted(self.network, stored.trained_on)
+            self.record.note(stored.trained_on)
             if self.weights_settings == "ignore":
                 return
             self._refuse_what_differs(stored, stated.IGNORE, "function", "shape")
@@ -116,7 +112,7 @@ class StartingWeights:
         assert isinstance(self.network, VideoTransformer)
         with _naming("image_weights", source):
             stored = read_image_vit(source, self.network, self.weights_ema)
-            noted(self.network, stored.trained_on)
+            self.record.note(stored.trained_on)
 
             grid = stated.known_grid(self.network, stored)
             facts = [
@@ -128,7 +124,7 @@ class StartingWeights:
     def _start_from(self, path: str, fresh_head: bool) -> list[str]:
         file = weights_path(path)
         stored = read_weights(file, self.weights_ema, self.weights_source)
-        noted(self.network, stored.trained_on)
+        self.record.note(stored.trained_on)
 
         if self.weights_settings != "ignore":
             check_config(stored.config, self.network)
@@ -196,38 +192,12 @@ def keep_features(network: VideoTransformer, data: Any, device: torch.device, *,
     network.train(training)
 
 
-def is_loaded(network: nn.Module) -> bool:
-    """Return whether a network has other weights than its random start: of a file, a checkpoint or a state dict."""
-    return getattr(network, LOADED, None) is not None
-
-
-def is_restored(network: nn.Module) -> bool:
-    """Return whether the last weights that a network loaded were a checkpoint's or a state dict's."""
-    return getattr(network, LOADED, None) == FROM_STATE
-
-
-def mark_when_loaded(model: nn.Module, network: nn.Module) -> None:
-    """Mark a classifier's network once it loads a state dict with all its weights, of whatever classifier.
-
-    The metadata of a classifier's state dict tell whether its starting weights were still to come: tuners that save a
-    model, try something and restore it give back what was there, and this is no loading.
-    """
-    model.register_state_dict_post_hook(_tell)  # type: ignore[no-untyped-call]
-    network.register_load_state_dict_pre_hook(_mark)  # type: ignore[no-untyped-call]
-
-
-def _tell(model: Any, state: Any, prefix: str, _: object) -> None:
-    awaits = bool(model.weights or model.image_weights) and not is_loaded(model._plain_network)
+def tell_whether_awaited(model: Any, state: Any, prefix: str, _: object) -> None:
+    """Write into the metadata of a classifier's state dict whether its starting weights are still to come."""
+    awaits = bool(model.weights or model.image_weights) and not model.weights_record.is_loaded
     for name, metadata in state._metadata.items():
         if name.startswith(f"{prefix}network"):
             metadata[AWAITS] = awaits
-
-
-def _mark(network: nn.Module, state: Mapping[str, Any], prefix: str, metadata: Mapping[str, Any], *_: object) -> None:
-    names = [name for name, _ in network.named_parameters() if not re.match(rf"aggregate\.|{CLASSIFIER}", name)]
-    whole = all(f"{prefix}{name}" in state for name in names)
-    if whole and not metadata.get(AWAITS):
-        setattr(network, LOADED, FROM_STATE)
 
 
 @contextmanager

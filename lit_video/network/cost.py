@@ -9,14 +9,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lit_video.utils.clip_shape import ImageSize, height_and_width, in_words
+from lit_video.utils.clip_shape import ImageSize, height_and_width, size_in_words
 from lit_video.utils.text import text_table
 from lit_video.utils.yaml_files import read_yaml
 
 if TYPE_CHECKING:
     from torch import nn
 
-FILE = Path(__file__).parent / "published.yaml"
+_FILE = Path(__file__).parent / "published.yaml"
 UNITS = {"M": 1e6, "G": 1e9, "T": 1e12}
 CONVENTION = """\
 GMACs are 10^9 multiply-adds of matrix products, attention included, and convolutions. The papers' "FLOPs" are
@@ -62,7 +62,7 @@ class Published:
 def published() -> list[Published]:
     """Return all models of the papers' tables that the project implements."""
     models: list[Published] = []
-    for source, rows in read_yaml(FILE).items():
+    for source, rows in read_yaml(_FILE).items():
         for label, row in rows.items():
             settings = {"num_frames": 8, "image_size": 224} | row.get("settings", {})
             models.append(Published(source, label, **row | {"settings": settings}))
@@ -122,7 +122,7 @@ def render(rows: Sequence[dict[str, Any]]) -> str:
 def cells(row: Mapping[str, Any]) -> list[str]:
     """Return the cells of a row of :func:`compare` under ``HEADER``, without the note."""
     side = row["image_size"]
-    size = side if isinstance(side, int) else in_words(side)
+    size = side if isinstance(side, int) else size_in_words(side)
     return [
         row["model"],
         f"{row['frames']} x {size}",

@@ -14,7 +14,7 @@ from lit_video.network.transformer import VideoTransformer, mean_token
 from lit_video.network.vit import ViTSize, encoder
 
 # query, key and value are drawn each by itself, as in JAX, in which its authors wrote it
-STYLE = Style(init_flax)
+_STYLE = Style(init_flax)
 
 
 class Latents(Layer):
@@ -37,7 +37,7 @@ class Latents(Layer):
         init_flax(self.reads, size.embed_dim)
         init_flax(self.mlps, size.embed_dim)
 
-        layers = encoder(size, lambda i: Joint(size.embed_dim, size.num_heads), drop_path_rate, style=STYLE)
+        layers = encoder(size, lambda i: Joint(size.embed_dim, size.num_heads), drop_path_rate, style=_STYLE)
         self.layers = nn.ModuleList(layers)
 
     def forward(self, x: Tensor, grid: Grid) -> Tensor:

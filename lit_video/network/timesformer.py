@@ -27,7 +27,7 @@ from lit_video.network.transformer import VideoTransformer, clip_token, mean_fra
 from lit_video.network.vit import ViTSize, encoder
 from lit_video.utils.class_paths import known_class
 
-PACKAGE = "lit_video.attention."
+_PACKAGE = "lit_video.attention."
 # Table 1: S, ST, T+S, L+G (two readings), T+W+H; section 4.7: space before time, and both in parallel
 SCHEMES: dict[str, type[Scheme]] = {
     "space": Space,
@@ -100,7 +100,7 @@ def scheme_class(attention_type: str | type[Scheme]) -> type[Scheme]:
         return attention_type
     if attention_type in SCHEMES:
         return SCHEMES[attention_type]
-    if attention_type.startswith(PACKAGE):
+    if attention_type.startswith(_PACKAGE):
         with suppress(ImportError, ValueError):
             import_module(attention_type.rpartition(".")[0])
     try:

@@ -23,7 +23,7 @@ from lit_video.network.transformer import (
 from lit_video.network.vit import ViTSize, encoder
 
 # schemes of models 1, 2 and 4; the scheme of model 3 also takes an order
-SCHEMES: dict[int, type[Scheme]] = {1: Joint, 2: Space, 4: FactorisedHeads}
+_SCHEMES: dict[int, type[Scheme]] = {1: Joint, 2: Space, 4: FactorisedHeads}
 Pool = Literal["token", "mean", "fc_norm"]
 Temporal = Literal["encoder", "mean"]
 POOLS: dict[int, Pool] = {1: "token", 2: "token", 3: "mean", 4: "mean"}
@@ -60,7 +60,7 @@ def vivit(
     def scheme(i: int) -> Scheme:
         if variant == 3:
             return Factorised(size.embed_dim, size.num_heads, order)
-        return SCHEMES[variant](size.embed_dim, size.num_heads)
+        return _SCHEMES[variant](size.embed_dim, size.num_heads)
 
     # VideoMAE's authors fine-tune a model of timm's style
     style = TIMM if pool == "fc_norm" else FLAX

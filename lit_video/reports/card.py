@@ -13,7 +13,7 @@ from lit_video.runs.finished import FinishedRun, read_finished, remarks
 from lit_video.runs.mistakes import MISTAKES
 from lit_video.runs.predictions import Predictions, TaskPredictions, most_confused, read_predictions
 from lit_video.tables.statistics import CONFIDENCE
-from lit_video.utils.clip_shape import in_words
+from lit_video.utils.clip_shape import size_in_words
 from lit_video.utils.text import as_markdown, markdown_lines, plural
 from lit_video.utils.yaml_files import read_yaml
 
@@ -42,7 +42,7 @@ def model_card(run_dir: Path) -> str:
         "videos": f"{_data_name(settings['data'])} ({counts})",
         "commit": run.identity.commit,
         "digest": run.identity.data,
-        "clip": f"{data['num_frames']} frames of {in_words(data['image_size'])} pixels",
+        "clip": f"{data['num_frames']} frames of {size_in_words(data['image_size'])} pixels",
         "millions": result.params / 1e6,
         "start": start,
         "duration": plural(round(result.seconds / 60), "minute"),

@@ -17,8 +17,8 @@ from lit_video.utils.environment import seconds
 
 CLIP = Grid(16, 8, 8)  # 16 frames of 64 pixels in patches of 8
 WIDTH = 96
-HEADS = 4
-CLIPS = 2
+_HEADS = 4
+_CLIPS = 2
 ROUNDS = 5
 
 
@@ -39,19 +39,19 @@ def costs(schemes: dict[str, Callable[..., Scheme]]) -> list[Cost]:
     """Measure schemes by name, side by side on this machine's CPU."""
     built: dict[str, Scheme] = {}
     for name, kind in schemes.items():
-        built[name] = kind(WIDTH, HEADS)
+        built[name] = kind(WIDTH, _HEADS)
 
     times: dict[str, list[float]] = defaultdict(list)
     for _ in range(ROUNDS):
         for name, scheme in built.items():
-            x = _tokens(scheme, CLIPS)
+            x = _tokens(scheme, _CLIPS)
             times[name].append(seconds(partial(_step, scheme, x), x.device))
 
     measured: list[Cost] = []
     for name, scheme in built.items():
         params = sum(parameter.numel() for parameter in scheme.parameters())
         macs = multiply_adds(scheme, _tokens(scheme, 1, device="meta"), CLIP)
-        measured.append(Cost(name, params, macs, bytes=_kept(scheme), seconds=median(times[name]) / CLIPS))
+        measured.append(Cost(name, params, macs, bytes=_kept(scheme), seconds=median(times[name]) / _CLIPS))
     return measured
 
 

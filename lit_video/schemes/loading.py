@@ -18,7 +18,7 @@ from lit_video.network.embedding import Embedding
 from lit_video.network.parts import Aggregation, Readout
 from lit_video.utils.class_paths import class_path
 
-PACKAGE = "lit_video."
+_PACKAGE = "lit_video."
 
 
 # model setting -> the name of what it takes, and the class that this extends
@@ -109,13 +109,13 @@ def names_of(arguments: Mapping[str, Any]) -> dict[str, str]:
 def is_known(name: str) -> bool:
     """Return whether ``MODULE.CLASS`` is in this package or in a module that is already imported."""
     words = name.replace(".", "").isidentifier() and not name.endswith(".py")
-    return words and (name.startswith(PACKAGE) or name.rpartition(".")[0] in sys.modules)
+    return words and (name.startswith(_PACKAGE) or name.rpartition(".")[0] in sys.modules)
 
 
 def source_file(name: str) -> Path | None:
     """Return the file of a user's class that has been imported; ``None`` for a class of this package."""
     file = getattr(sys.modules.get(name.rpartition(".")[0]), "__file__", None)
-    return Path(file) if file and not name.startswith(PACKAGE) else None
+    return Path(file) if file and not name.startswith(_PACKAGE) else None
 
 
 def _classes_of(module: ModuleType, base: type) -> dict[str, type]:

@@ -9,9 +9,9 @@ from torch import Tensor, nn
 from lit_video.schemes.sight import randomised
 from lit_video.utils.clip_shape import ImageSize, height_and_width
 
-NOTHING = 1e-11  # changes below this share of the largest score are rounding errors of double precision
+_NOTHING = 1e-11  # changes below this share of the largest score are rounding errors of double precision
 # standard deviations of random weights: effects of small weights vanish, large weights make attention pick one token
-SPREADS = (0.1, 0.3, 1.0)
+_SPREADS = (0.1, 0.3, 1.0)
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ def reach(network: nn.Module, num_frames: int, image_size: ImageSize) -> Reach:
     near = False
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(0)
-        for spread in SPREADS:
+        for spread in _SPREADS:
             scores = randomised(copy.deepcopy(network).cpu(), spread)
             clip, change = torch.randn(2, 1, 3, num_frames, *height_and_width(image_size), dtype=torch.float64)
             unchanged = scores(clip)
-            least = NOTHING * float(unchanged.abs().max())
+            least = _NOTHING * float(unchanged.abs().max())
 
             alone = {i: scores(_changed(clip, change, i)) - unchanged for i in range(num_frames)}
             seen = [i for i, effect in alone.items() if effect.abs().max() > least]

@@ -10,10 +10,10 @@ from torch import Tensor, nn
 
 from lit_video.attention import Grid, Scheme
 
-Order = Literal["seen", "near", "blind"]  # a network has the first of these that one of its layers has
+SightOrder = Literal["seen", "near", "blind"]  # a network has the first of these that one of its layers has
 M = TypeVar("M", bound=nn.Module)
-NOTHING = 1e-12  # derivatives below this share of the largest one are rounding errors of double precision
-SPREADS = (0.1, 0.4)  # standard deviations of random weights; large weights make attention pick one token
+_NOTHING = 1e-12  # derivatives below this share of the largest one are rounding errors of double precision
+_SPREADS = (0.1, 0.4)  # standard deviations of random weights; large weights make attention pick one token
 
 
 def token_layout(class_tokens: Literal["clip", "frame", "none"], grid: Grid) -> tuple[Tensor, Tensor]:
@@ -37,7 +37,7 @@ class Sight:
     _: KW_ONLY
     layers: Sequence[Tensor]  # by layer (n, n), bool: [i, j] is true if output token i depends on input token j
     # seen: reversing frames changes outputs beyond their order; near: only other orders do; blind: no order does
-    order: Order
+    order: SightOrder
 
     @cached_property
     def patches(self) -> Tensor:
@@ -83,15 +83,19 @@ def sight(make: Callable[[int], Scheme], grid: Grid, depth: int, *, width: int =
         # layers of one configuration are measured once
         kinds = [_configuration(scheme) for scheme in schemes]
         layers: dict[str, Tensor] = {}
-        orders: set[Order] = set()
+        orders: set[SightOrder] = set()
         for kind, scheme in zip(kinds, schemes, strict=True):
             if kind not in layers:
-                depends = [_depends(randomised(scheme, std), x, grid) for std in SPREADS]
+                depends = [_depends(randomised(scheme, std), x, grid) for std in _SPREADS]
                 layers[kind] = torch.stack(depends).any(0)
                 orders.add(_order(scheme, x, grid, frames=frames))
 
     return Sight(
-        grid, frames, is_patch, layers=[layers[kind] for kind in kinds], order=min(orders, key=get_args(Order).index)
+        grid,
+        frames,
+        is_patch,
+        layers=[layers[kind] for kind in kinds],
+        order=min(orders, key=get_args(SightOrder).index),
     )
 
 
@@ -122,11 +126,11 @@ def _depends(scheme: Scheme, x: Tensor, grid: Grid) -> Tensor:
         derivatives.append(gradient[0].abs().amax(-1))
 
     rows = torch.stack(derivatives)
-    return rows > NOTHING * rows.amax(-1, keepdim=True)
+    return rows > _NOTHING * rows.amax(-1, keepdim=True)
 
 
 @torch.no_grad()
-def _order(scheme: Scheme, x: Tensor, grid: Grid, *, frames: Tensor) -> Order:
+def _order(scheme: Scheme, x: Tensor, grid: Grid, *, frames: Tensor) -> SightOrder:
     out = scheme(x.clone(), grid)
     close = 1e-10 * float(out.abs().max())
     token = torch.arange(len(frames))

@@ -19,7 +19,7 @@ _OF_CLASS = {CLASS, ARGUMENTS, "dict_kwargs"}
 Nested = dict[str, Any]
 
 
-class Classes(Protocol):
+class ClassArguments(Protocol):
     """Arguments of classes, which reading and merging do not import."""
 
     def takes(self, name: str, argument: str) -> bool:
@@ -42,7 +42,7 @@ def read_settings(path: Path) -> Nested:
     return content
 
 
-def merged(old: Any, new: Any, classes: Classes, owner: str = "", argument: str = "") -> Any:
+def merged(old: Any, new: Any, classes: ClassArguments, owner: str = "", argument: str = "") -> Any:
     """Return ``new`` merged into ``old``; neither is changed.
 
     Mappings are merged key by key. A class keeps its arguments if ``new`` names the same class, or arguments alone;
@@ -63,14 +63,14 @@ def merged(old: Any, new: Any, classes: Classes, owner: str = "", argument: str 
     return _merged_keys(old, new, classes)
 
 
-def _merged_keys(old: Mapping[str, Any], new: Mapping[str, Any], classes: Classes, owner: str = "") -> Nested:
+def _merged_keys(old: Mapping[str, Any], new: Mapping[str, Any], classes: ClassArguments, owner: str = "") -> Nested:
     result = dict(old)
     for key, value in new.items():
         result[key] = merged(old.get(key), value, classes, owner, key)
     return result
 
 
-def _merged_class(old: Mapping[str, Any], new: Mapping[str, Any], classes: Classes) -> Nested:
+def _merged_class(old: Mapping[str, Any], new: Mapping[str, Any], classes: ClassArguments) -> Nested:
     """Merge a class, or arguments alone, into a class."""
     before = old.get(CLASS)
     name = new.get(CLASS, before)
@@ -100,7 +100,7 @@ def same_class(one: str, other: str) -> bool:
     return one.rpartition(".")[2] == other.rpartition(".")[2]
 
 
-def put(settings: Nested, key: str, value: Any, classes: Classes, whole: bool = False) -> Nested:
+def put(settings: Nested, key: str, value: Any, classes: ClassArguments, whole: bool = False) -> Nested:
     """Return settings with one more value, merged into what ``key`` had; if ``whole``, a mapping replaces it.
 
     ``key`` is dotted, without ``init_args``; a name with ``+`` at its end appends to a list.
@@ -112,7 +112,7 @@ def put(settings: Nested, key: str, value: Any, classes: Classes, whole: bool = 
     return result
 
 
-def _put(old: Any, path: list[str], value: Any, classes: Classes, whole: bool, owner: str = "") -> Any:
+def _put(old: Any, path: list[str], value: Any, classes: ClassArguments, whole: bool, owner: str = "") -> Any:
     """Return the old value with another one at a path inside of it."""
     if isinstance(old, list) and old:  # a key of a list, such as trainer.callbacks, is one of its last member
         return [*old[:-1], _put(old[-1], path, value, classes, whole)]

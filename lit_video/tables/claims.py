@@ -15,10 +15,10 @@ from lit_video.utils.yaml_files import read_yaml
 
 # better: the first row is above the second. not_worse: "enough", "as good as", "adds little" - the first row is at most
 # a margin below the second. equal: "matters little" - they differ by at most a margin. spread: seeds of a row do.
-Kind = Literal["better", "not_worse", "equal", "spread"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-NEEDED = {"claim", "section", "table"}
-OTHERS = {"numbers", "varies", "control", "margin", "untestable", "differs"}
+_Kind = Literal["better", "not_worse", "equal", "spread"]
+_KINDS: tuple[_Kind, ...] = get_args(_Kind)
+_NEEDED = {"claim", "section", "table"}
+_OTHERS = {"numbers", "varies", "control", "margin", "untestable", "differs"}
 # words of a claim that attention between frames is worth something, which a control must test
 IN_TIME = re.compile("attention in time|temporal attention|transformer over time|layer of the temporal encoder")
 
@@ -31,7 +31,7 @@ class Claim:
     source: str
     section: str  # where the paper says it
     table: Table  # with the paper's numbers of the data set that the claim is about
-    kind: Kind
+    kind: _Kind
     pairs: Sequence[tuple[str, str]]  # names of rows, better first; of a spread, a row twice
     margin: float  # points; 0 for "better"
     varies: Sequence[str]  # settings in which the rows of a pair may differ
@@ -96,12 +96,12 @@ def read_claims(experiments: Path) -> list[Claim]:
 
 
 def _read(where: str, experiments: Path, content: Mapping[str, Any], given: Any) -> Claim:
-    if not isinstance(given, dict) or not given.keys() >= NEEDED or not given.keys() <= NEEDED | OTHERS | {*KINDS}:
-        expected = f"expected {', '.join(sorted(NEEDED))}, one of {', '.join(KINDS)}"
-        raise UserError(f"{where}: {expected}, and perhaps {', '.join(sorted(OTHERS))}")
-    named = [kind for kind in KINDS if kind in given]
+    if not isinstance(given, dict) or not given.keys() >= _NEEDED or not given.keys() <= _NEEDED | _OTHERS | {*_KINDS}:
+        expected = f"expected {', '.join(sorted(_NEEDED))}, one of {', '.join(_KINDS)}"
+        raise UserError(f"{where}: {expected}, and perhaps {', '.join(sorted(_OTHERS))}")
+    named = [kind for kind in _KINDS if kind in given]
     if len(named) != 1:
-        raise UserError(f"{where}: has {' and '.join(named) or 'no kind'}; give one of {', '.join(KINDS)}")
+        raise UserError(f"{where}: has {' and '.join(named) or 'no kind'}; give one of {', '.join(_KINDS)}")
     kind = named[0]
     if ("margin" in given) == (kind == "better"):
         need = "takes no margin" if kind == "better" else "needs a margin in points"
@@ -159,7 +159,7 @@ def _untestable(where: str, given: Any) -> dict[str, str]:
 
 
 def _pairs(
-    where: str, table: Table, kind: Kind, given: Any, margin: float, varies: Sequence[str]
+    where: str, table: Table, kind: _Kind, given: Any, margin: float, varies: Sequence[str]
 ) -> list[tuple[str, str]]:
     """Return pairs of rows by name; refuse those that the paper's numbers contradict, or that differ in more."""
     if kind == "spread":
@@ -177,7 +177,7 @@ def _pairs(
     return pairs
 
 
-def _refuse_contradicted(where: str, table: Table, kind: Kind, pair: tuple[str, str], margin: float) -> None:
+def _refuse_contradicted(where: str, table: Table, kind: _Kind, pair: tuple[str, str], margin: float) -> None:
     """Refuse a pair whose order the paper's numbers contradict; a figure has no numbers."""
     if not any(row.paper for row in table.rows):
         return

@@ -10,13 +10,13 @@ from lit_video.tables.table import Row
 
 # Names of many settings at once: "model" is a scheme with its other settings, "method" also its training and views,
 # where each paper has its own. Neither covers starting weights; a claim names them too if they differ.
-MODEL = "model"
+_MODEL = "model"
 METHOD = "method"
 OF_MODEL = tuple(f"model.{name}" for name in model_names("function", "shape", "clip", "classes", "start"))
 OF_METHOD = ("model", "data", "trainer", "global_batch", "steps")
 START = tuple(f"model.{name}" for name in model_names("files"))
-CLASS = "model.class_path"
-BATCH = "data.batch_size"  # a part of a step's batch, see global_batch
+_CLASS = "model.class_path"
+_BATCH = "data.batch_size"  # a part of a step's batch, see global_batch
 STEPS = "steps"  # number of optimizer steps, which rows of fewer videos have fewer of
 
 
@@ -25,7 +25,7 @@ def row_contrast(first: Row, second: Row) -> list[str]:
 
     A setting that one row leaves out has a default, which only a resolved configuration knows: :func:`run_contrast`.
     """
-    both = first.settings.keys() & second.settings.keys() - {BATCH}
+    both = first.settings.keys() & second.settings.keys() - {_BATCH}
     return sorted(key for key in both if first.settings[key] != second.settings[key])
 
 
@@ -39,7 +39,7 @@ def run_contrast(first: FinishedRun, second: FinishedRun) -> list[str]:
     now = second.identity.without_weights()
     left = was.flat
     right = now.flat
-    other_class = left.get(CLASS) != right.get(CLASS)
+    other_class = left.get(_CLASS) != right.get(_CLASS)
     found = dict[str, None]()
     for each in differences(was, now):
         key = short_key(each.key)
@@ -65,8 +65,8 @@ def uncovered(contrast: Iterable[str], varies: Sequence[str]) -> list[str]:
 def _covers(name: str, key: str) -> bool:
     if name == METHOD:
         return key not in START and any(_part_of(key, whole) for whole in OF_METHOD)
-    if name == MODEL:
-        return key == MODEL or any(_part_of(key, whole) for whole in OF_MODEL)
+    if name == _MODEL:
+        return key == _MODEL or any(_part_of(key, whole) for whole in OF_MODEL)
     return _part_of(key, name)
 
 

@@ -16,7 +16,7 @@ from lit_video.tables.table import WHOLE, Row, Table, holds
 from lit_video.utils.yaml_files import find_config, read_yaml
 
 SHARED = {"parts", "scale"}  # folders of files for many tables, whose rows rightly win
-GROUPS = {"model", "data"}  # another class keeps the settings that it knows
+_GROUPS = {"model", "data"}  # another class keeps the settings that it knows
 
 
 def refuse_lost(table: Table, rows: Iterable[Row], configs: Sequence[Path], given: Iterable[Given]) -> None:
@@ -65,7 +65,7 @@ def _settings(path: Path) -> dict[str, Any]:
 
 def _sets(name: str, key: str) -> bool:
     """Return whether a setting of this name decides a key: it has the same name, or contains it."""
-    return key == name or (name not in GROUPS and key.startswith(f"{name}."))
+    return key == name or (name not in _GROUPS and key.startswith(f"{name}."))
 
 
 def _winner(row: Mapping[str, Any], settings: Mapping[str, Any], key: str) -> str:

@@ -14,7 +14,7 @@ from lit_video.utils.text import as_markdown, markdown_lines, natural, text_tabl
 
 NOT_RUN = "not run"
 PAPER_ONLY = "paper only"
-OWN = "own"  # scale of tables of a user's own videos, without a paper
+_OWN = "own"  # scale of tables of a user's own videos, without a paper
 OTHER_ORDERS = ("reversed", "shuffled", "static")  # orders of a clip's frames, see data.test_orders
 GROUP = re.compile("test/[^/]*/[^/]*")  # metric of a group of classes: test/KIND/NAME
 REACH = (
@@ -82,7 +82,7 @@ def main_table(summary: TableSummary) -> tuple[str, list[str], list[list[str]]]:
 
     title = f"{summary.title} - {summary.source}"
     ours = ""
-    if summary.scale != OWN:
+    if summary.scale != _OWN:
         title = f"{title}; ours: scale {summary.scale}"
         ours = " ours"
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, get_args, get_origin, get_type_hints
 
 # modules whose classes settings may name without the module
-NAMED = (
+_NAMED = (
     "lit_video.datamodules",
     "lit_video.modules",
     "lit_video.video.sampling",
@@ -33,7 +33,7 @@ class Constructors:
 @cache
 def arguments_of(name: str) -> dict[str, Any] | None:
     """Return the types of a class's arguments; ``None`` for a class that is not found, or that takes any argument."""
-    found = _class(name)
+    found = find_class(name)
     if found is None:
         return None
 
@@ -49,10 +49,10 @@ def arguments_of(name: str) -> dict[str, Any] | None:
     return None
 
 
-def _class(name: str) -> type | None:
+def find_class(name: str) -> type | None:
     """Return a class of a module that settings name, or of its own module if the name has one."""
     module, _, short = name.rpartition(".")
-    for place in (module,) if module else NAMED:
+    for place in (module,) if module else _NAMED:
         try:
             found = getattr(import_module(place), short, None)
         except (ImportError, ValueError):  # the parser says that there is no such class

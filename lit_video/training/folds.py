@@ -19,7 +19,7 @@ from lit_video.training.callbacks.records import join_mistakes
 from lit_video.training.checkpoint_file import peek, write_checkpoint
 from lit_video.weights.reading import CHECKPOINT_KEY
 
-LEAST, MOST = 0.2, 20.0  # bounds of a temperature; the optimum is 0 if all predictions are right
+_LEAST, _MOST = 0.2, 20.0  # bounds of a temperature; the optimum is 0 if all predictions are right
 
 
 def take_tests(run_dir: Path, folds: Mapping[str, Path]) -> None:
@@ -81,7 +81,7 @@ def temperature(logits: NDArray[np.floating], target: NDArray[np.integer]) -> fl
         scaled = log_softmax(logits.astype(np.float64) / np.exp(log), axis=1)
         return -float(scaled[np.arange(len(target)), target].mean())
 
-    return float(np.exp(minimize_scalar(loss, bounds=(np.log(LEAST), np.log(MOST)), method="bounded").x))
+    return float(np.exp(minimize_scalar(loss, bounds=(np.log(_LEAST), np.log(_MOST)), method="bounded").x))
 
 
 def _joined(folds: list[Logits]) -> tuple[NDArray[np.floating], NDArray[np.integer]]:

@@ -1,24 +1,19 @@
 """Settings from a run's record, which may come from an untrusted source."""
 
-import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from unittest.mock import patch
-
-from jsonargparse import set_parsing_settings
-from jsonargparse._common import parsing_settings
-from jsonargparse._paths import Path as SettingsFile
 
 from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError
+from lit_video.modules import VideoClassifier
 from lit_video.runs.folder import read_record
 from lit_video.schemes.loading import is_known, names_of
 from lit_video.settings.effects import model_names, picked
 from lit_video.settings.flags import Given
 from lit_video.settings.nested import Nested
 from lit_video.training.cli import ReadCLI, user_errors
+from lit_video.training.recorded_classes import TrustedPackages
 from lit_video.utils.processes import usable_cores
 
 TAKEN = ("seed_everything", "data", "model")
@@ -30,21 +25,18 @@ def run_settings(record: Path, given: Sequence[Given] = ()) -> Nested:
     Classes must be of this package, or of a package that the user's ``given`` settings name. Nothing is written to
     folders named in the record; callbacks, loggers, plugins and other classes of the trainer are left out.
     """
-    words = [str(setting.value) for setting in given]
     try:
         identity = read_record(record.parent).identity
         if identity is None:
             raise KeyError("identity")
         settings = identity.settings
         precision = settings["trainer"]["precision"]
-        with _known_classes(words), user_errors(lambda key: str(record)):
-            read = ReadCLI({key: settings[key] for key in TAKEN}).resolved()
-    except UserError as error:
-        if denied := re.search(r"([\w.]+): Importing '(.+?)' is not allowed", str(error)):
-            key, name = denied.groups()
-            reason = f"{key} is {name}, no class of lit_video; if you trust it, name it in a flag, as --{key}={name}"
-            raise UserError(f"{record}: {reason}") from None
-        raise
+        taken = {key: settings[key] for key in TAKEN}
+        with user_errors(lambda key: str(record)):
+            trusted = TrustedPackages({"lit_video", *_packages(given)})
+            trusted.check_class(taken["data"], VideoDataModule, "data")
+            trusted.check_class(taken["model"], VideoClassifier, "model")
+            read = ReadCLI(taken).resolved()
     except (KeyError, TypeError, AttributeError) as error:  # the record holds something else
         raise UserError(f"{record}: has no settings ({error}); give --config FILE") from error
     data, model = read["data"], read["model"]["init_args"]
@@ -63,15 +55,9 @@ def run_settings(record: Path, given: Sequence[Given] = ()) -> Nested:
     return {"trainer": {"precision": precision}} | picked(read, TAKEN)
 
 
-@contextmanager
-def _known_classes(words: Sequence[str]) -> Iterator[None]:
-    """Let jsonargparse import only this package and the packages named in ``words``; refuse to open files."""
-    named = [word.partition(".")[0] for word in words if "." in word and word.replace(".", "").isidentifier()]
-    texts = patch.object(SettingsFile, "read_text", _refuse)
-    with texts, patch.dict(parsing_settings):  # jsonargparse cannot remove entries from its lists
-        set_parsing_settings(import_path_denylist=["*"], import_path_allowlist=["lit_video", *named])
-        yield
-
-
-def _refuse(file: SettingsFile) -> str:
-    raise UserError(f"names the file {file}; only settings are taken from a record")
+def _packages(given: Sequence[Given]) -> Iterator[str]:
+    """Iterate over the packages of classes that the user's settings name."""
+    for setting in given:
+        name = str(setting.value)
+        if "." in name and name.replace(".", "").isidentifier():
+            yield name.partition(".")[0]

@@ -26,7 +26,7 @@ from lit_video.utils.files import data_folder, write_bytes
 from lit_video.weights.image_vit import STILLS
 
 SIDE = 32
-OPTIMIZATION = Optimization("muon", lr=4e-3, weight_decay=0.05, warmup=0.1, warmup_start=0.01)
+_OPTIMIZATION = Optimization("muon", lr=4e-3, weight_decay=0.05, warmup=0.1, warmup_start=0.01)
 POSITION_STD = 0.2  # timm's 0.02 is too small to learn positions in so few steps
 
 
@@ -68,7 +68,7 @@ def train_on_stills(size: ViTSize, patch_size: int, stills: Stills, run_dir: Pat
         assert vit.pos_embed is not None
         nn.init.trunc_normal_(vit.pos_embed, std=POSITION_STD)
         image_model = nn.Sequential(Rearrange("b c 1 height width -> b c height width"), vit)
-        classifier = VideoClassifier(image_model, OPTIMIZATION, num_classes=TASKS)
+        classifier = VideoClassifier(image_model, _OPTIMIZATION, num_classes=TASKS)
         trainer = Trainer(
             accelerator="auto",
             devices=1,

@@ -76,7 +76,7 @@ def _check(annotated: Any, values: Mapping[str, Any]) -> None:
         if name in values and not fits(values[name], kind):
             value = values[name]
             hint = did_you_mean(value, _choices(kind)) if isinstance(value, str) else ""
-            raise ValueError(f"{name} is {value!r}, expected {in_words(kind)}{hint}")
+            raise ValueError(f"{name} is {value!r}, expected {_in_words(kind)}{hint}")
 
 
 @cache
@@ -147,7 +147,7 @@ def _choices(kind: Any) -> list[str]:
     return choices
 
 
-NAMES = {
+_NAMES = {
     int: "a whole number",
     float: "a number",
     str: "text",
@@ -157,27 +157,27 @@ NAMES = {
 }
 
 
-def in_words(kind: Any) -> str:
+def _in_words(kind: Any) -> str:
     """Return what a type takes, for messages: ``none, at least 1, or backbone``."""
     origin = get_origin(kind)
     inner = get_args(kind)
 
     if origin is Annotated:
         limits = " and ".join(repr(limit) for limit in inner[1:] if isinstance(limit, Range))
-        return f"{in_words(inner[0])} {limits}" if inner[0] is int else f"a number {limits}"
+        return f"{_in_words(inner[0])} {limits}" if inner[0] is int else f"a number {limits}"
     if origin in (Union, UnionType):
-        return _listed([in_words(member) for member in inner])
+        return _listed([_in_words(member) for member in inner])
     if origin is Literal:
         return _listed([str(choice) for choice in inner])
     if origin is tuple and inner[-1] is not Ellipsis:
-        return " and ".join(in_words(member) for member in inner)
+        return " and ".join(_in_words(member) for member in inner)
     if origin is not None and isinstance(origin, type) and issubclass(origin, collections.abc.Mapping):
-        return f"names with {in_words(inner[1])} each"
+        return f"names with {_in_words(inner[1])} each"
     if origin is type:
         return f"a subclass of {inner[0].__name__}"
     if inner:
-        return f"a list, each {in_words(inner[0])}"
-    return NAMES.get(kind) or str(getattr(kind, "__name__", kind))
+        return f"a list, each {_in_words(inner[0])}"
+    return _NAMES.get(kind) or str(getattr(kind, "__name__", kind))
 
 
 def _listed(words: list[str]) -> str:

@@ -37,7 +37,7 @@ def of_channels(value: PerChannel) -> tuple[float, float, float]:
     return value if isinstance(value, tuple) else (value, value, value)
 
 
-def in_words(size: int | Sequence[int]) -> str:
+def size_in_words(size: int | Sequence[int]) -> str:
     """Return a size in words, height first: ``224 x 224``."""
     height, width = height_and_width(size)
     return f"{height} x {width}"

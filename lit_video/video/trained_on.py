@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,14 +30,6 @@ def trained_on(records: Sequence[VideoRecord], known: str = "") -> str:
 def joined(*texts: str) -> str:
     """Merge several texts of :func:`trained_on` without repeats."""
     return _text(np.unique(np.concatenate([*map(_array, texts)]), axis=0))
-
-
-def noted(network: Any, text: str = "") -> str:
-    """Merge a text of videos into a network's attribute ``trained_on``; return the merged text."""
-    known = str(getattr(network, "trained_on", ""))
-    if text not in ("", known):  # called for every checkpoint, mostly with known videos
-        network.trained_on = known = joined(known, text)
-    return known
 
 
 def seen(text: str, records: Sequence[VideoRecord]) -> list[bool]:

@@ -215,7 +215,7 @@ def inflate(kernel: Tensor, tubelet_size: int, how: TubeletInit) -> Tensor:
 
 def _from_image(network: VideoTransformer, key: str) -> bool:
     """Return whether a parameter starts from the image model; in a scheme, only those of :class:`Attention` do."""
-    if key.startswith("aggregate.") or key == "embed.temp_embed" or _fresh(network, key):
+    if key.startswith(("readout.", "aggregate.")) or key == "embed.temp_embed" or _fresh(network, key):
         return False
     owner = key.rpartition(".")[0]
     if isinstance(network.get_submodule(owner), ZeroLinear):

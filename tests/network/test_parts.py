@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from timm.models.vision_transformer import VisionTransformer
 from torch import nn
 
 from lit_video.modules import Perceiver, TimeSformer, ViViT, XViT
@@ -151,6 +152,28 @@ def test_a_readout_is_frozen_with_the_backbone():
         "aggregate.head.weight",
         "aggregate.head.bias",
     }
+
+
+class Stem(FrameEmbedding):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.stem = nn.Conv3d(3, 3, 1)
+        self.fresh = ("stem",)
+
+    def forward(self, clip):
+        return super().forward(clip + self.stem(clip))
+
+
+def test_weights_of_an_image_model_start_all_but_the_own_parts(tmp_path):
+    """Take patches, positions and layers of timm's model; leave the stem, the readout and the aggregation as drawn."""
+    image = VisionTransformer(img_size=16, patch_size=8, embed_dim=16, depth=2, num_heads=2).state_dict()
+    torch.save(image, tmp_path / "vit.pth")
+    model = XViT(5, **CLIP, embedding=Stem, readout=Mean, aggregation=Linear, image_weights=str(tmp_path / "vit.pth"))
+    drawn = {name: value.clone() for name, value in model.network.state_dict().items()}
+    model.setup("fit")
+    moved = {name for name, value in model.network.state_dict().items() if not torch.equal(value, drawn[name])}
+    assert {"embed.patches.proj.weight", "embed.pos_embed", "blocks.1.mlp.fc2.weight"} <= moved
+    assert not [name for name in moved if name.startswith(("embed.stem", "readout.", "aggregate."))]
 
 
 @pytest.mark.parametrize("part", ["embedding", "aggregation"])

@@ -8,19 +8,25 @@ import sys
 import pytest
 
 from lit_video.__main__ import main
+from lit_video.datamodules import VideoDataModule
 from lit_video.errors import UserError
+from lit_video.modules import VideoClassifier
 from lit_video.network.timesformer import scheme_class
-from lit_video.runs.folder import read_record
+from lit_video.runs.folder import read_record, run_folders
 from lit_video.schemes.loading import import_scheme
 from lit_video.settings.flags import Given
 from lit_video.training.recorded import run_settings
+from lit_video.training.recorded_classes import TrustedPackages
+from tests.conftest import ROOT
 from tests.fake_runs import change_result
 
+RESULTS = ROOT / "benchmarks" / "results"
 EVIL = {"class_path": "evil.Evil"}
 FILES = {
     "evil.py": "import pathlib\npathlib.Path('ran').touch()\nfrom lit_video.video.sampling import Dense as Evil\n",
     "evil.yaml": "class_path: evil.Evil\n",
     "dense.yaml": "class_path: lit_video.video.sampling.Dense\n",
+    "vivit-ssv2": "policy: none\n",
     "lit_video.attention.evil.py": "import evil\n",
 }
 
@@ -76,7 +82,15 @@ WAYS = {
     "a function": dict(sampling="os.system"),
     "a function with arguments": dict(sampling={"class_path": "os.mkdir", "init_args": {"path": "ran"}}),
     "a class of Lightning that writes": dict(sampling="lightning.pytorch.callbacks.ModelCheckpoint"),
+    "arguments beside the arguments": dict(whole={"class_path": "TemporalSkills", "dict_kwargs": {"sampling": EVIL}}),
+    "a class in plain data": dict(skills=[EVIL]),
+    "a path in plain data": dict(group="model", num_classes={"__path__": "evil.yaml"}),
+    "a file named like a recipe": dict(augmentation="vivit-ssv2"),
+    "a class of ours of another kind": dict(sampling="lit_video.modules.xvit.XViT"),
     "a scheme": dict(group="model", attention_type="evil.Evil"),
+    "a loss": dict(group="model", model="XViT", loss="evil.Evil"),
+    "a metric": dict(group="model", model="XViT", metric="evil.Evil"),
+    "an embedding's file": dict(group="model", model="XViT", embedding="evil.py"),
     "a scheme's file of our name": dict(group="model", attention_type="lit_video.attention.evil.py"),
     "a scheme's file by a way": dict(group="model", attention_type="lit_video.attention./../evil.py"),
 }
@@ -88,6 +102,16 @@ def test_nothing_that_a_record_names_is_imported_or_opened(way, record):
     with pytest.raises(UserError) as error:
         run_settings(path)
     assert str(error.value).startswith(f"{path}") and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("folder", sorted({run.parents[2]: run for run in run_folders(RESULTS)}.values()), ids=str)
+def test_the_records_of_the_repository_name_classes_of_ours_alone(folder):
+    """Check a run of each table without the parser, which must be able to read whatever the check accepts."""
+    settings = read_record(folder).identity.settings
+    for gone in ("classes", "only_classes"):  # arguments of the time, which the parser refuses too
+        settings["data"]["init_args"].pop(gone, None)
+    TrustedPackages({"lit_video"}).check_class(settings["data"], VideoDataModule, "data")
+    TrustedPackages({"lit_video"}).check_class(settings["model"], VideoClassifier, "model")
 
 
 def test_text_that_only_looks_like_a_class_or_a_file_is_a_text(record):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from lit_video.datamodules import VideoFolder
-from lit_video.utils.clip_shape import height_and_width, in_words
+from lit_video.utils.clip_shape import height_and_width, size_in_words
 from lit_video.video.augmentation import Augmentation, EvaluationViews, TrainingView, WholeViews
 from lit_video.video.crops import even_boxes, largest, multiscale_boxes, random_box
 
@@ -18,7 +18,7 @@ FRAMES = [(60, 80), (256, 340), (340, 256), (100, 100), (45, 300)]
 def test_a_size_is_a_side_or_height_and_width():
     assert height_and_width(224) == (224, 224)
     assert height_and_width([60, 80]) == (60, 80)
-    assert in_words((60, 80)) == "60 x 80"
+    assert size_in_words((60, 80)) == "60 x 80"
     for wrong in (0, (60, 0), (1, 2, 3)):
         with pytest.raises(ValueError, match="image_size is"):
             height_and_width(wrong)

@@ -113,8 +113,8 @@ class Stopped(Exception):
 
 
 # actions that a process may request after a step, by rising priority; all processes take the highest one requested
-NOTHING, SAVE, TIME_OVER, NOT_FINITE = "", "save", "max_time", "not finite"
-ACTIONS = (NOTHING, SAVE, TIME_OVER, "SIGUSR1", "SIGUSR2", "SIGTERM", "SIGINT", "SIGHUP", NOT_FINITE)
+_NOTHING, SAVE, TIME_OVER, NOT_FINITE = "", "save", "max_time", "not finite"
+ACTIONS = (_NOTHING, SAVE, TIME_OVER, "SIGUSR1", "SIGUSR2", "SIGTERM", "SIGINT", "SIGHUP", NOT_FINITE)
 
 
 @dataclass(eq=False)
@@ -153,7 +153,7 @@ class Checkpoints(Checkpoint):
         if (batch_idx + 1) % trainer.accumulate_grad_batches and not trainer.is_last_batch:
             return
         action = self._agree(self._wanted_action(trainer))
-        if action == NOTHING:
+        if action == _NOTHING:
             return
         if action == NOT_FINITE:
             self.file.flush()
@@ -171,7 +171,7 @@ class Checkpoints(Checkpoint):
         if not self.stops.waits:
             return
         action = self._agree(self._wanted_action(trainer))
-        if action not in (NOTHING, SAVE, NOT_FINITE):
+        if action not in (_NOTHING, SAVE, NOT_FINITE):
             self._stop(trainer, action)
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -204,7 +204,7 @@ class Checkpoints(Checkpoint):
         if now - self._saved >= self.every:
             return SAVE
         # no checkpoint can be made within a validation, nor at a step that ends the training
-        return SAVE if validation_follows(trainer) or trainer.global_step + 1 == trainer.max_steps else NOTHING
+        return SAVE if validation_follows(trainer) or trainer.global_step + 1 == trainer.max_steps else _NOTHING
 
     def _agree(self, action: str) -> str:
         """Return the highest-priority action in any process; communicate on the CPU, without waiting for devices."""

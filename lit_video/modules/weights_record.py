@@ -1,0 +1,67 @@
+"""Records of networks' weights: who loaded them, and the videos that they were trained on."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+from weakref import WeakKeyDictionary
+
+from torch import nn
+
+from lit_video.video.trained_on import joined
+from lit_video.weights.loading import CLASSIFIER
+
+AWAITS = "awaits_weights"  # key of a state dict's metadata: its values are random, and a file is to replace them
+
+
+class WeightsRecord:
+    """Record of a network's weights, held by the classifiers of this network.
+
+    Attributes:
+        loaded_from: the ``file`` that starting weights name, a ``state`` dict, or ``None`` for the random start.
+        trained_on: training videos, see :mod:`lit_video.video.trained_on`; empty if unknown.
+    """
+
+    def __init__(self) -> None:
+        self.loaded_from: Literal["file", "state"] | None = None
+        self.trained_on = ""
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the weights are others than the random start: of a file, a checkpoint or a state dict."""
+        return self.loaded_from is not None
+
+    @property
+    def is_restored(self) -> bool:
+        """Whether the last weights that were loaded are a checkpoint's or a state dict's."""
+        return self.loaded_from == "state"
+
+    def note(self, videos: str) -> None:
+        """Add training videos to those that are known; every checkpoint does so, mostly with known ones."""
+        if videos not in ("", self.trained_on):
+            self.trained_on = joined(self.trained_on, videos)
+
+    def mark(
+        self, network: nn.Module, state: Mapping[str, Any], prefix: str, metadata: Mapping[str, Any], *_: object
+    ) -> None:
+        """Record that a network loads a state dict, if this holds all weights but the classifier's.
+
+        The metadata of a classifier's state dict tell whether its starting weights were still to come: tuners that save
+        a model, try something and restore it give back what was there, and this is no loading.
+        """
+        names = [name for name, _ in network.named_parameters() if not re.match(rf"aggregate\.|{CLASSIFIER}", name)]
+        whole = all(f"{prefix}{name}" in state for name in names)
+        if whole and not metadata.get(AWAITS):
+            self.loaded_from = "state"
+
+
+_RECORDS: WeakKeyDictionary[nn.Module, WeightsRecord] = WeakKeyDictionary()  # one for all classifiers of a network
+
+
+def record_of(network: nn.Module) -> WeightsRecord:
+    """Return the record of a network, which follows the state dicts that the network loads from now on."""
+    record = _RECORDS.get(network)
+    if record is None:
+        record = WeightsRecord()
+        _RECORDS[network] = record
+        network.register_load_state_dict_pre_hook(record.mark)  # type: ignore[no-untyped-call]
+    return record
