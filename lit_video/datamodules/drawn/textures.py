@@ -7,7 +7,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-Rng = np.random.Generator
+from lit_video.datamodules.drawing import Rng
+
 Pixels = NDArray[np.float32]
 
 TEXTURES = (
