@@ -219,8 +219,8 @@ class VideoDataModule(SeededClips):
 
         # digests are read in the background; a checkpoint waits for them
         if self.trainer and self.trainer.is_global_zero and not self._trained_on:
-            known = getattr(self.trainer.lightning_module, "trained_on", "")
-            self._trained_on = ThreadPool(1).apply_async(trained_on, (dataset.records, known))
+            trained_before = getattr(self.trainer.lightning_module, "trained_on", "")
+            self._trained_on = ThreadPool(1).apply_async(trained_on, (dataset.records, trained_before))
 
         sampler = training_sampler(self, len(dataset), self._resume)
         return self._loader(dataset, sampler)

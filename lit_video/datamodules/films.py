@@ -94,9 +94,9 @@ def meeting(rng: Rng, steps: int) -> Film:
     away = np.linspace(rng.uniform(0.24, 0.3), 1.15 * middle.radius, steps)
     dx = away * np.cos(angle)
     dy = away * np.sin(angle)
-    ones = _moved(middle, x=middle.x + dx, y=middle.y + dy)
-    others = _moved(middle, x=middle.x - dx, y=middle.y - dy)
-    return [one + other for one, other in zip(ones, others, strict=True)]
+    first_shape = _moved(middle, x=middle.x + dx, y=middle.y + dy)
+    second_shape = _moved(middle, x=middle.x - dx, y=middle.y - dy)
+    return [first + second for first, second in zip(first_shape, second_shape, strict=True)]
 
 
 def duration(rng: Rng, steps: int, gap: int) -> Film:
@@ -182,11 +182,8 @@ def pauses(steps: int) -> list[tuple[int, ...]]:
     dark_steps = steps - sum(2 * flashes - 1 for flashes in FLASHES)
     shortest = dark_steps // len(FLASHES)
     lengths = range(max(LEAST_PAUSE, shortest - 1), shortest + 3)
-    return [
-        lengths_of_pauses
-        for lengths_of_pauses in product(lengths, repeat=len(FLASHES))
-        if sum(lengths_of_pauses) == dark_steps
-    ]
+    candidates = product(lengths, repeat=len(FLASHES))
+    return [candidate for candidate in candidates if sum(candidate) == dark_steps]
 
 
 def _one(turn: Turn) -> Callable[[int], list[Turn]]:

@@ -49,6 +49,7 @@ def _listed(folder: Path) -> tuple[dict[str, list[str]], list[str]]:
         if not entry.is_dir():
             others.append(entry.name)
             continue
+
         videos = videos_of.setdefault(composed(entry.name), [])
         for item in _shown(entry.path):
             if is_video(item.name) and not _is_folder(item):

@@ -62,7 +62,8 @@ def stamp(path: Path, name: str) -> VideoInfo:
         return VideoInfo(name, status="missing", reason="no such file")
     except OSError as error:
         return VideoInfo(name, status="broken", reason=error.strerror or str(error))
-    return VideoInfo(name, size, newest)
+
+    return VideoInfo(name, size=size, mtime=newest)
 
 
 def _files_of(folder: Path) -> Iterator[os.stat_result]:
@@ -146,8 +147,8 @@ def _decode_all(record: VideoRecord, table: FrameTable) -> FrameTable:
     if not table.pts and len(sound) < table.count:
         raise DecodeError(f"{path}: {len(sound)} of {table.count} frames can be decoded without errors")
 
-    known = {table.pts[number] for number in table.damaged}
-    missing = {*table.pts} - known - ({*sound} - {*bad})
+    damaged_times = {table.pts[number] for number in table.damaged}
+    missing = {*table.pts} - damaged_times - ({*sound} - {*bad})
     if not missing:
         return table
 

@@ -257,6 +257,7 @@ class TemporalSkills(VideoDataModule):
             height=self.side,
             width=self.side,
         )
+
         clips: list[list[int]] = []
         for clip in range(self.test_clips):
             clips.append(self.sampling.numbers(video, self.num_frames, clip, clips=self.test_clips))
@@ -393,6 +394,7 @@ class TemporalSkills(VideoDataModule):
             difficulty = self.difficulty if split == "train" else self.test_difficulty
             for name, named_skill in self.skills.items():
                 firsts = first_steps(count, self.steps, digest(VERSION, self.drawing, split, name))
+
                 for i, first in enumerate(firsts):
                     seed = digest(VERSION, self.drawing, split, name, i)
                     backward, forward = (

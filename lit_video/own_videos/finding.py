@@ -173,13 +173,13 @@ def _videos(root: Path, depth: int) -> Iterator[Path]:
 def _class_folders(root: Path, tables: Sequence[Path]) -> OwnVideos:
     """Return the videos of ``DIR/SPLIT/CLASS/VIDEO`` if there are split folders, else of ``DIR/CLASS/VIDEO``."""
     splits = _split_folders(root)
-    folders: Mapping[str | None, Path] = {None: root}
+    folders: list[tuple[str | None, Path]] = [(None, root)]
     if splits:
-        folders = {**splits}
+        folders = [*splits.items()]
 
     videos: list[OwnVideo] = []
     used: set[Path] = set()
-    for split, folder in folders.items():
+    for split, folder in folders:
         for path in _videos(folder, 2):
             videos.append(OwnVideo(str(path.relative_to(root)), composed(path.parent.name), split))
             used.add(path)

@@ -135,6 +135,7 @@ class ClipDataset(Dataset[Sample]):
         _, video = self._epoch_and_video(keys[0])
         record = self.records[video]
         decode = partial(record.decode, decode=self.decode)
+
         if len(keys) > 1:
             try:
                 wanted = np.unique([self._numbers(key) for key in keys]).tolist()
@@ -145,6 +146,7 @@ class ClipDataset(Dataset[Sample]):
                     decode = partial(_chosen, frames, wanted)
             except DecodeError:  # perhaps not of all clips: each is decoded alone
                 pass
+
         return [self._sample(key, decode) for key in keys]
 
     def _numbers(self, key: Key) -> list[int]:

@@ -176,6 +176,7 @@ def frames_in_order(path: Path, table: FrameTable, wanted: Sequence[int]) -> Ite
     number_of: dict[int | None, int] = {time: number for number, time in enumerate(table.pts)}
     numbers = set(wanted)
     last = max(wanted)
+
     with open_video(path) as container:
         for position, (frame, is_spoiled) in enumerate(judged(container, timed=bool(table.pts))):
             number = number_of.get(frame.pts, -1) if table.pts else position
