@@ -183,7 +183,7 @@ class HowTo100MTasks(AnnotatedVideos):
             fault = f"{self._csv} has {len(tasks)} tasks of at least {self.least_videos} videos, not {self.classes}"
             raise UserError(f"data.classes: {fault}; set data.classes to the number found, or change data.least_videos")
 
-        in_order = sorted(tasks, key=lambda task: (len(task), task))  # as numbers
+        in_order = sorted(tasks, key=lambda task: (len(task), task))  # numbers in their order
         return {task: number for number, task in enumerate(in_order)}
 
 

@@ -18,7 +18,7 @@ EPOCHS = 4
 NUM_PLACES = 8  # along a side
 NUM_SIZES = 4
 NUM_TURNS = 6
-RADII = (0.08, 0.28)  # as shares of the side
+RADII = (0.08, 0.28)  # shares of the side
 # number of classes of each label; shapes other than bars get the last class of ``turn``
 STILL_TASKS = {
     "shape": len(SHAPES),
