@@ -29,7 +29,9 @@ PROBE_EPOCHS = 50
 VALIDATIONS = 25
 
 
-def built(model: str, settings: Mapping[str, Any], data: Mapping[str, Any], classes: int, row: Any = None) -> nn.Module:
+def built(
+    model: str, settings: Mapping[str, Any], data: Mapping[str, Any], *, classes: int, row: Any = None
+) -> nn.Module:
     """Build the network that ``fit`` trains for a table's ``row``, without loading weights."""
     changes = (row or {}).get("set", {})
     kind = getattr(modules, changes.get("model", model))
@@ -75,12 +77,12 @@ def _noise(data: Mapping[str, Any], clips: int) -> torch.Tensor:
     return torch.rand(clips, 3, data["num_frames"], height, width)
 
 
-def probed(start: Start, videos: int, training: int, minutes: float, classes: int) -> tuple[Start, list[Choice]]:
+def probed(start: Start, videos: int, training: int, *, minutes: float, classes: int) -> tuple[Start, list[Choice]]:
     """Choose what a probe on the frozen backbone reads: all tokens if its training fits ``minutes``, else frame means.
 
     ``training`` is the number of videos per epoch, summed over runs.
     """
-    net = built(start.model, start.settings | {"probe": "attentive"}, start.clips, classes)
+    net = built(start.model, start.settings | {"probe": "attentive"}, start.clips, classes=classes)
     clip = _noise(start.clips, 1)
     with torch.no_grad():
         once = min(seconds(lambda: net(clip), torch.device("cpu")) for _ in range(2))
@@ -100,7 +102,7 @@ def probed(start: Start, videos: int, training: int, minutes: float, classes: in
     return replace(start, probe=probe), chosen
 
 
-def duration(rate: float, training: int, epochs: int, minutes: float) -> str:
+def duration(rate: float, training: int, epochs: int, *, minutes: float) -> str:
     """Say how long trainings take, validation and test included, and why if that is not what was asked for."""
     needed = epochs * training / rate / SHARE / 60
     line = f"This takes about {plural(max(1, round(needed)), 'minute')}"
@@ -110,7 +112,7 @@ def duration(rate: float, training: int, epochs: int, minutes: float) -> str:
     return f"{line}, not the {minutes:g} of --minutes: {least}. Fewer or shorter videos, or a GPU, take less"
 
 
-def length(rate: float, training: int, minutes: float, validates: bool, runs: int = 1) -> list[Choice]:
+def length(rate: float, training: int, minutes: float, *, validates: bool, runs: int = 1) -> list[Choice]:
     """Choose epochs and validation interval of ``runs`` trainings that share ``minutes``.
 
     ``rate`` is in clips per second; ``training`` is the number of videos per epoch, summed over runs.

@@ -84,6 +84,7 @@ class Machine:
 
 def choose(
     videos: Sequence[VideoInfo],
+    *,
     decoded: float,
     pixels: tuple[float, float] | None,
     classes: Sequence[str],
@@ -120,7 +121,7 @@ def measured(videos: Sequence[VideoInfo], name: str) -> NDArray[Any]:
     return np.array([getattr(video, name) or 0 for video in videos])
 
 
-def sizes(videos: Sequence[VideoInfo], training: int, machine: Machine, start: Start) -> list[tuple[int, int]]:
+def sizes(videos: Sequence[VideoInfo], training: int, machine: Machine, *, start: Start) -> list[tuple[int, int]]:
     """Return pairs (frames, side), cheapest first: several for image weights or many videos from scratch on a CPU."""
     frames = [FRAMES]
     if not start.sides and np.median(measured(videos, "frames")) >= MORE_FRAMES:
