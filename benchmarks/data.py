@@ -25,7 +25,7 @@ from torch.utils.data import default_collate
 from benchmarks.clip_decoders import PLAIN, SIDE, STOCK, Clip, ClipDecoder, clip_decoders, cut, ours, wrong
 from benchmarks.harness import Measurement, Result, Row, Table, Times, number, parser, ran, rounds
 from benchmarks.sample_videos import KINDS, make_videos
-from lit_video.datamodules.preparation import PRESETS, encode, resized
+from lit_video.datamodules.preparation import PRESETS, reencode, resized
 from lit_video.errors import UserError
 from lit_video.utils.files import is_video
 from lit_video.video.augmentation import TrainingView
@@ -92,7 +92,7 @@ def presets(paths: list[Path], clips: int) -> Iterator[Row]:
         for name, encoding in PRESETS.items():
             kept[name] = [Path(folder) / name / f"{i}.mp4" for i in range(len(paths))]
             for source, target in zip(paths, kept[name], strict=True):
-                encode(source, target, encoding)
+                reencode(source, target, encoding)
         times = in_turn(shares, {name: partial(read, files) for name, files in kept.items()})
         for name, files in kept.items():
             size = sum(file.stat().st_size for file in files) / sum(path.stat().st_size for path in paths)

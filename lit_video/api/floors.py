@@ -74,10 +74,10 @@ def floors(
 
 def _within_reach(name: str, steps: int) -> str:
     """Say for orderN which share of films shows both events within N frames, and within T - N frames."""
-    from lit_video.datamodules.films import distance
+    from lit_video.datamodules.films import events_apart
     from lit_video.datamodules.floors import share_in_reach
 
-    apart = distance(name)
+    apart = events_apart(name)
     if apart is None:
         return ""
     near = share_in_reach(apart, steps, apart)

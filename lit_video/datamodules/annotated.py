@@ -72,25 +72,39 @@ class AnnotatedVideos(VideoDataModule):
         """Check that no annotations or videos are missing; ``missing`` decides whether to refuse or to count them."""
         for split in self.splits:
             self.records(split)
-            if self.missing == "fail" and (absent := self._absent(self._listed[split])):
+            absent = self._absent(self._listed[split]) if self.missing == "fail" else []
+            if absent:
                 counts = _counts(absent, self._listed[split], split)
                 raise UserError(f"data.root: {counts}; add them, or set data.missing: skip")
         for split in self.splits:
-            count = len(self._listed[split])
-            least, most = self.released.get(split, (count, count))
-            release = " to ".join(dict.fromkeys((f"{least:,}", f"{most:,}")))
-            what = f"the {split} annotations in {self.root} list {count:,} videos, the release has {release}"
-            if count > most or (count < least and self.missing == "fail"):
-                raise UserError(f"data.root: {what}; use the released files; data.missing: skip accepts fewer")
-            if count < least:
-                print_once(f"{type(self).__name__}: {what}; {len(self.records(split)):,} are used")
+            self._check_count(split)
+
+    def _check_count(self, split: Split) -> None:
+        """Refuse, or print, another number of annotations than the release has."""
+        count = len(self._listed[split])
+        least, most = self.released.get(split, (count, count))
+        if least <= count <= most:
+            return
+
+        release = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        fault = f"the {split} annotations in {self.root} list {count:,} videos, the release has {release}"
+        if count > most or self.missing == "fail":
+            raise UserError(f"data.root: {fault}; use the released files; data.missing: skip accepts fewer")
+        print_once(f"{type(self).__name__}: {fault}; {len(self.records(split)):,} are used")
 
     def _used(self, split: Split) -> Records:
-        listed = self._listed[split] = Records.of(self.annotated(split), self.folders.there)
-        used, absent = listed, list[str]()
-        if self.missing == "skip" and (absent := self._absent(listed)):
+        """Return the videos that a split's annotations list, without missing ones if these are skipped."""
+        listed = Records.of(self.annotated(split), self.folders.there)
+        self._listed[split] = listed
+
+        used = listed
+        absent: list[str] = []
+        if self.missing == "skip":
+            absent = self._absent(listed)
+        if absent:
             print_once(f"{type(self).__name__}: {_counts(absent, listed, split)} and left out")
             used = Records.of(record for record in listed if self.folders.contains(record.path))
+
         if not listed:
             raise UserError(f"data.root: the {split} annotations in {self.root} list no video; use the released files")
         if not used:
@@ -99,10 +113,12 @@ class AnnotatedVideos(VideoDataModule):
         return used
 
     def _absent(self, listed: Records) -> list[str]:
+        """Return the paths that are not on disk, each once."""
         return [path for path in dict.fromkeys(listed.paths) if not self.folders.contains(path)]
 
 
 def _counts(absent: list[str], listed: Records, split: str) -> str:
+    """Say how many of a split's videos are missing, and name some."""
     videos = len({*listed.paths})
     counts = f"{len(absent):,} of {videos:,} {split} videos are missing ({shortened(sorted(absent))})"
     if any("\\" in path for path in absent):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import torch
-from lightning import LightningDataModule
+from lightning import Trainer
 from lightning.fabric.utilities import move_data_to_device
 from torch import Tensor
 from torch.utils.data import DataLoader, default_collate
@@ -17,16 +17,17 @@ from torch.utils.data import DataLoader, default_collate
 from lit_video.datamodules.broken import BrokenVideos, OnBroken
 from lit_video.datamodules.checks import refuse_choice, refuse_contradictions
 from lit_video.datamodules.features import Features
-from lit_video.datamodules.loaders import loader, position, ranks, training_sampler
+from lit_video.datamodules.loaders import loader, ranks, training_sampler
 from lit_video.datamodules.manifest import Manifest, load_tables
 from lit_video.datamodules.records import Records
+from lit_video.datamodules.seeded_clips import SeededClips
 from lit_video.runs.predictions import Draws
 from lit_video.utils.arguments import Count, NotNegative, Range, ShareAboveZero, Whole, check_arguments
 from lit_video.utils.classes import Classes
-from lit_video.utils.clip_shape import ImageSize, PerChannel, as_setting, per_channel
+from lit_video.utils.clip_shape import ImageSize, PerChannel, as_setting
 from lit_video.utils.files import user_path
 from lit_video.video.augmentation import VIEWS, Augmentation, EvaluationViews, TrainingView
-from lit_video.video.batch import Batch, Channels, RawBatch, draw, evaluation_batch, normalise, training_batch
+from lit_video.video.batch import Batch, BatchDraws, Channels, RawBatch, draw, normalise, training_batch
 from lit_video.video.clips import ClipDataset, Order, Sample, Short, VideoRecord, share_of, some_of
 from lit_video.video.decoding import KeptVideos, decode
 from lit_video.video.loading import EvaluationSampler, TrainingSampler
@@ -43,7 +44,7 @@ SOME = 512  # most training videos that tell whether a model has learned
 SPLIT_OF_STAGE: dict[Any, Split] = {"train": "train", "test": "test", "predict": "test"}  # other stages: val
 
 
-class VideoDataModule(LightningDataModule):
+class VideoDataModule(SeededClips):
     """Base of all video data sets; a subclass lists its classes and records.
 
     Training draws one random clip per video and epoch. Validation takes the centre clip and crop. Test takes
@@ -93,6 +94,7 @@ class VideoDataModule(LightningDataModule):
         num_frames: Count = 8,
         image_size: ImageSize = 224,
         batch_size: Count = 8,
+        *,
         num_workers: Whole = 2,
         sampling: Sampling | None = None,
         augmentation: Recipe | Augmentation | None = None,
@@ -116,36 +118,46 @@ class VideoDataModule(LightningDataModule):
         features: str | None = None,
     ) -> None:
         check_arguments(locals())
-        super().__init__()
-        self.num_frames = num_frames
-        self.image_size = as_setting(image_size)
-        self.batch_size, self.num_workers = batch_size, num_workers
+        super().__init__(
+            num_frames,
+            image_size,
+            batch_size,
+            num_workers=num_workers,
+            mean=mean,
+            std=std,
+            channels=channels,
+            seed=seed,
+        )
+        # clips, and how they are cut in training
         self.sampling = sampling or Dense()
+        self.short: Short = short
         if augmentation is None:
             augmentation = replace(recipe(None), crop="whole" if views == "whole" else "scale")
         self.augmentation = recipe(augmentation, self.image_size)
-        self.test_clips, self.test_crops = test_clips, test_crops
+        self.train_share = train_share
+
+        # views of validation and test
+        self.test_clips = test_clips
+        self.test_crops = test_crops
         self.views = views
         self.short_side = short_side
         self.test_image_size = as_setting(test_image_size or image_size)
-        self.mean = per_channel("mean", mean)
-        self.std = per_channel("std", std, least=1e-3)  # a quarter of a grey value
-        self.channels: Channels = channels
-        self.seed = seed
         self.order: Order = order
         self.test_orders = test_orders
         self.tested: Literal["train", "test"] = "test"  # split whose videos a test takes, see test_dataloader
+
+        # reading
         self.keep_gb = keep_gb
         self._decode = KeptVideos(decode, keep_gb) if keep_gb else decode
         self.manifest = manifest
-        self.train_share = train_share
         self.features = features
         self._features: Features | None = None
-        self.short: Short = short
+
+        # records of a run
         self.found_broken = BrokenVideos(broken, broken_percent)
         self.video_counts: dict[str, dict[str, int]] = {}  # numbers of listed and used videos by split
         self._trained_on: AsyncResult[str] | None = None
-        self._resume = (0, 0)
+
         refuse_contradictions(self)
 
     @property
@@ -172,7 +184,9 @@ class VideoDataModule(LightningDataModule):
     def draws(self, split: Split) -> Draws | None:
         """Return the independent draws of a split's videos; ``None`` if each video is one."""
         names = self.draw_names(split)
-        return Draws.of_names(self.draw_kind, names) if len(set(names)) < len(names) else None
+        if len(set(names)) == len(names):
+            return None
+        return Draws.of_names(self.draw_kind, names)
 
     def check(self) -> None:
         """Check before training that the data exists."""
@@ -191,7 +205,9 @@ class VideoDataModule(LightningDataModule):
     def num_classes(self) -> Classes:
         """Number of classes; with several tasks, a mapping from task to number."""
         names = self.class_names
-        return {task: len(names[task]) for task in names} if isinstance(names, dict) else len(names)
+        if isinstance(names, dict):
+            return {task: len(names_of_task) for task, names_of_task in names.items()}
+        return len(names)
 
     def view(self, crops: int) -> EvaluationViews:
         """Return the crops of a clip in validation and test."""
@@ -200,10 +216,14 @@ class VideoDataModule(LightningDataModule):
     def train_dataloader(self) -> DataLoader[Sample]:
         """Load one random clip of every video, shuffled; drop the last, incomplete step."""
         dataset = self._dataset(self._expected("train"), self.training_view())
+
+        # digests are read in the background; a checkpoint waits for them
         if self.trainer and self.trainer.is_global_zero and not self._trained_on:
-            known = getattr(self.trainer.lightning_module, "trained_on", "")
-            self._trained_on = ThreadPool(1).apply_async(trained_on, (dataset.records, known))
-        return self._loader(dataset, training_sampler(self, len(dataset), self._resume))
+            trained_before = getattr(self.trainer.lightning_module, "trained_on", "")
+            self._trained_on = ThreadPool(1).apply_async(trained_on, (dataset.records, trained_before))
+
+        sampler = training_sampler(self, len(dataset), self._resume)
+        return self._loader(dataset, sampler)
 
     def val_dataloader(self) -> Any:
         """Load the centre view of every video."""
@@ -219,7 +239,8 @@ class VideoDataModule(LightningDataModule):
         if self.trainer and self.trainer.ckpt_path:
             loaded = str(self.trainer.ckpt_path)
             savers = self.trainer.checkpoint_callbacks
-            refuse_choice(self, [saver for saver in savers if getattr(saver, "best_model_path", "") == loaded])
+            choosers = [saver for saver in savers if getattr(saver, "best_model_path", "") == loaded]
+            refuse_choice(self, choosers)
         return self._views("test", self.test_clips, self.test_crops)
 
     def predict_dataloader(self) -> Any:
@@ -228,13 +249,19 @@ class VideoDataModule(LightningDataModule):
 
     def keep_features(self, compute: Callable[[Tensor], Tensor], device: torch.device, backbone: int) -> None:
         """Let loaders return features; compute missing ones on ``device``. ``backbone`` is the backbone's digest."""
-        evaluation = [self._dataset([], self.view(1), 1)]
+        random = self._dataset([], self.training_view())
+        evaluation = [self._dataset([], self.view(1), clips=1)]
         if (self.test_clips, self.test_crops) != (1, 1):
-            evaluation.append(self._dataset([], self.view(self.test_crops), self.test_clips))
-        folder = user_path(str(self.features)) / f"{digest(backbone, stored_settings(self), self.augmentation):016x}"
-        self._features = Features(folder, self._dataset([], self.training_view()), evaluation)
-        every, pixels = chain.from_iterable(map(self.records, SPLITS)), (self.mean, self.std, self.channels)
-        self._features.complete([*every], lambda clips: compute(normalise(clips[None].to(device), *pixels)))
+            evaluation.append(self._dataset([], self.view(self.test_crops), clips=self.test_clips))
+        key = digest(backbone, stored_settings(self), self.augmentation)
+        self._features = Features(user_path(str(self.features)) / f"{key:016x}", random, evaluation)
+
+        def features_of(clips: Tensor) -> Tensor:
+            on_device = clips[None].to(device)
+            return compute(normalise(on_device, self.mean, self.std, channels=self.channels))
+
+        records = chain.from_iterable(self.records(split) for split in SPLITS)
+        self._features.complete([*records], features_of)
 
     def training_view(self) -> TrainingView:
         """Return the random crop and augmentation of a training clip."""
@@ -244,21 +271,30 @@ class VideoDataModule(LightningDataModule):
         """Return a video's centre view as a batch of one, and its frame numbers; no numbers for a broken video."""
         dataset = self._dataset([record], self.view(1), clips=1)
         batch: RawBatch = default_collate([dataset[0, 0]])
-        return batch, [] if batch["broken"][0] else dataset.numbers(record, 0)
+        if batch["broken"][0]:
+            return batch, []
+        return batch, dataset.numbers(record, 0)
 
     def on_before_batch_transfer(self, batch: Any, dataloader_idx: int) -> RawBatch | Any:
         """Count broken videos and videos with gaps; draw the random augmentation of a training batch on the CPU."""
         if self.trainer is None or not _is_raw(batch):
             return batch
-        if any(batch["broken"]) and not (self.trainer.testing and self.tested == "train"):  # training counted these
-            split = SPLIT_OF_STAGE.get(self.trainer.state.stage, "val")
-            self.found_broken.add(split, batch["video"].tolist(), batch["broken"])
-        if any(batch.get("gap", ())):
-            split = SPLIT_OF_STAGE.get(self.trainer.state.stage, "val")
-            self.found_broken.add_gaps(split, batch["video"].tolist(), batch["gap"])
+
+        if any(batch["broken"]) or any(batch.get("gap", ())):
+            self._count_faults(batch, self.trainer)
         if self.trainer.training:
             batch["draws"] = self._draws(batch)
         return batch
+
+    def _count_faults(self, batch: RawBatch, trainer: Trainer) -> None:
+        """Count a batch's broken videos and videos with gaps, for the split that the trainer runs."""
+        split = SPLIT_OF_STAGE.get(trainer.state.stage, "val")
+        videos = batch["video"].tolist()
+        self.found_broken.add_gaps(split, videos, batch.get("gap", [""] * len(videos)))
+
+        tests_training_videos = trainer.testing and self.tested == "train"  # training has counted these
+        if not tests_training_videos:
+            self.found_broken.add(split, videos, batch["broken"])
 
     def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Batch | Any:
         """Augment a training batch, or normalise an evaluation batch, on the device; leave other batches unchanged."""
@@ -272,49 +308,67 @@ class VideoDataModule(LightningDataModule):
         Shape: clips uint8 ``(b, 1, t, 3, height, width)`` -> ``(b, 3, t, height, width)``; targets ``(b, classes)``.
         With Fabric or in a custom loop, call it for every batch; with Lightning's Trainer a hook calls it.
         """
-        draws = batch.get("draws") or self._draws(batch)
-        smoothing = self.augmentation.label_smoothing
-        return training_batch(batch, self.mean, self.std, self.num_classes, smoothing, draws, self.channels)
+        return training_batch(
+            batch,
+            self.mean,
+            self.std,
+            classes=self.num_classes,
+            smoothing=self.augmentation.label_smoothing,
+            draws=batch.get("draws") or self._draws(batch),
+            channels=self.channels,
+        )
 
-    def normalise(self, batch: RawBatch) -> Batch:
-        """Normalise all views, uint8 ``(b, views, t, 3, height, width)`` -> ``(b * views, 3, t, height, width)``."""
-        return evaluation_batch(batch, self.mean, self.std, self.channels)
-
-    def _draws(self, batch: RawBatch) -> Any:
+    def _draws(self, batch: RawBatch) -> BatchDraws:
+        """Draw the random augmentation of a batch, as tensors on the clips' device."""
         height, width = batch["clip"].shape[-2:]
-        draws = draw(batch["key"].cpu(), (height, width), self.augmentation, self.seed)
-        return move_data_to_device(draws, batch["clip"].device)
+        draws = draw(batch["key"].cpu(), (height, width), self.augmentation, seed=self.seed)
+        on_device: BatchDraws = move_data_to_device(draws, batch["clip"].device)
+        return on_device
 
     def state_dict(self) -> dict[str, Any]:
         """Return the position in the epoch and the broken training videos, for the checkpoint."""
-        assert self.trainer is not None
-        epoch, seen = position(self.trainer, self.batch_size)
-        return {"epoch": epoch, "seen": seen, "broken": dict(self.found_broken.reasons["train"])}
+        return super().state_dict() | {"broken": dict(self.found_broken.reasons["train"])}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Make the next training loader skip the videos already seen in the checkpoint's epoch."""
-        self._resume = (state_dict["epoch"], state_dict["seen"])
-        if broken := state_dict["broken"]:
+        super().load_state_dict(state_dict)
+        broken = state_dict["broken"]
+        if broken:
             count = len(self._expected("train"))
-            self.found_broken.reasons["train"] = {i: reason for i, reason in broken.items() if i < count}
+            reasons = {video: reason for video, reason in broken.items() if video < count}
+            self.found_broken.reasons["train"] = reasons
 
     def _views(self, split: Split, clips: int, crops: int) -> Any:
+        """Load views of a split's videos; of up to ``SOME`` training videos."""
         records: Sequence[VideoRecord] = self._expected(split)
         if split == "train":
             records = Records.of(some_of(records, SOME))
-        dataset = self._dataset(records, self.view(crops), clips, self.order)
+        dataset = self._dataset(records, self.view(crops), clips=clips, order=self.order)
         if not len(dataset):
             return []  # Lightning skips a stage without loaders
+
         # two ranks may get the same clip; metrics count each view of a video once
         return self._loader(dataset, EvaluationSampler(len(dataset), ranks(self.trainer)))
 
     def _dataset(
-        self, records: Sequence[VideoRecord], view: View, clips: int | None = None, order: Order = "forward"
+        self, records: Sequence[VideoRecord], view: View, *, clips: int | None = None, order: Order = "forward"
     ) -> ClipDataset:
-        how = (self.found_broken.on_broken == "fail", self._decode, self.short)
-        return ClipDataset(records, self.sampling, self.num_frames, view, self.seed, clips, order, *how)
+        """Return clips of some videos; random ones without ``clips``, their number per video."""
+        return ClipDataset(
+            records,
+            self.sampling,
+            self.num_frames,
+            view=view,
+            seed=self.seed,
+            clips=clips,
+            order=order,
+            fail=self.found_broken.on_broken == "fail",
+            decode=self._decode,
+            short=self.short,
+        )
 
     def _expected(self, split: Split) -> Records:
+        """Return the videos of a split that are used, after their faults in the manifest are known."""
         records = Records.of(self.records(split))
         if split == "train" and self.train_share < 1:
             records = Records.of(share_of(records, self.train_share))
@@ -322,23 +376,38 @@ class VideoDataModule(LightningDataModule):
         return records
 
     def _tables(self) -> Manifest | None:
-        return load_tables(user_path(self.manifest), self.data_root()) if self.manifest else None
+        """Return the manifest, ``None`` without one."""
+        if not self.manifest:
+            return None
+        return load_tables(user_path(self.manifest), self.data_root())
 
     def _loader(self, dataset: ClipDataset, sampler: TrainingSampler | EvaluationSampler) -> DataLoader[Sample]:
+        """Load clips, or their cached features."""
         if self.features and self.trainer and self.trainer.state.fn == "fit":
             cache: Any = getattr(self.trainer.lightning_module, "cache_features", None)
             if cache:
                 cache()
         if self._features:
             dataset = self._features.of(dataset)
-        return loader(dataset, sampler, self.batch_size, self.num_workers, self._tables())
+
+        return loader(
+            dataset,
+            sampler,
+            batch_size=self.batch_size,
+            num_workers=self.num_workers,
+            tables=self._tables(),
+        )
 
     def data_root(self) -> Path:
         """Return the base of relative paths: the root, or the common parent folder of all videos."""
         root: Path | None = getattr(self, "root", None)
         if root:
             return Path(root)
-        return Path(os.path.commonpath([path for split in SPLITS for path in Records.of(self.records(split)).paths]))
+
+        paths: list[str] = []
+        for split in SPLITS:
+            paths += Records.of(self.records(split)).paths
+        return Path(os.path.commonpath(paths))
 
 
 def _is_raw(batch: Any) -> bool:

@@ -16,7 +16,8 @@ class BrokenVideos:
     """Broken videos of a process; each counts once. With ``skip``, up to ``percent`` of a split may be broken."""
 
     def __init__(self, on_broken: OnBroken, percent: float) -> None:
-        self.on_broken, self.percent = on_broken, percent
+        self.on_broken = on_broken
+        self.percent = percent
         self.reasons: dict[str, dict[int, str]] = {"train": {}, "val": {}, "test": {}}
         self.gaps: dict[str, dict[int, str]] = {"train": {}, "val": {}, "test": {}}
         self._records: dict[str, Records] = {}
@@ -26,16 +27,19 @@ class BrokenVideos:
         self._records[split] = records
         if tables is None:
             return
+
         paths = records.paths
         rows = tables.faults(paths)
         if not rows:
             return
+
         first = min(rows)
-        counted = f"{len(rows)} of the {split} videos are broken or damaged"
-        text = f"data.manifest: {counted} (first {first}: {rows[first].reason})"
+        count = f"{len(rows)} of the {split} videos are broken or damaged"
+        fault = f"data.manifest: {count} (first {first}: {rows[first].reason})"
         if self.on_broken == "fail":
-            raise UserError(f"{text}; replace or delete them, or set data.broken: skip")
-        print_once(f"{text}; broken videos are left out, and so are clips that need a damaged frame")
+            raise UserError(f"{fault}; replace or delete them, or set data.broken: skip")
+        print_once(f"{fault}; broken videos are left out, and so are clips that need a damaged frame")
+
         broken = {path: f"{path}: {row.reason}" for path, row in rows.items() if row.status == "broken"}
         self.add(split, range(len(paths)), [broken.get(path, "") for path in paths])
 
@@ -62,10 +66,12 @@ class BrokenVideos:
         """Merge the broken videos, and those with gaps, of all processes; every process must call it."""
         if not dist.is_available() or not dist.is_initialized() or dist.get_world_size() == 1:
             return
+
         ranks: list[Any] = [None] * dist.get_world_size()
         dist.all_gather_object(ranks, (self.reasons, self.gaps))
         for split in self.reasons:
-            self.reasons[split], self.gaps[split] = {}, {}
+            self.reasons[split] = {}
+            self.gaps[split] = {}
             for reasons, gaps in reversed(ranks):
                 self.reasons[split] |= reasons[split]
                 self.gaps[split] |= gaps[split]
@@ -73,7 +79,7 @@ class BrokenVideos:
 
     def rows(self) -> list[tuple[str, str, str]]:
         """Return split, path and reason of each broken video; a video's segments with the same reason share a row."""
-        rows = []
+        rows: list[tuple[str, str, str]] = []
         for split, reasons in self.reasons.items():
             for video, reason in sorted(reasons.items()):
                 path = str(self._records[split][video].path)
@@ -81,9 +87,11 @@ class BrokenVideos:
         return list(dict.fromkeys(rows))
 
     def _check(self, split: str) -> None:
+        """Refuse a split in which more videos are broken than accepted."""
         reasons = self.reasons[split]
         if self.on_broken == "report" or not reasons or split not in self._records:
             return
+
         share = 100 * len(reasons) / len(self._records[split])
         if share > self.percent:
             raise UserError(

@@ -2,7 +2,7 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,16 +23,20 @@ def refuse_contradictions(data: Any) -> None:
         within("clips' pixels", data.num_frames * prod(height_and_width(size)), MOST_PIXELS)
     check_storable(data.sampling)
     data.sampling.check(data.num_frames, data.test_clips)
+
     augmentation = data.augmentation
     if (augmentation.crop == "whole") != (data.views == "whole"):
-        given = f"augmentation.crop is {augmentation.crop}, views is {data.views}"
-        raise ValueError(f"{given}: use whole for both or neither")
+        settings = f"augmentation.crop is {augmentation.crop}, views is {data.views}"
+        raise ValueError(f"{settings}: use whole for both or neither")
     data.training_view()  # refuses a short side smaller than the clip
     data.view(data.test_crops)  # refuses an unsupported number of crops
-    changed = data.test_orders or data.order != "forward" or data.found_broken.on_broken != "fail"
-    if data.features and (changed or augmentation.random_erasing or augmentation.cutmix):
-        what = "order, test_orders, broken, augmentation.random_erasing and augmentation.cutmix"
-        raise ValueError(f"features are computed from unchanged videos: leave out {what}")
+
+    changes_order = data.test_orders or data.order != "forward"
+    changes_pixels = augmentation.random_erasing or augmentation.cutmix
+    leaves_out_videos = data.found_broken.on_broken != "fail"
+    if data.features and (changes_order or changes_pixels or leaves_out_videos):
+        settings = "order, test_orders, broken, augmentation.random_erasing and augmentation.cutmix"
+        raise ValueError(f"features are computed from unchanged videos: leave out {settings}")
 
 
 class Copies(NamedTuple):
@@ -49,28 +53,44 @@ def contradicting_copies(data: Any) -> list[Copies]:
         records = Records.of(data.records(split))
         if not any(records is other for other in splits.values()):  # without a test the validation is tested
             splits[split] = records
-    first = copies(path for records in splits.values() for path in records.paths)
-    first = {path: other for path, other in first.items() if _is_video(other)}
-    found = list[Copies]()
-    if not first:
-        return found
+
+    first_of = copies(path for records in splits.values() for path in records.paths)
+    first_of = {path: first for path, first in first_of.items() if _is_video(first)}
+    if not first_of:
+        return []
+    return [*_in_two_splits(splits, first_of), *_in_two_classes(splits, first_of)]
+
+
+def _in_two_splits(splits: Mapping[str, Records], first_of: Mapping[str, str]) -> Iterator[Copies]:
+    """Yield for each split the videos that equal training videos; ``first_of``: the first video of each content."""
+
+    def content(path: str) -> str:
+        return first_of.get(path, path)
+
     train = splits["train"]
     for split, records in splits.items():
-        both = [] if split == "train" else records.shared(train, lambda path: first.get(path, path))
-        if both:
-            copy = next(path for path in train.paths if first.get(path, path) == first.get(both[0], both[0]))
-            videos = f"{plural(len(both), f'{split} video')} equal training videos"
-            found.append(Copies(f"by content {videos} ({both[0]} is {copy})", decides=True))
-    labels = defaultdict[str, dict[object, str]](dict)
+        if split == "train":
+            continue
+        copied = records.shared(train, content)
+        if copied:
+            original = next(path for path in train.paths if content(path) == content(copied[0]))
+            videos = f"{plural(len(copied), f'{split} video')} equal training videos"
+            yield Copies(f"by content {videos} ({copied[0]} is {original})", decides=True)
+
+
+def _in_two_classes(splits: Mapping[str, Records], first_of: Mapping[str, str]) -> Iterator[Copies]:
+    """Yield the whole videos that are in two classes, in one text."""
+    path_of: dict[str, dict[object, str]] = defaultdict(dict)  # by content and label
     for records in splits.values():
         for index, (path, start, end) in enumerate(records.identities()):
-            if path in first and start is None and end is None:
-                labels[first[path]].setdefault(records.label(index), path)
-    twice = [[*paths.values()] for paths in labels.values() if len(paths) > 1]
+            if path in first_of and start is None and end is None:
+                path_of[first_of[path]].setdefault(records.label(index), path)
+
+    twice = [[*paths.values()] for paths in path_of.values() if len(paths) > 1]
     if twice:
         videos = plural(len(twice), "video")
-        found.append(Copies(f"by content {videos} of two classes ({twice[0][1]} is {twice[0][0]})", decides=False))
-    return found
+        first, second, *_ = twice[0]
+        yield Copies(f"by content {videos} of two classes ({second} is {first})", decides=False)
 
 
 def _is_video(path: str) -> bool:
@@ -85,23 +105,27 @@ def refuse_copies(data: Any) -> None:
     """Refuse a validation or test on copies of training videos; say which videos are in two classes."""
     if not data.compares_contents:
         return
-    for found in contradicting_copies(data):
-        if found.decides:
-            raise UserError(f"data.root: {found.text}; delete the copies in one of the splits")
-        print_once(f"data.root: {found.text}; one of the labels is wrong")
+    for contradiction in contradicting_copies(data):
+        if contradiction.decides:
+            raise UserError(f"data.root: {contradiction.text}; delete the copies in one of the splits")
+        print_once(f"data.root: {contradiction.text}; one of the labels is wrong")
 
 
 def refuse_choice(data: Any, callbacks: Iterable[object]) -> None:
     """Refuse to test on videos that also select the checkpoint or stop the training."""
     if data.disjoint:
         return
-    for one in callbacks:
-        metric = getattr(one, "monitor", None) or "train"
+
+    for callback in callbacks:
+        metric = getattr(callback, "monitor", None) or "train"
         if metric.startswith("train"):
             continue
-        both = Records.of(data.records("test")).shared(Records.of(data.records("val")), os.path.realpath)
-        if not both:
+
+        validation = Records.of(data.records("val"))
+        chosen_by = Records.of(data.records("test")).shared(validation, os.path.realpath)
+        if not chosen_by:
             return
-        what = f"{type(one).__name__} chooses by {metric}, and {len(both)} of the validation videos are also tested"
+        kind = type(callback).__name__
+        fault = f"{kind} chooses by {metric}, and {len(chosen_by)} of the validation videos are also tested"
         advice = "use other videos for the test, or leave out the callback"
-        raise UserError(f"trainer.callbacks: {what} ({both[0]}); {advice}")
+        raise UserError(f"trainer.callbacks: {fault} ({chosen_by[0]}); {advice}")

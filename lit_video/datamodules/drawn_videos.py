@@ -4,27 +4,26 @@ from typing import Annotated, Any
 
 import numpy as np
 import torch
-from lightning import LightningDataModule
-from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader, Dataset, Sampler
 
 from lit_video.datamodules.drawn.catalogue import MOTIONS
 from lit_video.datamodules.drawn.degradations import BLOCK
 from lit_video.datamodules.drawn.video import TASKS, draw_labels, draw_video
-from lit_video.datamodules.loaders import loader, position, ranks, training_sampler
+from lit_video.datamodules.loaders import loader, ranks, training_sampler
+from lit_video.datamodules.seeded_clips import SeededClips
 from lit_video.utils.arguments import Count, Range, Share, Whole, check_arguments
-from lit_video.utils.clip_shape import PerChannel, per_channel
+from lit_video.utils.clip_shape import PerChannel
 from lit_video.utils.text import did_you_mean
-from lit_video.video.batch import Batch, BatchDraws, evaluation_batch, training_batch
+from lit_video.video.batch import Batch, BatchDraws, training_batch
 from lit_video.video.clips import Key, Sample
 from lit_video.video.loading import EvaluationSampler
 from lit_video.video.seeding import digest
 
-VERSION = 1  # increment whenever the videos of a seed change
+DRAWN_VERSION = 1  # increment whenever the videos of a seed change
 Side = Annotated[int, Range(16, 512)]
 
 
-class DrawnVideos(LightningDataModule):
+class DrawnVideos(SeededClips):
     """Endless videos of drawn actors that move, to pretrain a video model on without data, files or a network.
 
     A shape, a person, a chain of links or a pair of shapes does one of 219 motions, before a textured background with
@@ -73,6 +72,7 @@ class DrawnVideos(LightningDataModule):
         num_frames: Annotated[int, Range(2)] = 8,
         image_size: Side = 64,
         batch_size: Count = 32,
+        *,
         num_workers: Whole = 2,
         epoch_length: Count = 8192,
         val_length: Count = 512,
@@ -84,22 +84,24 @@ class DrawnVideos(LightningDataModule):
         seed: int = 0,
     ) -> None:
         check_arguments(locals())
-        super().__init__()
+        super().__init__(
+            num_frames,
+            image_size,
+            batch_size,
+            num_workers=num_workers,
+            mean=mean,
+            std=std,
+            seed=seed,
+        )
         if image_size % BLOCK:
             raise ValueError(f"image_size is {image_size}, expected a multiple of {BLOCK}, the side of JPEG's blocks")
-        self.num_frames = num_frames
-        self.image_size = image_size
-        self.batch_size = batch_size
-        self.num_workers = num_workers
+
+        self.side = image_size
         self.epoch_length = epoch_length
         self.val_length = val_length
         self.motions = tuple(MOTIONS) if motions is None else _known(motions)
         self.moving_camera = moving_camera
         self.degradation = degradation
-        self.mean = per_channel("mean", mean)
-        self.std = per_channel("std", std, least=1e-3)
-        self.seed = seed
-        self._resume = (0, 0)
 
     @property
     def class_names(self) -> dict[str, list[str]]:
@@ -115,8 +117,12 @@ class DrawnVideos(LightningDataModule):
     def opposites(self) -> list[tuple[int, int]]:
         """Pairs of motion classes that are each other played backwards."""
         numbers = {name: number for number, name in enumerate(MOTIONS)}
-        pairs = [(number, numbers[MOTIONS[name].reverse]) for name, number in numbers.items()]
-        return [(number, other) for number, other in pairs if number < other]
+        pairs: list[tuple[int, int]] = []
+        for name, number in numbers.items():
+            reverse = numbers[MOTIONS[name].reverse]
+            if number < reverse:
+                pairs.append((number, reverse))
+        return pairs
 
     def train_dataloader(self) -> DataLoader[Sample]:
         """Draw an epoch of new videos."""
@@ -125,31 +131,27 @@ class DrawnVideos(LightningDataModule):
 
     def val_dataloader(self) -> DataLoader[Sample]:
         """Draw the validation videos, the same in every epoch."""
-        return self._loader("val", self.val_length, EvaluationSampler(self.val_length, ranks(self.trainer)))
+        sampler = EvaluationSampler(self.val_length, ranks(self.trainer))
+        return self._loader("val", self.val_length, sampler)
 
-    def _loader(self, split: str, length: int, sampler: Any) -> DataLoader[Sample]:
-        dataset: Any = DrawnClips(self, split, length)
-        return loader(dataset, sampler, self.batch_size, self.num_workers, None)
+    def _loader(self, split: str, length: int, sampler: Sampler[Sample]) -> DataLoader[Sample]:
+        """Load videos of a split."""
+        dataset = DrawnClips(self, split, length)
+        return loader(dataset, sampler, batch_size=self.batch_size, num_workers=self.num_workers)
 
     def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Batch:
         """Normalise the clips on the device; in training class numbers become probabilities."""
         if self.trainer is not None and self.trainer.training:
-            return training_batch(batch, self.mean, self.std, self.num_classes, 0.0, BatchDraws(None, None))
+            unchanged = BatchDraws(boxes=None, mixture=None)
+            return training_batch(
+                batch,
+                self.mean,
+                self.std,
+                classes=self.num_classes,
+                smoothing=0.0,
+                draws=unchanged,
+            )
         return self.normalise(batch)
-
-    def normalise(self, batch: Any) -> Batch:
-        """Normalise uint8 ``(b, 1, t, 3, side, side)`` to ``(b, 3, t, side, side)``; targets are class numbers."""
-        return evaluation_batch(batch, self.mean, self.std)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the position in the epoch, for the checkpoint."""
-        assert self.trainer is not None
-        epoch, seen = position(self.trainer, self.batch_size)
-        return {"epoch": epoch, "seen": seen}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Make the next training loader skip the videos already seen in the checkpoint's epoch."""
-        self._resume = (state_dict["epoch"], state_dict["seen"])
 
 
 class DrawnClips(Dataset[Sample]):
@@ -159,7 +161,7 @@ class DrawnClips(Dataset[Sample]):
         self.split = split
         self.length = length
         self.num_frames = data.num_frames
-        self.side = data.image_size
+        self.side = data.side
         self.motions = data.motions
         self.moving_camera = data.moving_camera
         self.degradation = data.degradation
@@ -171,23 +173,20 @@ class DrawnClips(Dataset[Sample]):
     def __getitem__(self, item: Key | int) -> Sample:
         """Draw a video; an index without an epoch belongs to epoch 0."""
         epoch, index = (0, item) if isinstance(item, int) else item
-        drawn = epoch if self.split == "train" else 0
-        rng = np.random.default_rng(digest(VERSION, self.seed, self.split, drawn, index))
+        drawn_epoch = epoch if self.split == "train" else 0  # validation videos are the same in every epoch
+        rng = np.random.default_rng(digest(DRAWN_VERSION, self.seed, self.split, drawn_epoch, index))
         labels = draw_labels(rng, self.motions, self.moving_camera)
-        frames = draw_video(rng, labels, self.num_frames, self.side, self.degradation)
+        frames = draw_video(rng, labels, self.num_frames, side=self.side, degradation=self.degradation)
+
         return Sample(
             clip=torch.from_numpy(frames)[None],
             label=torch.tensor(labels.numbers),
             video=index,
             first_view=0,
-            key=_key(epoch, index),
+            key=torch.tensor((epoch, index)),
             broken="",
             gap="",
         )
-
-
-def _key(epoch: int, index: int) -> Tensor:
-    return torch.tensor((epoch, index))
 
 
 def _known(motions: tuple[str, ...]) -> tuple[str, ...]:

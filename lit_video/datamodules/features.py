@@ -43,7 +43,8 @@ class Features:
 
     def file(self, record: VideoRecord) -> Path:
         """Return the file of a video's features."""
-        return self.folder / f"{digest(self._digest(record.path), record.start, record.end, record.fps):016x}.npy"
+        key = digest(self._digest(record.path), record.start, record.end, record.fps)
+        return self.folder / f"{key:016x}.npy"
 
     def complete(self, records: Sequence[VideoRecord], compute: Callable[[Tensor], Tensor]) -> None:
         """Write missing or damaged files while others wait; ``compute`` takes uint8 ``(b, t, 3, height, width)``."""
@@ -57,23 +58,31 @@ class Features:
                 self._write(file, files[file], compute)
 
     def _write(self, file: Path, record: VideoRecord, compute: Callable[[Tensor], Tensor]) -> None:
+        """Write the features of all views of a video."""
         kept = KeptVideos(decode, GIGABYTES)  # decodes once for all views
         seed = int(file.stem, 16)  # for the random views
-        random, *evaluation = (replace(each, records=[record], seed=seed, decode=kept) for each in self._views)
-        samples = [evaluation[0][0], *(random[epoch, 0] for epoch in range(RANDOM))]
-        for test in evaluation[1:]:
+        clips = [replace(views, records=[record], seed=seed, decode=kept) for views in self._views]
+        random, centre, *tests = clips
+
+        samples = [centre[0]]
+        for epoch in range(RANDOM):
+            samples.append(random[epoch, 0])
+        for test in tests:
             samples += test.__getitems__([*range(len(test))])
-        views = torch.split(torch.cat([sample["clip"] for sample in samples]), TOGETHER)
-        features = torch.cat([compute(part).half().cpu() for part in views])
+
+        pixels = torch.cat([sample["clip"] for sample in samples])
+        features = torch.cat([compute(part).half().cpu() for part in torch.split(pixels, TOGETHER)])
         if not features.isfinite().all():
             raise UserError(f"{record.path}: its features are not finite in float16; leave out data.features")
+
         content = BytesIO()
         np.save(content, features.numpy())
         write_bytes(file, content.getvalue())
 
     def of(self, clips: ClipDataset) -> "FeatureDataset":
         """Return a data set of the features of these clips."""
-        return FeatureDataset(**vars(clips), files=[*map(self.file, clips.records)])
+        files = [self.file(record) for record in clips.records]
+        return FeatureDataset(**vars(clips), files=files)
 
 
 @dataclass(eq=False, repr=False)
@@ -83,18 +92,21 @@ class FeatureDataset(ClipDataset):
     files: Sequence[Path] = ()
 
     def _samples(self, keys: list[Key]) -> list[Sample]:
-        return [*map(self._read, keys)]
+        return [self._read(key) for key in keys]
 
     def _read(self, key: Key) -> Sample:
+        """Read the views of a clip: of a test after the others, in training one of the centre and the random ones."""
         epoch, index = key
         video, clip = divmod(index, self.clips or 1)
-        crops, views = self.view.crops, np.load(self.files[video], mmap_mode="r")
+        crops = self.view.crops
         first = 1 + RANDOM + clip * crops
         if isinstance(self.view, TrainingView):
             with seeded(self.seed, epoch, index):
                 first = int(torch.randint(1 + RANDOM, ()))
-        elif len(self) * crops == len(self.files):
+        elif len(self) * crops == len(self.files):  # a single view of each video: the centre
             first = 0
+
+        views = np.load(self.files[video], mmap_mode="r")
         return Sample(
             clip=torch.from_numpy(np.array(views[first : first + crops])),
             label=torch.tensor(self.records[video].label),

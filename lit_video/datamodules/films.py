@@ -8,7 +8,7 @@ with jump back at this seam.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from itertools import product
 from typing import Any, Literal
@@ -16,9 +16,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from lit_video.datamodules.drawing import Figure, Film
+from lit_video.datamodules.drawing import Figure, Film, Rng
 
-Rng = np.random.Generator
 Turn = Callable[[Rng, int], Film]  # (random generator, steps) -> a turn played forwards
 Kind = Literal["when", "change"]
 
@@ -32,6 +31,7 @@ class Skill:
     """A temporal skill: its turns, and the class names of its two directions."""
 
     name: str
+    _: KW_ONLY
     # when: which of the events came first; change: how neighbouring states differ
     kind: Kind
     backward: str  # class of the turn played backwards
@@ -94,9 +94,9 @@ def meeting(rng: Rng, steps: int) -> Film:
     away = np.linspace(rng.uniform(0.24, 0.3), 1.15 * middle.radius, steps)
     dx = away * np.cos(angle)
     dy = away * np.sin(angle)
-    ones = _moved(middle, x=middle.x + dx, y=middle.y + dy)
-    others = _moved(middle, x=middle.x - dx, y=middle.y - dy)
-    return [one + other for one, other in zip(ones, others, strict=True)]
+    first_shape = _moved(middle, x=middle.x + dx, y=middle.y + dy)
+    second_shape = _moved(middle, x=middle.x - dx, y=middle.y - dy)
+    return [first + second for first, second in zip(first_shape, second_shape, strict=True)]
 
 
 def duration(rng: Rng, steps: int, gap: int) -> Film:
@@ -134,28 +134,35 @@ def occlusion(rng: Rng, steps: int) -> Film:
     step = rng.uniform(0.8, 1.0) / steps
     wall = rng.uniform(0.4, 0.6)
     radius = rng.uniform(0.1, 0.13)
+
+    bright_row, dark_row = rows
     film: Film = [[] for _ in range(steps)]
-    for bright, hidden, y in ((True, bright_hidden, rows[0]), (False, bright_hidden + apart, rows[1])):
+    for bright, hidden, y in ((True, bright_hidden, bright_row), (False, bright_hidden + apart, dark_row)):
         side = rng.choice([-1, 1])
-        for t in range(steps):
-            since = (t - hidden + steps / 2) % steps - steps / 2  # steps since the shape was behind the wall
+        for time in range(steps):
+            since = (time - hidden + steps / 2) % steps - steps / 2  # steps since the shape was behind the wall
             x = side * step * since
             if abs(x) > 0.14:
-                film[t].append(Figure(float((wall + x) % 1), float(y), float(radius), bright=bright))
+                figure = Figure(float((wall + x) % 1), float(y), float(radius), bright=bright)
+                film[time].append(figure)
     return film
 
 
 def _figure(rng: Rng, radius: tuple[float, float] = (0.14, 0.19), margin: float = 0.3) -> Figure:
     """Return a figure of random size and position; its centre is at least ``margin`` from the edges."""
     x, y = rng.uniform(margin, 1 - margin, 2)
-    return Figure(float(x), float(y), float(rng.uniform(*radius)), bright=bool(rng.integers(2)))
+    smallest, largest = radius
+    size = rng.uniform(smallest, largest)
+    return Figure(float(x), float(y), float(size), bright=bool(rng.integers(2)))
 
 
 def _moved(figure: Figure, **values: NDArray[Any]) -> Film:
     """Return a film of one figure; ``values`` has an attribute's value for each step."""
+    steps = min(len(values_of_steps) for values_of_steps in values.values())
     film: Film = []
-    for of_step in zip(*values.values(), strict=True):
-        film.append([replace(figure, **dict(zip(values, of_step, strict=True)))])
+    for step in range(steps):
+        changes = {name: values_of_steps[step] for name, values_of_steps in values.items()}
+        film.append([replace(figure, **changes)])
     return film
 
 
@@ -165,45 +172,92 @@ def gaps(steps: int) -> list[int]:
     Played backwards, gap and rest change places, so every rest must be longer than every gap.
     """
     shown = 4
-    wide = [1, 2]
-    return wide if steps - shown - max(wide) > max(wide) else wide[:1]
+    widest = 2
+    rest = steps - shown - widest
+    return [1, widest] if rest > widest else [1]
 
 
 def pauses(steps: int) -> list[tuple[int, ...]]:
     """Return all pauses of ``count`` after its bursts that fill a turn; at most 2 steps longer than the shortest."""
-    left = steps - sum(2 * flashes - 1 for flashes in FLASHES)
-    shortest = left // len(FLASHES)
+    dark_steps = steps - sum(2 * flashes - 1 for flashes in FLASHES)
+    shortest = dark_steps // len(FLASHES)
     lengths = range(max(LEAST_PAUSE, shortest - 1), shortest + 3)
-    return [found for found in product(lengths, repeat=len(FLASHES)) if sum(found) == left]
+    candidates = product(lengths, repeat=len(FLASHES))
+    return [candidate for candidate in candidates if sum(candidate) == dark_steps]
 
 
 def _one(turn: Turn) -> Callable[[int], list[Turn]]:
+    """Return the turns of a skill that has a single one, whatever the number of steps."""
     return lambda steps: [turn]
 
 
 _SKILLS = (
-    Skill("drift", "change", "left", "right", 2, _one(drift), seam=False),
-    Skill("zoom", "change", "shrinking", "growing", 3, _one(zoom)),
-    Skill("rotation", "change", "counterclockwise", "clockwise", 2, _one(rotation), seam=False),
-    Skill("meeting", "change", "parting", "meeting", 3, _one(meeting)),
-    Skill("speed", "change", "slowing", "speeding", 4, _one(speed)),
+    Skill(
+        "drift",
+        kind="change",
+        backward="left",
+        forward="right",
+        shortest=2,
+        turns=_one(drift),
+        seam=False,
+    ),
+    Skill(
+        "zoom",
+        kind="change",
+        backward="shrinking",
+        forward="growing",
+        shortest=3,
+        turns=_one(zoom),
+    ),
+    Skill(
+        "rotation",
+        kind="change",
+        backward="counterclockwise",
+        forward="clockwise",
+        shortest=2,
+        turns=_one(rotation),
+        seam=False,
+    ),
+    Skill(
+        "meeting",
+        kind="change",
+        backward="parting",
+        forward="meeting",
+        shortest=3,
+        turns=_one(meeting),
+    ),
+    Skill(
+        "speed",
+        kind="change",
+        backward="slowing",
+        forward="speeding",
+        shortest=4,
+        turns=_one(speed),
+    ),
     Skill(
         "duration",
-        "when",
-        "long last",
-        "long first",
-        7,
-        lambda steps: [partial(duration, gap=gap) for gap in gaps(steps)],
+        kind="when",
+        backward="long last",
+        forward="long first",
+        shortest=7,
+        turns=lambda steps: [partial(duration, gap=gap) for gap in gaps(steps)],
     ),
     Skill(
         "count",
-        "when",
-        "three two one",
-        "one two three",
-        15,
-        lambda steps: [partial(count, pauses=found) for found in pauses(steps)],
+        kind="when",
+        backward="three two one",
+        forward="one two three",
+        shortest=15,
+        turns=lambda steps: [partial(count, pauses=lengths) for lengths in pauses(steps)],
     ),
-    Skill("occlusion", "when", "dark first", "bright first", 8, _one(occlusion)),
+    Skill(
+        "occlusion",
+        kind="when",
+        backward="dark first",
+        forward="bright first",
+        shortest=8,
+        turns=_one(occlusion),
+    ),
 )
 
 
@@ -212,15 +266,24 @@ def skill(name: str) -> Skill:
 
     On a circle of T steps, events N apart are T - N apart the other way round, so a turn has more than 2 N steps.
     """
-    if apart := distance(name):
-        return Skill(name, "when", "dark first", "bright first", 2 * apart + 1, _one(partial(order, apart=apart)))
-    known = {one.name: one for one in _SKILLS}
-    if name not in known:
-        raise ValueError(f"skills has {name!r}, expected {', '.join(known)}, or order1, order2, ...")
-    return known[name]
+    apart = events_apart(name)
+    if apart:
+        return Skill(
+            name,
+            kind="when",
+            backward="dark first",
+            forward="bright first",
+            shortest=2 * apart + 1,
+            turns=_one(partial(order, apart=apart)),
+        )
+
+    skills = {skill.name: skill for skill in _SKILLS}
+    if name not in skills:
+        raise ValueError(f"skills has {name!r}, expected {', '.join(skills)}, or order1, order2, ...")
+    return skills[name]
 
 
-def distance(name: str) -> int | None:
+def events_apart(name: str) -> int | None:
     """Return N of orderN, the steps between its two events; ``None`` for other skills."""
-    found = re.fullmatch(r"order([1-9]\d?)", name)
-    return int(found[1]) if found else None
+    match = re.fullmatch(r"order([1-9]\d?)", name)
+    return int(match[1]) if match else None

@@ -25,7 +25,8 @@ def sum_ceiling(skill: Skill, steps: int) -> float | None:
     """
     if not skill.seam or steps > MOST_STEPS:
         return None
-    shares = []
+
+    shares: list[float] = []
     for turn in skill.turns(steps):
         forwards = all_rolls(as_word(turn(np.random.default_rng(0), steps)))
         backwards = [word[::-1] for word in forwards]
@@ -84,13 +85,17 @@ def distances_told(distances: Sequence[int], steps: int, clips: Sequence[Sequenc
     Distances are in steps on a circle and equally frequent; the first event is equally likely at each step. ``clips``
     has the steps that the frames of each test clip show.
     """
+    # share of each distance's videos, by how often the clips show the two events
     shares: dict[object, dict[int, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
+    steps_of_clips = [list(clip) for clip in clips]
     for apart in distances:
         for first in range(steps):
             second = (first + apart) % steps
-            shown = sorted((clip.count(first), clip.count(second)) for clip in map(list, clips))
-            shares[tuple(shown)][apart] += Fraction(1, steps)
-    return float(sum(max(of_distances.values()) for of_distances in shares.values()))
+            counts = sorted((clip.count(first), clip.count(second)) for clip in steps_of_clips)
+            shares[tuple(counts)][apart] += Fraction(1, steps)
+
+    told = [max(shares_of_distances.values()) for shares_of_distances in shares.values()]
+    return float(sum(told))
 
 
 def share_in_reach(apart: int, steps: int, reach: int) -> float:

@@ -17,28 +17,46 @@ from lit_video.video.clips import VideoRecord
 
 def folder_records(root: Path, split: Split, class_names: list[str]) -> Records:
     """Return the videos in ``root/split/CLASS/``, sorted by class and name; print how many other files are left out."""
-    folder, found, others = root / split, dict[str, list[str]](), list[str]()
+    folder = root / split
+    videos_of, others = _listed(folder)
+    unknown = sorted(videos_of.keys() - set(class_names))
+    if unknown:
+        raise UserError(f"data.root: {folder} holds classes that {root / 'train'} does not have: {', '.join(unknown)}")
+
+    paths: list[str] = []
+    labels: list[int] = []
+    for label, name in enumerate(class_names):
+        videos = videos_of.get(name, [])
+        paths += videos
+        labels += [label] * len(videos)
+    if not paths:
+        frames = "folders of frames are listed in a table (VideoCSV)"
+        raise UserError(f"data.root: {folder} holds no video; expected {folder}/CLASS/VIDEO.mp4; {frames}")
+
+    empty = [name for name in class_names if name in videos_of and not videos_of[name]]
+    if empty:
+        print_once(f"data.root: {len(empty)} of the classes without a video in {folder}: {shortened(empty)}")
+    if others:
+        print_once(f"data.root: {len(others):,} items left out of {folder}: no videos of a class ({shortened(others)})")
+    return Records(paths, labels)
+
+
+def _listed(folder: Path) -> tuple[dict[str, list[str]], list[str]]:
+    """Return the paths of the videos by class, and the names of other items."""
+    videos_of: dict[str, list[str]] = {}
+    others: list[str] = []
     for entry in _shown(folder):
         if not entry.is_dir():
             others.append(entry.name)
             continue
-        videos = found.setdefault(composed(entry.name), [])
-        for one in _shown(entry.path):
-            if is_video(one.name) and not _is_folder(one):
-                videos.append(one.path)
+
+        videos = videos_of.setdefault(composed(entry.name), [])
+        for item in _shown(entry.path):
+            if is_video(item.name) and not _is_folder(item):
+                videos.append(item.path)
             else:
-                others.append(f"{entry.name}/{one.name}")
-    if unknown := sorted(found.keys() - set(class_names)):
-        raise UserError(f"data.root: {folder} holds classes that {root / 'train'} does not have: {', '.join(unknown)}")
-    listed = [(path, label) for label, name in enumerate(class_names) for path in found.get(name, ())]
-    if not listed:
-        frames = "folders of frames are listed in a table (VideoCSV)"
-        raise UserError(f"data.root: {folder} holds no video; expected {folder}/CLASS/VIDEO.mp4; {frames}")
-    if empty := [name for name in class_names if not found.get(name, True)]:
-        print_once(f"data.root: {len(empty)} of the classes without a video in {folder}: {shortened(empty)}")
-    if others:
-        print_once(f"data.root: {len(others):,} items left out of {folder}: no videos of a class ({shortened(others)})")
-    return Records(*zip(*listed, strict=True))
+                others.append(f"{entry.name}/{item.name}")
+    return videos_of, others
 
 
 def _shown(folder: str | Path) -> list[os.DirEntry[str]]:
@@ -54,6 +72,7 @@ def _shown(folder: str | Path) -> list[os.DirEntry[str]]:
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Return whether an entry is a folder."""
     try:
         return entry.is_dir()
     except OSError:  # a circular link, which is a broken video
@@ -81,15 +100,18 @@ class VideoFolder(VideoDataModule):
     @cached_property  # cached: every batch needs the number of classes
     def class_names(self) -> list[str]:
         """Names of the class folders, sorted."""
-        train, splits = self.root / "train", "train/, val/ and test/"
         if not self.root.is_dir():
+            splits = "train/, val/ and test/"
             raise UserError(f"data.root: the folder {self.root} does not exist; give the folder that holds {splits}")
+
+        train = self.root / "train"
         names = sorted({composed(entry.name) for entry in _shown(train) if entry.is_dir()}, key=natural)
-        if twins := case_twins(names):
+        twins = case_twins(names)
+        if twins:
             print_once(f"data.root: {twins}")
         if len(names) < 2:
-            there = plural(len(names), "class folder")
-            raise UserError(f"data.root: {train} holds {there}; expected two or more as {train}/CLASS/VIDEO.mp4")
+            count = plural(len(names), "class folder")
+            raise UserError(f"data.root: {train} holds {count}; expected two or more as {train}/CLASS/VIDEO.mp4")
         return names
 
     def records(self, split: Split) -> Records:

@@ -1,5 +1,6 @@
 """Counts of a data set's videos (sound, missing, broken, damaged) by split, and its digest."""
 
+from collections.abc import Iterator
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
@@ -9,11 +10,13 @@ from jsonargparse import ArgumentError, ArgumentParser
 from lit_video.datamodules import VideoDataModule
 from lit_video.datamodules.checks import contradicting_copies
 from lit_video.datamodules.manifest import Video, scan
+from lit_video.datamodules.probe import VideoInfo
 from lit_video.datamodules.records import Records, relative
 from lit_video.errors import UserError
 from lit_video.settings.messages import explain
 from lit_video.settings.nested import Nested
 from lit_video.utils.text import printable, text_table, to_bytes
+from lit_video.video.clips import VideoRecord
 
 SHOWN = 10  # videos listed per fault
 VERDICTS = ["missing", "broken", "damaged"]
@@ -41,18 +44,17 @@ def find_faults(data: VideoDataModule, file: Path, every_frame: bool = False) ->
     root = data.data_root()
     records = {split: Records.of(data.records(split)) for split in data.present}
     videos: dict[str, Video] = {}
-    for each in records.values():
-        videos |= {relative(record.path, root): (record.path, record.fps) for record in each}
+    for records_of_split in records.values():
+        for record in records_of_split:
+            videos[relative(record.path, root)] = (record.path, record.fps)
     rows = scan(videos, file, every_frame).facts()
+
     faults: Faults = {}
-    for split, each in records.items():
+    for split, records_of_split in records.items():
         faults[split] = {verdict: [] for verdict in (*VERDICTS, GAPS)}
-        for record in each:
+        for record in records_of_split:
             row = rows[relative(record.path, root)]
-            status, reason = row.status, row.reason
-            start, seconds = record.start or 0.0, row.seconds or 0.0
-            if seconds and start >= seconds:
-                status, reason = "broken", f"no segment from {start:g} s in a video of {seconds:.2f} s"
+            status, reason = _verdict(record, row)
             if status != "ok":
                 faults[split][status].append(printable(f"  {row.path}: {reason}"))
             if row.gap:
@@ -60,38 +62,61 @@ def find_faults(data: VideoDataModule, file: Path, every_frame: bool = False) ->
     return faults
 
 
+def _verdict(record: VideoRecord, row: VideoInfo) -> tuple[str, str]:
+    """Return status and reason of a video, or of a segment, which may begin after the video's end."""
+    start = record.start or 0.0
+    seconds = row.seconds or 0.0
+    if seconds and start >= seconds:
+        return "broken", f"no segment from {start:g} s in a video of {seconds:.2f} s"
+    return row.status, row.reason
+
+
 def check_report(data: VideoDataModule, faults: Faults, manifest: Path) -> str:
     """Report counts per split, the first faulty videos, and the data digest, a part of a run's identity."""
-    counts = f"{data.num_classes} classes"
+    classes = f"{data.num_classes} classes"
     if isinstance(data.num_classes, dict):
-        counts = ", ".join(f"{count} {task}s" for task, count in data.num_classes.items())
-    cells = []
+        classes = ", ".join(f"{count} {task}s" for task, count in data.num_classes.items())
+
+    cells: list[list[str]] = []
     for split in data.present:
-        numbers = [len(data.records(split)), *(len(faults[split][verdict]) for verdict in VERDICTS)]
-        cells.append([split, *map(str, numbers)])
-    parts = [text_table(f"{counts}; rows in {manifest}", ["split", "videos", *VERDICTS], cells)]
-    for verdict in (*VERDICTS, GAPS):
-        lines = list(dict.fromkeys(chain.from_iterable(found[verdict] for found in faults.values())))
-        title = f"{verdict} ({len(lines)}):"
-        if len(lines) > SHOWN:
-            lines[SHOWN:] = [f"  and {len(lines) - SHOWN} more; all are in the manifest"]
-        if lines:
-            parts.append("\n".join([title, *lines]))
+        counts = [len(data.records(split))]
+        counts += [len(faults[split][verdict]) for verdict in VERDICTS]
+        cells.append([split, *map(str, counts)])
+    table = text_table(f"{classes}; rows in {manifest}", ["split", "videos", *VERDICTS], cells)
+
+    parts = [table, *_lists(faults)]
     copied = contradictions(data)
     if copied:
         parts.append("\n".join(["copies:", *(printable(f"  {text}") for text in copied)]))
-    return "\n\n".join([*parts, f"data digest  {data_digest(data)}  (paths, labels)"])
+    parts.append(f"data digest  {data_digest(data)}  (paths, labels)")
+    return "\n\n".join(parts)
+
+
+def _lists(faults: Faults) -> Iterator[str]:
+    """Yield for each verdict the first of its videos, each once; none without such videos."""
+    for verdict in (*VERDICTS, GAPS):
+        lines_of_splits = [faults_of_split[verdict] for faults_of_split in faults.values()]
+        lines = list(dict.fromkeys(chain.from_iterable(lines_of_splits)))
+        if not lines:
+            continue
+
+        title = f"{verdict} ({len(lines)}):"
+        if len(lines) > SHOWN:
+            lines[SHOWN:] = [f"  and {len(lines) - SHOWN} more; all are in the manifest"]
+        yield "\n".join([title, *lines])
 
 
 def contradictions(data: VideoDataModule) -> list[str]:
     """Describe videos of equal content in two splits or two classes; none for a released data set."""
-    return [found.text for found in contradicting_copies(data)] if data.compares_contents else []
+    if not data.compares_contents:
+        return []
+    return [contradiction.text for contradiction in contradicting_copies(data)]
 
 
 def data_digest(data: VideoDataModule) -> str:
     """Return a digest of class names, relative paths, labels and segments, the same on every machine."""
     root = data.data_root()
-    lines = []
+    lines: list[str] = []
     for split in data.present:
         records = Records.of(data.records(split))
         for index, (path, start, end) in enumerate(records.identities()):

@@ -6,12 +6,12 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from lightning import Trainer
-from torch.utils.data import DataLoader, Sampler
+from torch.utils.data import DataLoader, Dataset, Sampler
 
 from lit_video.datamodules.manifest import Manifest
 from lit_video.errors import UserError
 from lit_video.utils.processes import ignore_stops
-from lit_video.video.clips import ClipDataset, Sample
+from lit_video.video.clips import Sample
 from lit_video.video.decoding.frame_table import add_source
 from lit_video.video.loading import TimedLoader, TrainingSampler
 
@@ -28,13 +28,22 @@ def ranks(trainer: Trainer | None) -> tuple[int, int]:
 def training_sampler(data: Any, count: int, resume: tuple[int, int]) -> TrainingSampler:
     """Return a sampler; refuse too few videos for a step. ``resume``: epoch, and number of videos seen in it."""
     accumulate = getattr(data.trainer, "accumulate_grad_batches", 1)
-    sampler = TrainingSampler(count, data.seed, data.batch_size, ranks(data.trainer), accumulate)
+    processes, rank = ranks(data.trainer)
+    sampler = TrainingSampler(
+        count,
+        data.seed,
+        data.batch_size,
+        ranks=(processes, rank),
+        accumulate=accumulate,
+    )
     if not sampler.steps:
-        parts = f"{data.batch_size} x {ranks(data.trainer)[0]} processes x {accumulate} batches"
-        clips = f"a step takes {sampler.step_size} clips ({parts}), there are {count} videos"
-        raise UserError(f"data.batch_size: {clips}")
+        factors = f"{data.batch_size} x {processes} processes x {accumulate} batches"
+        fault = f"a step takes {sampler.step_size} clips ({factors}), there are {count} videos"
+        raise UserError(f"data.batch_size: {fault}")
+
+    epoch, _ = resume
     sampler.resume = resume
-    sampler.set_epoch(resume[0])  # workers prefetch before Lightning sets the epoch
+    sampler.set_epoch(epoch)  # workers prefetch before Lightning sets the epoch
     return sampler
 
 
@@ -42,14 +51,20 @@ def position(trainer: Trainer, batch_size: int) -> tuple[int, int]:
     """Return the epoch, and the number of its videos that all processes together have seen."""
     loop = trainer.fit_loop
     # the epoch that began last; after it ends, trainer.current_epoch is one higher
-    epoch, batches = loop.epoch_progress.current.ready - 1, loop.epoch_loop.batch_progress.current.ready
+    epoch = loop.epoch_progress.current.ready - 1
+    batches = loop.epoch_loop.batch_progress.current.ready
     if batches == trainer.num_training_batches:
-        epoch, batches = epoch + 1, 0
+        return epoch + 1, 0
     return epoch, batches * batch_size * trainer.world_size
 
 
 def loader(
-    dataset: ClipDataset, sampler: Sampler[Sample], batch_size: int, num_workers: int, tables: Manifest | None
+    dataset: Dataset[Sample],
+    sampler: Sampler[Sample],
+    *,
+    batch_size: int,
+    num_workers: int,
+    tables: Manifest | None = None,
 ) -> DataLoader[Sample]:
     """Return a loader whose workers take frame tables from a manifest."""
     return TimedLoader(

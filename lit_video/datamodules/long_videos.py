@@ -47,9 +47,11 @@ class Charades(AnnotatedVideos):
         small = self.root / "Charades_v1_480"
         videos = small if small.is_dir() else self.root / "Charades_v1"
         for row in read_table("data.root", path, ("id", "actions"), delimiter=",", unique="id"):
-            numbers = []
-            for action in filter(str.strip, row.cells["actions"].split(";")):
-                numbers.append(row.member("actions", codes, action.split()[0]))
+            numbers: list[int] = []
+            for action in row.cells["actions"].split(";"):
+                if action.strip():
+                    code, *_ = action.split()
+                    numbers.append(row.member("actions", codes, code))
             yield VideoRecord(videos / f"{row.text('id')}.mp4", multi_hot(numbers, 157))
 
 
@@ -69,16 +71,19 @@ class EpicKitchens100(AnnotatedVideos):
     @cached_property
     def class_names(self) -> dict[str, list[str]]:
         """Names of the verbs, such as "take", and of the nouns, such as "tap", in the order of their numbers."""
-        names, columns = {}, ("id", "key")
+        columns = ("id", "key")
+        names: dict[str, list[str]] = {}
         for task, count in EPIC_CLASSES.items():
-            name = f"{task}_classes"
-            names[task] = numbered(self._rows(name, columns), columns, count, path=self._csv(name))
+            file = f"{task}_classes"
+            rows = self._rows(file, columns)
+            names[task] = numbered(rows, columns, count, path=self._csv(file))
         return names
 
     def annotated(self, split: Split) -> Iterable[VideoRecord]:
         """Return the segments that a split's csv lists."""
         columns = ("narration_id", "participant_id", "video_id", *EPIC_TIMES, *EPIC_FRAMES, "verb_class", "noun_class")
-        return map(self._record, self._rows(AS_VALIDATION[split], columns, unique="narration_id"))
+        rows = self._rows(AS_VALIDATION[split], columns, unique="narration_id")
+        return (self._record(row) for row in rows)
 
     draw_kind = "person"
 
@@ -87,21 +92,29 @@ class EpicKitchens100(AnnotatedVideos):
         return [Path(path).stem.partition("_")[0] for path in self.records(split).paths]
 
     def _record(self, row: Row) -> VideoRecord:
-        label = row.whole("verb_class", below=97), row.whole("noun_class", below=300)
+        """Return the segment of a row, in a folder of frames if there is one."""
+        label = (row.whole("verb_class", below=97), row.whole("noun_class", below=300))
         for column in EPIC_TIMES:
-            row.text(column)
+            row.text(column)  # refuses an empty time
         start, end = row.segment(*EPIC_TIMES)
-        person, video = row.text("participant_id"), row.text("video_id")
-        folders = (self.root / "rgb_frames" / person, self.root / person / "rgb_frames")
-        for frames in folders:
-            if video in self.folders.names(frames):
-                first, last = map(row.whole, EPIC_FRAMES)
-                if not 0 < first <= last:
-                    raise row.error(EPIC_FRAMES[1], f"is {last}, before the first frame {first}; correct one of them")
+
+        person = row.text("participant_id")
+        video = row.text("video_id")
+        for folder in (self.root / "rgb_frames" / person, self.root / person / "rgb_frames"):
+            if video in self.folders.names(folder):
                 assert end is not None, "not empty, as checked above"
-                rate = min(EPIC_RATES, key=lambda rate: abs(last - end * rate))
-                return VideoRecord(frames / video, label, (first - 1) / rate, last / rate, rate)  # numbered from 1
-        return VideoRecord(self.root / person / "videos" / f"{video}.mp4", label, start, end)
+                return self._frames(row, folder / video, label, end=end)
+        return VideoRecord(self.root / person / "videos" / f"{video}.mp4", label, start=start, end=end)
+
+    def _frames(self, row: Row, folder: Path, label: tuple[int, int], *, end: float) -> VideoRecord:
+        """Return the segment of a row in a folder of frames, at the rate by which its end is the last frame's time."""
+        first, last = (row.whole(column) for column in EPIC_FRAMES)
+        if not 0 < first <= last:
+            raise row.error(EPIC_FRAMES[1], f"is {last}, before the first frame {first}; correct one of them")
+
+        rate = min(EPIC_RATES, key=lambda rate: abs(last - end * rate))
+        start = (first - 1) / rate  # frames are numbered from 1
+        return VideoRecord(folder, label, start=start, end=last / rate, fps=rate)
 
     def _csv(self, name: str) -> Path:
         return self.root / "annotations" / f"EPIC_100_{name}.csv"
@@ -127,8 +140,10 @@ class HowTo100MTasks(AnnotatedVideos):
     def __init__(self, classes: Count = 1059, least_videos: Count = 100, **kwargs: Any) -> None:
         check_arguments(locals())
         super().__init__(**kwargs)
-        self.classes, self.least_videos = classes, least_videos
-        self._csv, self._names_csv = self.root / "HowTo100M_v1.csv", self.root / "task_ids.csv"
+        self.classes = classes
+        self.least_videos = least_videos
+        self._csv = self.root / "HowTo100M_v1.csv"
+        self._names_csv = self.root / "task_ids.csv"
 
     @cached_property
     def class_names(self) -> list[str]:
@@ -149,22 +164,27 @@ class HowTo100MTasks(AnnotatedVideos):
 
     @cached_property
     def _tasks(self) -> dict[str, str]:
+        """The task of each video in which it ranks best."""
         rows = read_table("data.root", self._csv, ("video_id", "rank", "task_id"), delimiter=",")
         best: dict[str, Row] = {}
         for row in rows:
-            other = best.setdefault(row.text("video_id"), row)
-            if row.whole("rank") < other.whole("rank"):
-                best[row.cells["video_id"]] = row
+            video = row.text("video_id")
+            best_so_far = best.setdefault(video, row)
+            if row.whole("rank") < best_so_far.whole("rank"):
+                best[video] = row
         return {video: row.text("task_id") for video, row in best.items()}
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
+        """The class number of each task that has enough videos."""
         videos = Counter(self._tasks.values())
         tasks = [task for task, count in videos.items() if count >= self.least_videos]
         if len(tasks) != self.classes:
-            found = f"{self._csv} has {len(tasks)} tasks of at least {self.least_videos} videos, not {self.classes}"
-            raise UserError(f"data.classes: {found}; set data.classes to the number found, or change data.least_videos")
-        return {task: number for number, task in enumerate(sorted(tasks, key=lambda task: (len(task), task)))}
+            fault = f"{self._csv} has {len(tasks)} tasks of at least {self.least_videos} videos, not {self.classes}"
+            raise UserError(f"data.classes: {fault}; set data.classes to the number found, or change data.least_videos")
+
+        in_order = sorted(tasks, key=lambda task: (len(task), task))  # numbers in their order
+        return {task: number for number, task in enumerate(in_order)}
 
 
 def in_training(video: str) -> bool:

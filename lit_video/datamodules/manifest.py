@@ -24,7 +24,7 @@ from lit_video.video.decoding.frame_table import add_source
 
 _logger = logging.getLogger(__name__)
 
-VERSION = 11  # increment whenever columns, verdicts or frame tables change
+MANIFEST_VERSION = 11  # increment whenever columns, verdicts or frame tables change
 MANIFEST = "manifest.sqlite"
 LOOKS = 16  # parallel stat calls: on a network disk each waits for its answer
 KEPT = 16  # rows per commit; a killed check loses at most this many
@@ -39,7 +39,7 @@ _CREATE = f"""
 PRAGMA synchronous = OFF;
 CREATE TABLE IF NOT EXISTS videos ({_ALL.replace('"path"', '"path" TEXT PRIMARY KEY')});
 CREATE INDEX IF NOT EXISTS faults ON videos (status) WHERE status IN {_FAULTS};
-PRAGMA user_version = {VERSION};
+PRAGMA user_version = {MANIFEST_VERSION};
 """
 
 
@@ -51,8 +51,9 @@ class Manifest:
     root: Path = Path()
 
     def __post_init__(self) -> None:
-        if (version := self._rows("PRAGMA user_version")[0][0]) != VERSION:
-            raise _refused(self.file, f"version {version}, expected {VERSION}")
+        version = self._rows("PRAGMA user_version")[0][0]
+        if version != MANIFEST_VERSION:
+            raise _refused(self.file, f"version {version}, expected {MANIFEST_VERSION}")
 
     def get(self, name: str) -> VideoInfo | None:
         """Return the row of a video, if there is one."""
@@ -71,17 +72,22 @@ class Manifest:
             return None
         if row.status == "broken":
             raise DecodeError(f"{path}: {row.reason}")
-        return unpack(row.table) if row.table else None
+        if not row.table:
+            return None
+        return unpack(row.table)
 
     def faults(self, paths: Iterable[str]) -> dict[str, VideoInfo]:
         """Return the rows of the videos that are broken or damaged and have not changed since the check."""
-        faulty = {str(self.root / path): row for path, row in self.facts(f"WHERE status IN {_FAULTS}").items()}
+        rows = self.facts(f"WHERE status IN {_FAULTS}")
+        faulty = {str(self.root / name): row for name, row in rows.items()}
         return {path: faulty[path] for path in faulty.keys() & set(paths) if self._holds(faulty[path])}
 
     def _holds(self, row: VideoInfo) -> bool:
+        """Return whether a video has not changed since its row was written."""
         return row.same_file(stamp(self.root / row.path, row.path))
 
     def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        """Return the rows that a query selects."""
         try:
             with closing(_connect(self.file, "?mode=ro&immutable=1")) as manifest:
                 return manifest.execute(query, values).fetchall()
@@ -90,13 +96,15 @@ class Manifest:
 
 
 def _connect(file: Path, mode: str = "") -> sqlite3.Connection:
+    """Open a file of SQLite, whose texts may be no UTF-8."""
     connection = sqlite3.connect(file.absolute().as_uri() + mode, uri=True)
     connection.text_factory = to_text
     return connection
 
 
-def _refused(file: Path, why: object) -> UserError:
-    return UserError(f"{file}: no manifest, or a damaged one ({why}); delete it, and run data check again")
+def _refused(file: Path, reason: object) -> UserError:
+    """Return the error of a file that is no manifest."""
+    return UserError(f"{file}: no manifest, or a damaged one ({reason}); delete it, and run data check again")
 
 
 def write_rows(file: Path, rows: Iterable[VideoInfo]) -> None:
@@ -105,7 +113,8 @@ def write_rows(file: Path, rows: Iterable[VideoInfo]) -> None:
         manifest.executescript(_CREATE)
         try:
             for number, row in enumerate(rows, 1):
-                manifest.execute(_INSERT, (to_bytes(row.path), *astuple(row)[1:]))
+                path, *facts = astuple(row)
+                manifest.execute(_INSERT, (to_bytes(path), *facts))
                 if number % KEPT == 0:
                     manifest.commit()
         finally:
@@ -118,56 +127,73 @@ def scan(videos: Mapping[str, Video], file: Path, every_frame: bool = False) -> 
     Rows are written to a part file immediately, so that a killed scan can resume. An intact video of unchanged size
     and modification time is not read again. ``every_frame`` decodes all frames instead of the first.
     """
-    part = file.with_name(f".{file.name}.part{VERSION}")
+    part = file.with_name(f".{file.name}.part{MANIFEST_VERSION}")
+    lock = file.with_name(f".{file.name}.lock")
     try:
         part.touch()  # raises a clearer error than the lock
-        with FileLock(file.with_name(f".{file.name}.lock"), timeout=0):
+        with FileLock(lock, timeout=0):
             if file.exists() and not part.stat().st_size:
                 Manifest(file)  # refuses a file that is no manifest
                 copyfile(file, part)
             _scan(videos, part, every_frame)
             part.replace(file)
+
     except Timeout:
         raise UserError(f"{file}: another process is writing it; wait or stop it") from None
     except (OSError, sqlite3.OperationalError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise UserError(f"-o: cannot write {file} ({why}); give another file") from error
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"-o: cannot write {file} ({reason}); give another file") from error
     except sqlite3.Error as error:
         raise _refused(part, error) from error
+
     return Manifest(file)
 
 
 def _scan(videos: Mapping[str, Video], part: Path, every_frame: bool) -> None:
+    """Probe the videos whose rows are missing or outdated; delete the rows of other videos."""
     write_rows(part, ())
-    found = Manifest(part).facts()
+    rows = Manifest(part).facts()
+
     items = [*videos.items()]
     with joined_threads(LOOKS) as threads:
-        jobs = [*compress(items, threads.map(partial(_changed, every_frame, found), items))]
-    if 0 < len(jobs) < len(items):
-        _logger.log(ASIDE, f"data check: reads {len(jobs):,} of {len(videos):,} videos (new, changed or broken)")
-    write_rows(part, in_parallel(partial(_row, every_frame), jobs, "data check", chunk=8))
+        is_changed = threads.map(partial(_is_changed, every_frame, rows), items)
+    changed = [*compress(items, is_changed)]
+    if 0 < len(changed) < len(items):
+        count = f"{len(changed):,} of {len(videos):,} videos (new, changed or broken)"
+        _logger.log(ASIDE, f"data check: reads {count}")
+    write_rows(part, in_parallel(partial(_row, every_frame), changed, "data check", chunk=8))
+
     with closing(_connect(part)) as manifest:
-        gone = map(to_bytes, found.keys() - videos.keys())
-        manifest.executemany("DELETE FROM videos WHERE path = CAST(? AS TEXT)", zip(gone))
+        gone = [(to_bytes(name),) for name in rows.keys() - videos.keys()]
+        manifest.executemany("DELETE FROM videos WHERE path = CAST(? AS TEXT)", gone)
         manifest.commit()
 
 
-def _changed(every_frame: bool, found: Mapping[str, VideoInfo], named: tuple[str, Video]) -> bool:
-    name, (path, fps) = named
-    row = found.get(name)
-    if not row or row.status != "ok" or row.decoded < every_frame or (fps and row.fps != round(fps, 3)):
+def _is_changed(every_frame: bool, rows: Mapping[str, VideoInfo], item: tuple[str, Video]) -> bool:
+    """Return whether a video must be read: it is new, changed or faulty, or its row is of a shorter look."""
+    name, (path, fps) = item
+    row = rows.get(name)
+    if row is None or row.status != "ok":
+        return True
+
+    is_shorter_look = every_frame and not row.decoded
+    is_other_rate = fps is not None and row.fps != round(fps, 3)
+    if is_shorter_look or is_other_rate:
         return True
     return not row.same_file(stamp(Path(path), name))
 
 
-def _row(every_frame: bool, named: tuple[str, Video]) -> VideoInfo:
-    name, (path, fps) = named
-    return probe(Path(path), name, every_frame, fps)
+def _row(every_frame: bool, item: tuple[str, Video]) -> VideoInfo:
+    """Return the row of a video, read anew."""
+    name, (path, fps) = item
+    return probe(Path(path), name, every_frame=every_frame, fps=fps)
 
 
 def load_tables(file: Path, root: Path) -> Manifest:
     """Use a manifest's verdicts and frame tables for the videos under ``root`` instead of scanning them."""
     if not file.is_file():
         raise UserError(f"data.manifest: {file} does not exist; data check writes it")
-    add_source(source := Manifest(file, root))
-    return source
+
+    manifest = Manifest(file, root)
+    add_source(manifest)
+    return manifest

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import partial
-from itertools import compress, pairwise
+from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import av
 import numpy as np
@@ -26,14 +27,15 @@ from lit_video.utils.shown import Part, Shown
 from lit_video.utils.text import printable
 from lit_video.video.decoding import DecodeError, forget_tables, frame_table
 from lit_video.video.decoding.colours import refuse_colours
-from lit_video.video.decoding.frame_table import FrameTable, check_sound
-from lit_video.video.decoding.pyav import frames_in_order, orientation
+from lit_video.video.decoding.frame_table import check_sound
+from lit_video.video.decoding.pixels import orientation
+from lit_video.video.decoding.pyav import frames_in_order
+from lit_video.video.decoding.table import FrameTable
 
 _logger = logging.getLogger(__name__)
 
 LIST = "videos.csv"
 ANNOTATIONS = {".csv", ".json", ".tsv", ".txt", ".yaml", ".yml"}
-_TURNS = ("transpose", "vflip", "hflip")  # a transpose alone mirrors at the main diagonal
 
 
 @dataclass(frozen=True)
@@ -83,31 +85,32 @@ def prepare_folder(src: Path, dst: Path, encoding: Encoding) -> Prepared:
     """Encode all videos under ``src`` to ``dst``, copy annotations, and write ``videos.csv``."""
     if src.resolve() in (dst.resolve(), *dst.resolve().parents):
         raise UserError(f"DST: {dst} is SRC or lies inside it; give a folder outside {src}")
+
     jobs = _jobs(src, dst)
+    encoded: list[Path] = []
+    broken: dict[Path, str] = {}
     try:
         dst.mkdir(parents=True, exist_ok=True)
         with FileLock(dst / ".prepare.lock", timeout=0):
             _same_encoding(dst / "encoding.json", encoding)
             _say_what_is_gained(jobs, encoding)
-            rows = [["path", "label"]]
-            broken: dict[Path, str] = {}
-            results = in_parallel(partial(_prepare, encoding), jobs, "data prepare")
-            for (source, target), reason in zip(jobs, results, strict=False):
-                done = target.relative_to(dst)
+
+            reasons = in_parallel(partial(_prepare, encoding), jobs, "data prepare")
+            for (source, target), reason in zip(jobs, reasons, strict=False):
                 if reason:
                     broken[source.relative_to(src)] = reason
                 else:
-                    rows.append([done.as_posix(), done.parent.name])
-            copied = _copy_annotations(src, dst)
-            if dst / LIST not in copied:
-                if len({label for _, label in rows[1:]} - {""}) < 2:  # one folder alone is no class
-                    rows = [row[:1] for row in rows]
-                write_table(dst / LIST, rows)
+                    encoded.append(target)
+
+            annotations = _copy_annotations(src, dst)
+            if dst / LIST not in annotations:
+                _write_list(dst, encoded)
     except Timeout:
         raise UserError(f"DST: another process is writing to {dst}; wait or stop it") from None
     except OSError as error:
         raise UserError(f"DST: cannot write {dst} ({error.strerror}); give another folder") from error
-    return Prepared(dst, len(rows) - 1, len(copied), broken)
+
+    return Prepared(dst, videos=len(encoded), annotations=len(annotations), broken=broken)
 
 
 def _say_what_is_gained(jobs: Sequence[tuple[Path, Path]], encoding: Encoding) -> None:
@@ -118,13 +121,26 @@ def _say_what_is_gained(jobs: Sequence[tuple[Path, Path]], encoding: Encoding) -
         _logger.info(measure(readable))
 
 
+def _write_list(dst: Path, encoded: Sequence[Path]) -> None:
+    """Write the table of the encoded videos: their paths, and their folders as labels if there are several."""
+    names = [path.relative_to(dst) for path in encoded]
+    labels = [name.parent.name for name in names]
+    if len({*labels} - {""}) < 2:  # one folder alone is no class
+        rows = [["path"], *([name.as_posix()] for name in names)]
+    else:
+        rows = [["path", "label"], *([name.as_posix(), label] for name, label in zip(names, labels, strict=True))]
+    write_table(dst / LIST, rows)
+
+
 def _copy_annotations(src: Path, dst: Path) -> list[Path]:
-    copies = []
+    """Copy the files of annotations under ``src``; return the copies."""
+    copies: list[Path] = []
     for file in files_below(src):
         if file.suffix.lower() in ANNOTATIONS:
-            copies.append(dst / file.relative_to(src))
-            copies[-1].parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(file, copies[-1])
+            copy = dst / file.relative_to(src)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(file, copy)
+            copies.append(copy)
     return copies
 
 
@@ -134,7 +150,8 @@ def _prepare(encoding: Encoding, job: tuple[Path, Path]) -> str:
     try:
         if target.exists() and target.stat().st_mtime_ns >= source.stat().st_mtime_ns:
             return ""
-        encode(source, target, encoding)
+        reencode(source, target, encoding)
+
     except DecodeError as error:
         return str(error).removeprefix(f"{source}: ")
     except OSError as error:
@@ -147,38 +164,46 @@ def _prepare(encoding: Encoding, job: tuple[Path, Path]) -> str:
 
 
 def _jobs(src: Path, dst: Path) -> list[tuple[Path, Path]]:
+    """Return each video under ``src`` with the file that it becomes under ``dst``."""
     sources: dict[Path, Path] = {}
-    for source in filter(is_video, files_below(src)):
+    for source in files_below(src):
+        if not is_video(source):
+            continue
         target = (dst / source.relative_to(src)).with_suffix(".mp4")
-        if other := sources.get(target):
-            raise UserError(f"SRC: {other} and {source} would both become {target}; rename one")
+        if target in sources:
+            raise UserError(f"SRC: {sources[target]} and {source} would both become {target}; rename one")
         sources[target] = source
     if not sources:
         raise UserError(f"SRC: {src} holds no video ({', '.join(sorted(COMMON))})")
-    return [*zip(sources.values(), sources, strict=True)]
+    return [(source, target) for target, source in sources.items()]
 
 
 def _same_encoding(file: Path, encoding: Encoding) -> None:
     """Refuse an encoding other than the one in ``file``; write it to ``file`` if there is none."""
-    if file.exists() and (made := json.loads(file.read_text(encoding="utf-8"))) != asdict(encoding):
-        raise UserError(f"DST: {file.parent} was made with {json.dumps(made)}; give another folder, or delete this one")
+    if file.exists():
+        made_with = json.loads(file.read_text(encoding="utf-8"))
+        if made_with != asdict(encoding):
+            fault = f"{file.parent} was made with {json.dumps(made_with)}"
+            raise UserError(f"DST: {fault}; give another folder, or delete this one")
     write_atomically(file, json.dumps(asdict(encoding)) + "\n")
 
 
-def encode(source: Path, target: Path, encoding: Encoding) -> None:
+def reencode(source: Path, target: Path, encoding: Encoding) -> None:
     """Encode a video upright, without sound, starting at time 0; raise a DecodeError for damage or an early end."""
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.part")
     gop = min(encoding.gop, key_distance(frame_table(source)))
     try:
-        with av.open(f"file:{part}", "w", format="mp4") as new:
-            out: VideoStream | None = None
+        with av.open(f"file:{part}", "w", format="mp4") as container:
+            stream: VideoStream | None = None
             for picture in resized(source, encoding.short_side):
-                out = out or _stream(new, picture, replace(encoding, gop=gop))
-                new.mux(out.encode(picture))
-            assert out is not None, "a table has frames"
-            new.mux(out.encode())
+                if stream is None:
+                    stream = _stream(container, picture, replace(encoding, gop=gop))
+                container.mux(stream.encode(picture))
+            assert stream is not None, "a table has frames"
+            container.mux(stream.encode())
         part.replace(target)
+
     except av.FFmpegError as error:
         if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EROFS}:  # faults of the target's disk
             raise OSError(error.errno, error.strerror) from error
@@ -187,35 +212,76 @@ def encode(source: Path, target: Path, encoding: Encoding) -> None:
         part.unlink(missing_ok=True)
 
 
+class _Shape(NamedTuple):
+    """Size of a stored frame, and how it is turned."""
+
+    width: int
+    height: int
+    transposed: bool
+    down: int
+    right: int
+
+    @classmethod
+    def of(cls, frame: VideoFrame, matrix: str) -> "_Shape":
+        """Return the shape of a frame; ``matrix`` is the table's, see :func:`orientation`."""
+        transposed, down, right = orientation(frame, matrix)
+        return cls(frame.width, frame.height, transposed, down=down, right=right)
+
+
 def resized(source: Path, short_side: int) -> Iterator[VideoFrame]:
     """Yield a video's frames, ready to encode: upright, resized, 8-bit 4:2:0, with times that start at 0."""
-    table, count = frame_table(source), 0
+    table = frame_table(source)
     check_sound(source, table, range(table.count))
-    graph, size = Graph(), None
+
+    graph = Graph()
+    shape: _Shape | None = None
+    count = 0
     for _, frame in frames_in_order(source, table, range(table.count)):
         refuse_colours(frame)
-        if size is None:
-            size = (frame.width, frame.height, orientation(frame, table.matrix))
-            width, height = scaled(*size[:2], short_side)
-            nodes = [graph.add_buffer(width=size[0], height=size[1], format=frame.format, time_base=Fraction(1, 1000))]
-            nodes.append(graph.add("scale", f"{width}:{height}:flags=bicubic+accurate_rnd"))
-            transposed, down, right = orientation(frame, table.matrix)
-            nodes += map(graph.add, compress(_TURNS, (transposed, down < 0, right < 0)))
-            nodes += [graph.add("format", "pix_fmts=yuv420p"), graph.add("buffersink")]
-            graph.link_nodes(*nodes).configure()
-        if (frame.width, frame.height, orientation(frame, table.matrix)) != size:
+        shape_of_frame = _Shape.of(frame, table.matrix)
+        if shape is None:
+            shape = shape_of_frame
+            _link(graph, frame, shape, short_side=short_side)
+        if shape_of_frame != shape:
             raise DecodeError(f"{source}: its frames have several sizes")
-        frame.pts, frame.time_base = 0, Fraction(1, 1000)
+
+        frame.pts = 0
+        frame.time_base = Fraction(1, 1000)
         graph.vpush(frame)
         picture = graph.vpull()
+        assert isinstance(picture, VideoFrame)
         picture.pict_type = PictureType.NONE  # x264 would make a key frame of every one that the source has
-        picture.pts, picture.time_base = count, table.seconds / table.count
         if table.times:
-            picture.pts, picture.time_base = table.times[count] - table.times[0], table.time_base
+            picture.pts = table.times[count] - table.times[0]
+            picture.time_base = table.time_base
+        else:
+            picture.pts = count
+            picture.time_base = table.seconds / table.count
         yield picture
         count += 1
     if count < table.count:
         raise DecodeError(f"{source}: {count} of {table.count} frames can be decoded")
+
+
+def _link(graph: Graph, frame: VideoFrame, shape: _Shape, *, short_side: int) -> None:
+    """Build a graph of filters that resizes frames and turns them upright."""
+    width, height = scaled(shape.width, shape.height, short_side)
+    source = graph.add_buffer(
+        width=shape.width,
+        height=shape.height,
+        format=frame.format,
+        time_base=Fraction(1, 1000),
+    )
+    nodes = [source, graph.add("scale", f"{width}:{height}:flags=bicubic+accurate_rnd")]
+    if shape.transposed:
+        nodes.append(graph.add("transpose"))  # alone it mirrors at the main diagonal
+    if shape.down < 0:
+        nodes.append(graph.add("vflip"))
+    if shape.right < 0:
+        nodes.append(graph.add("hflip"))
+    nodes.append(graph.add("format", "pix_fmts=yuv420p"))
+    nodes.append(graph.add("buffersink"))
+    graph.link_nodes(*nodes).configure()
 
 
 def key_distance(table: FrameTable) -> int:
@@ -232,17 +298,27 @@ def key_distance(table: FrameTable) -> int:
 def scaled(width: int, height: int, short_side: int) -> tuple[int, int]:
     """Return a size scaled so that its shorter side is at most ``short_side``, both sides rounded to even numbers."""
     share = min(1.0, short_side / min(width, height))
-    return max(2, 2 * round(width * share / 2)), max(2, 2 * round(height * share / 2))
+    even_width = 2 * round(width * share / 2)
+    even_height = 2 * round(height * share / 2)
+    return max(2, even_width), max(2, even_height)
 
 
 def _stream(container: av.container.OutputContainer, first: VideoFrame, encoding: Encoding) -> VideoStream:
+    """Add a stream for pictures like the first one."""
     stream = container.add_stream("libx264")
     assert isinstance(stream, VideoStream) and first.time_base is not None
+    stream.width = first.width
+    stream.height = first.height
+    stream.pix_fmt = "yuv420p"
+    stream.time_base = first.time_base
+
     context = stream.codec_context
-    stream.width, stream.height, stream.pix_fmt = first.width, first.height, "yuv420p"
-    stream.time_base = context.time_base = first.time_base
-    context.gop_size, context.thread_count = encoding.gop, 1
-    context.color_range, context.colorspace = first.color_range, first.colorspace
+    context.time_base = first.time_base
+    context.gop_size = encoding.gop
+    context.thread_count = 1
+    context.color_range = first.color_range
+    context.colorspace = first.colorspace
+
     stream.options = {"crf": str(encoding.crf), "preset": "medium", "x264-params": _SKIPPED}
     if encoding.fast_decode:
         stream.options["tune"] = "fastdecode"

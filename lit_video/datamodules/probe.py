@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 from array import array
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Literal
 
 from lit_video.video.clips import VideoRecord
@@ -16,7 +18,7 @@ from lit_video.video.decoding import DecodeError, Frames, FrameTable, forget_tab
 from lit_video.video.decoding.container import open_video, reading
 from lit_video.video.decoding.damage import spoiled
 from lit_video.video.decoding.decoder import PREDICTED, judged
-from lit_video.video.decoding.frame_table import compact
+from lit_video.video.decoding.table import compact
 
 Status = Literal["ok", "damaged", "missing", "broken"]
 
@@ -48,47 +50,68 @@ class VideoInfo:
 def stamp(path: Path, name: str) -> VideoInfo:
     """Return size and time of last change of a file or a folder of frames; status ``missing`` if absent."""
     try:
-        stat = path.stat()
-        if not path.is_dir():
-            return VideoInfo(name, stat.st_size, stat.st_mtime_ns)
-        size, newest = 0, stat.st_mtime_ns
-        for entry in os.scandir(path):
-            if entry.is_file():
-                image = entry.stat()
+        status = path.stat()
+        size = status.st_size
+        newest = status.st_mtime_ns
+        if S_ISDIR(status.st_mode):
+            size = 0
+            for image in _files_of(path):
                 size += image.st_size
                 newest = max(newest, image.st_mtime_ns)
-        return VideoInfo(name, size, newest)
     except FileNotFoundError:
         return VideoInfo(name, status="missing", reason="no such file")
     except OSError as error:
         return VideoInfo(name, status="broken", reason=error.strerror or str(error))
 
+    return VideoInfo(name, size=size, mtime=newest)
 
-def probe(path: Path, name: str, every_frame: bool, fps: float | None = None) -> VideoInfo:
+
+def _files_of(folder: Path) -> Iterator[os.stat_result]:
+    """Yield the status of every file of a folder."""
+    for entry in os.scandir(folder):
+        if entry.is_file():
+            yield entry.stat()
+
+
+def probe(path: Path, name: str, *, every_frame: bool, fps: float | None = None) -> VideoInfo:
     """Read a video's packets, or list a folder's images (with ``fps``); decode the first frame or all."""
-    record, info = VideoRecord(path, 0, fps=fps), stamp(path, name)
+    info = stamp(path, name)
     if info.status != "ok":
         return info
+
+    record = VideoRecord(path, label=0, fps=fps)
     forget_tables()  # the file may have changed
     try:
-        table = record.table()
-        picture = None
-        if not every_frame:
-            with suppress(DecodeError):
-                picture = _first(record, table)
-        if picture is None:
-            table = _decode_all(record, table)
-            picture = _first(record, table)
-        info.frames, info.seconds = table.count, float(table.seconds)
-        info.height, info.width = picture.shape[1:3]
-        info.fps = round(table.count / float(table.seconds), 3)
-        info.decoded, info.gap = every_frame, table.gap
-        info.damaged, info.table = len(table.damaged), pack(table)
-        if table.damaged:
-            info.status, info.reason = "damaged", f"{table.where(table.damaged)} damaged: {table.damage}"
+        table, picture = _decoded(record, every_frame=every_frame)
     except DecodeError as error:
-        info.status, info.reason = "broken", str(error).removeprefix(f"{path}: ")
+        info.status = "broken"
+        info.reason = str(error).removeprefix(f"{path}: ")
+        return info
+
+    seconds = float(table.seconds)
+    info.frames = table.count
+    info.seconds = seconds
+    info.height, info.width = picture.shape[1:3]
+    info.fps = round(table.count / seconds, 3)
+    info.damaged = len(table.damaged)
+    info.gap = table.gap
+    info.decoded = every_frame
+    info.table = pack(table)
+    if table.damaged:
+        info.status = "damaged"
+        info.reason = f"{table.where(table.damaged)} damaged: {table.damage}"
     return info
+
+
+def _decoded(record: VideoRecord, *, every_frame: bool) -> tuple[FrameTable, Frames]:
+    """Return a video's table and its first sound frame; decode all frames if asked for, or if the first one fails."""
+    table = record.table()
+    if not every_frame:
+        with suppress(DecodeError):
+            return table, _first(record, table)
+
+    table = _decode_all(record, table)
+    return table, _first(record, table)
 
 
 def _first(record: VideoRecord, table: FrameTable) -> Frames:
@@ -101,17 +124,18 @@ def _first(record: VideoRecord, table: FrameTable) -> Frames:
 
 def _decode_all(record: VideoRecord, table: FrameTable) -> FrameTable:
     """Decode all frames; return the table with ``damaged`` extended by the frames that missing or bad frames spoil."""
-    path = record.path
     if record.fps is not None:
         for number in range(table.count):
             record.decode([number])
         return table
+
+    path = record.path
     sound: list[int | None] = []  # times of good frames
     bad: list[int | None] = []
     partial: set[int | None] = set()  # times of key frames that refresh the picture only gradually
     sizes: set[tuple[int, int]] = set()
     with reading(path), open_video(path) as container:
-        for frame, is_spoiled in judged(container, bool(table.pts)):
+        for frame, is_spoiled in judged(container, timed=bool(table.pts)):
             sizes.add((frame.width, frame.height))
             # a bad key frame would also spoil the group before it, so an intact one in a spoiled group is not bad
             is_bad = frame.is_corrupt or (is_spoiled and not frame.key_frame)
@@ -122,13 +146,16 @@ def _decode_all(record: VideoRecord, table: FrameTable) -> FrameTable:
         raise DecodeError(f"{path}: its frames have several sizes")
     if not table.pts and len(sound) < table.count:
         raise DecodeError(f"{path}: {len(sound)} of {table.count} frames can be decoded without errors")
-    known = {table.pts[i] for i in table.damaged}
-    missing = {*table.pts} - known - ({*sound} - {*bad})
+
+    damaged_times = {table.pts[number] for number in table.damaged}
+    missing = {*table.pts} - damaged_times - ({*sound} - {*bad})
     if not missing:
         return table
-    hurt = spoiled(table.pts, sorted({*table.keyframes} - partial), missing)
-    why = table.damage or "they cannot be decoded without errors"
-    return replace(table, damaged=compact({*hurt, *table.damaged}), damage=why)
+
+    keys = sorted({*table.keyframes} - partial)
+    damaged = {*spoiled(table.pts, keys, missing), *table.damaged}
+    reason = table.damage or "they cannot be decoded without errors"
+    return replace(table, damaged=compact(damaged), damage=reason)
 
 
 def pack(table: FrameTable) -> str:
@@ -138,13 +165,25 @@ def pack(table: FrameTable) -> str:
 
 def unpack(packed: str) -> FrameTable:
     """Return the frame table from the JSON of :func:`pack`."""
-    row = json.loads(packed, object_hook=lambda found: range(*found["range"]) if "range" in found else found)
-    fractions = {key: Fraction(row[key]) for key in ("time_base", "seconds")}
-    lists = {key: compact(value) for key, value in row.items() if isinstance(value, list)}
-    return FrameTable(**row | fractions | lists)
+    row = json.loads(packed, object_hook=_range_of)
+    for name, value in row.items():
+        if name in ("time_base", "seconds"):
+            row[name] = Fraction(value)
+        elif isinstance(value, list):
+            row[name] = compact(value)
+    return FrameTable(**row)
+
+
+def _range_of(entries: dict[str, list[int]]) -> object:
+    """Return the range that an object of the JSON stands for; another object unchanged."""
+    if "range" not in entries:
+        return entries
+    start, stop, step = entries["range"]
+    return range(start, stop, step)
 
 
 def _plain(value: object) -> object:
+    """Return a value that JSON lacks as an object, a list or text."""
     if isinstance(value, range):  # evenly spaced times, the usual case
         return {"range": [value.start, value.stop, value.step]}
     return list(value) if isinstance(value, array) else str(value)

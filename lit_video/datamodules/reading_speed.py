@@ -24,14 +24,16 @@ class Speed(NamedTuple):
 
     def __str__(self) -> str:
         """Say whether preparing pays, before hours are spent on it."""
-        source, prepared = (f"{1000 * seconds:.1f} ms" for seconds in (self.source, self.prepared))
-        found = f"a clip of {NUM_FRAMES} frames takes {prepared} of a core to read, {source} from SRC"
-        found += f" ({plural(self.videos, 'video')} measured)"
+        source = f"{1000 * self.source:.1f} ms"
+        prepared = f"{1000 * self.prepared:.1f} ms"
+        speeds = f"a clip of {NUM_FRAMES} frames takes {prepared} of a core to read, {source} from SRC"
+        speeds += f" ({plural(self.videos, 'video')} measured)"
         gain = round(self.source / self.prepared, 1)
         if gain > 1:
-            return f"{found}: {gain} x as fast"
+            return f"{speeds}: {gain} x as fast"
+
         advice = "a faster --preset, a smaller --short-side, or no preparation: their codec is quick to decode"
-        return f"{found}: no faster; consider {advice}"
+        return f"{speeds}: no faster; consider {advice}"
 
 
 def sample_of(jobs: Sequence[tuple[Path, Path]]) -> list[tuple[Path, Path]]:
@@ -45,10 +47,11 @@ def clips_of(path: Path) -> list[list[int]]:
     count = frame_table(path).count
     stride = max(1, min(STRIDE, count // NUM_FRAMES))
     last = max(0, count - 1 - stride * (NUM_FRAMES - 1))
-    clips = []
+
+    clips: list[list[int]] = []
     for number in range(CLIPS):
         first = last * number // (CLIPS - 1)
-        clips.append([min(first + stride * i, count - 1) for i in range(NUM_FRAMES)])
+        clips.append([min(first + stride * position, count - 1) for position in range(NUM_FRAMES)])
     return clips
 
 
@@ -62,5 +65,6 @@ def measure(jobs: Sequence[tuple[Path, Path]]) -> Speed:
                 start = time.process_time()
                 decode(path, clip)
                 spent.append(time.process_time() - start)
-    source, prepared = map(median, seconds)
-    return Speed(source, prepared, len(jobs))
+
+    source, prepared = seconds
+    return Speed(source=median(source), prepared=median(prepared), videos=len(jobs))

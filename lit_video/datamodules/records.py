@@ -34,7 +34,7 @@ class Records(Sequence[VideoRecord]):
         labels: Sequence[int | tuple[int, ...]],
         times: Sequence[tuple[float | None, float | None, float | None]] = (),
     ) -> None:
-        self._paths: NDArray[np.bytes_] = np.array([*map(to_bytes, paths)], np.bytes_)
+        self._paths: NDArray[np.bytes_] = np.array([to_bytes(path) for path in paths], np.bytes_)
         self.labels = np.array(labels, np.int32)
         self._times = np.array(times, np.float64)  # NaN: no time
         if np.isnan(self._times).all():
@@ -45,7 +45,10 @@ class Records(Sequence[VideoRecord]):
         """Store records as arrays, with ``path`` applied to each path; return :class:`Records` as they are."""
         if isinstance(records, cls):
             return records
-        paths, labels, times = [], [], []
+
+        paths: list[str] = []
+        labels: list[int | tuple[int, ...]] = []
+        times: list[tuple[float | None, float | None, float | None]] = []
         for record in records:
             paths.append(path(str(record.path)))
             labels.append(record.label)
@@ -55,13 +58,15 @@ class Records(Sequence[VideoRecord]):
     @property
     def paths(self) -> list[str]:
         """Paths of all videos."""
-        return [*map(to_text, self._paths.tolist())]
+        return [to_text(path) for path in self._paths.tolist()]
 
     def __len__(self) -> int:
         return len(self._paths)
 
     def __getitem__(self, index: int) -> VideoRecord:  # type: ignore[override]  # no slices
-        return VideoRecord(Path(to_text(self._paths[index])), self.label(index), *_given(self._times[index]))
+        path = Path(to_text(self._paths[index]))
+        start, end, fps = _or_none(self._times[index])
+        return VideoRecord(path, self.label(index), start=start, end=end, fps=fps)
 
     def label(self, index: int) -> int | tuple[int, ...]:
         """Return a record's label."""
@@ -73,29 +78,41 @@ class Records(Sequence[VideoRecord]):
 
     def identities(self) -> Iterable[tuple[str, float | None, float | None]]:
         """Return path, start and end of each record; no two records of a data set share all three."""
-        return zip(self.paths, _given(self._times[:, 0]), _given(self._times[:, 1]), strict=True)
+        starts = _or_none(self._times[:, 0])
+        ends = _or_none(self._times[:, 1])
+        return zip(self.paths, starts, ends, strict=True)
 
     def shared(self, other: Records, real: Callable[[str], str] = str) -> list[str]:
         """Return the paths of videos that overlap one in ``other``; ``real`` is applied to paths before comparison."""
-        parts, both = defaultdict(list), []
+        spans: dict[str, list[tuple[float, float]]] = defaultdict(list)
         for path, start, end in other.identities():
-            parts[real(path)].append((start or 0.0, math.inf if end is None else end))
+            spans[real(path)].append(_span(start, end))
+
+        shared: list[str] = []
         for path, start, end in self.identities():
-            if any((start or 0.0) < stop and (end is None or begin < end) for begin, stop in parts.get(real(path), ())):
-                both.append(path)
-        return both
+            begin, stop = _span(start, end)
+            others = spans.get(real(path), ())
+            if any(begin < other_stop and other_begin < stop for other_begin, other_stop in others):
+                shared.append(path)
+        return shared
 
 
-def _given(times: NDArray[np.float64]) -> list[float | None]:
+def _span(start: float | None, end: float | None) -> tuple[float, float]:
+    """Return start and end of a video's segment in seconds, infinite if it has no end."""
+    return start or 0.0, math.inf if end is None else end
+
+
+def _or_none(times: NDArray[np.float64]) -> list[float | None]:
     """Return times, with ``None`` for missing ones."""
-    given = times.astype(object)
-    given[np.isnan(times)] = None
-    return [*given]
+    numbers = times.astype(object)
+    numbers[np.isnan(times)] = None
+    return [*numbers]
 
 
 def relative(path: str | Path, root: str | Path) -> str:
     """Return a path relative to the root, with slashes on every system."""
-    text, start = str(path), os.path.join(str(root), "")
+    text = str(path)
+    start = os.path.join(str(root), "")
     rest = text.removeprefix(start)
     if os.sep == "/" and len(rest) < len(text) and "/../" not in f"/{rest}/":
         return rest  # relpath takes 20 times as long

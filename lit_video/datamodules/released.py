@@ -47,14 +47,17 @@ class Kinetics(AnnotatedVideos):
         folders = self.folders.names(self.root / split)
         for row in rows:
             label = row.text("label")
-            folder = next((name for name in (label, label.replace(" ", "_")) if name in folders), "")
+            spellings = (label, label.replace(" ", "_"))
+            folder = next((spelling for spelling in spellings if spelling in folders), "")
             name = f"{row.text('youtube_id')}_{row.whole('time_start'):06d}_{row.whole('time_end'):06d}.mp4"
             yield VideoRecord(self.root / split / folder / name, row.member("label", self.numbers))
 
     def _csv(self, split: Split) -> Path:
         path = self.root / "annotations" / f"{split}.csv"
         validate = path.with_name("validate.csv")
-        return validate if split == "val" and validate.exists() else path
+        if split == "val" and validate.exists():
+            return validate
+        return path
 
     def _rows(self, split: Split) -> list[Row]:
         return read_table("data.root", self._csv(split), KINETICS_COLUMNS)
@@ -148,7 +151,8 @@ class HMDB51(AnnotatedVideos):
     @cached_property
     def class_names(self) -> list[str]:
         """Names such as "brush_hair", sorted, from the names of the split files."""
-        folder, ending = self.root / "testTrainMulti_7030_splits", f"_test_split{self.split}.txt"
+        folder = self.root / "testTrainMulti_7030_splits"
+        ending = f"_test_split{self.split}.txt"
         names = sorted(path.name.removesuffix(ending) for path in folder.glob(f"*{ending}"))
         return exactly(51, names, folder)
 
@@ -177,9 +181,10 @@ class Diving48(AnnotatedVideos):
         """Take-off, somersault, twist and position, such as "Back 15som 05Twis FREE", by class number."""
         path = self.root / "Diving48_vocab.json"
         dives = read_json("data.root", path)
-        if not isinstance(dives, list) or {*map(type, dives)} != {list}:
+        if not isinstance(dives, list) or not dives or any(type(dive) is not list for dive in dives):
             raise UserError(f"data.root: {path} is no list of dives; put the released file there")
-        return exactly(48, [" ".join(map(str, dive)) for dive in dives], path)
+        names = [" ".join(map(str, dive)) for dive in dives]
+        return exactly(48, names, path)
 
     def annotated(self, split: Split) -> Iterator[VideoRecord]:
         """Yield the videos that a split's JSON file lists."""
@@ -214,16 +219,19 @@ class MomentsInTime(AnnotatedVideos):
     @cached_property
     def class_names(self) -> list[str]:
         """Names such as "blocking", by class number."""
-        path, columns = self.root / "moments_categories.txt", ("label", "number")
+        path = self.root / "moments_categories.txt"
+        columns = ("label", "number")
         rows = read_table("data.root", path, columns, headless=columns, delimiter=",")
         return numbered(rows, ("number", "label"), self.classes, path=path)
 
     def annotated(self, split: Split) -> Iterator[VideoRecord]:
         """Yield the videos that a split's csv lists."""
         part = {"train": "training", "val": "validation"}[split]
-        path, columns = self.root / f"{part}Set.csv", ("path", "label", "for", "against")
+        path = self.root / f"{part}Set.csv"
+        columns = ("path", "label", "for", "against")
         for row in read_table("data.root", path, columns[:2], headless=columns, delimiter=",", unique="path"):
-            yield VideoRecord(Path(row.inside("path", self.root / part)), row.member("label", self.numbers))
+            video = Path(row.inside("path", self.root / part))
+            yield VideoRecord(video, row.member("label", self.numbers))
 
 
 class SomethingV2(AnnotatedVideos):
@@ -241,13 +249,17 @@ class SomethingV2(AnnotatedVideos):
         """Templates such as "Pushing something from left to right", by class number."""
         path = self.root / "labels" / "labels.json"
         numbers = read_json("data.root", path)
-        if not isinstance(numbers, dict) or {*map(str, numbers.values())} != {*map(str, range(len(numbers)))}:
-            raise UserError(f"data.root: {path} does not number the templates from 0; put the released file there")
+        fault = f"{path} does not number the templates from 0; put the released file there"
+        if not isinstance(numbers, dict):
+            raise UserError(f"data.root: {fault}")
+        if {str(number) for number in numbers.values()} != {str(number) for number in range(len(numbers))}:
+            raise UserError(f"data.root: {fault}")
         return exactly(174, sorted(numbers, key=lambda name: int(numbers[name])), path)
 
     def annotated(self, split: Split) -> Iterator[VideoRecord]:
         """Yield the videos that a split's file lists."""
         videos = self.root / "20bn-something-something-v2"
-        for row in read_entries("data.root", self.root / "labels" / f"{AS_VALIDATION[split]}.json", ("id", "template")):
+        path = self.root / "labels" / f"{AS_VALIDATION[split]}.json"
+        for row in read_entries("data.root", path, ("id", "template")):
             label = row.member("template", self.numbers, row.text("template").translate(PLAIN))
             yield VideoRecord(videos / f"{row.text('id')}.webm", label)

@@ -11,6 +11,7 @@ import av
 import numpy as np
 from rich.progress import track
 
+from lit_video.datamodules.probe import VideoInfo, stamp
 from lit_video.utils.messages import are_shown
 from lit_video.video.decoding import DecodeError, Frames, FrameTable, decode, frame_table
 
@@ -26,25 +27,19 @@ class SharedTable:
     """
 
     table: FrameTable
-    stamps: Mapping[Path, tuple[int, int]]
+    stamps: Mapping[Path, VideoInfo]
 
     @classmethod
     def of(cls, paths: Sequence[Path]) -> "SharedTable":
         """Share the table of the first video."""
-        return cls(frame_table(paths[0]), {path: _stamp(path) for path in paths})
+        stamps = {path: stamp(path, path.name) for path in paths}
+        return cls(frame_table(paths[0]), stamps)
 
     def __call__(self, path: Path) -> FrameTable | None:
         """Return the table, or ``None`` for another video."""
-        return self.table if path in self.stamps and self.stamps[path] == _stamp(path) else None
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    """Return a file's size and time of modification; zeros without a file."""
-    try:
-        status = path.stat()
-    except OSError:
-        return 0, 0
-    return status.st_size, status.st_mtime_ns
+        if path not in self.stamps or not self.stamps[path].same_file(stamp(path, path.name)):
+            return None
+        return self.table
 
 
 def pixels_name(split: str, videos: Mapping[str, str]) -> str:

@@ -18,7 +18,7 @@ from rich.progress import track
 
 from lit_video.datamodules.base import Split, VideoDataModule
 from lit_video.datamodules.drawing import SHAPES, encode, paint
-from lit_video.datamodules.films import Skill, distance, skill
+from lit_video.datamodules.films import Skill, events_apart, skill
 from lit_video.datamodules.floors import distances_told, sum_ceiling
 from lit_video.datamodules.folder import folder_records
 from lit_video.datamodules.records import Records
@@ -121,6 +121,7 @@ class TemporalSkills(VideoDataModule):
         root: str | None = None,
         skills: tuple[str, ...] = SKILLS,
         length: Count | None = None,
+        *,
         frames_per_step: Count = 1,
         side: Count = 32,
         difficulty: Share = 0.65,
@@ -168,7 +169,7 @@ class TemporalSkills(VideoDataModule):
                 f"frames_per_step is {self.frames_per_step}, expected a divisor of the length {self.length}"
             )
 
-        longest = max(self.skills.values(), key=lambda one: one.shortest)
+        longest = max(self.skills.values(), key=lambda skill: skill.shortest)
         least = longest.shortest * self.frames_per_step
         if self.length < least:
             raise ValueError(f"length is {self.length}, too short for {longest.name}, which takes {least} frames")
@@ -192,12 +193,16 @@ class TemporalSkills(VideoDataModule):
     @property
     def event_distances(self) -> list[int]:
         """N of every orderN, in steps."""
-        return [apart for apart in map(distance, self.skills) if apart]
+        distances = [events_apart(name) for name in self.skills]
+        return [distance for distance in distances if distance is not None]
 
     @property
     def class_names(self) -> list[str]:
         """The two class names of every skill, such as ``drift left`` and ``drift right``."""
-        return [*chain.from_iterable(map(self.directions, self.skills))]
+        names: list[str] = []
+        for name in self.skills:
+            names += self.directions(name)
+        return names
 
     def directions(self, kind: str) -> tuple[str, str]:
         """Return the class names of a skill's two videos: first played backwards, then as drawn."""
@@ -219,7 +224,7 @@ class TemporalSkills(VideoDataModule):
     @property
     def blind_ceiling(self) -> float:
         """Highest top-1 in percent of a model that sees a set of frames: 50, less with several orderN."""
-        others = len(self.skills) - len(self.event_distances)
+        others = len(self.skills) - len(self.event_distances)  # skills whose set of frames shows the skill
         told = distances_told(self.event_distances, self.steps, self.steps_shown())
         return self.reversal_ceiling * (others + told) / len(self.skills)
 
@@ -233,15 +238,29 @@ class TemporalSkills(VideoDataModule):
         """
         if self.num_frames != self.length or self.frames_per_step > 1:
             return {}
-        ceilings = {name: sum_ceiling(one, self.steps) for name, one in self.skills.items()}
-        return {name: ceiling for name, ceiling in ceilings.items() if ceiling is not None}
+
+        ceilings: dict[str, float] = {}
+        for name, named_skill in self.skills.items():
+            ceiling = sum_ceiling(named_skill, self.steps)
+            if ceiling is not None:
+                ceilings[name] = ceiling
+        return ceilings
 
     def steps_shown(self) -> list[list[int]]:
         """Return the step that each frame of each test clip shows."""
-        video = FrameTable((), Fraction(1, FPS), (), self.length, Fraction(self.length, FPS), self.side, self.side)
-        clips = [
-            self.sampling.numbers(video, self.num_frames, clip, self.test_clips) for clip in range(self.test_clips)
-        ]
+        video = FrameTable(
+            pts=(),
+            time_base=Fraction(1, FPS),
+            keyframes=(),
+            count=self.length,
+            seconds=Fraction(self.length, FPS),
+            height=self.side,
+            width=self.side,
+        )
+
+        clips: list[list[int]] = []
+        for clip in range(self.test_clips):
+            clips.append(self.sampling.numbers(video, self.num_frames, clip, clips=self.test_clips))
         return (np.array(clips) // self.frames_per_step).tolist()
 
     def records(self, split: Split) -> Records:
@@ -263,13 +282,17 @@ class TemporalSkills(VideoDataModule):
             return
         with FileLock(self.root / "lock"), self._writing():
             wrong = self._to_draw(pairs)
-            recorded = self._digests().keys() >= {self._name(path) for pair in pairs for path in pair.paths}
-            if recorded and wrong:
+            names = {self._name(path) for pair in pairs for path in pair.paths}
+            were_all_drawn = self._digests().keys() >= names
+            if were_all_drawn and wrong:
                 _logger.info(f"{self.root}: videos are missing or were changed; {2 * len(wrong)} are drawn again")
-            for pair in track(wrong, f"Writing {2 * len(wrong)} videos to {self.root}", disable=not are_shown()):
+
+            title = f"Writing {2 * len(wrong)} videos to {self.root}"
+            for pair in track(wrong, title, disable=not are_shown()):
                 self._write(pair)
 
     def _expected(self, split: Split) -> Records:
+        """Return the videos of a split, whose pixels are read from their file if they are to be kept."""
         if isinstance(self._decode, KeptVideos) and not self.manifest and split not in self._filled:
             self._filled.add(split)
             self._fill(self._decode, split)
@@ -338,13 +361,14 @@ class TemporalSkills(VideoDataModule):
             lines = (self.root / DIGESTS).read_text().splitlines()
         except FileNotFoundError:
             return {}
-        drawn = {}
+        drawn: dict[str, str] = {}
         for line in lines:
-            found, _, name = line.partition("  ")
-            drawn[name] = found
+            sha256_of_video, _, name = line.partition("  ")
+            drawn[name] = sha256_of_video
         return drawn
 
     def _name(self, path: Path) -> str:
+        """Return a file's path in the folder, with slashes on every system."""
         return path.relative_to(self.root).as_posix()
 
     def _refuse_others(self, pairs: Sequence["DrawnPair"]) -> None:
@@ -357,6 +381,7 @@ class TemporalSkills(VideoDataModule):
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
+        """Turn errors of the disk into one line for the user."""
         try:
             yield
         except OSError as error:
@@ -364,25 +389,34 @@ class TemporalSkills(VideoDataModule):
 
     def drawn_pairs(self) -> list["DrawnPair"]:
         """Return how every pair of videos is drawn, and where its files are."""
-        pairs = []
+        pairs: list[DrawnPair] = []
         for split, count in self.pairs.items():
             difficulty = self.difficulty if split == "train" else self.test_difficulty
-            for name, one in self.skills.items():
+            for name, named_skill in self.skills.items():
                 firsts = first_steps(count, self.steps, digest(VERSION, self.drawing, split, name))
+
                 for i, first in enumerate(firsts):
                     seed = digest(VERSION, self.drawing, split, name, i)
                     backward, forward = (
                         self.root / split / direction / f"{i:05}.mp4" for direction in self.directions(name)
                     )
-                    pairs.append(DrawnPair(one, seed, first, difficulty, (backward, forward)))
+                    pair = DrawnPair(
+                        named_skill,
+                        seed=seed,
+                        first=first,
+                        difficulty=difficulty,
+                        paths=(backward, forward),
+                    )
+                    pairs.append(pair)
         return pairs
 
     def _write(self, pair: "DrawnPair") -> None:
+        """Draw a pair of videos, and record their digests."""
         frames = pair.render(self.length, self.side, self.frames_per_step)
         for path, pictures in zip(pair.paths, (frames[::-1], frames), strict=True):
             path.parent.mkdir(parents=True, exist_ok=True)
             part = path.with_suffix(f".part{os.getpid()}")
-            encode(part, pictures, FPS, pair.comment)
+            encode(part, pictures, FPS, comment=pair.comment)
             self._replace(part, path)
 
     def _replace(self, part: Path, path: Path) -> None:
@@ -417,7 +451,7 @@ class DrawnPair:
         steps = self.skill.film(rng, num_frames // frames_per_step, self.first)
         film = [steps[frame // frames_per_step] for frame in range(num_frames)]
         shape = "bars" if self.skill.name == "rotation" else str(rng.choice(SHAPES))
-        return paint(rng, film, shape, side, self.difficulty)
+        return paint(rng, film, shape, side=side, difficulty=self.difficulty)
 
 
 def _digest(path: Path) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lit_video.datamodules.annotated import AnnotatedVideos
 from lit_video.datamodules.base import Split
@@ -18,6 +18,14 @@ from lit_video.utils.text import case_twins, composed, natural
 Values = list[str | int]
 _TIMES = ("start", "end")
 _RENAME = "times are read from start and end, in seconds: rename it, or name all columns in data.columns to ignore it"
+
+
+class Segment(NamedTuple):
+    """A file, and start and end in seconds of the part that a row lists."""
+
+    file: str
+    start: float | None
+    end: float | None
 
 
 class VideoCSV(AnnotatedVideos):
@@ -64,6 +72,7 @@ class VideoCSV(AnnotatedVideos):
         train: str = "train.csv",
         val: str | None = None,
         test: str | None = None,
+        *,
         path_column: str = "path",
         label_column: str = "label",
         columns: list[str] | None = None,
@@ -80,14 +89,14 @@ class VideoCSV(AnnotatedVideos):
     ) -> None:
         check_arguments(locals())
         super().__init__(**kwargs)
-        self.values: dict[Split, list[str]] = {}
-        wanted: dict[Split, Values | None] = {"train": train_values, "val": val_values, "test": test_values}
-        for split, given in wanted.items():
-            self.values[split] = [*map(str, given or ())]
-            if given and split_column is None:
-                raise ValueError(f"{split}_values is {given}, but split_column is not set")
-            if split_column is not None and not given and (split == "train" or (split == "val" and given is None)):
-                raise ValueError(f"{split}_values is empty, expected values of the column {split_column}")
+
+        # the splits: their tables, and the values of a column that tells them apart
+        self.split_column = split_column
+        self.values: dict[Split, list[str]] = {
+            "train": self._split_values("train", train_values),
+            "val": self._split_values("val", val_values),
+            "test": self._split_values("test", test_values),
+        }
         val = val or (train if split_column else "val.csv")
         self.tables = {
             "train": self.root / user_path(train),
@@ -99,35 +108,56 @@ class VideoCSV(AnnotatedVideos):
             self.splits += ("val",)
         if test or test_values:
             self.splits += ("test",)
+
+        # the columns
         self.columns = (path_column, label_column)
-        self.split_column = split_column
         self.draw_column = draw_column
         self.draw_kind = draw_column or self.draw_kind
-        self.required = tuple(filter(None, dict.fromkeys((*self.columns, split_column, draw_column))))
+        named_columns = dict.fromkeys((*self.columns, split_column, draw_column))
+        self.required = tuple(column for column in named_columns if column)
         self.given_columns = spelled(columns or (), (*self.required, *_TIMES))
         distinct = {*self.given_columns}
         if columns is not None and (len(distinct) < len(columns) or {*self.required} - distinct):
             raise ValueError(f"columns is {columns}, expected {', '.join(self.required)} among them, each once")
-        self.label_separator, self.several_labels = label_separator, bool(label_separator)
+
+        # the labels, and the videos
+        self.label_separator = label_separator
+        self.several_labels = bool(label_separator)
         if groups and (label_separator or "others" in groups or "/" in "".join(groups)):
-            what = "expected names other than others, without a slash, and one label per video"
-            raise ValueError(f"groups is {[*groups]}, {what}")
-        self.fps = fps
+            expected = "expected names other than others, without a slash, and one label per video"
+            raise ValueError(f"groups is {[*groups]}, {expected}")
         self.groups = groups or {}
+        self.fps = fps
         self.source = source
         self._read: dict[Path, list[Row]] = {}
+
+    def _split_values(self, split: Split, values: Values | None) -> list[str]:
+        """Return a split's values of the split column as text; refuse values without this column, and none with it."""
+        if values and self.split_column is None:
+            raise ValueError(f"{split}_values is {values}, but split_column is not set")
+
+        may_be_empty = split == "test" or (split == "val" and values is not None)
+        if self.split_column is not None and not values and not may_be_empty:
+            raise ValueError(f"{split}_values is empty, expected values of the column {self.split_column}")
+        return [str(value) for value in values or ()]
 
     @cached_property
     def class_names(self) -> list[str]:
         """Names of the classes, or their numbers as text."""
-        names = set(chain.from_iterable(map(self._labels, self._rows("train"))))
+        table = self.tables["train"]
+        names: set[str] = set()
+        for row in self._rows("train"):
+            names.update(self._labels(row))
         if len(names) == 1:
-            raise UserError(f"data.train: {self.tables['train']} holds one class ({names.pop()}); add another")
-        numeric = set(filter(str.isdecimal, names))
+            raise UserError(f"data.train: {table} holds one class ({names.pop()}); add another")
+
+        numeric = {name for name in names if name.isdecimal()}
         if numeric and numeric != names:
             both = f"numbers ({min(numeric)}) and names ({min(names - numeric)})"
-            raise UserError(f"data.train: {self.tables['train']} has {both} as labels; use either")
-        if twins := case_twins(sorted(names)):
+            raise UserError(f"data.train: {table} has {both} as labels; use either")
+
+        twins = case_twins(sorted(names))
+        if twins:
             print_once(f"data.train: {twins}")
         return sorted(names, key=natural)
 
@@ -135,22 +165,34 @@ class VideoCSV(AnnotatedVideos):
     def class_groups(self) -> dict[str, list[int]]:
         """Class numbers of each group, and of ``others``."""
         grouped = set(chain.from_iterable(self.groups.values()))
-        if unknown := sorted(grouped - {*self.numbers}):
+        unknown = sorted(grouped - {*self.numbers})
+        if unknown:
             raise UserError(f"data.groups: {unknown[0]!r} is no class of {self.tables['train']}; correct it")
+
+        groups = dict(self.groups)
         others = [name for name in self.class_names if name not in grouped]
-        groups = self.groups | {"others": others} if grouped and others else self.groups
-        return {f"group/{group}": [self.numbers[name] for name in names] for group, names in groups.items()}
+        if grouped and others:
+            groups["others"] = others
+
+        numbers: dict[str, list[int]] = {}
+        for group, names in groups.items():
+            numbers[f"group/{group}"] = [self.numbers[name] for name in names]
+        return numbers
 
     def annotated(self, split: Split) -> Records:
         """Return the videos that a split's rows list."""
         rows = self._rows(split)
-        files, times, segments = [], [], {}
+        segments: dict[str, Segment] = {}  # by the row's place in the table
+        times: list[tuple[float | None, float | None, float | None]] = []
         for row in rows:
-            file, start, end = segments[row.where] = self._segment(row)
-            files.append(file)
-            times.append((start, end, None if is_video(file) else self.fps))
+            segment = self._segment(row)
+            segments[row.where] = segment
+            fps = None if is_video(segment.file) else self.fps
+            times.append((segment.start, segment.end, fps))
         refuse_repeats(rows, self.columns[0], lambda row: segments[row.where])
-        labels = [*map(self._class, rows)]
+
+        files = [segments[row.where].file for row in rows]
+        labels = [self._class(row) for row in rows]
         self._read.clear()  # rows take much more memory than records
         return Records(files, labels, times)
 
@@ -158,67 +200,89 @@ class VideoCSV(AnnotatedVideos):
         """Return the value of every video's ``draw_column``; without one, its path."""
         if not self.draw_column:
             return super().draw_names(split)
+
         records = self.records(split)
-        names = {}
-        for row in self._rows("val" if split not in self.splits else split):
+        annotated_split = split if split in self.splits else "val"
+        names: dict[tuple[str, float | None, float | None], str] = {}
+        for row in self._rows(annotated_split):
             names[self._segment(row)] = row.text(self.draw_column)
         self._read.clear()
         return [names[identity] for identity in records.identities()]
 
-    def _segment(self, row: Row) -> tuple[str, float | None, float | None]:
+    def _segment(self, row: Row) -> Segment:
         """Return the file that a row lists, as found on disk, with start and end of its segment."""
         file = self.folders.there(row.inside(self.columns[0], str(self.root)))
-        return file, *row.segment(*_TIMES)
+        start, end = row.segment(*_TIMES)
+        return Segment(file, start, end)
 
     def check(self) -> None:
         """Also check that no training video is used for validation or test."""
         super().check()
         _ = self.class_groups  # refuses unknown classes
         for split in self.splits[1:]:
-            if both := self.records(split).shared(self.records("train")):
-                what = f"{both[0]} or a part of it is a training video too ({len(both)} such videos)"
-                raise UserError(f"data.{split}: {what}; make the splits disjoint")
+            shared = self.records(split).shared(self.records("train"))
+            if shared:
+                fault = f"{shared[0]} or a part of it is a training video too ({len(shared)} such videos)"
+                raise UserError(f"data.{split}: {fault}; make the splits disjoint")
 
     def _class(self, row: Row) -> int | tuple[int, ...]:
         """Return a row's class number, or a multi-hot label if rows may have several labels."""
-        numbers = [row.member(self.columns[1], self.numbers, label) for label in self._labels(row)]
-        return multi_hot(numbers, len(self.class_names)) if self.several_labels else numbers[0]
+        _, label_column = self.columns
+        numbers = [row.member(label_column, self.numbers, label) for label in self._labels(row)]
+        if self.several_labels:
+            return multi_hot(numbers, len(self.class_names))
+        return numbers[0]
 
     def _labels(self, row: Row) -> list[str]:
-        text = composed(row.text(self.columns[1]))
+        """Return the labels of a row."""
+        _, label_column = self.columns
+        text = composed(row.text(label_column))
         if self.label_separator:
-            if labels := [*filter(None, map(str.strip, text.split(self.label_separator)))]:
-                return labels
-            raise row.error(self.columns[1], f"is {text!r}, expected labels; fill it in, or delete the row")
+            parts = [part.strip() for part in text.split(self.label_separator)]
+            labels = [part for part in parts if part]
+            if not labels:
+                raise row.error(label_column, f"is {text!r}, expected labels; fill it in, or delete the row")
+            return labels
+
         for mark in SEPARATORS:
             if mark in text:
-                raise row.error(self.columns[1], f"is {text!r}; keep one label, or set data.label_separator: {mark!r}")
+                raise row.error(label_column, f"is {text!r}; keep one label, or set data.label_separator: {mark!r}")
         return [text]
 
     def _rows(self, split: Split) -> list[Row]:
-        key, table, values = f"data.{split}", self.tables[split], self.values[split]
+        """Return the rows of a split; refuse values that its table does not have."""
+        key = f"data.{split}"
+        table = self.tables[split]
         if self.source and not self.root.is_dir():
             raise UserError(f"data.root: {self.root} does not exist; give the folder that holds {self.source}")
         if table not in self._read:
             self._read[table] = self._table(key, table)
         rows = self._read[table]
+
+        values = self.values[split]
         if self.split_column is None or not values:
             return rows
         present = {row.cells[self.split_column] for row in rows}
         for value in values:
             if value not in present:
-                column = f"{table} has no {self.split_column} {value!r}; it has {', '.join(sorted(present))[:200]}"
-                raise UserError(f"{key}_values: {column}")
+                there = ", ".join(sorted(present))[:200]
+                raise UserError(f"{key}_values: {table} has no {self.split_column} {value!r}; it has {there}")
         return [row for row in rows if row.cells[self.split_column] in values]
 
     def _table(self, key: str, table: Path) -> list[Row]:
         """Read a table's rows; a table without a header has the columns in ``columns``, or path and label."""
-        headless = self.given_columns or (None if self.split_column else self.columns)
+        headless: Sequence[str] | None = None
+        if self.given_columns:
+            headless = self.given_columns
+        elif not self.split_column:
+            headless = self.columns
         rows = read_table(key, table, self.required, headless=headless, optional=_TIMES, files=self.columns[0])
-        known = {*self.required, *_TIMES, "", *spelled(self.given_columns, rows[0].cells)}
-        unnamed = [name for name in rows[0].cells if name not in known]
-        if times := like_times(unnamed):
+
+        used = {*self.required, *_TIMES, "", *spelled(self.given_columns, rows[0].cells)}
+        unused = [name for name in rows[0].cells if name not in used]
+        times = like_times(unused)
+        if times:
             raise UserError(f"{key}: {table}, line 1: column {times[0]!r} looks like a time; {_RENAME}")
-        if unnamed:
-            print_once(f"{table}: columns that are not used: {', '.join(unnamed)}")
+        if unused:
+            print_once(f"{table}: columns that are not used: {', '.join(unused)}")
         return rows

@@ -172,7 +172,7 @@ class TrainedModel:
             raise UserError(f"frames are {kind}, expected uint8 pixels from 0 to 255, (frames, height, width, 3)")
         data = VideoList([], **self.settings)
         views = data.view(data.test_crops)(frames)
-        return normalise(views[None], data.mean, data.std, data.channels)
+        return normalise(views[None], data.mean, data.std, channels=data.channels)
 
 
 def load(source: str | Path | TrainedModel) -> TrainedModel:

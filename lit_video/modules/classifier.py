@@ -413,7 +413,7 @@ class VideoClassifier(LightningModule):
         taken = as_batch(batch, numbers, features=self.frozen == "backbone")
         if not self.num_classes:
             return taken
-        return labelled(taken, self.num_classes, self.several_labels, training)
+        return labelled(taken, self.num_classes, several_labels=self.several_labels, training=training)
 
     def validation_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
         """Add the centre views to the metric."""

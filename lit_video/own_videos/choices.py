@@ -20,9 +20,13 @@ WHOLE = 12.0  # seconds; a clip shows only a part of longer videos
 RATE_OF_WIDTH = 0.0768  # rate of fine-tuning times width: 1e-4 for ViT-B; Adam's goes with 1 / width (arXiv:2203.03466)
 FEW = 200  # training videos; with 40, width 48 from STILLS got 14 of 19 test videos right, width 96 from scratch got 8
 STILLS = "stills:24576"
-STILLS_SIDE, GPU_SIDE, SIDES = 32, 112, (48, 72, 96, 120)  # pixels a side; SIDES are 4, 6, 8 and 10 patches
+# pixels a side
+STILLS_SIDE = 32
+GPU_SIDE = 112
+SIDES = (48, 72, 96, 120)  # 4, 6, 8 and 10 patches
 WHY = {STILLS_SIDE: "the size of the drawn pictures that it learns from first", GPU_SIDE: "a GPU"}
-FRAMES, MORE_FRAMES = 8, 16
+FRAMES = 8
+MORE_FRAMES = 16
 LEAST_CROP = 0.9  # smallest crop of short trainings, as share of a side; with 0.73, UTD-MHAD was learned half as fast
 KEEP = 0.25  # share of the memory, for decoded videos
 # the choices that matter most, in words
@@ -61,7 +65,9 @@ class Machine:
     @classmethod
     def here(cls) -> "Machine":
         """Describe the machine that runs this."""
-        gpu = torch.cuda.get_device_properties(0).total_memory / 1e9 if torch.cuda.is_available() else 0.0
+        gpu = 0.0
+        if torch.cuda.is_available():
+            gpu = torch.cuda.get_device_properties(0).total_memory / 1e9
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
         return cls(gpu, memory, usable_cores())
 
@@ -78,6 +84,7 @@ class Machine:
 
 def choose(
     videos: Sequence[VideoInfo],
+    *,
     decoded: float,
     pixels: tuple[float, float] | None,
     classes: Sequence[str],
@@ -93,9 +100,17 @@ def choose(
     one of :func:`sizes`.
     """
     few = training < FEW and not machine.gpu
-    chosen = _clips(videos, start, *size) + _pictures(videos, None if start.weights or few else pixels, classes)
-    chosen += _loading(decoded, training, machine, start)
-    chosen += _tuning(start) if start.weights else _scratch(machine, few)
+    own_pixels = None if start.weights or few else pixels
+    num_frames, side = size
+    chosen = [
+        *_clips(videos, start, num_frames=num_frames, side=side),
+        *_pictures(videos, own_pixels, classes),
+        *_loading(decoded, training, machine, start=start),
+    ]
+    if start.weights:
+        chosen += _tuning(start)
+    else:
+        chosen += _scratch(machine, few=few)
     if machine.gpu:
         chosen.append(Choice("trainer.precision", "bf16-mixed", "a GPU"))
     return chosen
@@ -106,57 +121,80 @@ def measured(videos: Sequence[VideoInfo], name: str) -> NDArray[Any]:
     return np.array([getattr(video, name) or 0 for video in videos])
 
 
-def sizes(videos: Sequence[VideoInfo], training: int, machine: Machine, start: Start) -> list[tuple[int, int]]:
+def sizes(videos: Sequence[VideoInfo], training: int, machine: Machine, *, start: Start) -> list[tuple[int, int]]:
     """Return pairs (frames, side), cheapest first: several for image weights or many videos from scratch on a CPU."""
     frames = [FRAMES]
     if not start.sides and np.median(measured(videos, "frames")) >= MORE_FRAMES:
         frames.append(MORE_FRAMES)
-    first, *sides = start.sides or SIDES
     if not start.sides and (start.weights or machine.gpu or training < FEW):
         return [(frames[-1], GPU_SIDE if machine.gpu else STILLS_SIDE)]
+
+    # more frames first, then more pixels, up to those of the videos
+    first, *sides = start.sides or SIDES
     shorter = np.median(np.minimum(measured(videos, "width"), measured(videos, "height")))
-    return [(count, first) for count in frames] + [(frames[-1], side) for side in sides if side <= shorter]
+    cheapest = [(count, first) for count in frames]
+    larger = [(frames[-1], side) for side in sides if side <= shorter]
+    return cheapest + larger
 
 
-def _clips(videos: Sequence[VideoInfo], start: Start, count: int, side: int) -> list[Choice]:
-    seconds = np.sort(measured(videos, "seconds"))
-    frames = int(np.median(measured(videos, "frames")))
-    length = f"videos last {seconds[0]:.1f} to {seconds[-1]:.1f} s, half of them up to {np.median(seconds):.1f} s"
-    sampling: dict[str, Any] = {"class_path": "Segments"}
-    shows = "a whole video"
-    test = Choice("data.test_clips", 1, "one clip shows all of a video")
-    if seconds[int(0.9 * (len(seconds) - 1))] > WHOLE:
-        sampling, shows = {"class_path": "Dense", "init_args": {"seconds": 4.0}}, "4 s"
-        test = Choice("data.test_clips", 4, "the test averages four clips, which show more of a video")
-    chosen = [Choice("data.sampling", sampling, f"each shows {shows}; {length}"), test]
+def _clips(videos: Sequence[VideoInfo], start: Start, *, num_frames: int, side: int) -> list[Choice]:
+    """Choose how clips are cut, and their size."""
+    chosen = _cuts(np.sort(measured(videos, "seconds")))
     chosen += _of_the_weights("data", start.clips)
     if start.weights and not start.sides:
         return chosen
+
+    frames_of_video = int(np.median(measured(videos, "frames")))
+    why_side = WHY.get(side, "more needs larger videos, more time (--minutes) or a GPU")
+    chosen.append(Choice("data.num_frames", num_frames, f"a typical video has {frames_of_video}"))
+    chosen.append(Choice("data.image_size", side, why_side))
+    return chosen
+
+
+def _cuts(seconds: NDArray[Any]) -> list[Choice]:
+    """Choose the sampling for videos that last ``seconds``, ascending: the whole video, or a part of a long one."""
+    lengths = f"videos last {seconds[0]:.1f} to {seconds[-1]:.1f} s, half of them up to {np.median(seconds):.1f} s"
+    ninth_tenth = seconds[int(0.9 * (len(seconds) - 1))]
+    if ninth_tenth <= WHOLE:
+        sampling: dict[str, Any] = {"class_path": "Segments"}
+        return [
+            Choice("data.sampling", sampling, f"each shows a whole video; {lengths}"),
+            Choice("data.test_clips", 1, "one clip shows all of a video"),
+        ]
+
+    sampling = {"class_path": "Dense", "init_args": {"seconds": 4.0}}
     return [
-        *chosen,
-        Choice("data.num_frames", count, f"a typical video has {frames}"),
-        Choice("data.image_size", side, WHY.get(side, "more needs larger videos, more time (--minutes) or a GPU")),
+        Choice("data.sampling", sampling, f"each shows 4 s; {lengths}"),
+        Choice("data.test_clips", 4, "the test averages four clips, which show more of a video"),
     ]
 
 
 def _of_the_weights(group: str, settings: Mapping[str, Any]) -> list[Choice]:
+    """Take settings from the weights."""
     return [Choice(f"{group}.{key}", value, "taken from the weights") for key, value in settings.items()]
 
 
 def _pictures(videos: Sequence[VideoInfo], pixels: tuple[float, float] | None, classes: Sequence[str]) -> list[Choice]:
-    width, height = int(np.median(measured(videos, "width"))), int(np.median(measured(videos, "height")))
+    """Choose how pictures are cropped, normalised and augmented."""
+    width = int(np.median(measured(videos, "width")))
+    height = int(np.median(measured(videos, "height")))
     squeezed = f"whole pictures of {width} x {height}, squeezed into a square, because a crop may cut off the action"
-    chosen = [Choice("data.views", "whole", squeezed), Choice("data.test_crops", 1, "one crop holds a whole picture")]
+    chosen = [
+        Choice("data.views", "whole", squeezed),
+        Choice("data.test_crops", 1, "one crop holds a whole picture"),
+    ]
     if pixels:
         mean, std = pixels
         chosen.append(Choice("data.mean", round(mean, 2), "of the pixels of these videos"))
         chosen.append(Choice("data.std", max(0.05, round(std, 2)), "of the pixels of these videos"))
+
     flip = 0.5
-    why = "half of the clips, as no class has a word for a side in its name (left, links, gauche, ...)"
-    sided = next(filter(_SIDES.search, classes), None)
+    reason = "half of the clips, as no class has a word for a side in its name (left, links, gauche, ...)"
+    sided = next((name for name in classes if _SIDES.search(name)), None)
     if sided:
-        flip, why = 0.0, f"none, because {sided!r} would become another class"
-    settings = {
+        flip = 0.0
+        reason = f"none, because {sided!r} would become another class"
+    augmentation = {
         "crop": "whole",
         "flip": flip,
         "policy": "none",
@@ -164,70 +202,94 @@ def _pictures(videos: Sequence[VideoInfo], pixels: tuple[float, float] | None, c
         "mixup": 0.0,
         "label_smoothing": 0.1,
     }
-    return [*chosen, Choice("data.augmentation", settings, why)]
+    chosen.append(Choice("data.augmentation", augmentation, reason))
+    return chosen
 
 
-def _loading(decoded: float, training: int, machine: Machine, start: Start) -> list[Choice]:
-    most = 8 if start.weights else 16
+def _loading(decoded: float, training: int, machine: Machine, *, start: Start) -> list[Choice]:
+    """Choose the batch, and how many processes decode; keep decoded videos in memory if they fit."""
+    largest = 8 if start.weights else 16
     if machine.gpu > 30:
-        most = 32
-    chosen = [Choice("data.batch_size", max(2, min(most, training // 4)), f"there are {training} training videos")]
+        largest = 32
+    batch_size = max(2, min(largest, training // 4))
+    batch = Choice("data.batch_size", batch_size, f"there are {training} training videos")
     if start.probe:
-        return [*chosen, Choice("data.num_workers", 0, "features are read from files")]
-    keep, often = 0.0, "decoded anew every epoch, too large for the memory"
-    workers, why = max(1, machine.cores - 1), "one per core"
-    if decoded <= KEEP * machine.memory:
-        keep, often = round(1.2 * decoded + 0.1, 1), "decoded once and kept in memory"
-        if not machine.gpu:
-            workers, why = 0, "videos are decoded once"
-    return [
-        *chosen,
-        Choice("data.keep_gb", keep, f"videos are {often}: all together need {decoded:.1f} GB"),
-        Choice("data.num_workers", workers, why),
-    ]
+        return [batch, Choice("data.num_workers", 0, "features are read from files")]
+
+    workers = Choice("data.num_workers", max(1, machine.cores - 1), "one per core")
+    need = f"all together need {decoded:.1f} GB"
+    if decoded > KEEP * machine.memory:
+        keep = Choice("data.keep_gb", 0.0, f"videos are decoded anew every epoch, too large for the memory: {need}")
+        return [batch, keep, workers]
+
+    keep_gb = round(1.2 * decoded + 0.1, 1)
+    keep = Choice("data.keep_gb", keep_gb, f"videos are decoded once and kept in memory: {need}")
+    if not machine.gpu:
+        workers = Choice("data.num_workers", 0, "videos are decoded once")
+    return [batch, keep, workers]
 
 
 def _tuning(start: Start) -> list[Choice]:
-    lr = round(RATE_OF_WIDTH / vit_size(start.settings.get("size", "B")).embed_dim, 6)
-    rate = {"optimizer": "adamw", "lr": lr, "weight_decay": 0.05, "layer_decay": 0.75, "warmup": 0.1}
+    """Choose the optimization of a training that starts from weights."""
+    width = vit_size(start.settings.get("size", "B")).embed_dim
+    optimization = {
+        "optimizer": "adamw",
+        "lr": round(RATE_OF_WIDTH / width, 6),
+        "weight_decay": 0.05,
+        "layer_decay": 0.75,
+        "warmup": 0.1,
+    }
     reason = "fine-tuning: AdamW, lower rates for wider models and lower layers, a tenth is warm-up"
     if start.probe:
-        rate, reason = rate | {"lr": 1e-3, "layer_decay": 1.0}, "a probe alone is trained: AdamW, a tenth is warm-up"
-    setting = "model.image_weights" if start.sides else "model.weights"
+        optimization |= {"lr": 1e-3, "layer_decay": 1.0}
+        reason = "a probe alone is trained: AdamW, a tenth is warm-up"
+
+    weights = "model.image_weights" if start.sides else "model.weights"
     return [
         *_of_the_weights("model", start.settings),
-        Choice(setting, start.weights, "the start of training"),
-        Choice("model.optimization", rate, reason),
+        Choice(weights, start.weights, "the start of training"),
+        Choice("model.optimization", optimization, reason),
     ]
 
 
-def _scratch(machine: Machine, few: bool) -> list[Choice]:
-    size, patch, stills = {"embed_dim": 96, "depth": 4, "num_heads": 4}, 12, list[Choice]()
+def _scratch(machine: Machine, *, few: bool) -> list[Choice]:
+    """Choose model and optimization of a training from scratch; with few videos, it starts from drawn pictures."""
+    size = {"embed_dim": 96, "depth": 4, "num_heads": 4}
+    patch_size = 12
+    stills: list[Choice] = []
     if machine.gpu:
-        size, patch = {"embed_dim": 384, "depth": 8, "num_heads": 6}, 16
+        size = {"embed_dim": 384, "depth": 8, "num_heads": 6}
+        patch_size = 16
     elif few:
-        size, patch = size | {"embed_dim": 48}, 8
+        size["embed_dim"] = 48
+        patch_size = 8
         stills = [Choice("model.image_weights", STILLS, "few videos, so it learns from drawn pictures first")]
-    rate = {"optimizer": "muon", "lr": 3e-3, "weight_decay": 0.05, "warmup": 0.1, "warmup_start": 0.01}
+
+    optimization = {"optimizer": "muon", "lr": 3e-3, "weight_decay": 0.05, "warmup": 0.1, "warmup_start": 0.01}
     return [
         Choice("model.size", size, "small, because it starts from scratch; larger models need --weights"),
-        Choice("model.patch_size", patch, "pixels a side"),
+        Choice("model.patch_size", patch_size, "pixels a side"),
         Choice("model.positions", "space-time", "the order of frames may matter"),
         Choice("model.position_std", 0.5, "positions that start near zero barely move in short trainings"),
         Choice("model.dropout", 0.0, "few steps"),
         *stills,
-        Choice("model.optimization", rate, "from scratch Muon needs fewer steps than AdamW here"),
+        Choice("model.optimization", optimization, "from scratch Muon needs fewer steps than AdamW here"),
     ]
 
 
 def crop_less(choices: Sequence[Choice]) -> list[Choice]:
     """Return the choices with weaker crops, for a training from scratch that is too short for strong ones."""
-    data, less = nested(choices)["data"], [*choices]
-    if (side := data["image_size"]) in SIDES:
-        i = [choice.key for choice in choices].index("data.augmentation")
-        weaker = data["augmentation"] | {"short_side": [side, round(side / LEAST_CROP, 3)]}
-        less[i] = replace(choices[i], value=weaker)
-    return less
+    side = nested(choices)["data"]["image_size"]
+    if side not in SIDES:
+        return [*choices]
+
+    weaker: list[Choice] = []
+    for choice in choices:
+        if choice.key == "data.augmentation":
+            short_side = [side, round(side / LEAST_CROP, 3)]
+            choice = replace(choice, value=choice.value | {"short_side": short_side})
+        weaker.append(choice)
+    return weaker
 
 
 def nested(choices: Sequence[Choice]) -> dict[str, dict[str, Any]]:
@@ -241,14 +303,14 @@ def nested(choices: Sequence[Choice]) -> dict[str, dict[str, Any]]:
 
 def main_lines(choices: Sequence[Choice]) -> list[str]:
     """Return a line in words for each of the few choices that matter most."""
-    chosen = {choice.key: choice for choice in choices}
-    lines = []
+    choice_of = {choice.key: choice for choice in choices}
+    lines: list[str] = []
     for key, words in MAIN.items():
-        if key in chosen:
-            value, reason = chosen[key].value, chosen[key].reason
-            if isinstance(value, int | str) and value != STILLS:
-                reason = f"{value}, {reason}"
-            lines.append(f"{words}: {reason}")
+        if key not in choice_of:
+            continue
+        choice = choice_of[key]
+        is_plain = isinstance(choice.value, int | str) and choice.value != STILLS
+        lines.append(f"{words}: {choice.value}, {choice.reason}" if is_plain else f"{words}: {choice.reason}")
     return lines
 
 

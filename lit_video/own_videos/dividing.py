@@ -41,8 +41,9 @@ _CAMERA = re.compile(
     re.I,
 )
 GAP = 5 * 60  # seconds between two recordings, by the times in file names, from which a new group begins
-LEAST = 3  # least number of videos, and of groups, of a class: one each for training, validation and test
-LEAST_OF_FOLDS = 2  # least number of groups of a class in cross-validation
+# a class needs at least 3 videos and 3 groups: for training, validation and test
+LEAST = 3
+LEAST_OF_FOLDS = 2  # groups of a class that cross-validation needs
 Indices = NDArray[np.intp]  # indices of videos
 
 
@@ -60,31 +61,55 @@ def find_groups(videos: Sequence[OwnVideo], wanted: str | None = None, least: in
     """
     if wanted == "none":
         return Groups(None, "Every video stands for itself (--group none).")
-    signs: Iterable[Sign] = _signs(videos)
     if wanted:
-        signs = [Sign(_cells(videos, wanted), f"by the column {wanted}")]
-        if not all(_cells(videos, wanted)):
-            there = ", ".join(videos[0].columns) or "there is no table"
-            raise UserError(f"--group {wanted}: no such column, or an empty cell in it; columns: {there}")
-    few = ""
-    for names, sign, is_guess, is_likely in signs:
-        if not all(names):
+        return _groups_of_column(videos, wanted, least)
+
+    warning = ""
+    for sign in _signs(videos):
+        if not all(sign.names):
             continue
-        count, pairs = len(set(names)), {*zip(labels_of(videos), names, strict=True)}
-        rare = [*_fewer([label for label, _ in pairs], least)]
-        if rare and wanted:
-            raise UserError(f"--group {wanted}: class {rare[0]!r} has fewer than {least} groups, too few for a test")
-        if not rare and (wanted or count < len(videos)):
-            together = f"{sign}: {count} groups ({min(names)!r}, ...)."
-            if is_guess:
-                together += " If that is wrong, name the recordings in a table's column and give --group COLUMN."
-            kept = "Videos are kept together" if is_guess else "Videos recorded together stay together"
-            return Groups(names, f"{few}{kept}, {together}")
-        if rare and is_likely and not few:
-            few = f"Videos recorded together are not kept together: class {rare[0]!r} has fewer than {least} groups "
-            few += f"{sign}. So the model is tested on recordings that it knows, and its accuracy will look too high. "
-    unknown = "Neither a column nor every file name says which videos were recorded together. If some were, accuracy "
-    return Groups(None, few or f"{unknown}will look too high: name them in a table's column and give --group COLUMN.")
+        poor_class = _class_with_few_groups(videos, sign.names, least)
+        if poor_class is None and len(set(sign.names)) < len(videos):
+            return Groups(sign.names, f"{warning}{_kept_together(sign)}")
+        if poor_class is not None and sign.is_likely and not warning:
+            fault = f"class {poor_class!r} has fewer than {least} groups {sign.how}"
+            warning = f"Videos recorded together are not kept together: {fault}. "
+            warning += "So the model is tested on recordings that it knows, and its accuracy will look too high. "
+    if warning:
+        return Groups(None, warning)
+
+    unknown = "Neither a column nor every file name says which videos were recorded together."
+    advice = "name them in a table's column and give --group COLUMN"
+    return Groups(None, f"{unknown} If some were, accuracy will look too high: {advice}.")
+
+
+def _groups_of_column(videos: Sequence[OwnVideo], column: str, least: int) -> Groups:
+    """Group the videos by a column that the user names; refuse one that is missing or too coarse."""
+    sign = Sign(_cells(videos, column), f"by the column {column}")
+    if not all(sign.names):
+        columns = ", ".join(videos[0].columns) or "there is no table"
+        raise UserError(f"--group {column}: no such column, or an empty cell in it; columns: {columns}")
+
+    poor_class = _class_with_few_groups(videos, sign.names, least)
+    if poor_class is not None:
+        raise UserError(f"--group {column}: class {poor_class!r} has fewer than {least} groups, too few for a test")
+    return Groups(sign.names, _kept_together(sign))
+
+
+def _class_with_few_groups(videos: Sequence[OwnVideo], names: Sequence[str], least: int) -> str | None:
+    """Return the first class, by name, with fewer groups than ``least``."""
+    pairs = {*zip(labels_of(videos), names, strict=True)}
+    rare = _fewer((label for label, _ in pairs), least)
+    return next(iter(rare), None)
+
+
+def _kept_together(sign: "Sign") -> str:
+    """Say that groups stay together, and how they are known."""
+    together = f"{sign.how}: {len(set(sign.names))} groups ({min(sign.names)!r}, ...)."
+    if not sign.is_guess:
+        return f"Videos recorded together stay together, {together}"
+    advice = "If that is wrong, name the recordings in a table's column and give --group COLUMN."
+    return f"Videos are kept together, {together} {advice}"
 
 
 def refuse_contradictions(videos: Sequence[OwnVideo], contents: Sequence[str]) -> None:
@@ -92,41 +117,51 @@ def refuse_contradictions(videos: Sequence[OwnVideo], contents: Sequence[str]) -
 
     ``contents`` has a name for the content of each video that has a copy, else an empty text.
     """
-    first: dict[str, OwnVideo] = {}
-    classes, splits = list[str](), list[str]()
+    first_of: dict[str, OwnVideo] = {}
+    in_two_classes: list[str] = []
+    in_two_splits: list[str] = []
     for video, content in zip(videos, contents, strict=True):
-        other = first.setdefault(content, video) if content else video
-        if other.label != video.label:
-            classes.append(f"{video.path} is {other.path}")
-        elif other.split != video.split:
-            splits.append(f"{video.path} is {other.path}")
-    if classes:
-        counts = f"{plural(len(classes), 'file')} in two classes, by content ({classes[0]})"
-        raise UserError(f"{counts}; keep each in the class that it shows")
-    if splits:
-        counts = f"{plural(len(splits), 'file')} in two splits, by content ({splits[0]})"
-        raise UserError(f"{counts}; the test would be of videos that were learned: keep each in one split")
+        if not content:
+            continue
+        first = first_of.setdefault(content, video)
+        if first.label != video.label:
+            in_two_classes.append(f"{video.path} is {first.path}")
+        elif first.split != video.split:
+            in_two_splits.append(f"{video.path} is {first.path}")
+
+    if in_two_classes:
+        count = f"{plural(len(in_two_classes), 'file')} in two classes, by content ({in_two_classes[0]})"
+        raise UserError(f"{count}; keep each in the class that it shows")
+    if in_two_splits:
+        count = f"{plural(len(in_two_splits), 'file')} in two splits, by content ({in_two_splits[0]})"
+        raise UserError(f"{count}; the test would be of videos that were learned: keep each in one split")
 
 
 def with_copies(groups: Groups, contents: Sequence[str]) -> Groups:
     """Join the groups of equal files, so that no copy of a training video is tested; say how many there are."""
-    names = [*groups.names] if groups.names else [f"video {i}" for i in range(len(contents))]
-    joined: dict[str, str] = {}
-    of_content: dict[str, str] = {}
+    names = [f"video {number}" for number in range(len(contents))]
+    if groups.names:
+        names = [*groups.names]
+
+    joined: dict[str, str] = {}  # a group's name -> the group that it joins
+    group_of: dict[str, str] = {}  # by content
     for name, content in zip(names, contents, strict=True):
         if not content:
             continue
-        one, other = _joined(joined, name), _joined(joined, of_content.setdefault(content, name))
-        if one != other:
-            joined[one] = other
-    number = sum(map(bool, contents)) - len(of_content)
-    if not number:
+        group = _joined(joined, name)
+        group_of_copy = _joined(joined, group_of.setdefault(content, name))
+        if group != group_of_copy:
+            joined[group] = group_of_copy
+
+    copies = sum(bool(content) for content in contents) - len(group_of)
+    if not copies:
         return groups
-    said = f" {plural(number, 'video')} with the bytes of another stay with it."
-    return Groups([_joined(joined, name) for name in names], groups.reason + said)
+    line = f" {plural(copies, 'video')} with the bytes of another stay with it."
+    return Groups([_joined(joined, name) for name in names], groups.reason + line)
 
 
 def _joined(joined: Mapping[str, str], name: str) -> str:
+    """Return the group in which a group ends up."""
     while name in joined:
         name = joined[name]
     return name
@@ -145,18 +180,23 @@ def _signs(videos: Sequence[OwnVideo]) -> Iterator[Sign]:
     """Yield signs of videos that were recorded together, most certain first."""
     for column in COLUMNS:
         yield Sign(_cells(videos, column), f"by the column {column}")
-    stems = [video.path.rpartition("/")[2].rpartition(".")[0] for video in videos]
+
     labels = labels_of(videos)
+    stems = [video.path.rpartition("/")[2].rpartition(".")[0] for video in videos]
     if len({*stems}) == len(stems):  # otherwise numbers begin again in every folder
         for form, pattern in FORMS.items():
-            found = [re.fullmatch(pattern, stem) for stem in stems]
-            yield Sign([match[1] if match else "" for match in found], f"by the form of their file names ({form})")
+            matches = [re.fullmatch(pattern, stem) for stem in stems]
+            names = [match[1] if match else "" for match in matches]
+            yield Sign(names, f"by the form of their file names ({form})")
+
     marked = _marked(stems, labels)
     part = f"a guess by a part of their file names such as {min(marked, default='')}"
     yield Sign(marked, part, is_guess=True, is_likely=False)
+
     times = f"a guess by the times in their file names (less than {GAP // 60} minutes apart)"
     yield Sign(_by_time(stems), times, is_guess=True)
-    starts = [*map(_start, stems, labels)]
+
+    starts = [_start(stem, label) for stem, label in zip(stems, labels, strict=True)]
     yield Sign(starts, "a guess by the start of their file names", is_guess=True, is_likely=False)
 
 
@@ -173,40 +213,51 @@ def _marked(stems: Sequence[str], labels: Sequence[str]) -> list[str]:
 
 
 def _cells(videos: Sequence[OwnVideo], column: str) -> list[str]:
+    """Return each video's cell in a column; empty without one."""
     return [video.columns.get(column, "") for video in videos]
 
 
 def _by_time(stems: Sequence[str]) -> list[str]:
     """Return when each video's series of recordings began, by file names; empty for a name without a time."""
-    times = [*map(_time, stems)]
-    first = last = datetime.min
+    times = [_time(stem) for stem in stems]
+    first = datetime.min
+    last = datetime.min
     names: dict[datetime | None, str] = {None: ""}
-    for time in sorted(filter(None, {*times})):
+    for time in sorted({time for time in times if time is not None}):
         if (time - last).total_seconds() >= GAP:
             first = time
-        names[time], last = str(first), time
+        names[time] = str(first)
+        last = time
     return [names[time] for time in times]
 
 
 def _time(stem: str) -> datetime | None:
-    found = _TIME.search(stem)
-    if not found:
+    """Return the time in a file's name; ``None`` without one, or with an impossible one such as month 13."""
+    match = _TIME.search(stem)
+    if not match:
         return None
+
+    *numbers, half_of_day = match.groups()
+    year, month, day, hour, minute, second = (int(number) for number in numbers)
     try:
-        *numbers, half = found.groups()
-        time = datetime(*map(int, numbers))  # type: ignore[arg-type]
-        if half:
-            time = time.replace(hour=time.hour % 12 + 12 * (half in "pP"))
-        return time
-    except ValueError:  # such as month 13
+        time = datetime(year, month, day, hour=hour, minute=minute, second=second)
+    except ValueError:
         return None
+    if half_of_day:
+        time = time.replace(hour=time.hour % 12 + 12 * (half_of_day in "pP"))
+    return time
 
 
 def _start(stem: str, label: str) -> str:
     """Remove label, date and counter from a file's name; return an empty name if only a camera's words are left."""
-    words = [word for word in re.split(r"[_\-. ]+", re.sub(_DATE, "", stem)) if word.lower() != label.lower()]
-    start = _COUNTER.sub("", "_".join(filter(None, words)))
-    return "" if all(map(_CAMERA.fullmatch, start.split("_"))) and not start[:1].isdigit() else start
+    words = re.split(r"[_\-. ]+", re.sub(_DATE, "", stem))
+    own_words = [word for word in words if word and word.lower() != label.lower()]
+    start = _COUNTER.sub("", "_".join(own_words))
+
+    only_cameras = all(_CAMERA.fullmatch(word) for word in start.split("_"))
+    if only_cameras and not start[:1].isdigit():
+        return ""
+    return start
 
 
 def _fewer(labels: Iterable[str], least: int) -> dict[str, int]:
@@ -215,20 +266,23 @@ def _fewer(labels: Iterable[str], least: int) -> dict[str, int]:
 
 
 PARTS = 5  # a fifth for the test, a fifth of the rest for validation; or 5 folds
-FEW, PARTS_OF_FEW = 150, 3  # with fewer than FEW videos: a third for the test, no validation
+FEW_TO_DIVIDE = 150  # with fewer videos: a third for the test, no validation
+PARTS_OF_FEW = 3
 FEW_FOR_FOLDS = 300  # with fewer videos finetune cross-validates
 FOLD = "fold"  # beginning of a fold's name, before its number
 TRIES = 50
-ENOUGH = 0.02  # mean unevenness per part and class at which the search ends, see _unevenness
+EVEN_ENOUGH = 0.02  # mean unevenness per part and class at which the search ends, see _unevenness
 
 
 def folds(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[list[OwnVideo], str]:
     """Assign each video its test fold (``fold1``, ...) as split, keeping groups whole; also return a description."""
-    divided, sizes = [*videos], list[str]()
-    for number, part in enumerate(_parts(videos, groups, PARTS, np.arange(len(videos))), 1):
-        sizes.append(str(len(part)))
-        for i in part:
-            divided[i] = replace(videos[i], split=f"{FOLD}{number}")
+    parts = _parts(videos, groups, PARTS, among=np.arange(len(videos)))
+    divided = [*videos]
+    for number, part in enumerate(parts, 1):
+        for index in part:
+            divided[index] = replace(videos[index], split=f"{FOLD}{number}")
+
+    sizes = [str(len(part)) for part in parts]
     how = f"Few videos, so {len(sizes)}-fold cross-validation: groups of {', '.join(sizes)}; "
     how += "each is tested by a model trained on the others, and the model to keep is trained on all."
     return divided, how
@@ -241,10 +295,10 @@ def fold_names(splits: Iterable[str | None]) -> list[str]:
 
 def held_out(videos: Sequence[OwnVideo]) -> set[str]:
     """Return the splits that the user gave, except ``train``; empty if none are given."""
-    given = set(filter(None, splits_of(videos)))
-    if given and "train" not in given:
-        raise UserError(f"all videos are of the split {' or '.join(sorted(given))}; give training videos too")
-    return given - {"train"}
+    splits = {split for split in splits_of(videos) if split}
+    if splits and "train" not in splits:
+        raise UserError(f"all videos are of the split {' or '.join(sorted(splits))}; give training videos too")
+    return splits - {"train"}
 
 
 def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[list[OwnVideo], str]:
@@ -253,15 +307,17 @@ def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[li
     Given splits are kept, but without a test split the given validation videos become the test. Missing splits are
     taken from the training videos. No video is in both validation and test.
     """
-    given, labels = held_out(videos), np.array(labels_of(videos))
+    given = held_out(videos)
     splits = np.array([video.split or "train" for video in videos])
 
     def take(split: str, parts: int = PARTS) -> None:
         """Divide the training videos into ``parts`` and move one part to another split."""
-        splits[_parts(videos, groups, parts, np.flatnonzero(splits == "train"))[0]] = split
+        training = np.flatnonzero(splits == "train")
+        most_even, *_ = _parts(videos, groups, parts, among=training)
+        splits[most_even] = split
 
     how = "as given"
-    if not given and len(videos) < FEW:
+    if not given and len(videos) < FEW_TO_DIVIDE:
         take("test", PARTS_OF_FEW)
         how = "chosen at random; too few to choose between checkpoints, so the last one is tested"
     elif not given:
@@ -273,60 +329,82 @@ def divide(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> tuple[li
         take("val")
         test = "test" if "test" in given else "validation"
         how = f"the given {test} videos are tested; some training videos choose the checkpoint"
-    absent = np.setdiff1d(labels, labels[splits == "train"]).tolist()
-    if absent:
-        name = min(absent, key=natural)
-        split = splits[labels == name][-1]
-        of_it = f"class {name!r} has {split} videos, but none to train ({len(absent)} such classes)"
-        raise UserError(f"{of_it}; give it training videos, or take its {split} videos out")
+
     divided = [replace(video, split=split) for video, split in zip(videos, splits.tolist(), strict=True)]
+    _refuse_untrained(divided)
     counts = Counter(splits_of(divided))
-    choose = f", {counts['val']} to choose the best checkpoint (validation)" if counts["val"] else ""
-    return divided, f"{counts['train']} videos to train{choose}, {counts['test']} to test: {how}."
+    to_choose = ""
+    if counts["val"]:
+        to_choose = f", {counts['val']} to choose the best checkpoint (validation)"
+    return divided, f"{counts['train']} videos to train{to_choose}, {counts['test']} to test: {how}."
+
+
+def _refuse_untrained(videos: Sequence[OwnVideo]) -> None:
+    """Refuse a class without training videos."""
+    trained = {video.label for video in videos if video.split == "train"}
+    untrained = {*labels_of(videos)} - trained
+    if not untrained:
+        return
+
+    name = min(untrained, key=natural)
+    *_, split = (video.split for video in videos if video.label == name)
+    fault = f"class {name!r} has {split} videos, but none to train ({len(untrained)} such classes)"
+    raise UserError(f"{fault}; give it training videos, or take its {split} videos out")
 
 
 def without_rare(videos: Sequence[OwnVideo]) -> tuple[list[OwnVideo], list[str]]:
     """Leave out classes with too few videos; return the other videos, and a line per class that is left out."""
     labels = labels_of(videos)
     rare = _fewer(labels, LEAST)
-    if (left := len({*labels}) - len(rare)) < 2:
+    sufficient = len({*labels}) - len(rare)
+    if sufficient < 2:
         few = ", ".join(f"{name} has {count}" for name, count in [*rare.items()][:5])
         needs = f"{LEAST} videos or more, to train, to validate and to test"
-        raise UserError(f"{left} classes have {needs} ({few}); add videos")
+        raise UserError(f"{sufficient} classes have {needs} ({few}); add videos")
+
     lines = [f"left out: class {name!r}, {count} of the {LEAST} videos that it needs" for name, count in rare.items()]
     return [video for video in videos if video.label not in rare], lines
 
 
-def _parts(videos: Sequence[OwnVideo], groups: Sequence[str] | None, wanted: int, among: Indices) -> list[Indices]:
-    """Divide the videos with indices ``among`` into at most ``wanted`` parts; return the parts, most even first."""
-    labels, own = np.array(labels_of(videos))[among], np.arange(len(among)).astype(str)
+def _parts(videos: Sequence[OwnVideo], groups: Sequence[str] | None, most: int, *, among: Indices) -> list[Indices]:
+    """Divide the videos with indices ``among`` into at most ``most`` parts; return the parts, most even first."""
+    labels = np.array(labels_of(videos))[among]
+    own_groups = np.arange(len(among)).astype(str)
     if groups:
-        own = np.array(groups)[among]
-    largest = np.unique(labels, return_counts=True)[1].max()
-    if largest < 2:
+        own_groups = np.array(groups)[among]
+
+    largest_class = np.unique(labels, return_counts=True)[1].max()
+    if largest_class < 2:
         raise UserError("every class has one video to train and to validate; add videos to train/")
-    parts = max(2, min(wanted, len({*own}), largest))
-    best, least = list[Indices](), np.inf
+    number = max(2, min(most, len({*own_groups}), largest_class))
+
+    best: list[Indices] = []
+    least = np.inf
     for seed in range(TRIES):
-        found, uneven = list[Indices](), list[float]()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about classes with fewer videos than parts; _unevenness penalises those
-            division = StratifiedGroupKFold(parts, shuffle=True, random_state=seed).split(labels, labels, own)
-            for _, part in division:
-                found.append(among[part])
-                uneven.append(_unevenness(labels, part, parts))
-        off = sum(sorted(uneven))
-        if off < least:
-            best, least = [found[i] for i in np.argsort(uneven, kind="stable")], off
-        if least <= ENOUGH * parts * len({*labels}):
+        parts = _divided(labels, own_groups, number, seed=seed)
+        uneven = [_unevenness(labels, part, number) for part in parts]
+        total = sum(sorted(uneven))
+        if total < least:
+            best = [among[parts[index]] for index in np.argsort(uneven, kind="stable")]
+            least = total
+        if least <= EVEN_ENOUGH * number * len({*labels}):
             break
     return best
 
 
+def _divided(labels: NDArray[np.str_], groups: NDArray[np.str_], parts: int, *, seed: int) -> list[Indices]:
+    """Divide videos into parts at random, with whole groups and classes as even as they allow."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about classes with fewer videos than parts; _unevenness penalises those
+        division = StratifiedGroupKFold(parts, shuffle=True, random_state=seed)
+        return [part for _, part in division.split(labels, labels, groups)]
+
+
 def _unevenness(labels: NDArray[np.str_], part: Indices, wanted: int) -> float:
     """Return the sum over classes of |share in the part - 1 / wanted|; 10 for a class with a share of 0 or 1."""
-    counts, there = Counter(labels.tolist()), Counter(labels[part].tolist())
-    shares = np.array([there[name] / count for name, count in counts.items()])
+    counts = Counter(labels.tolist())
+    counts_of_part = Counter(labels[part].tolist())
+    shares = np.array([counts_of_part[name] / count for name, count in counts.items()])
     off = np.where(np.isin(shares, (0.0, 1.0)), 10.0, abs(shares - 1 / wanted))
     return float(sum(off.tolist()))
 
@@ -337,22 +415,29 @@ def limits(videos: Sequence[OwnVideo]) -> list[str]:
     By chance alone, two models of 50 % accuracy that disagree on half of the videos differ by the printed points or
     more in one of twenty cases (normal approximation of McNemar's test).
     """
-    counts = defaultdict[str | None, Counter[str]](Counter)
+    counts: dict[str | None, Counter[str]] = defaultdict(Counter)
     for video in videos:
         counts[video.split][video.label] += 1
-    in_test = counts.get("test") or Counter(labels_of(videos))  # cross-validation tests all videos
-    tested = sum(in_test.values())
-    points = 100 * 1.96 * math.sqrt(0.5 / tested)
-    name, most = in_test.most_common(1)[0]
+    tested = counts.get("test") or Counter(labels_of(videos))  # cross-validation tests all videos
+
+    number = sum(tested.values())
+    points = 100 * 1.96 * math.sqrt(0.5 / number)
+    ((name, most),) = tested.most_common(1)
     lines = [
-        f"With {tested} test videos, two models must differ by {points:.0f} points before that is more than chance.",
-        f"Baseline: always answering {name!r} gives {100 * most / tested:.0f} %.",
+        f"With {number} test videos, two models must differ by {points:.0f} points before that is more than chance.",
+        f"Baseline: always answering {name!r} gives {100 * most / number:.0f} %.",
     ]
-    for split, what in (("val", "to choose the checkpoint"), ("test", "to test")):
-        if split in counts and (absent := sorted(counts["train"].keys() - counts[split].keys())):
-            lines.append(f"No video of {', '.join(absent)} {what}: too few videos, or too few recordings.")
-    if "test" not in counts:
-        for name in sorted(in_test):
-            if sum(name in of_fold for of_fold in counts.values()) == 1:
-                lines.append(f"All videos of {name} are in one fold: the model tested on them never saw this class.")
+    for split, purpose in (("val", "to choose the checkpoint"), ("test", "to test")):
+        absent: list[str] = []
+        if split in counts:
+            absent = sorted(counts["train"].keys() - counts[split].keys())
+        if absent:
+            lines.append(f"No video of {', '.join(absent)} {purpose}: too few videos, or too few recordings.")
+    if "test" in counts:
+        return lines
+
+    for name in sorted(tested):
+        folds_with_it = sum(name in counts_of_fold for counts_of_fold in counts.values())
+        if folds_with_it == 1:
+            lines.append(f"All videos of {name} are in one fold: the model tested on them never saw this class.")
     return lines

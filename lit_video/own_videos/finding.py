@@ -4,7 +4,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -15,9 +15,18 @@ from lit_video.utils.files import PICTURES, TABLES, files_below, is_picture, is_
 from lit_video.utils.folders import Folders
 from lit_video.utils.text import composed, counted, natural
 
-NAMES = {"train": "train", "training": "train"}  # name of a folder, table or cell -> split
-NAMES |= dict.fromkeys(("val", "valid", "validation", "dev"), "val") | dict.fromkeys(("test", "testing"), "test")
-SPLITS = tuple(dict.fromkeys(NAMES.values()))
+# name of a folder, table or cell -> split
+NAMES = {
+    "train": "train",
+    "training": "train",
+    "val": "val",
+    "valid": "val",
+    "validation": "val",
+    "dev": "val",
+    "test": "test",
+    "testing": "test",
+}
+SPLITS = ("train", "val", "test")
 # names of columns; a table's first column with such a name is read, or one in which every cell names a split
 PATH = ("path", "video", "file", "filename", "video_path", "name")
 LABEL = ("label", "class", "category", "action")
@@ -35,6 +44,7 @@ class OwnVideo:
     path: str  # relative to the root
     label: str  # name of its class
     split: str | None = None  # split or fold; None before the videos are divided
+    _: KW_ONLY
     columns: Mapping[str, str] = field(default_factory=dict)  # cells of its row in the table, by column
 
 
@@ -45,6 +55,7 @@ class OwnVideos:
     videos: Sequence[OwnVideo]
     found: str
     root: Path
+    _: KW_ONLY
     unused: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -66,53 +77,66 @@ def splits_of(videos: Sequence[OwnVideo]) -> list[str | None]:
 def find_videos(place: Path) -> OwnVideos:
     """Find videos in class folders, with or without splits, or by a table."""
     if place.is_file() and place.suffix.lower() in TABLES:
-        found = _of_tables({place: None})
+        own = _of_tables({place: None})
     elif place.is_dir():
         tables = _tables_in(place)
-        found = _tables(place, tables) or _class_folders(place, tables)
+        own = _tables(place, tables) or _class_folders(place, tables)
     else:
         raise UserError(f"{place}: no such folder, and no table ({', '.join(TABLES)})")
-    if not found.videos:
-        raise UserError(f"{place}: {_what_is_there(place)}; {EXPECTED.replace('DIR', str(place))}")
-    if len(found.class_names) < 2:
-        one = f"holds one class ({found.class_names[0]}); a classifier needs two or more"
-        raise UserError(f"{place}: {one}; looked at {found.found}; {EXPECTED.replace('DIR', str(place))}")
-    _refuse_links(found)
-    return found
+
+    expected = EXPECTED.replace("DIR", str(place))
+    if not own.videos:
+        raise UserError(f"{place}: {_what_is_there(place)}; {expected}")
+    if len(own.class_names) < 2:
+        fault = f"holds one class ({own.class_names[0]}); a classifier needs two or more"
+        raise UserError(f"{place}: {fault}; looked at {own.found}; {expected}")
+    _refuse_links(own)
+    return own
 
 
-def _refuse_links(found: OwnVideos) -> None:
+def _refuse_links(own: OwnVideos) -> None:
     """Refuse a file that is listed twice, by a link or another spelling, because it could be in training and test."""
-    seen: dict[str, str] = {}
-    for video in found.videos:
-        if (other := seen.setdefault(os.path.realpath(found.root / video.path), video.path)) is not video.path:
-            raise UserError(f"{found.root / video.path}: is the same file as {found.root / other}; keep one of them")
+    path_of: dict[str, str] = {}
+    for video in own.videos:
+        file = os.path.realpath(own.root / video.path)
+        if file in path_of:
+            raise UserError(
+                f"{own.root / video.path}: is the same file as {own.root / path_of[file]}; keep one of them"
+            )
+        path_of[file] = video.path
 
 
 def _ending(path: Path) -> str:
+    """Return the ending of a file's name in lower case, in words if there is none."""
     return path.suffix.lower() or "without ending"
 
 
 def _unused(root: Path, used: Collection[Path]) -> Counter[str]:
     """Count the unused files below a folder by ending; count files outside of class folders by their folder too."""
-    counts, classes = Counter[str](), {root, *(path.parent for path in used)}
+    class_folders = {root, *(path.parent for path in used)}
+    counts: Counter[str] = Counter()
     for path in {*files_below(root)} - {*used}:
-        where = "" if path.parent in classes else f" in {path.relative_to(root).parts[0]}/"
-        counts[_ending(path) + where] += 1
+        kind = _ending(path)
+        if path.parent not in class_folders:
+            kind += f" in {path.relative_to(root).parts[0]}/"
+        counts[kind] += 1
     return counts
 
 
 def _what_is_there(root: Path) -> str:
     """Describe the files of a folder in which no videos by class were found."""
     files = [path for path in islice(files_below(root), LOOKED_AT) if path.is_file()]
-    endings = Counter(map(_ending, files))
-    found = ", ".join(counted(dict(endings.most_common(3)))) or "no file"
-    why = "no video"
+    endings = Counter(_ending(path) for path in files)
+    content = ", ".join(counted(dict(endings.most_common(3)))) or "no file"
+
+    fault = "no video"
     if PICTURES & endings.keys():
-        why = "no video; for pictures and folders of frames see docs/adding.md"
-    if video := next(filter(is_video, files), None):
-        why = f"{video.relative_to(root)} lies in no class folder there"
-    return "; ".join([f"holds {found}: {why}", *map(_misses, _tables_in(root))])
+        fault = "no video; for pictures and folders of frames see docs/adding.md"
+    video = next((path for path in files if is_video(path)), None)
+    if video:
+        fault = f"{video.relative_to(root)} lies in no class folder there"
+    tables = [_misses(path) for path in _tables_in(root)]
+    return "; ".join([f"holds {content}: {fault}", *tables])
 
 
 def _split_folders(root: Path) -> Mapping[str, Path]:
@@ -121,45 +145,62 @@ def _split_folders(root: Path) -> Mapping[str, Path]:
     A folder with the name of a split is a split only if it holds class folders. Without a ``train`` folder, there must
     also be no class folders beside it.
     """
-    named, folders = dict[str, Path](), dict[str, Path]()
-    for path in sorted(filter(lambda path: is_visible(path.name), root.glob("*"))):
+    named: dict[str, Path] = {}
+    for path in sorted(path for path in root.glob("*") if is_visible(path.name)):
         name = path.name.lower()
         if name in NAMES and any(_videos(path, 2)):
             named.setdefault(name, path)
+
+    folders: dict[str, Path] = {}
     for name, split in NAMES.items():
         if name in named:
             folders.setdefault(split, named[name])
-    return folders if "train" in folders or not any(_videos(root, 2)) else {}
+
+    if "train" not in folders and any(_videos(root, 2)):
+        return {}
+    return folders
 
 
 def _videos(root: Path, depth: int) -> Iterator[Path]:
-    paths = sorted(root.glob("/".join(["*"] * depth)))
-    for path in filter(is_video, paths):
-        if all(map(is_visible, path.relative_to(root).parts)) and path.is_file():
+    """Yield the videos at a depth below a folder, sorted, without hidden ones."""
+    pattern = "/".join(["*"] * depth)
+    for path in sorted(root.glob(pattern)):
+        names = path.relative_to(root).parts
+        if is_video(path) and all(is_visible(name) for name in names) and path.is_file():
             yield path
 
 
 def _class_folders(root: Path, tables: Sequence[Path]) -> OwnVideos:
     """Return the videos of ``DIR/SPLIT/CLASS/VIDEO`` if there are split folders, else of ``DIR/CLASS/VIDEO``."""
     splits = _split_folders(root)
-    videos, used = list[OwnVideo](), set[Path]()
-    for split, folder in splits.items() or [(None, root)]:
+    folders: list[tuple[str | None, Path]] = [(None, root)]
+    if splits:
+        folders = [*splits.items()]
+
+    videos: list[OwnVideo] = []
+    used: set[Path] = set()
+    for split, folder in folders:
         for path in _videos(folder, 2):
             videos.append(OwnVideo(str(path.relative_to(root)), composed(path.parent.name), split))
             used.add(path)
     if splits:
-        return OwnVideos(videos, f"class folders in {_names(splits.values())}", root, _unused(root, used))
-    found = "; not used: ".join(["class folders", *map(_misses, tables)])
-    if named := sorted(filter(_split_named, {*labels_of(videos)})):
-        found += f"; {', '.join(named)} read as a class: no class folders in it"
-    return OwnVideos(videos, found, root, _unused(root, used.union(tables)))
+        found = f"class folders in {_names(splits.values())}"
+        return OwnVideos(videos, found, root, unused=_unused(root, used))
+
+    found = "; not used: ".join(["class folders", *(_misses(path) for path in tables)])
+    like_splits = sorted(label for label in {*labels_of(videos)} if _split_named(label))
+    if like_splits:
+        found += f"; {', '.join(like_splits)} read as a class: no class folders in it"
+    return OwnVideos(videos, found, root, unused=_unused(root, used.union(tables)))
 
 
 def _names(paths: Iterable[Path]) -> str:
+    """Return the names of files, separated by commas."""
     return ", ".join(path.name for path in paths)
 
 
 def _split_named(name: str) -> str | None:
+    """Return the split that a name means; ``None`` for another name."""
     return NAMES.get(name.lower())
 
 
@@ -171,7 +212,7 @@ def _split_of_table(path: Path) -> str | None:
 
 def _tables_in(root: Path) -> list[Path]:
     """Return the tables in a folder; .txt files count only if they list videos."""
-    tables = list[Path]()
+    tables: list[Path] = []
     for path in sorted(root.iterdir()):
         ending = path.suffix.lower()
         if ending in TABLES and path.is_file() and (ending != ".txt" or _form(path)):
@@ -183,32 +224,37 @@ def _tables(root: Path, tables: Sequence[Path]) -> OwnVideos | None:
     """Return the videos of a table, or of a table per split; ``None`` if there is no table, or split folders exist."""
     if _split_folders(root):
         return None
-    by_split: dict[Path, str | None] = {}
+
+    split_of: dict[Path, str | None] = {}
     for split in SPLITS:
-        of_split = [path for path in tables if _split_of_table(path) == split]
-        by_split |= dict.fromkeys(of_split[:1], split)
-    if "train" not in by_split.values():
-        by_split = dict.fromkeys(filter(_form, tables))
-        if len(by_split) > 1:
-            what = "could all be the table of the videos; give one of them, or keep one there"
-            raise UserError(f"{root}: {_names(by_split)} {what}")
-    if not by_split:
+        first = next((path for path in tables if _split_of_table(path) == split), None)
+        if first:
+            split_of[first] = split
+    if "train" not in split_of.values():
+        split_of = {path: None for path in tables if _form(path)}
+        if len(split_of) > 1:
+            fault = "could all be the table of the videos; give one of them, or keep one there"
+            raise UserError(f"{root}: {_names(split_of)} {fault}")
+    if not split_of:
         return None
-    found = _of_tables(by_split)
-    used = {found.root / video.path for video in found.videos}
-    return replace(found, unused=_unused(root.absolute(), used.union(map(Path.absolute, by_split))))
+
+    own = _of_tables(split_of)
+    used = {own.root / video.path for video in own.videos}
+    used.update(path.absolute() for path in split_of)
+    return replace(own, unused=_unused(root.absolute(), used))
 
 
 def _header(path: Path) -> list[str]:
+    """Return the cells of a table's first line."""
     with path.open(encoding="utf-8-sig", errors="replace") as file:
         line = file.readline(10_000).strip()
-    mark = next((mark for mark in "\t,;" if mark in line), None)
-    return [cell.strip().strip('"') for cell in line.split(mark)]
+    separator = next((mark for mark in "\t,;" if mark in line), None)
+    return [cell.strip().strip('"') for cell in line.split(separator)]
 
 
-def _first(names: Iterable[str], known: Collection[str]) -> str | None:
-    """Return the first known name; ignore upper and lower case."""
-    return next((name for name in names if name.lower() in known), None)
+def _first(names: Iterable[str], wanted: Collection[str]) -> str | None:
+    """Return the first name that is wanted; ignore upper and lower case."""
+    return next((name for name in names if name.lower() in wanted), None)
 
 
 class _Form(NamedTuple):
@@ -225,14 +271,22 @@ def _form(path: Path) -> _Form | None:
     Such a list has the columns path and label, or path, number of frames and label (MMAction2), or path alone.
     """
     header = _header(path)
-    if _is_listed(path.parent, header[0]):
-        if len(header) == 3 and header[1].isdecimal():
-            return _Form(PATH[0], LABEL[0], (PATH[0], "frames", LABEL[0]))
-        if len(header) == 2:
-            return _Form(PATH[0], LABEL[0], (PATH[0], LABEL[0]))
-        return _Form(PATH[0], None, (PATH[0],)) if len(header) == 1 and os.path.dirname(header[0]) else None
-    place, label = _first(header, PATH), _first(header, LABEL)
-    return _Form(place, label, (place, label)) if place and label else None
+    if not _is_listed(path.parent, header[0]):
+        path_column = _first(header, PATH)
+        label_column = _first(header, LABEL)
+        if not path_column or not label_column:
+            return None
+        return _Form(path_column, label_column, (path_column, label_column))
+
+    path_column, *_ = PATH
+    label_column, *_ = LABEL
+    if len(header) == 3 and header[1].isdecimal():
+        return _Form(path_column, label_column, (path_column, "frames", label_column))
+    if len(header) == 2:
+        return _Form(path_column, label_column, (path_column, label_column))
+    if len(header) == 1 and os.path.dirname(header[0]):
+        return _Form(path_column, None, (path_column,))
+    return None
 
 
 def _is_listed(folder: Path, cell: str) -> bool:
@@ -250,57 +304,83 @@ def _of_tables(tables: Mapping[Path, str | None]) -> OwnVideos:
 
     If a table has no labels, the labels of all are the videos' folders.
     """
-    forms = dict[Path, _Form]()
+    forms: dict[Path, _Form] = {}
     for path in tables:
-        if not (form := _form(path)):
+        form = _form(path)
+        if not form:
             raise UserError(f"{path}: {_misses(path)}")
         forms[path] = form
     by_folder = any(form.label is None for form in forms.values())
-    videos = list[OwnVideo]()
+
+    videos: list[OwnVideo] = []
     for path, split in tables.items():
-        videos += _of_table(path, split, forms[path], by_folder)
-    root, paths = os.path.abspath(min(tables).parent), [video.path for video in videos]
+        videos += _of_table(path, split, forms[path], by_folder=by_folder)
+
+    root = os.path.abspath(min(tables).parent)
+    paths = [video.path for video in videos]
     if os.path.commonpath([root, *paths]) != root:
-        root = os.path.commonpath([*map(os.path.dirname, paths)])
-    videos = [replace(video, path=os.path.relpath(video.path, root)) for video in videos]
-    return OwnVideos(videos, _names(tables), Path(root))
+        root = os.path.commonpath([os.path.dirname(path) for path in paths])
+    relative = [replace(video, path=os.path.relpath(video.path, root)) for video in videos]
+    return OwnVideos(relative, _names(tables), Path(root))
 
 
-def _of_table(path: Path, split: str | None, form: _Form, by_folder: bool) -> Iterator[OwnVideo]:
+def _of_table(path: Path, split: str | None, form: _Form, *, by_folder: bool) -> Iterator[OwnVideo]:
     """Yield a table's videos with their absolute paths; ``by_folder``: a video's class is its folder."""
-    columns = tuple(filter(None, (form.path, form.label)))
+    columns = tuple(column for column in (form.path, form.label) if column)
     rows = read_table("table", path, columns, headless=form.headless, unique=form.path, files=form.path)
-    if times := like_times(rows[0].cells):
-        advice = "cut the videos, or write an experiment of VideoCSV, which reads parts; or rename the column"
-        raise UserError(f"{path}: column {times[0]}: parts of videos are not supported here; {advice}")
-    others = [name for name in rows[0].cells if name not in columns]
-    if more := next(filter(LIKE_LABELS.fullmatch, others), None):
-        raise UserError(f"{path}: columns {form.label} and {more}: several labels per video are not learned; keep one")
-    of_split = None if split else _split_column(path, others, rows)
+    others = _other_columns(path, form, rows)
+    split_column = None if split else _split_column(path, others, rows)
+
     folders = Folders()
     for row in rows:
         video = folders.there(os.path.abspath(path.parent / row.text(form.path)))
-        name = (
-            composed(row.text(form.label)) if form.label and not by_folder else os.path.basename(os.path.dirname(video))
-        )
-        if {*SEPARATORS} & {*name}:
-            raise row.error(form.label or form.path, f"is {name!r}; several labels per video are not learned, keep one")
-        if os.path.isdir(video) or is_picture(Path(video)):
-            raise UserError(f"{video}: is a picture or a folder of frames; see docs/adding.md")
-        if "\\" in video and not os.path.exists(video):
-            raise row.error(form.path, f"is {row.text(form.path)}, which does not exist; write / for the backslashes")
-        if of_split and not (split := _split_named(row.cells[of_split])):
-            raise row.error(of_split, f"is {row.cells[of_split]!r}, expected train, val or test")
-        yield OwnVideo(video, name, split, dict(row.cells))
+        label = os.path.basename(os.path.dirname(video))
+        if form.label and not by_folder:
+            label = composed(row.text(form.label))
+        _refuse_row(row, form, video=video, label=label)
+
+        split_of_row = split
+        if split_column:
+            cell = row.cells[split_column]
+            split_of_row = _split_named(cell)
+            if not split_of_row:
+                raise row.error(split_column, f"is {cell!r}, expected train, val or test")
+        yield OwnVideo(video, label, split_of_row, columns=dict(row.cells))
+
+
+def _other_columns(path: Path, form: _Form, rows: Sequence[Row]) -> list[str]:
+    """Return a table's columns besides path and label; refuse those of parts of videos and of further labels."""
+    times = like_times(rows[0].cells)
+    if times:
+        advice = "cut the videos, or write an experiment of VideoCSV, which reads parts; or rename the column"
+        raise UserError(f"{path}: column {times[0]}: parts of videos are not supported here; {advice}")
+
+    others = [name for name in rows[0].cells if name not in (form.path, form.label)]
+    labels = [name for name in others if LIKE_LABELS.fullmatch(name)]
+    if labels:
+        fault = f"columns {form.label} and {labels[0]}: several labels per video are not learned"
+        raise UserError(f"{path}: {fault}; keep one")
+    return others
+
+
+def _refuse_row(row: Row, form: _Form, *, video: str, label: str) -> None:
+    """Refuse a row with several labels, or one that is no video file."""
+    if any(separator in label for separator in SEPARATORS):
+        fault = f"is {label!r}; several labels per video are not learned, keep one"
+        raise row.error(form.label or form.path, fault)
+    if os.path.isdir(video) or is_picture(Path(video)):
+        raise UserError(f"{video}: is a picture or a folder of frames; see docs/adding.md")
+    if "\\" in video and not os.path.exists(video):
+        raise row.error(form.path, f"is {row.text(form.path)}, which does not exist; write / for the backslashes")
 
 
 def _split_column(path: Path, names: Sequence[str], rows: Sequence[Row]) -> str | None:
     """Return the column with a split's name, or in which every cell names a split; refuse several such columns."""
-    found = list[str]()
+    columns: list[str] = []
     for name in names:
         splits = [_split_named(row.cells[name]) for row in rows]
         if name.lower() in SPLIT or all(splits):
-            found.append(name)
-    if len(found) > 1:
-        raise UserError(f"{path}: columns {', '.join(found)} could all name the splits; keep one")
-    return next(iter(found), None)
+            columns.append(name)
+    if len(columns) > 1:
+        raise UserError(f"{path}: columns {', '.join(columns)} could all name the splits; keep one")
+    return next(iter(columns), None)

@@ -78,7 +78,7 @@ def _start(image: str, rows: Rows) -> Start:
     for row in rows.values():
         try:
             with torch.device("meta"):
-                net: Any = built(start.model, start.settings, clip, 2, row)
+                net: Any = built(start.model, start.settings, clip, classes=2, row=row)
                 load_image_vit(net, read_image_vit(image, net).tensors)
         except ValueError as error:
             raise ValueError(f"{row['label']} cannot start from it ({error})") from error

@@ -80,17 +80,25 @@ class _Choosing:
     @property
     def sizes(self) -> list[tuple[int, int]]:
         """Frames and pixels of clips, cheapest first."""
-        return choices.sizes(self.task.facts, self.task.training, self.machine, self.start)
+        return choices.sizes(self.task.facts, self.task.training, self.machine, start=self.start)
 
     def candidate(self, size: tuple[int, int]) -> _Candidate:
         """Choose settings for clips of a size, and measure how fast they are trained."""
         task = self.task
         settings = choices.choose(
-            task.facts, task.decoded, task.pixels, task.classes, task.training, self.machine, self.start, size
+            task.facts,
+            decoded=task.decoded,
+            pixels=task.pixels,
+            classes=task.classes,
+            training=task.training,
+            machine=self.machine,
+            start=self.start,
+            size=size,
         )
         settings += self.frozen
         rate = self._speed(settings)
-        return _Candidate(settings, length(rate, task.epoch, self.minutes, task.is_validated, task.runs), rate)
+        lengths = length(rate, task.epoch, self.minutes, validates=task.is_validated, runs=task.runs)
+        return _Candidate(settings, lengths, rate)
 
     def _speed(self, settings: Sequence[Choice]) -> float:
         """Return the speed of the slowest row in clips per second."""
@@ -98,7 +106,7 @@ class _Choosing:
         model, data = groups["model"], groups["data"]
         rates = []
         for row in self.rows.values():
-            net = built(self.start.model, model, data, len(self.task.classes), row)
+            net = built(self.start.model, model, data, classes=len(self.task.classes), row=row)
             rates.append(clips_per_second(net, data, "features" in data))
         return min(rates)
 
@@ -134,7 +142,7 @@ def choose_settings(task: Task, start: Start) -> Chosen:
     settings = best.settings
     if not start.weights and best.epochs < ENOUGH:
         settings = choices.crop_less(settings)
-    lasts = duration(best.clips_per_second, task.epoch, best.epochs, minutes)
+    lasts = duration(best.clips_per_second, task.epoch, best.epochs, minutes=minutes)
     return Chosen([*settings, *best.lengths], choosing.rows, lasts)
 
 
@@ -143,5 +151,5 @@ def _frozen(task: Task, start: Start, machine: Machine, minutes: float) -> tuple
     is_frozen = (task.frozen or FROZEN[machine.kind]) == "yes"
     if not start.weights or start.sides or not is_frozen:
         return start, []
-    probe, chosen = probed(start, len(task.facts), task.epoch, minutes, len(task.classes))
+    probe, chosen = probed(start, len(task.facts), task.epoch, minutes=minutes, classes=len(task.classes))
     return probe, [*chosen, Choice("data.features", str(task.features), "float16, shared by all rows")]

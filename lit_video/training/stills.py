@@ -14,7 +14,7 @@ from timm.models.vision_transformer import VisionTransformer
 from torch import nn
 
 from lit_video.datamodules import TemporalSkills, VideoDataModule
-from lit_video.datamodules.stills import TASKS, VERSION, Stills
+from lit_video.datamodules.stills import STILL_TASKS, STILLS_VERSION, Stills
 from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
 from lit_video.modules.optimization import Optimization
@@ -44,7 +44,8 @@ def start_from_stills(model: VideoClassifier, data: VideoDataModule, run_dir: Pa
     assert isinstance(model.network, VideoTransformer)
     assert model.size is not None
     size, patch, count = model.size, model.network.embed.patches.patch_size, int(given.removeprefix("stills:"))
-    name = f"v{VERSION}-{count}x{SIDE}-w{size.embed_dim}-l{size.depth}-h{size.num_heads}-m{size.mlp_ratio:g}-p{patch}"
+    shape = f"w{size.embed_dim}-l{size.depth}-h{size.num_heads}-m{size.mlp_ratio:g}-p{patch}"
+    name = f"v{STILLS_VERSION}-{count}x{SIDE}-{shape}"
     folder = data.root.parent if isinstance(data, TemporalSkills) else data_folder()
     path = folder / f"{STILLS}{name}.safetensors"
     try:
@@ -60,15 +61,15 @@ def start_from_stills(model: VideoClassifier, data: VideoDataModule, run_dir: Pa
 def train_on_stills(size: ViTSize, patch_size: int, stills: Stills, run_dir: Path | None = None) -> VisionTransformer:
     """Train timm's ViT to classify stills; the result depends on the arguments alone."""
     with torch.random.fork_rng():
-        torch.manual_seed(VERSION)
+        torch.manual_seed(STILLS_VERSION)
         shape: Any = dict(
             embed_dim=size.embed_dim, depth=size.depth, num_heads=size.num_heads, mlp_ratio=size.mlp_ratio
         )
-        vit = VisionTransformer(stills.side, patch_size, num_classes=sum(TASKS.values()), **shape).apply(_init)
+        vit = VisionTransformer(stills.side, patch_size, num_classes=sum(STILL_TASKS.values()), **shape).apply(_init)
         assert vit.pos_embed is not None
         nn.init.trunc_normal_(vit.pos_embed, std=POSITION_STD)
         image_model = nn.Sequential(Rearrange("b c 1 height width -> b c height width"), vit)
-        classifier = VideoClassifier(image_model, _OPTIMIZATION, num_classes=TASKS)
+        classifier = VideoClassifier(image_model, _OPTIMIZATION, num_classes=STILL_TASKS)
         trainer = Trainer(
             accelerator="auto",
             devices=1,

@@ -81,7 +81,9 @@ def vivit_rand(magnitude: int) -> ClipOp:
 
 def _as_one_picture(op: ImageOp, frames: Frames) -> Frames:
     """Apply an operation once to all frames, ``(t, height, width, 3)``, stacked vertically in one picture."""
-    picture = Image.fromarray(np.ascontiguousarray(frames).reshape(-1, *frames.shape[2:]))
+    _, _, width, channels = frames.shape
+    stacked = np.ascontiguousarray(frames).reshape(-1, width, channels)
+    picture = Image.fromarray(stacked)
     return np.asarray(op(picture)).reshape(frames.shape)
 
 
@@ -101,19 +103,28 @@ def clip_policy(policy: Policy) -> Callable[[Tensor], Tensor]:
         return v2.AutoAugment(interpolation=InterpolationMode.BILINEAR, fill=GREY)
     if policy == "rand":
         return v2.RandAugment(interpolation=InterpolationMode.BILINEAR, fill=GREY)
-    if magnitude := VIVIT_MAGNITUDES.get(policy):
-        op = vivit_rand(magnitude)
-        return lambda clip: torch.from_numpy(op(clip.permute(0, 2, 3, 1).numpy())).permute(0, 3, 1, 2)
+    if policy in VIVIT_MAGNITUDES:
+        return partial(_channels_last, vivit_rand(VIVIT_MAGNITUDES[policy]))
     return v2.Identity()
+
+
+def _channels_last(op: ClipOp, clip: Tensor) -> Tensor:
+    """Apply an operation on arrays ``(t, height, width, 3)`` to a clip ``(t, 3, height, width)``."""
+    frames = clip.permute(0, 2, 3, 1).numpy()
+    return torch.from_numpy(op(frames)).permute(0, 3, 1, 2)
 
 
 def cutout(frames: Frames, half: float) -> Frames:
     """Blacken a square around a random pixel, the same in all frames and clipped at the edges (arXiv:1708.04552)."""
     height, width = frames.shape[1:3]
     reach = round(half * min(height, width))  # half of the square's side
-    column, row = random.randrange(width), random.randrange(height)
+    column = random.randrange(width)
+    row = random.randrange(height)
+
+    rows = slice(max(row - reach, 0), row + reach)
+    columns = slice(max(column - reach, 0), column + reach)
     frames = frames.copy()
-    frames[:, max(row - reach, 0) : row + reach, max(column - reach, 0) : column + reach] = 0
+    frames[:, rows, columns] = 0
     return frames
 
 
@@ -181,22 +192,30 @@ class TrainingView:
         if augmentation.policy == "timm-v0":
             self.before = partial(for_clip, timm_v0())
         self.policy = clip_policy(augmentation.policy)
+
         side = min(self.size)
-        low, high = [side * multiple for multiple in SHORT_SIDES[augmentation.crop]]
+        least, most = SHORT_SIDES[augmentation.crop]
+        low = side * least
+        high = side * most
         if augmentation.short_side and augmentation.crop not in ("most", "multiscale"):
             low, high = augmentation.short_side
-        # a short side of one's own scales the frame, whatever the clip's shape; multiples are of the largest box's side
-        scaled = bool(augmentation.short_side) and augmentation.crop in ("scale", "stretch")
-        self.scales = scaled and side != max(self.size)
         if low < side:
             raise ValueError(f"augmentation.short_side begins at {low:g}, below the clip's {side} pixels")
         self.shares = (low / side, high / side)
 
+        # a short side of one's own scales the frame, whatever the clip's shape; multiples are of the largest box's side
+        scales_frame = bool(augmentation.short_side) and augmentation.crop in ("scale", "stretch")
+        is_square = side == max(self.size)
+        self.scales = scales_frame and not is_square
+
     def __call__(self, frames: Frames) -> Tensor:
         """Augment a clip with draws from the global streams of ``random`` and ``torch``."""
-        clip = resized_crop(self.before(frames), self.box(*frames.shape[1:3]), self.size)
+        height, width = frames.shape[1:3]
+        before_crop = self.before(frames)
+        clip = resized_crop(before_crop, self.box(height, width), self.size)
         if random.random() < self.augmentation.flip:
             clip = F.horizontal_flip(clip)
+
         clip = self.policy(clip)
         if self.augmentation.colour and random.random() < self.augmentation.colour:
             clip = change_colours(clip)
@@ -208,11 +227,13 @@ class TrainingView:
         """Draw the crop of frames of this size."""
         if self.augmentation.crop == "multiscale":
             return random.choice(multiscale_boxes(height, width, self.size))
+
         shape = (height, width) if self.augmentation.crop == "whole" else self.size
-        down = across = self._share(height, width)
+        share = self._share(height, width)
+        share_of_width = share
         if self.augmentation.crop == "stretch":
-            across = self._share(height, width)
-        return random_box(height, width, (down, across), shape)
+            share_of_width = self._share(height, width)
+        return random_box(height, width, (share, share_of_width), shape=shape)
 
     def _share(self, height: int, width: int) -> float:
         """Draw a side of the box, as a share of the largest box's."""
@@ -221,7 +242,7 @@ class TrainingView:
         share = random.uniform(1 / high, 1 / low) if inverse else 1 / random.uniform(low, high)
         if not self.scales:
             return share
-        return share_of_largest(height, width, self.size, min(self.size) / share)
+        return share_of_largest(height, width, self.size, short_side=min(self.size) / share)
 
 
 class EvaluationViews:
@@ -242,12 +263,14 @@ class EvaluationViews:
 
     def boxes(self, height: int, width: int) -> list[Box]:
         """Return boxes of the crops in frames of this size."""
-        share = share_of_largest(height, width, self.size, self.short_side)
-        return even_boxes(height, width, self.crops, self.size, share)
+        share = share_of_largest(height, width, self.size, short_side=self.short_side)
+        return even_boxes(height, width, self.crops, shape=self.size, share=share)
 
     def __call__(self, frames: Frames) -> Tensor:
         """Crop deterministically."""
-        return torch.stack([resized_crop(frames, box, self.size) for box in self.boxes(*frames.shape[1:3])])
+        height, width = frames.shape[1:3]
+        crops = [resized_crop(frames, box, self.size) for box in self.boxes(height, width)]
+        return torch.stack(crops)
 
 
 class WholeViews(EvaluationViews):
@@ -260,7 +283,7 @@ class WholeViews(EvaluationViews):
 
     def boxes(self, height: int, width: int) -> list[Box]:
         """Return the frame itself."""
-        return [Box(0, 0, height, width)]
+        return [Box(top=0, left=0, height=height, width=width)]
 
 
 class ReleasedViews(EvaluationViews):
@@ -278,19 +301,28 @@ class ReleasedViews(EvaluationViews):
     def boxes(self, height: int, width: int) -> list[Box]:
         """Return the crops in pixels of the original frame, rounded; the release crops after resizing."""
         share = min(height, width) / self.short_side
-        corners = self._corners(*short_side_size(height, width, self.short_side))
         side = round(self.side * share)
-        return [Box(round(y * share), round(x * share), side, side) for y, x in corners]
+        resized_height, resized_width = short_side_size(height, width, self.short_side)
+
+        boxes: list[Box] = []
+        for top, left in self._corners(resized_height, resized_width):
+            boxes.append(Box(round(top * share), round(left * share), height=side, width=side))
+        return boxes
 
     def __call__(self, frames: Frames) -> Tensor:
         """Resize, then crop."""
         height, width = short_side_size(frames.shape[1], frames.shape[2], self.short_side)
         clip = torch.from_numpy(np.ascontiguousarray(frames)).permute(0, 3, 1, 2)
         clip = F.resize(clip, [height, width], antialias=True)
-        return torch.stack([clip[..., y : y + self.side, x : x + self.side] for y, x in self._corners(height, width)])
+
+        crops: list[Tensor] = []
+        for top, left in self._corners(height, width):
+            crops.append(clip[..., top : top + self.side, left : left + self.side])
+        return torch.stack(crops)
 
     def _corners(self, height: int, width: int) -> list[tuple[int, int]]:
-        return [uniform_crop(height, width, self.side, i) for i in self.thirds]
+        """Return top and left of each crop in resized frames."""
+        return [uniform_crop(height, width, self.side, spatial=third) for third in self.thirds]
 
 
 VIEWS = {"even": EvaluationViews, "released": ReleasedViews, "whole": WholeViews}

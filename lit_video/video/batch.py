@@ -35,42 +35,50 @@ class Batch(TypedDict):
     view: Tensor
 
 
-def as_batch(given: Any, numbers: Callable[[Tensor], Tensor], labelled: bool = True, features: bool = False) -> Batch:
+def as_batch(
+    given: Any, numbers: Callable[[Tensor], Tensor], *, labelled: bool = True, features: bool = False
+) -> Batch:
     """Convert the batch of any loader: ``(clip, class)``, or a mapping with ``clip`` and ``target``.
 
     Clips are normalised floats; with ``features`` they may have any shape. If ``video`` or ``view`` is missing, every
     clip gets a different number: ``numbers`` maps indices in the batch to numbers among all clips.
     If ``labelled`` is False, the batch needs no target, and ``target`` is -100.
     """
-    found = _named(given)
-    names = {"clip"} | found.keys() & {"video", "view"}
+    entries = _named(given)
+    names = {"clip"} | entries.keys() & {"video", "view"}
     if labelled:
         names.add("target")
     for name in sorted(names):
-        if not isinstance(found.get(name), Tensor):
+        if not isinstance(entries.get(name), Tensor):
             expected = "a batch is (clip, class), or a mapping of tensors with clip and target"
-            kind = f"{name} is a {type(found.get(name)).__name__} (given: {', '.join(found)})"
+            kind = f"{name} is a {type(entries.get(name)).__name__} (given: {', '.join(entries)})"
             raise UserError(f"{expected}, and video and view if clips share videos; {kind}")
-    clip = found["clip"]
+
+    clip = entries["clip"]
     if clip.ndim != 5 and not features:
         raise UserError(f"clip is {_kind(clip)}, {NORMALISED}")
     check_floating(clip)
+
     index = torch.arange(len(clip), device=clip.device)
     batch: Any = {"target": torch.full_like(index, IGNORED)}
     if not {"video", "view"} <= names:
-        batch |= dict.fromkeys(("video", "view"), numbers(index))
-    return batch | picked(found, sorted(names))
+        clip_numbers = numbers(index)
+        batch["video"] = clip_numbers
+        batch["view"] = clip_numbers
+    return batch | picked(entries, sorted(names))
 
 
-def _named(given: Any) -> Mapping[str, Any]:
-    if isinstance(given, Mapping):
-        return given
-    if isinstance(given, list | tuple) and len(given) <= 2:
-        return dict(zip(("clip", "target"), given, strict=False))
-    return {"clip": given}
+def _named(batch: Any) -> Mapping[str, Any]:
+    """Return the entries of a loader's batch by name."""
+    if isinstance(batch, Mapping):
+        return batch
+    if isinstance(batch, list | tuple) and len(batch) <= 2:
+        return dict(zip(("clip", "target"), batch, strict=False))
+    return {"clip": batch}
 
 
 def _kind(x: Tensor) -> str:
+    """Return a tensor's type and shape, for messages."""
     return f"{str(x.dtype).removeprefix('torch.')} {tuple(x.shape)}"
 
 
@@ -109,19 +117,24 @@ def _hint(shape: tuple[int, ...], num_frames: int) -> str:
     return ""
 
 
-def labelled(batch: Batch, classes: Classes, several_labels: bool, training: bool) -> Batch:
+def labelled(batch: Batch, classes: Classes, *, several_labels: bool, training: bool) -> Batch:
     """Check targets, and convert class numbers to int64; a clip of class -100 counts as unreadable."""
-    target, soft = batch["target"], batch["target"].is_floating_point()
-    if target.shape[1:] != _axes(target, classes, several_labels) or (soft and not (training or several_labels)):
-        axes, kind = [f" {size}" for size in _axes(target.long(), classes, several_labels)], "class numbers"
-        if several_labels:
-            kind = "a one or zero for each class"
-        expected = f"expected {kind} (b,{''.join(axes)}) of {classes} classes; for regression see docs/in_python.md"
+    target = batch["target"]
+    is_soft = target.is_floating_point()
+    may_be_soft = training or several_labels
+    if target.shape[1:] != _axes(target, classes, several_labels) or (is_soft and not may_be_soft):
+        kind = "a one or zero for each class" if several_labels else "class numbers"
+        axes = "".join(f" {size}" for size in _axes(target.long(), classes, several_labels))
+        expected = f"expected {kind} (b,{axes}) of {classes} classes; for regression see docs/in_python.md"
         raise UserError(f"target is {_kind(target)}, {expected}")
-    ignored = (target == IGNORED).reshape(len(target), -1).any(1)
-    if not soft:
-        target = target.long()
-    return Batch(clip=batch["clip"], target=target, video=batch["video"].masked_fill(ignored, -1), view=batch["view"])
+
+    is_ignored = (target == IGNORED).reshape(len(target), -1).any(1)
+    return Batch(
+        clip=batch["clip"],
+        target=target if is_soft else target.long(),
+        video=batch["video"].masked_fill(is_ignored, -1),
+        view=batch["view"],
+    )
 
 
 def check_classes(given: Any, classes: Classes, several_labels: bool) -> None:
@@ -131,13 +144,15 @@ def check_classes(given: Any, classes: Classes, several_labels: bool) -> None:
         return
     if target.shape[1:] != _axes(target, classes, several_labels):
         return  # labelled() refuses it later
+
     highest = torch.tensor(1)  # highest probability
     if not (several_labels or target.is_floating_point()):
         highest = torch.tensor([*by_task(classes).values()]).squeeze() - 1
     rounding = 1e-3  # mixed probabilities add up to 1 within rounding
-    wrong = ~((target > -rounding) & (target < highest + rounding) | (target == IGNORED))
-    if wrong.any():
-        clip = f"clip {wrong.nonzero()[0, 0]} of a batch, counted from 0, has the label {target[wrong][0]:g}"
+    is_valid = (target > -rounding) & (target < highest + rounding)
+    is_wrong = ~(is_valid | (target == IGNORED))
+    if is_wrong.any():
+        clip = f"clip {is_wrong.nonzero()[0, 0]} of a batch, counted from 0, has the label {target[is_wrong][0]:g}"
         raise UserError(f"{clip}, expected 0 to {highest.tolist()} of {classes} classes, or {IGNORED} for none")
 
 
@@ -171,17 +186,22 @@ class RawBatch(TypedDict):
 Channels = Literal["rgb", "bgr"]
 
 
-def evaluation_batch(raw: RawBatch, mean: PerChannel, std: PerChannel, channels: Channels = "rgb") -> Batch:
+def evaluation_batch(raw: RawBatch, mean: PerChannel, std: PerChannel, *, channels: Channels = "rgb") -> Batch:
     """Turn every view into a normalised clip."""
-    views, device = raw["clip"].shape[1], raw["clip"].device
+    device = raw["clip"].device
+    views = raw["clip"].shape[1]
     view = raw["first_view"][:, None] + torch.arange(views, device=device)
-    clip, label, video = normalise(raw["clip"], mean, std, channels), raw["label"], raw["video"]
+
+    clip = normalise(raw["clip"], mean, std, channels=channels)
+    label = raw["label"]
+    video = raw["video"]
     if any(raw["broken"]):
-        broken = torch.tensor([*map(bool, raw["broken"])]).to(device, non_blocking=True)
-        label = label.masked_fill(_beside(broken, label), IGNORED)
-        video = video.masked_fill(broken, -1)
+        is_broken = torch.tensor([bool(reason) for reason in raw["broken"]]).to(device, non_blocking=True)
+        label = label.masked_fill(_beside(is_broken, label), IGNORED)
+        video = video.masked_fill(is_broken, -1)
         by_video = rearrange(clip, "(b v) ... -> b v ...", v=views)
-        by_video.masked_fill_(_beside(broken, by_video), 0)
+        by_video.masked_fill_(_beside(is_broken, by_video), 0)
+
     return Batch(
         clip=clip,
         target=repeat(label, "b ... -> (b v) ...", v=views),
@@ -194,14 +214,17 @@ def training_batch(
     raw: RawBatch,
     mean: PerChannel,
     std: PerChannel,
+    *,
     classes: Classes,
     smoothing: float,
     draws: BatchDraws,
     channels: Channels = "rgb",
 ) -> Batch:
     """Erase a box per clip, smooth the labels, mix clips and labels."""
-    batch = evaluation_batch(raw, mean, std, channels)
-    clip, target = batch["clip"], soft_labels(batch["target"], classes, smoothing)
+    batch = evaluation_batch(raw, mean, std, channels=channels)
+    clip = batch["clip"]
+    target = soft_labels(batch["target"], classes, smoothing)
+
     if draws.boxes is not None:
         clip = erase(clip, draws.boxes)
     if draws.mixture is not None:
@@ -210,19 +233,23 @@ def training_batch(
 
 
 def _beside(of_clips: Tensor, x: Tensor) -> Tensor:
-    return of_clips.reshape(-1, *[1] * (x.ndim - 1))  # axes of size 1, to broadcast with x
+    """Give a value per clip axes of size 1, to broadcast it with ``x``."""
+    ones = [1] * (x.ndim - 1)
+    return of_clips.reshape(-1, *ones)
 
 
-def normalise(clip: Tensor, mean: PerChannel, std: PerChannel, channels: Channels = "rgb") -> Tensor:
+def normalise(clip: Tensor, mean: PerChannel, std: PerChannel, *, channels: Channels = "rgb") -> Tensor:
     """Normalise by (x / 255 - mean) / std: uint8 ``(b, v, t, 3, height, width)`` -> ``(b * v, 3, t, height, width)``.
 
     ``v``: number of views. ``bgr`` reverses the channels. Features are only reshaped: ``(b, v, ...) -> (b * v, ...)``.
     """
     if clip.is_floating_point():
         return clip.flatten(0, 1).float()
+
     x = rearrange(clip, "b v t c height width -> (b v) c t height width").float()
-    for channel, m, s in zip(x.unbind(1), of_channels(mean), of_channels(std), strict=True):
-        channel.sub_(255 * m).div_(255 * s)
+    channel_statistics = zip(of_channels(mean), of_channels(std), strict=True)
+    for channel, (channel_mean, channel_std) in zip(x.unbind(1), channel_statistics, strict=True):
+        channel.sub_(255 * channel_mean).div_(255 * channel_std)
     return x.flip(1) if channels == "bgr" else x
 
 
@@ -234,8 +261,10 @@ def mix(clip: Tensor, target: Tensor, mixture: Mixture) -> tuple[Tensor, Tensor]
     labels = target.lerp(target.roll(1, 0), mixture.share)
     if mixture.box is None:
         return clip.lerp(clip.roll(1, 0), mixture.share), labels
+
     top, left, height, width = mixture.box
-    mixed, inside = clip.clone(), (..., slice(top, top + height), slice(left, left + width))
+    inside = (..., slice(top, top + height), slice(left, left + width))
+    mixed = clip.clone()
     mixed[inside] = clip.roll(1, 0)[inside]
     return mixed, labels
 
@@ -248,16 +277,18 @@ def erase(clip: Tensor, boxes: Tensor) -> Tensor:
     top, left, height, width = boxes[:, :, None].unbind(1)
     rows = torch.arange(clip.shape[-2], device=clip.device)
     columns = torch.arange(clip.shape[-1], device=clip.device)
-    down, across = (rows >= top) & (rows < top + height), (columns >= left) & (columns < left + width)
-    inside = down[:, :, None] & across[:, None]
+    is_row_inside = (rows >= top) & (rows < top + height)
+    is_column_inside = (columns >= left) & (columns < left + width)
+    inside = is_row_inside[:, :, None] & is_column_inside[:, None]
     return clip.masked_fill_(inside[:, None, None], 0)
 
 
-def draw(keys: Tensor, size: tuple[int, int], augmentation: Augmentation, seed: int) -> BatchDraws:
+def draw(keys: Tensor, size: tuple[int, int], augmentation: Augmentation, *, seed: int) -> BatchDraws:
     """Draw a batch's augmentation on the CPU from the seed and the samples' ``keys (b, 2)``: epoch and index."""
     generator = torch.Generator().manual_seed(digest(seed, keys.tolist()))
     boxes = torch.tensor([_erased(size, augmentation.random_erasing, generator) for _ in keys])
-    return BatchDraws(boxes if boxes.any() else None, _mixture(size, augmentation, generator))
+    mixture = _mixture(size, augmentation, generator)
+    return BatchDraws(boxes=boxes if boxes.any() else None, mixture=mixture)
 
 
 def _erased(size: tuple[int, int], probability: float, generator: torch.Generator) -> Box:
@@ -266,17 +297,22 @@ def _erased(size: tuple[int, int], probability: float, generator: torch.Generato
     Up to ten boxes are drawn until one fits; their aspect ratio is log-uniform.
     Source: arXiv:1708.04896, with X-ViT's numbers (arXiv:2106.05968, section 4.1).
     """
+    nothing = Box(0, 0, height=0, width=0)
+    if torch.rand((), generator=generator) >= probability:
+        return nothing
+
     height, width = size
-    if torch.rand((), generator=generator) < probability:
-        for _ in range(10):
-            u = torch.rand(4, generator=generator).tolist()
-            area = height * width * (0.02 + u[0] * (1 / 3 - 0.02))
-            aspect = math.exp((2 * u[1] - 1) * math.log(1 / 0.3))
-            h, w = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
-            if 0 < h < height and 0 < w < width:
-                top, left = int(u[2] * (height - h + 1)), int(u[3] * (width - w + 1))
-                return Box(top, left, h, w)
-    return Box(0, 0, 0, 0)
+    for _ in range(10):
+        of_area, of_aspect, of_top, of_left = torch.rand(4, generator=generator).tolist()
+        area = height * width * (0.02 + of_area * (1 / 3 - 0.02))
+        aspect = math.exp((2 * of_aspect - 1) * math.log(1 / 0.3))
+        rows = round(math.sqrt(area * aspect))
+        columns = round(math.sqrt(area / aspect))
+        if 0 < rows < height and 0 < columns < width:
+            top = int(of_top * (height - rows + 1))
+            left = int(of_left * (width - columns + 1))
+            return Box(top, left, height=rows, width=columns)
+    return nothing
 
 
 def _mixture(size: tuple[int, int], augmentation: Augmentation, generator: torch.Generator) -> Mixture | None:
@@ -301,7 +337,8 @@ def _cutmix(size: tuple[int, int], alpha: float, generator: torch.Generator) -> 
     centre = torch.rand(2, generator=generator).tolist()
     top, height = _interval(size[0], cut, centre[0])
     left, width = _interval(size[1], cut, centre[1])
-    return Mixture(height * width / math.prod(size), Box(top, left, height, width))
+    share = height * width / math.prod(size)
+    return Mixture(share, Box(top, left, height=height, width=width))
 
 
 def _interval(length: int, share: float, centre: float) -> tuple[int, int]:

@@ -4,7 +4,7 @@ import math
 import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -33,6 +33,7 @@ class VideoRecord:
 
     path: Path
     label: int | tuple[int, ...]  # a class number, a number per task, or multi-hot labels
+    _: KW_ONLY
     start: float | None = None  # start of the segment, in seconds from the video's first frame; None for the beginning
     end: float | None = None  # end of the segment; None for the video's end
     fps: float | None = None  # rate of a folder of images; None for a video file
@@ -59,10 +60,12 @@ def share_of(records: Sequence[VideoRecord], share: float) -> list[VideoRecord]:
     classes: dict[object, list[int]] = defaultdict(list)
     for index, record in enumerate(records):
         classes[record.label].append(index)
-    kept = []
+
+    kept: list[int] = []
     for indices in classes.values():
-        order = sorted(range(len(indices)), key=lambda rank: digest("share", rank))
-        kept += [indices[rank] for rank in order[: math.ceil(share * len(indices))]]
+        ranks = sorted(range(len(indices)), key=lambda rank: digest("share", rank))
+        count = math.ceil(share * len(indices))
+        kept += [indices[rank] for rank in ranks[:count]]
     return [records[index] for index in sorted(kept)]
 
 
@@ -100,6 +103,7 @@ class ClipDataset(Dataset[Sample]):
     records: Sequence[VideoRecord]
     sampling: Sampling
     num_frames: int
+    _: KW_ONLY
     view: TrainingView | EvaluationViews
     seed: int
     clips: int | None = None
@@ -117,32 +121,46 @@ class ClipDataset(Dataset[Sample]):
 
     def __getitems__(self, items: list[Key] | list[int]) -> list[Sample]:
         """Return a batch for PyTorch's loader; decode a video's clips together."""
-        by_video = groupby(map(_key, items), lambda key: (key[0], key[1] // (self.clips or 1)))
-        return [sample for _, group in by_video for sample in self._samples(list(group))]
+        samples: list[Sample] = []
+        for _, keys in groupby(map(_key, items), self._epoch_and_video):
+            samples += self._samples(list(keys))
+        return samples
+
+    def _epoch_and_video(self, key: Key) -> tuple[int, int]:
+        epoch, index = key
+        return epoch, index // (self.clips or 1)
 
     def _samples(self, keys: list[Key]) -> list[Sample]:
         """Return clips of one video, decoded together unless they are too large or some frames are damaged."""
-        record = self.records[keys[0][1] // (self.clips or 1)]
+        _, video = self._epoch_and_video(keys[0])
+        record = self.records[video]
+        decode = partial(record.decode, decode=self.decode)
+
         if len(keys) > 1:
             try:
                 wanted = np.unique([self._numbers(key) for key in keys]).tolist()
                 table = record.table()
-                if 3 * len(wanted) * table.height * table.width <= TOGETHER:
+                size = 3 * len(wanted) * table.height * table.width
+                if size <= TOGETHER:
                     frames = record.decode(wanted, self.decode)
-                    return [self._sample(key, lambda numbers: frames[np.searchsorted(wanted, numbers)]) for key in keys]
-            except DecodeError:
+                    decode = partial(_chosen, frames, wanted)
+            except DecodeError:  # perhaps not of all clips: each is decoded alone
                 pass
-        return [self._sample(key, partial(record.decode, decode=self.decode)) for key in keys]
+
+        return [self._sample(key, decode) for key in keys]
 
     def _numbers(self, key: Key) -> list[int]:
-        with seeded(self.seed, *key):
-            video, clip = divmod(key[1], self.clips or 1)
+        epoch, index = key
+        video, clip = divmod(index, self.clips or 1)
+        with seeded(self.seed, epoch, index):
             return self.numbers(self.records[video], clip)
 
     def _sample(self, key: Key, decode: Callable[[list[int]], Frames]) -> Sample:
         epoch, index = key
         video, clip = divmod(index, self.clips or 1)
-        record, broken, gap = self.records[video], "", ""
+        record = self.records[video]
+        broken = ""
+        gap = ""
         try:
             with seeded(self.seed, epoch, index):
                 views = self.view(decode(self.numbers(record, clip)))
@@ -151,7 +169,9 @@ class ClipDataset(Dataset[Sample]):
             if self.fail:
                 raise
             broken = str(error)
-            views = torch.zeros(self.view.crops, self.num_frames, 3, *self.view.size, dtype=torch.uint8)
+            height, width = self.view.size
+            views = torch.zeros(self.view.crops, self.num_frames, 3, height, width, dtype=torch.uint8)
+
         return Sample(
             clip=views,
             label=torch.tensor(record.label),
@@ -164,14 +184,22 @@ class ClipDataset(Dataset[Sample]):
 
     def numbers(self, record: VideoRecord, clip: int) -> list[int]:
         """Return the frame numbers of one clip of a video, in the order in which the model sees them."""
-        first, table = segment(record.path, record.table(), record.start, record.end)
-        long = table if self.short == "repeat" else self.sampling.long_enough(table, self.num_frames)
-        numbers = np.array(self.sampling.numbers(long, self.num_frames, clip, self.clips))
+        first, table = segment(record.path, record.table(), start=record.start, end=record.end)
+        sampled = table
+        if self.short == "loop":
+            sampled = self.sampling.long_enough(table, self.num_frames)
+        numbers = np.array(self.sampling.numbers(sampled, self.num_frames, clip, clips=self.clips))
         return reordered((first + numbers % table.count).tolist(), self.order)
 
 
 def _key(item: Key | int) -> Key:
+    """Return the key of an item of a sampler; an index alone belongs to epoch 0."""
     return item if isinstance(item, tuple) else (0, item)
+
+
+def _chosen(frames: Frames, available: list[int], numbers: list[int]) -> Frames:
+    """Return frames by their number from those of ascending numbers that are decoded."""
+    return frames[np.searchsorted(available, numbers)]
 
 
 def reordered(numbers: list[int], order: Order) -> list[int]:

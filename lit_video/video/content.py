@@ -22,8 +22,16 @@ def copies(paths: Iterable[str]) -> dict[str, str]:
     groups = [[*dict.fromkeys(paths)]]
     with joined_threads(READERS) as pool:
         for sign in (_size, content_digest, whole_digest):
-            groups = [alike for group in groups for alike in _divided(group, sign, pool)]
-    return {path: group[0] for group in groups for path in group}
+            divided: list[list[str]] = []
+            for group in groups:
+                divided += _divided(group, sign, pool)
+            groups = divided
+
+    first_of: dict[str, str] = {}
+    for group in groups:
+        for path in group:
+            first_of[path] = group[0]
+    return first_of
 
 
 def whole_digest(path: Path) -> str:
@@ -37,15 +45,16 @@ def whole_digest(path: Path) -> str:
 
 def _divided(paths: list[str], sign: Sign, pool: ThreadPool) -> list[list[str]]:
     """Divide paths into groups of equal signs; leave out those that are alone."""
-    alike = defaultdict[Hashable, list[str]](list)
+    groups: dict[Hashable, list[str]] = defaultdict(list)
     signs = pool.map(lambda path: _sign(sign, path), paths, chunksize=16)
-    for path, found in zip(paths, signs, strict=True):
-        if found:
-            alike[found].append(path)
-    return [group for group in alike.values() if len(group) > 1]
+    for path, sign_of_path in zip(paths, signs, strict=True):
+        if sign_of_path:
+            groups[sign_of_path].append(path)
+    return [group for group in groups.values() if len(group) > 1]
 
 
 def _sign(sign: Sign, path: str) -> Hashable:
+    """Return the sign of a file, ``None`` if it cannot be read."""
     try:
         return sign(Path(path))
     except (OSError, ValueError):
@@ -53,6 +62,8 @@ def _sign(sign: Sign, path: str) -> Hashable:
 
 
 def _size(path: Path) -> Hashable:
-    if path.is_dir():
-        return tuple(sorted(entry.stat().st_size for entry in os.scandir(path) if entry.is_file())) or None
-    return path.stat().st_size
+    """Return the bytes of a file, or of each file of a folder."""
+    if not path.is_dir():
+        return path.stat().st_size
+    sizes = sorted(entry.stat().st_size for entry in os.scandir(path) if entry.is_file())
+    return tuple(sizes) or None

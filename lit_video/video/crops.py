@@ -32,7 +32,7 @@ def largest(height: int, width: int, shape: tuple[int, int]) -> tuple[float, flo
     return width * rows / columns, width
 
 
-def share_of_largest(height: int, width: int, shape: tuple[int, int], short_side: float) -> float:
+def share_of_largest(height: int, width: int, shape: tuple[int, int], *, short_side: float) -> float:
     """Return the share of the largest box that is the clip, once the frame's short side is scaled to ``short_side``.
 
     ``shape`` is the clip's height and width in scaled pixels. A frame in which the clip does not fit gives the largest
@@ -42,11 +42,14 @@ def share_of_largest(height: int, width: int, shape: tuple[int, int], short_side
     return min(1.0, rows / largest(height, width, shape)[0])
 
 
-def random_box(height: int, width: int, shares: tuple[float, float], shape: tuple[int, int]) -> Box:
+def random_box(height: int, width: int, shares: tuple[float, float], *, shape: tuple[int, int]) -> Box:
     """Draw the position of a box; ``shares`` are its height and width as fractions of the largest box's."""
-    most = largest(height, width, shape)
-    down, right = round(most[0] * shares[0]), round(most[1] * shares[1])
-    return Box(random.randint(0, height - down), random.randint(0, width - right), down, right)
+    most_rows, most_columns = largest(height, width, shape)
+    rows = round(most_rows * shares[0])
+    columns = round(most_columns * shares[1])
+    top = random.randint(0, height - rows)
+    left = random.randint(0, width - columns)
+    return Box(top, left, height=rows, width=columns)
 
 
 def multiscale_boxes(height: int, width: int, size: tuple[int, int] = (224, 224)) -> list[Box]:
@@ -57,34 +60,48 @@ def multiscale_boxes(height: int, width: int, size: tuple[int, int] = (224, 224)
     """
     exact = np.outer(MULTISCALE_SIZES, largest(height, width, size)).astype(int)
     sides = np.where(np.abs(exact - size) < 3, size, exact).tolist()
-    boxes = []
+
+    boxes: list[Box] = []
     for i, j in product(range(len(sides)), repeat=2):
-        if abs(i - j) <= 1:
-            h, w = sides[i][0], sides[j][1]
-            boxes += [Box((height - h) // 4 * y, (width - w) // 4 * x, h, w) for y, x in QUARTERS]
+        if abs(i - j) > 1:
+            continue
+        rows = sides[i][0]
+        columns = sides[j][1]
+        for down, right in QUARTERS:
+            top = (height - rows) // 4 * down
+            left = (width - columns) // 4 * right
+            boxes.append(Box(top, left, height=rows, width=columns))
     return boxes
 
 
-def even_boxes(height: int, width: int, crops: int, shape: tuple[int, int], share: float = 1.0) -> list[Box]:
+def even_boxes(height: int, width: int, crops: int, *, shape: tuple[int, int], share: float = 1.0) -> list[Box]:
     """Return ``crops`` boxes, evenly spaced along the frame's longer side; ``share`` scales the largest box's sides."""
-    most = largest(height, width, shape)
-    down, right = round(most[0] * share), round(most[1] * share)
-    steps = [float(evenly(i, crops)) for i in range(crops)]
-    if most[0] < height:
-        return [Box(round((height - down) * y), round((width - right) * 0.5), down, right) for y in steps]
-    return [Box(round((height - down) * 0.5), round((width - right) * x), down, right) for x in steps]
+    most_rows, most_columns = largest(height, width, shape)
+    rows = round(most_rows * share)
+    columns = round(most_columns * share)
+
+    boxes: list[Box] = []
+    for crop in range(crops):
+        place = float(evenly(crop, crops))
+        down, right = (place, 0.5) if most_rows < height else (0.5, place)
+        top = round((height - rows) * down)
+        left = round((width - columns) * right)
+        boxes.append(Box(top, left, height=rows, width=columns))
+    return boxes
 
 
-def uniform_crop(height: int, width: int, size: int, spatial: int) -> tuple[int, int]:
+def uniform_crop(height: int, width: int, size: int, *, spatial: int) -> tuple[int, int]:
     """Return top and left of a square test crop with side ``size``, as in X-ViT's release.
 
     ``spatial`` is 0 for the left crop (top in tall frames), 1 for the centre (rounded up), 2 for the right (bottom).
     """
-    room = height - size, width - size
-    centre = ceil(room[0] / 2), ceil(room[1] / 2)
+    lowest = height - size
+    rightmost = width - size
+    middle_top = ceil(lowest / 2)
+    middle_left = ceil(rightmost / 2)
     if height > width:
-        return (0, centre[0], room[0])[spatial], centre[1]
-    return centre[0], (0, centre[1], room[1])[spatial]
+        return (0, middle_top, lowest)[spatial], middle_left
+    return middle_top, (0, middle_left, rightmost)[spatial]
 
 
 def short_side_size(height: int, width: int, size: int) -> tuple[int, int]:

@@ -21,10 +21,11 @@ class TrainingSampler(DistributedSampler[Sample]):
     """
 
     def __init__(
-        self, items: int, seed: int, batch_size: int, ranks: tuple[int, int] = (1, 0), accumulate: int = 1
+        self, items: int, seed: int, batch_size: int, *, ranks: tuple[int, int] = (1, 0), accumulate: int = 1
     ) -> None:
         super().__init__(range(items), num_replicas=1, rank=0, seed=seed)  # type: ignore[arg-type]  # its length is read
-        self.batch_size, self.ranks = batch_size, ranks
+        self.batch_size = batch_size
+        self.ranks = ranks
         self.step_size = batch_size * ranks[0] * accumulate
         self.steps = items // self.step_size
         self.resume: tuple[int, int] = (0, 0)  # epoch, and number of its items seen by all ranks together
@@ -36,7 +37,10 @@ class TrainingSampler(DistributedSampler[Sample]):
         start = self.ranks[1] * self.batch_size
         if epoch == self.epoch:
             start += seen // self.step_size * self.step_size  # an interrupted step starts over
-        for first in range(start, self.steps * self.step_size, self.ranks[0] * self.batch_size):
+
+        end = self.steps * self.step_size
+        items_of_all_ranks = self.ranks[0] * self.batch_size
+        for first in range(start, end, items_of_all_ranks):
             for index in order[first : first + self.batch_size]:
                 yield self.epoch, int(index)  # type: ignore[call-overload]
 

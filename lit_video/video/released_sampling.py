@@ -24,13 +24,14 @@ class ReleasedSegments(Sampling):
     clip 1 the first frame, clip 2 the last. Segment ``i`` begins at frame ``round(i * (table.count - 1) / frames)``.
     """
 
-    def numbers(self, table: FrameTable, num_frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
+    def numbers(self, table: FrameTable, num_frames: int, clip: int = 0, *, clips: int | None = None) -> list[int]:
         """Return the frame numbers of one clip, see :class:`Sampling`."""
         self.check(num_frames, clips or 1)
-        borders = [round((table.count - 1) / num_frames * i) for i in range(num_frames + 1)]
+        borders = [round((table.count - 1) / num_frames * number) for number in range(num_frames + 1)]
+        segments = [*pairwise(borders)]
         if clips is None:
-            return [random.randint(low, high) for low, high in pairwise(borders)]
-        return [((low + high) // 2, low, high)[clip] for low, high in pairwise(borders)]
+            return [random.randint(first, last) for first, last in segments]
+        return [((first + last) // 2, first, last)[clip] for first, last in segments]
 
     def check(self, num_frames: int, clips: int) -> None:
         """Refuse more than three test clips."""
@@ -50,12 +51,16 @@ class ReleasedDense(DenseStride):
     fps: Positive | None = None
     counts_frames = True  # with ``fps`` too
 
-    def numbers(self, table: FrameTable, num_frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
+    def numbers(self, table: FrameTable, num_frames: int, clip: int = 0, *, clips: int | None = None) -> list[int]:
         """Return the frame numbers of one clip, see :class:`Sampling`."""
         # the release has 30 only; another fps rescales the video's rate
-        rate = 1.0 if self.fps is None else float(table.count / table.seconds) * 30 / self.fps / 30
+        rate = 1.0
+        if self.fps is not None:
+            rate = float(table.count / table.seconds) * 30 / self.fps / 30
         window = num_frames * self.stride * rate
         slack = max(table.count - window, 0)
         start = random.uniform(0, slack) if clips is None else slack * clip / clips
+
         # float32 as in the release: rounding near whole numbers decides the indices
-        return torch.linspace(start, start + window - 1, num_frames).clamp(0, table.count - 1).int().tolist()
+        positions = torch.linspace(start, start + window - 1, num_frames)
+        return positions.clamp(0, table.count - 1).int().tolist()

@@ -16,6 +16,7 @@ from lit_video.utils.clip_shape import evenly
 from lit_video.video.decoding import FrameTable, exact, looped
 
 Span = tuple[Fraction, Fraction]  # start and end, in seconds from the first frame
+LEAST_REMAINDER = Fraction(1, 10**6)  # in seconds; a shorter remainder of a video gets no clip
 
 
 class Sampling(ABC):
@@ -25,7 +26,7 @@ class Sampling(ABC):
     counts_frames = False
 
     @abstractmethod
-    def numbers(self, table: FrameTable, num_frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
+    def numbers(self, table: FrameTable, num_frames: int, clip: int = 0, *, clips: int | None = None) -> list[int]:
         """Return the ``num_frames`` frame numbers of one clip, ascending.
 
         A video that is too short repeats its last frame. In evaluation ``clip`` is the clip's number, from 0 to
@@ -60,9 +61,9 @@ class Dense(Sampling):
     def __post_init__(self) -> None:
         check_fields(self)
 
-    def numbers(self, table: FrameTable, num_frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
+    def numbers(self, table: FrameTable, num_frames: int, clip: int = 0, *, clips: int | None = None) -> list[int]:
         """Return the frame numbers of one clip, see :class:`Sampling`."""
-        span = clip_span(self.clip_seconds(table, num_frames), table.seconds, clip, clips)
+        span = clip_span(self.clip_seconds(table, num_frames), table.seconds, clip, clips=clips)
         return frame_numbers(table, span, [0.5] * num_frames)
 
     def clip_seconds(self, table: FrameTable, num_frames: int) -> Fraction:
@@ -89,19 +90,24 @@ class DenseStride(Sampling):
         """True if ``fps`` is ``None``."""
         return self.fps is None
 
-    def numbers(self, table: FrameTable, num_frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
+    def numbers(self, table: FrameTable, num_frames: int, clip: int = 0, *, clips: int | None = None) -> list[int]:
         """Return the frame numbers of one clip, see :class:`Sampling`."""
         if self.fps is not None:
-            span = clip_span(self.clip_seconds(table, num_frames), table.seconds, clip, clips)
+            span = clip_span(self.clip_seconds(table, num_frames), table.seconds, clip, clips=clips)
             return frame_numbers(table, span, [0.5] * num_frames)
+
         # the span in frames instead of seconds
-        start, _ = clip_span(Fraction(num_frames * self.stride), Fraction(table.count), clip, clips)
+        length = Fraction(num_frames * self.stride)
+        start, _ = clip_span(length, Fraction(table.count), clip, clips=clips)
         first = floor(start) + self.stride // 2
-        return np.minimum(first + self.stride * np.arange(num_frames), table.count - 1).tolist()
+        numbers = first + self.stride * np.arange(num_frames)
+        return np.minimum(numbers, table.count - 1).tolist()
 
     def clip_seconds(self, table: FrameTable, num_frames: int) -> Fraction:
         """Return the seconds of ``frames * stride`` frames at ``fps``, or at the video's own rate."""
-        fps = table.count / table.seconds if self.fps is None else exact(self.fps)
+        fps = table.count / table.seconds
+        if self.fps is not None:
+            fps = exact(self.fps)
         return num_frames * self.stride / fps
 
 
@@ -113,9 +119,11 @@ class Segments(Sampling):
     ``(i + 0.5) / clips`` of a segment. Source: TSN, arXiv:1608.00859, section 3.1.
     """
 
-    def numbers(self, table: FrameTable, num_frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
+    def numbers(self, table: FrameTable, num_frames: int, clip: int = 0, *, clips: int | None = None) -> list[int]:
         """Return the frame numbers of one clip, see :class:`Sampling`."""
-        shifts = [(clip + 0.5) / clips] * num_frames if clips else [random.random() for _ in range(num_frames)]
+        shifts: list[float] = []
+        for _ in range(num_frames):
+            shifts.append(random.random() if clips is None else (clip + 0.5) / clips)
         return frame_numbers(table, (Fraction(0), table.seconds), shifts)
 
 
@@ -131,22 +139,23 @@ class WholeVideo(Dense):
 
     def covering(self, seconds: Fraction) -> list[Span]:
         """Return the clips that cover a video of this length, start and end in seconds."""
-        length, least = exact(self.seconds), Fraction(1, 10**6)  # in seconds; a remainder below ``least`` gets no clip
-        count = max(ceil((seconds - least) / length), 1)
+        length = exact(self.seconds)
+        count = max(ceil((seconds - LEAST_REMAINDER) / length), 1)
         latest = max(seconds - length, Fraction(0))
-        starts = [min(i * length, latest) for i in range(count)]
+        starts = [min(number * length, latest) for number in range(count)]
         return [(start, start + length) for start in starts]
 
-    def numbers(self, table: FrameTable, num_frames: int, clip: int = 0, clips: int | None = None) -> list[int]:
+    def numbers(self, table: FrameTable, num_frames: int, clip: int = 0, *, clips: int | None = None) -> list[int]:
         """Return the frame numbers of one clip, see :class:`Sampling`."""
         if clips is None:
             return super().numbers(table, num_frames)
+
         covering = self.covering(table.seconds)
         index = (2 * clip + 1) * len(covering) // (2 * clips)  # at the middle of the clip's share of ``covering``
         return frame_numbers(table, covering[index], [0.5] * num_frames)
 
 
-def clip_span(length: Fraction, seconds: Fraction, clip: int, clips: int | None) -> Span:
+def clip_span(length: Fraction, seconds: Fraction, clip: int, *, clips: int | None) -> Span:
     """Return a random clip of this length, or one of ``clips`` evenly spaced from end to end of ``seconds``."""
     if clips is None:
         sampler = RandomClipSampler(length)
@@ -162,17 +171,28 @@ def frame_numbers(table: FrameTable, span: Span, shifts: Sequence[float]) -> lis
     ``shifts`` are the moments' positions in their bins, 0 to 1. At 0.5 a video played backwards gives the same frames
     in reverse, if the span is counted from the video's end. Beyond the end the last frame repeats.
     """
-    step = (span[1] - span[0]) / len(shifts)
-    moments = [span[0] + (i + Fraction(shift)) * step for i, shift in enumerate(shifts)]
-    # on a border take the frame nearer the video's middle; on a border at this middle, the one nearer the span's middle
-    half, middle = table.seconds / 2, (span[0] + span[1]) / 2
-    return [_on_show(table, m, m < half or (m == half and m <= middle)) for m in moments]
+    start, end = span
+    step = (end - start) / len(shifts)
+    half = table.seconds / 2
+    centre = (start + end) / 2
+
+    numbers: list[int] = []
+    for position, shift in enumerate(shifts):
+        moment = start + (position + Fraction(shift)) * step
+        # Break ties symmetrically, so that a reversed video gives the reversed frames: a border of two frames takes the
+        # frame nearer to the video's middle, and at this middle the frame nearer to the span's.
+        takes_later = moment < half or (moment == half and moment <= centre)
+        numbers.append(_on_show(table, moment, takes_later=takes_later))
+    return numbers
 
 
-def _on_show(table: FrameTable, moment: Fraction, later: bool) -> int:
-    """Return the frame number at a moment in seconds; ``later`` takes the later of two frames at their border."""
+def _on_show(table: FrameTable, moment: Fraction, *, takes_later: bool) -> int:
+    """Return the frame number at a moment in seconds; ``takes_later``: of two frames at their border, the later one."""
     if not table.times:
         position = moment * table.count / table.seconds
-        return min(floor(position) if later else ceil(position) - 1, table.count - 1)
+        number = floor(position) if takes_later else ceil(position) - 1
+        return min(number, table.count - 1)
+
     time = table.times[0] + moment / table.time_base
-    return (bisect_right(table.times, time) if later else bisect_left(table.times, time)) - 1
+    bisect = bisect_right if takes_later else bisect_left
+    return bisect(table.times, time) - 1

@@ -16,12 +16,13 @@ def digest(*key: object) -> int:
 @contextmanager
 def seeded(*key: object) -> Iterator[None]:
     """Seed the global generators of ``random`` and ``torch`` from a key; restore their states at the end."""
-    python, pytorch = random.getstate(), torch.get_rng_state()
+    state_of_python = random.getstate()
+    state_of_torch = torch.get_rng_state()
     seed = digest(*key)
     random.seed(seed)
     torch.default_generator.manual_seed(seed)
     try:
         yield
     finally:
-        random.setstate(python)
-        torch.set_rng_state(pytorch)
+        random.setstate(state_of_python)
+        torch.set_rng_state(state_of_torch)

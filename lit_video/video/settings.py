@@ -27,14 +27,16 @@ def stored_settings(data: object) -> dict[str, Any]:
 
 def restored_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Convert the result of :func:`stored_settings` back to arguments of a :class:`VideoDataModule`."""
-    given = dict(stored)
-    if sampling := given.get("sampling"):
+    arguments = dict(stored)
+    sampling = arguments.get("sampling")
+    if sampling:
         kind = known_class(Sampling, sampling["class_path"])  # type: ignore[type-abstract]
-        given["sampling"] = kind(**sampling["init_args"])
-    return given
+        arguments["sampling"] = kind(**sampling["init_args"])
+    return arguments
 
 
 def _plain(value: object) -> Any:
+    """Return a dataclass as its class path and arguments, another value unchanged."""
     if is_dataclass(value):
         arguments = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
         return {"class_path": class_path(type(value)), "init_args": arguments}

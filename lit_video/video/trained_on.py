@@ -16,34 +16,42 @@ from lit_video.utils.parallel import joined_threads, with_progress
 from lit_video.utils.text import to_bytes
 from lit_video.video.clips import VideoRecord
 
-PART, PARTS = 2**12, 4  # a file's digest reads PARTS parts of PART bytes
+PART = 2**12  # bytes of a part of a file
+PARTS = 4  # parts that a file's digest reads
 READERS = 16  # many, to hide the latency of a network disk
 NO_END = 2**62
+UNREADABLE = 0  # digest of a file that cannot be read
 
 
 def trained_on(records: Sequence[VideoRecord], known: str = "") -> str:
     """Encode videos as text for a checkpoint, 43 characters per video; do not read videos in ``known`` again."""
-    contents = dict(_array(known)[:, :2].tolist())
-    return _text(np.unique(_rows(records, contents), axis=0))
+    content_of = dict(_array(known)[:, :2].tolist())
+    rows = _rows(records, content_of)
+    return _text(np.unique(rows, axis=0))
 
 
 def joined(*texts: str) -> str:
     """Merge several texts of :func:`trained_on` without repeats."""
-    return _text(np.unique(np.concatenate([*map(_array, texts)]), axis=0))
+    rows = np.concatenate([_array(text) for text in texts])
+    return _text(np.unique(rows, axis=0))
 
 
 def seen(text: str, records: Sequence[VideoRecord]) -> list[bool]:
     """Return for each video whether any part of it was trained on; path or content identify a video."""
-    known, asked = _array(text), _rows(records, {}, progress=True)
+    trained = _array(text)
+    asked = _rows(records, {}, progress=True)
+    is_asked = np.isin(trained[:, :2], asked[:, :2]).any(1)
+
     spans: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for path, content, start, end in known[np.isin(known[:, :2], asked[:, :2]).any(1)].tolist():
+    for path, content, start, end in trained[is_asked].tolist():
         spans[path].append((start, end))
         spans[content].append((start, end))
-    spans.pop(0, None)
-    flags = []
+    spans.pop(UNREADABLE, None)
+
+    flags: list[bool] = []
     for path, content, start, end in asked.tolist():
-        trained = spans[path] + spans[content]
-        flags.append(any(start < stop and begin < end for begin, stop in trained))
+        trained_spans = spans[path] + spans[content]
+        flags.append(any(start < trained_end and begin < end for begin, trained_end in trained_spans))
     return flags
 
 
@@ -52,49 +60,71 @@ def said(flags: Sequence[bool | None]) -> str:
     return f"{flags.count(True)} of {len(flags)} trained on" if True in flags else ""
 
 
-def _rows(records: Sequence[VideoRecord], known: Mapping[int, int], progress: bool = False) -> NDArray[np.int64]:
-    """Return ``(videos, 4)``: digests of path and content, start and end in ms; ``known`` maps path to content."""
+def _rows(
+    records: Sequence[VideoRecord], content_of: Mapping[int, int], *, progress: bool = False
+) -> NDArray[np.int64]:
+    """Return ``(videos, 4)``: digests of path and content, start and end in ms.
+
+    ``content_of`` has the contents of paths that are read already.
+    """
     listed = [*records]
     paths = list(dict.fromkeys(record.path for record in listed))
     with joined_threads(READERS) as pool:
-        read: Iterable[tuple[int, int]] = pool.imap(partial(_digests, known), paths, chunksize=8)
+        digests: Iterable[tuple[int, int]] = pool.imap(partial(_digests, content_of), paths, chunksize=8)
         if progress:
-            read = with_progress(read, len(paths), "digests of videos")
-        digests = dict(zip(paths, read, strict=True))
-    rows = []
+            digests = with_progress(digests, len(paths), "digests of videos")
+        digests_of = dict(zip(paths, digests, strict=True))
+
+    rows: list[tuple[int, int, int, int]] = []
     for record in listed:
+        path_digest, content = digests_of[record.path]
+        start = round(1000 * (record.start or 0))
         end = NO_END if record.end is None else round(1000 * record.end)
-        rows.append((*digests[record.path], round(1000 * (record.start or 0)), end))
+        rows.append((path_digest, content, start, end))
     return np.array(rows, np.int64).reshape(-1, 4)
 
 
-def _digests(known: Mapping[int, int], path: Path) -> tuple[int, int]:
-    name = _digest(b"path", to_bytes(os.path.realpath(path)))
-    return name, known[name] if name in known else content_digest(path)
+def _digests(content_of: Mapping[int, int], path: Path) -> tuple[int, int]:
+    """Return the digests of a path and of its content."""
+    path_digest = _digest(b"path", to_bytes(os.path.realpath(path)))
+    if path_digest in content_of:
+        return path_digest, content_of[path_digest]
+    return path_digest, content_digest(path)
 
 
 def content_digest(path: Path) -> int:
     """Digest a file's size and some of its parts (all of a small file), or some files of a folder; 0 if unreadable."""
     try:
-        if path.is_dir():
-            names = sorted(entry.name for entry in os.scandir(path) if entry.is_file())
-            contents = [len(names)]
-            for i in np.linspace(0, len(names) - 1, min(PARTS, len(names))).astype(int):
-                contents.append(content_digest(path / names[i]))
-            return _digest(b"folder", str(contents).encode())
-        with open_plain(path) as file:
-            size = os.fstat(file.fileno()).st_size
-            if size <= PARTS * PART:
-                return _digest(str(size).encode(), file.read())
-            parts = []
-            for i in range(PARTS):
-                parts.append(os.pread(file.fileno(), PART, i * (size - PART) // (PARTS - 1)))
-        return _digest(str(size).encode(), *parts)
+        return _folder_digest(path) if path.is_dir() else _file_digest(path)
     except (OSError, ValueError):
-        return 0
+        return UNREADABLE
+
+
+def _folder_digest(folder: Path) -> int:
+    """Digest the number of a folder's files, and some of them, evenly spaced."""
+    names = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
+    contents = [len(names)]
+    for position in np.linspace(0, len(names) - 1, min(PARTS, len(names))).astype(int):
+        contents.append(content_digest(folder / names[position]))
+    return _digest(b"folder", str(contents).encode())
+
+
+def _file_digest(path: Path) -> int:
+    """Digest a file's size and some of its parts, evenly spaced from start to end."""
+    parts: list[bytes] = []
+    with open_plain(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size <= PARTS * PART:
+            parts.append(file.read())
+        else:
+            for number in range(PARTS):
+                offset = number * (size - PART) // (PARTS - 1)
+                parts.append(os.pread(file.fileno(), PART, offset))
+    return _digest(str(size).encode(), *parts)
 
 
 def _digest(*parts: bytes) -> int:
+    """Hash parts to a signed number of 64 bits."""
     digest = blake2b(digest_size=8)
     for part in parts:
         digest.update(part)
@@ -102,8 +132,10 @@ def _digest(*parts: bytes) -> int:
 
 
 def _text(rows: NDArray[np.int64]) -> str:
+    """Encode rows as text, see :func:`_array`."""
     return b64encode(rows.astype("<i8").tobytes()).decode()
 
 
 def _array(text: str) -> NDArray[np.int64]:
+    """Decode rows ``(videos, 4)``: digests of path and content, start and end in ms."""
     return np.frombuffer(b64decode(text, validate=True), "<i8").reshape(-1, 4)

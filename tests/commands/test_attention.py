@@ -44,7 +44,9 @@ def test_what_is_drawn_is_the_rollout_of_the_centre_view(tubelets, videos, tmp_p
     raw = list(data.test_dataloader())[records.index(videos[0])]
     batch = data.normalise(raw)
     result = rollout(loaded.model.network, batch["clip"])
-    numbers = data._dataset(data.records("test"), None, 1).numbers(data.records("test")[records.index(videos[0])], 0)
+    numbers = data._dataset(data.records("test"), None, clips=1).numbers(
+        data.records("test")[records.index(videos[0])], 0
+    )
     assert np.array_equal(seen.frames, decode(videos[0], numbers)[:, :, 8:24])
     table = frame_table(videos[0])
     assert seen.seconds == [float(i * table.seconds / table.count) for i in numbers]

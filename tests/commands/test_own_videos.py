@@ -156,7 +156,7 @@ def test_few_videos_with_given_splits_are_tested_as_given(videos, monkeypatch):
 def test_training_videos_alone_give_validation_and_test_videos_of_their_own(table, videos, capsys, monkeypatch):
     monkeypatch.setattr("lit_video.api.own_videos.fit", train_nothing)
     monkeypatch.setattr("lit_video.own_videos.dividing.FEW_FOR_FOLDS", 0)
-    monkeypatch.setattr("lit_video.own_videos.dividing.FEW", 0)
+    monkeypatch.setattr("lit_video.own_videos.dividing.FEW_TO_DIVIDE", 0)
     lines = [f"rooms/{path.relative_to(videos)},{path.parent.name}" for path in sorted(videos.glob("*/*.mp4"))]
     (videos.parent / "train.csv").write_text("\n".join(["path,label", *lines]))
     for label in () if table else ("walk", "sit", "fall"):

@@ -54,7 +54,7 @@ def read_when_prepared(data, patch):
     """Check that a copy by ``data prepare``, its encoder left out, is read by the same class with the same labels."""
     root = data.data_root()
     dst = root.with_name(f"{root.name} prepared")
-    patch.setattr(preparation, "encode", copy_file)
+    patch.setattr(preparation, "reencode", copy_file)
     assert main(["data", "prepare", str(root), str(dst)]) == 0
     again = copy(data)
     again.root, again.folders, again._listed, again._records = dst, Folders(), {}, {}

@@ -44,8 +44,15 @@ def epochs(data, numbers=(0, 1)):
 
 
 def _train(data, raw):
-    draws = draw(raw["key"], raw["clip"].shape[-2:], data.augmentation, data.seed)
-    return training_batch(raw, data.mean, data.std, data.num_classes, data.augmentation.label_smoothing, draws)
+    draws = draw(raw["key"], raw["clip"].shape[-2:], data.augmentation, seed=data.seed)
+    return training_batch(
+        raw,
+        data.mean,
+        data.std,
+        classes=data.num_classes,
+        smoothing=data.augmentation.label_smoothing,
+        draws=draws,
+    )
 
 
 def same(one, other):
@@ -130,6 +137,7 @@ def test_validation_takes_the_centre_clip_and_crop_of_every_video(root):
     assert torch.cat([batch["video"] for batch in batches]).tolist() == list(range(4 * 2 * PAIRS[1]))
     assert {int(view) for batch in batches for view in batch["view"]} == {0}
     # the middle clip of three, the middle crop of three
-    views = ClipDataset(data.records("val"), data.sampling, 4, EvaluationViews(3, 16), 0, clips=3)[(0, 1)]["clip"]
+    clips = ClipDataset(data.records("val"), data.sampling, 4, view=EvaluationViews(3, 16), seed=0, clips=3)
+    views = clips[(0, 1)]["clip"]
     centre = (views[1].transpose(0, 1).float() / 255 - 0.5) / 0.5
     assert torch.allclose(batches[0]["clip"][0], centre, atol=1e-5)

@@ -131,7 +131,7 @@ def test_the_check_wants_no_test_folder_but_training_does(root, capsys):
 
 def test_a_sampling_that_a_checkpoint_cannot_keep_is_refused():
     class Middle(Sampling):
-        def numbers(self, table, num_frames, clip=0, clips=None):
+        def numbers(self, table, num_frames, clip=0, *, clips=None):
             return [table.count // 2] * num_frames
 
     with pytest.raises(ValueError, match="sampling: Middle is no dataclass"):
@@ -158,7 +158,9 @@ def test_a_short_video_starts_again(tmp_path, sampling, frames, clips, kind):
     )
     record, count = VideoRecord(path, 0), frame_table(path).count
     long, repeated = (
-        ClipDataset([record], sampling, frames, EvaluationViews(1, 16), 0, clips, short=short).numbers(record, 0)
+        ClipDataset([record], sampling, frames, view=EvaluationViews(1, 16), seed=0, clips=clips, short=short).numbers(
+            record, 0
+        )
         for short in ("loop", "repeat")
     )
     assert all(0 <= i < count for i in long)
@@ -173,7 +175,7 @@ def test_a_loop_is_the_frames_modulo_their_number_as_in_mmaction2(tmp_path):
     path = tmp_path / "short.mp4"
     write(path, num_frames=12)
     record = VideoRecord(path, 0)
-    dataset = ClipDataset([record], DenseStride(4), 8, EvaluationViews(1, 16), 0, 1, short="loop")
+    dataset = ClipDataset([record], DenseStride(4), 8, view=EvaluationViews(1, 16), seed=0, clips=1, short="loop")
     assert dataset.numbers(record, 0) == [(2 + 4 * i) % 12 for i in range(8)]
     part = VideoRecord(path, 0, start=0.18, end=0.34)
     assert dataset.numbers(part, 0) == [5 + (2 + 4 * i) % 4 for i in range(8)]

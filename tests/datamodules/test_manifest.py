@@ -43,14 +43,17 @@ def test_another_file_is_refused_by_name(tmp_path, content):
 
 def test_verdicts_of_another_version_are_refused(tmp_path, monkeypatch):
     write_rows(tmp_path / "x", ROWS.values())
-    monkeypatch.setattr(manifest, "VERSION", manifest.VERSION + 1)
-    numbers = f"version {manifest.VERSION - 1}, expected {manifest.VERSION}"
+    monkeypatch.setattr(manifest, "MANIFEST_VERSION", manifest.MANIFEST_VERSION + 1)
+    numbers = f"version {manifest.MANIFEST_VERSION - 1}, expected {manifest.MANIFEST_VERSION}"
     with pytest.raises(UserError, match=rf"damaged one \({numbers}\); delete it"):
         Manifest(tmp_path / "x")
 
 
 def test_records_keep_labels_of_several_tasks_and_times():
-    listed = [VideoRecord(Path("/a/b.mp4"), (1, 2), 0.1, None), VideoRecord(Path(f"/a/{ODD}"), (3, 4), None, 2.5, 12.5)]
+    listed = [
+        VideoRecord(Path("/a/b.mp4"), (1, 2), start=0.1),
+        VideoRecord(Path(f"/a/{ODD}"), (3, 4), end=2.5, fps=12.5),
+    ]
     records = Records.of(listed)
     assert records == listed and list(records) == listed
     assert Records.of(records) is records

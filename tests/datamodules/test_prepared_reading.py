@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from av.video.frame import PictureType
 
-from lit_video.datamodules.preparation import PRESETS, encode, key_distance
+from lit_video.datamodules.preparation import PRESETS, key_distance, reencode
 from lit_video.video.decoding import decode, frame_table, pyav
 from tests.video.made import X264_PYRAMID, X265, write
 
@@ -37,14 +37,14 @@ def decoded(monkeypatch):
     pictures = []
 
     def counted(function):
-        def count(*args):
-            for found in function(*args):
+        def count(*args, **keywords):
+            for picture in function(*args, **keywords):
                 pictures.append(1)
-                yield found
+                yield picture
 
         return count
 
-    monkeypatch.setattr(pyav, "_rgb", lambda *args: np.zeros((1, 1, 3), np.uint8))
+    monkeypatch.setattr(pyav, "rgb", lambda *args, **keywords: np.zeros((1, 1, 3), np.uint8))
     for name in ("_frames", "judged"):  # from a key frame, and from the start of the file
         monkeypatch.setattr(pyav, name, counted(getattr(pyav, name)))
     return pictures
@@ -65,7 +65,7 @@ def test_a_clip_needs_no_more_pictures_than_before(name, preset, decoded, tmp_pa
     source = tmp_path / name
     target = tmp_path / "prepared.mp4"
     write(source, num_frames=FRAMES, **SOURCES[name])
-    encode(source, target, PRESETS[preset])
+    reencode(source, target, PRESETS[preset])
     assert needed(target, decoded) <= needed(source, decoded)
     assert key_distance(frame_table(target)) <= key_distance(frame_table(source))
 
@@ -74,7 +74,7 @@ def test_the_table_of_a_prepared_video_takes_no_decoding(decoded, tmp_path, monk
     source = tmp_path / "source.webm"
     target = tmp_path / "prepared.mp4"
     write(source, num_frames=FRAMES, **SOURCES["vp9.webm"])
-    encode(source, target, PRESETS["small"])
+    reencode(source, target, PRESETS["small"])
 
     def refuse(*args):
         raise AssertionError("a frame is decoded")
@@ -87,7 +87,7 @@ def test_most_pictures_are_left_out(tmp_path):
     source = tmp_path / "source.mp4"
     target = tmp_path / "prepared.mp4"
     write(source, num_frames=FRAMES, x264="keyint=250:bframes=0:scenecut=0")
-    encode(source, target, PRESETS["small"])
+    reencode(source, target, PRESETS["small"])
 
     with av.open(str(target)) as container:
         kinds = "".join(PictureType(frame.pict_type).name for frame in container.decode(video=0))

@@ -314,13 +314,16 @@ def test_segments_with_verb_and_noun_are_read_and_cut(tmp_path, video, small, lo
     data.check()
     assert data.class_names == EPIC.names
     path = tmp_path / "P01" / "videos" / "P01_01.MP4"
-    assert data.records("train") == [VideoRecord(path, (3, 3), 0.0, 1.0), VideoRecord(path, (0, 299), 0.5, 1.5)]
+    assert data.records("train") == [
+        VideoRecord(path, (3, 3), start=0.0, end=1.0),
+        VideoRecord(path, (0, 299), start=0.5, end=1.5),
+    ]
     assert data.records("test") == data.records("val")
     assert "the release has 67,217" in capsys.readouterr().err
     train, test = load(data)
     assert train["label"].shape == (2, 2)
     assert test["label"].tolist() == [[96, 7], [8, 0]]
-    dataset = ClipDataset(data.records("train"), Dense(seconds=1), 4, data.view(1), seed=0, clips=1)
+    dataset = ClipDataset(data.records("train"), Dense(seconds=1), 4, view=data.view(1), seed=0, clips=1)
     # seconds 0 to 1 and 0.5 to 1.5 at ten frames per second
     assert [dataset.numbers(record, 0) for record in dataset.records] == [[1, 3, 6, 8], [6, 8, 11, 13]]
 
@@ -338,8 +341,16 @@ def test_extracted_frames_are_those_that_the_annotation_numbers(
     record = data.records("train")[0]
     assert (record.path, record.label, record.fps) == (tmp_path / folder, (3, 3), rate)
     count = last + 9
-    whole = FrameTable(range(count), 1 / exact(rate), range(count), count, count / exact(rate), 10, 20)
-    index, part = segment(record.path, whole, record.start, record.end)
+    whole = FrameTable(
+        pts=range(count),
+        time_base=1 / exact(rate),
+        keyframes=range(count),
+        count=count,
+        seconds=count / exact(rate),
+        height=10,
+        width=20,
+    )
+    index, part = segment(record.path, whole, start=record.start, end=record.end)
     assert (index + 1, index + part.count) == (first, last)  # frames are numbered from 1
 
 

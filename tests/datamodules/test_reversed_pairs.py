@@ -77,7 +77,7 @@ def test_frames_are_coded_on_their_own_and_differ(data):
 
 def evaluation(data, sampling, num_frames, clips):
     records = data.records("test")
-    return records, ClipDataset(records, sampling, num_frames, EvaluationViews(3, 16), 0, clips)
+    return records, ClipDataset(records, sampling, num_frames, view=EvaluationViews(3, 16), seed=0, clips=clips)
 
 
 @pytest.mark.parametrize(

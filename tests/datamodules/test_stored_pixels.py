@@ -10,8 +10,7 @@ import pytest
 from lit_video.datamodules import Augmentation, stored_pixels, temporal_skills
 from lit_video.datamodules.temporal_skills import DIGESTS
 from lit_video.errors import UserError
-from lit_video.video.decoding import decode, frame_table
-from lit_video.video.decoding.frame_table import FrameTable
+from lit_video.video.decoding import FrameTable, decode, frame_table
 from tests.embedded import four_skills
 
 SPLITS = ("train", "val", "test")
@@ -160,7 +159,9 @@ def test_videos_drawn_anew_by_another_encoder_have_a_file_of_their_own(root, mon
     """Videos of other contents are never served from the file of the former ones."""
     before = clips(kept(root))
     encode = temporal_skills.encode
-    monkeypatch.setattr(temporal_skills, "encode", lambda path, frames, *rest: encode(path, 255 - frames, *rest))
+    monkeypatch.setattr(
+        temporal_skills, "encode", lambda path, frames, *rest, **keywords: encode(path, 255 - frames, *rest, **keywords)
+    )
     (root / DIGESTS).write_text("")
     kept(root).prepare_data()
     after = clips(kept(root))

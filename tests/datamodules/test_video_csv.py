@@ -104,7 +104,7 @@ def test_segments_are_in_seconds_or_hours_minutes_seconds(root, table):
 def test_a_segment_or_clip_longer_than_the_video_repeats_its_last_frame(root, table):
     data = table("path,label,start,end\na/1.mp4,walk,1.5,9\na/2.mp4,sit,,\n")
     view = data.val_dataloader().dataset.view
-    dataset = ClipDataset(data.records("train"), data.sampling.__class__(seconds=2), 4, view, seed=0, clips=1)
+    dataset = ClipDataset(data.records("train"), data.sampling.__class__(seconds=2), 4, view=view, seed=0, clips=1)
     # frames 15 to 19 are 0.5 s, the clip is 2 s
     assert dataset.numbers(dataset.records[0], 0) == [17, 19, 19, 19]
     assert dataset[(0, 0)]["broken"] == ""

@@ -18,8 +18,19 @@ def video(seconds=2.0, frames=50, width=320, height=240):
 
 def settings(*videos, decoded=0.1, classes=("walk", "sit"), training=400, machine=LAPTOP, start=SCRATCH):
     videos = videos or [video()]
-    size = sizes(videos, training, machine, start)[-1]
-    return nested(choose(videos, decoded, (0.41, 0.234), classes, training, machine, start, size))
+    size = sizes(videos, training, machine, start=start)[-1]
+    return nested(
+        choose(
+            videos,
+            decoded=decoded,
+            pixels=(0.41, 0.234),
+            classes=classes,
+            training=training,
+            machine=machine,
+            start=start,
+            size=size,
+        )
+    )
 
 
 @pytest.mark.parametrize(
@@ -34,7 +45,18 @@ def settings(*videos, decoded=0.1, classes=("walk", "sit"), training=400, machin
 )
 def test_no_flips_where_classes_name_a_side(classes, flip):
     assert settings(classes=classes)["data"]["augmentation"]["flip"] == flip
-    lines = as_lines(choose([video()], 0.1, (0.5, 0.5), classes, 40, LAPTOP, SCRATCH, (16, 32)))
+    lines = as_lines(
+        choose(
+            [video()],
+            decoded=0.1,
+            pixels=(0.5, 0.5),
+            classes=classes,
+            training=40,
+            machine=LAPTOP,
+            start=SCRATCH,
+            size=(16, 32),
+        )
+    )
     (line,) = [line for line in lines if line.startswith("data.augmentation")]
     assert ("would become another class" in line) == (flip == 0.0)
 
@@ -90,9 +112,18 @@ def test_weights_bring_their_settings_and_a_recipe_of_fine_tuning():
     ],
 )
 def test_the_sizes_to_choose_from_are_what_the_videos_have(videos, training, machine, start, expected):
-    assert [*sizes(videos, training, machine, start)] == expected
+    assert [*sizes(videos, training, machine, start=start)] == expected
     for size in expected:
-        choices = choose(videos, 0.1, None, ("a", "b"), training, machine, start, size)
+        choices = choose(
+            videos,
+            decoded=0.1,
+            pixels=None,
+            classes=("a", "b"),
+            training=training,
+            machine=machine,
+            start=start,
+            size=size,
+        )
         chosen = nested(choices)
         assert chosen["data"]["image_size"] == (224 if start.weights else size[1])
         assert start.weights or size[1] % chosen["model"]["patch_size"] == 0
@@ -105,13 +136,13 @@ def test_the_sizes_to_choose_from_are_what_the_videos_have(videos, training, mac
     ("rate", "minutes", "said"), [(1, 1, "24 minutes, not the 1"), (10, 2, "2 minutes"), (1e5, 0.1, "1 minute")]
 )
 def test_the_time_that_training_takes_is_said_before_it_starts(rate, minutes, said):
-    line = duration(rate, 100, 10, minutes)
+    line = duration(rate, 100, 10, minutes=minutes)
     assert line.startswith(f"This takes about {said}") and ("--minutes" in line) == ("not" in said)
 
 
 def test_epochs_follow_from_speed_and_time():
     for rate, training, epochs, every in ((100, 420, 100, 4), (1000, 50, 200, 8), (5, 1000, 10, 1)):
-        chosen = nested(length(rate, training, 10.0, True))["trainer"]
+        chosen = nested(length(rate, training, 10.0, validates=True))["trainer"]
         assert (chosen["max_epochs"], chosen["check_val_every_n_epoch"]) == (epochs, every)
         assert [one["class_path"] for one in chosen["callbacks"]] == ["ModelCheckpoint", "EarlyStopping"]
 
@@ -119,7 +150,7 @@ def test_epochs_follow_from_speed_and_time():
 @pytest.mark.parametrize(("minutes", "epochs"), [(0.01, 10), (1.0, 42), (10.0, 100)])
 def test_the_reason_for_the_epochs_adds_up_and_nothing_chooses_without_validation(minutes, epochs):
     """Divide clips in the given time by clips per epoch; the reason names a bound that was met."""
-    chosen = length(100, 100, minutes, False, 6)
+    chosen = length(100, 100, minutes, validates=False, runs=6)
     reason = chosen[0].reason
     assert chosen[0].value == epochs and "callbacks" not in nested(chosen)["trainer"]
     assert "6 trainings, 100 clips/s" in reason

@@ -167,7 +167,7 @@ def decoded(data, path, view, clips, item):
         return decode(file, wanted)
 
     how = {"decode": recorded, "short": data.short}
-    dataset = ClipDataset([VideoRecord(path, 0)], data.sampling, data.num_frames, view, 0, clips, **how)
+    dataset = ClipDataset([VideoRecord(path, 0)], data.sampling, data.num_frames, view=view, seed=0, clips=clips, **how)
     if clips and item[1] not in (0, clips - 1):
         return np.array(dataset.numbers(dataset.records[0], item[1]))
     clip = dataset[item]["clip"]

@@ -182,7 +182,7 @@ def test_loss_and_gradient_are_those_without_the_broken_video_times_the_share_th
     def batch(raw):
         if smoothing is None:
             return evaluation_batch(raw, 0.5, 0.5)
-        return training_batch(raw, 0.5, 0.5, 4, smoothing, BatchDraws(None, None))
+        return training_batch(raw, 0.5, 0.5, classes=4, smoothing=smoothing, draws=BatchDraws(None, None))
 
     classifier = model(4).eval().double()
     loss, gradient = loss_and_gradient(classifier, batch(raw_batch(broken=[2])))

@@ -32,7 +32,7 @@ def raw_batch(items=4, views=1, num_frames=3, side=8, classes=5, epoch=0):
 def drawn(count, size, epoch=0, seed=0, **augmentation):
     """Draw for a batch of ``count`` clips, by default without erasing and smoothing."""
     keys = torch.tensor([[epoch, i] for i in range(count)])
-    return draw(keys, size, Augmentation(**(dict(random_erasing=0.0, label_smoothing=0.0) | augmentation)), seed)
+    return draw(keys, size, Augmentation(**(dict(random_erasing=0.0, label_smoothing=0.0) | augmentation)), seed=seed)
 
 
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -50,13 +50,14 @@ def test_normalise_is_its_formula_with_time_behind_channels(mean, std):
 def test_blue_comes_first_where_it_is_asked_for(pixels):
     raw = raw_batch(items=2, views=2)
     red_first, before = normalise(raw["clip"], *pixels), raw["clip"].clone()
-    blue_first = normalise(raw["clip"], *pixels, "bgr")
+    blue_first = normalise(raw["clip"], *pixels, channels="bgr")
     assert torch.equal(blue_first, red_first[:, [2, 1, 0]])
     assert not torch.equal(blue_first, red_first)
     assert torch.equal(raw["clip"], before)
-    assert torch.equal(evaluation_batch(raw, *pixels, "bgr")["clip"], blue_first)
-    trained = training_batch(raw, *pixels, 5, 0.0, BatchDraws(None, None), "bgr")["clip"]
-    assert torch.equal(trained, blue_first)
+    assert torch.equal(evaluation_batch(raw, *pixels, channels="bgr")["clip"], blue_first)
+    draws = BatchDraws(None, None)
+    trained = training_batch(raw, *pixels, classes=5, smoothing=0.0, draws=draws, channels="bgr")
+    assert torch.equal(trained["clip"], blue_first)
 
 
 def test_erased_boxes_have_the_papers_distribution():

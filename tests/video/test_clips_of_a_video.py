@@ -36,7 +36,8 @@ class Counted:
 
 def samples(videos, counted, batch_size=12, workers=0, order="forward", **changes):
     view = EvaluationViews(3, 16)
-    dataset = ClipDataset(videos, DenseStride(3), 4, view, 0, 4, order, changes.get("fail", True), counted)
+    fail = changes.get("fail", True)
+    dataset = ClipDataset(videos, DenseStride(3), 4, view=view, seed=0, clips=4, order=order, fail=fail, decode=counted)
     sampler = EvaluationSampler(len(dataset))
     batches = list(DataLoader(dataset, batch_size=batch_size, sampler=sampler, num_workers=workers))
     alone = [dataset[0, i] for i in range(len(dataset))]

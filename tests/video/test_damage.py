@@ -150,7 +150,7 @@ def test_sampling_spans_the_frames_where_time_jumps(streams, tmp_path, jump):
     table = frame_table(path)
     count = FRAMES if jump > 0 else 2 * FRAMES
     assert (table.count, float(table.seconds)) == (count, pytest.approx(count / 25, abs=0.1))
-    dataset = ClipDataset([VideoRecord(path, 0)], Dense(1.0), 8, None, 0)
+    dataset = ClipDataset([VideoRecord(path, 0)], Dense(1.0), 8, view=None, seed=0)
     for _ in range(20):
         assert len(set(dataset.numbers(VideoRecord(path, 0), 0))) == 8
     if jump > 0:

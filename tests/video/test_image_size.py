@@ -31,15 +31,14 @@ def test_boxes_have_the_clip_s_shape_and_lie_in_the_frame(height, width, shape):
     assert down / right == pytest.approx(shape[0] / shape[1])
     assert down == height or right == width, "no larger one is inside"
     random.seed(0)
-    boxes = [random_box(height, width, (share, share), shape) for share in (0.7, 0.9, 1.0)] + even_boxes(
-        height, width, 3, shape
-    )
+    boxes = [random_box(height, width, (share, share), shape=shape) for share in (0.7, 0.9, 1.0)]
+    boxes += even_boxes(height, width, 3, shape=shape)
     for box in boxes:
         assert box.height / shape[0] == pytest.approx(box.width / shape[1], abs=0.5 / shape[0] + 0.5 / shape[1])
     for box in [*boxes, *multiscale_boxes(height, width, shape)]:
         assert min(box.top, box.left) >= 0 < min(box.height, box.width)
         assert box.top + box.height <= height and box.left + box.width <= width
-    first, _, last = even_boxes(height, width, 3, shape)
+    first, _, last = even_boxes(height, width, 3, shape=shape)
     assert (first.top, first.left) == (0, 0)
     assert (last.top + last.height, last.left + last.width) == (height, width)
 

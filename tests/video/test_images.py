@@ -29,7 +29,8 @@ def test_images_are_frames_in_the_order_of_their_numbers(images):
 def test_a_folder_of_images_is_a_video_of_constant_rate(images):
     table = image_table(images, 12)
     assert (table.count, table.seconds, table.height, table.width) == (12, Fraction(1), 10, 20)
-    dataset = ClipDataset([VideoRecord(images, 3, 0.5, 1.0, fps=12)], Dense(seconds=9), 2, EvaluationViews(1, 8), 0, 1)
+    record = VideoRecord(images, 3, start=0.5, end=1.0, fps=12)
+    dataset = ClipDataset([record], Dense(seconds=9), 2, view=EvaluationViews(1, 8), seed=0, clips=1)
     assert dataset[(0, 0)]["clip"].amax((0, 2, 3, 4)).min() >= 70
 
 

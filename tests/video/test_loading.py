@@ -11,7 +11,7 @@ from lit_video.video.loading import EvaluationSampler, TimedLoader, TrainingSamp
 
 
 def order(items=24, seed=0, batch=1, ranks=(1, 0), accumulate=1, epoch=0, resume=(0, 0)):
-    sampler = TrainingSampler(items, seed, batch, ranks, accumulate)
+    sampler = TrainingSampler(items, seed, batch, ranks=ranks, accumulate=accumulate)
     sampler.resume = resume
     sampler.set_epoch(epoch)
     return list(sampler)
@@ -41,7 +41,7 @@ def test_evaluation_keeps_the_order_and_gives_ranks_equal_shares_of_an_uneven_nu
 def batches(items, batch, ranks, accumulate, epoch=0, resume=(0, 0)):
     """Return an epoch's batches in the order of a step: the first of every rank, then the second of every rank, ..."""
     shares = [order(items, 0, batch, (ranks, rank), accumulate, epoch, resume) for rank in range(ranks)]
-    sampler = TrainingSampler(items, 0, batch, (ranks, 0), accumulate)
+    sampler = TrainingSampler(items, 0, batch, ranks=(ranks, 0), accumulate=accumulate)
     assert {len(share) for share in shares} == {len(sampler)} or resume[1]
     cut = [[share[i : i + batch] for i in range(0, len(share), batch)] for share in shares]
     return list(chain(*zip(*cut, strict=True)))

@@ -64,7 +64,7 @@ def test_frames_that_an_avi_leaves_out_are_in_its_time_and_break_no_promise(made
         assert container.streams.video[0].frames > 2 * FRAMES
     assert verdicts(path) == ["ok", "ok"]
     assert float(frame_table(path).seconds) == pytest.approx(FRAMES / 25)
-    assert segment(path, frame_table(path), 1.0, 2.0)[0] == 25
+    assert segment(path, frame_table(path), start=1.0, end=2.0)[0] == 25
     assert np.array_equal(decode(path, [25])[0], sequentially(whole)[0][25])
 
 

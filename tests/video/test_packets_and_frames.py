@@ -8,7 +8,7 @@ import pytest
 from lightning import Trainer
 
 from lit_video.__main__ import main
-from lit_video.datamodules.preparation import Encoding, encode
+from lit_video.datamodules.preparation import Encoding, reencode
 from lit_video.datamodules.probe import probe
 from lit_video.own_videos.finding import OwnVideo
 from lit_video.own_videos.plan import _with_gaps
@@ -264,7 +264,7 @@ def test_colours_that_ffmpeg_does_not_convert_are_refused_with_the_reason_and_th
     for text in ("colours are stored as", "YCgCo" if matrix == "YCgCo" else "BT.2020", "ffmpeg -i IN -vf zscale"):
         assert text in info.reason
     with pytest.raises(DecodeError, match="zscale"):
-        encode(path, tmp_path / "new.mp4", Encoding())
+        reencode(path, tmp_path / "new.mp4", Encoding())
 
 
 CASES = {  # frames that FFmpeg shows

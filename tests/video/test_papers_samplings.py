@@ -31,7 +31,7 @@ UNEVEN = variable_rate(random.Random(0), 400)
 @pytest.mark.parametrize("sampling", ALL, ids=str)
 @pytest.mark.parametrize("table", [video(1), video(7), video(250), video(3000), untimed(300), UNEVEN])
 def test_every_sampling_gives_existing_frames_in_order(sampling, table):
-    clips = [sampling.numbers(table, 8, clip, 3) for clip in range(3)]
+    clips = [sampling.numbers(table, 8, clip, clips=3) for clip in range(3)]
     for seed in range(20):
         with seeded(seed):
             clips.append(sampling.numbers(table, 8))
@@ -47,7 +47,7 @@ def test_evaluation_draws_nothing_and_training_is_a_function_of_the_seed(samplin
     random.seed(5)
     before = random.getstate()
     for clip in range(3):
-        sampling.numbers(video(900), 8, clip, 3)
+        sampling.numbers(video(900), 8, clip, clips=3)
     assert random.getstate() == before
     draws = []
     for seed in (0, 0, 1, 2, 3):
@@ -62,7 +62,7 @@ def test_evaluation_draws_nothing_and_training_is_a_function_of_the_seed(samplin
 def test_frames_times_rate_counts_the_videos_own_frames(frames, stride, table):
     for clips in (1, 3):
         for clip in range(clips):
-            numbers = DenseStride(stride).numbers(table, frames, clip, clips)
+            numbers = DenseStride(stride).numbers(table, frames, clip, clips=clips)
             assert {b - a for a, b in pairwise(numbers)} == {stride}
     for seed in range(30):
         with seeded(seed):
@@ -81,7 +81,9 @@ def test_random_clips_start_at_any_frame_alike():
 def test_frames_times_rate_in_time_is_a_clip_of_so_many_seconds(rate):
     table = video(20 * rate, rate)
     for clip in range(3):
-        assert DenseStride(8, fps=30).numbers(table, 8, clip, 3) == Dense(64 / 30).numbers(table, 8, clip, 3)
+        assert DenseStride(8, fps=30).numbers(table, 8, clip, clips=3) == Dense(64 / 30).numbers(
+            table, 8, clip, clips=3
+        )
     with seeded(0):
         first = DenseStride(8, fps=30).numbers(table, 8)
     assert first[-1] - first[0] == pytest.approx(7 * 8 * rate / 30, abs=1)
@@ -105,13 +107,13 @@ def test_consecutive_clips_cover_a_long_video_to_its_end():
 
 def test_as_many_clips_as_cover_a_video_are_its_consecutive_clips():
     table = video(1000, 10)
-    clips = [WholeVideo(10.0).numbers(table, 8, clip, 10) for clip in range(10)]
+    clips = [WholeVideo(10.0).numbers(table, 8, clip, clips=10) for clip in range(10)]
     assert clips == [[100 * clip + (25 + 50 * i) // 4 for i in range(8)] for clip in range(10)]
 
 
 @pytest.mark.parametrize("clips", [10, 12, 15, 20, 37])
 def test_a_shorter_video_shows_each_of_its_clips_about_equally_often(clips):
     table = video(1000, 10)
-    seen = Counter(tuple(WholeVideo(10.0).numbers(table, 5, clip, clips)) for clip in range(clips))
+    seen = Counter(tuple(WholeVideo(10.0).numbers(table, 5, clip, clips=clips)) for clip in range(clips))
     assert len(seen) == 10
     assert max(seen.values()) - min(seen.values()) <= 1

@@ -48,7 +48,7 @@ def test_dense_test_clips():
         length, frames, stride = case["video_length"], case["num_frames"], case["sampling_rate"]
         clip, clips, fps = case["clip"], case["num_clips"], case["fps"]
         sampling = ReleasedDense(stride, fps=30 if fps else None)
-        assert sampling.numbers(video(length, fps or 25.0), frames, clip, clips) == case["index"], case
+        assert sampling.numbers(video(length, fps or 25.0), frames, clip, clips=clips) == case["index"], case
 
 
 def test_random_dense_clips_are_windows_that_start_anywhere():
@@ -76,7 +76,7 @@ def test_multiscale_crops(case):
 
 def test_test_crops_lie_where_the_releases_do():
     for case in VECTORS["uniform_crop"]:
-        place = uniform_crop(case["height"], case["width"], case["size"], case["spatial"])
+        place = uniform_crop(case["height"], case["width"], case["size"], spatial=case["spatial"])
         assert place == (case["y"], case["x"]), case
 
 
@@ -89,6 +89,6 @@ def test_released_views_resize_first_and_then_crop_whole_pixels(size):
     views = ReleasedViews(3, 24)(frames)
     assert views.shape == (3, 2, 3, 24, 24)
     for spatial in range(3):
-        top, left = uniform_crop(height, width, 24, spatial)
+        top, left = uniform_crop(height, width, 24, spatial=spatial)
         assert (views[spatial].float() - whole[..., top : top + 24, left : left + 24]).abs().max() <= 1.01
     assert torch.equal(ReleasedViews(1, 24)(frames)[0], views[1])

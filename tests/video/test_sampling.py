@@ -14,14 +14,27 @@ from lit_video.video.sampling import clip_span, frame_numbers
 from lit_video.video.seeding import digest, seeded
 
 
+def table_of(count, seconds, pts=(), time_base=Fraction(1)):
+    """Return the table of a video of 36 x 48 pixels, with a key frame at its start."""
+    return FrameTable(
+        pts=pts,
+        time_base=time_base,
+        keyframes=pts[:1],
+        count=count,
+        seconds=seconds,
+        height=36,
+        width=48,
+    )
+
+
 def constant_rate(count, fps=25):
     """Return a table like an encoder's, with times in 1 / (1000 fps) s."""
     pts = tuple(1000 * i for i in range(count))
-    return FrameTable(pts, Fraction(1, 1000 * fps), pts[:1], count, Fraction(count, fps), 36, 48)
+    return table_of(count, Fraction(count, fps), pts=pts, time_base=Fraction(1, 1000 * fps))
 
 
 def untimed(count, fps=25):
-    return FrameTable((), Fraction(1), (), count, count / Fraction(fps), 36, 48)
+    return table_of(count, count / Fraction(fps))
 
 
 def variable_rate(rng, count):
@@ -30,19 +43,19 @@ def variable_rate(rng, count):
     pts = [rng.randint(-1000, 1000)]
     for length in lengths[:-1]:
         pts.append(pts[-1] + length)
-    return FrameTable(tuple(pts), Fraction(1, 600), (pts[0],), count, Fraction(sum(lengths), 600), 36, 48)
+    return table_of(count, Fraction(sum(lengths), 600), pts=tuple(pts), time_base=Fraction(1, 600))
 
 
 @pytest.mark.parametrize("seconds", [Fraction(3), Fraction(10), Fraction(2999, 300)])
 def test_even_clips_reach_both_ends_at_equal_steps_and_a_single_one_is_the_centre(seconds):
     length = Fraction("2.56")
     for clips in (2, 3, 5, 10):
-        cut = [clip_span(length, seconds, clip, clips) for clip in range(clips)]
+        cut = [clip_span(length, seconds, clip, clips=clips) for clip in range(clips)]
         assert (cut[0], cut[-1]) == ((0, length), (seconds - length, seconds))
         assert len({b[0] - a[0] for a, b in pairwise(cut)}) == 1
-    start, end = clip_span(length, seconds, 0, 1)
+    start, end = clip_span(length, seconds, 0, clips=1)
     assert (end - start, start) == (length, seconds - end)
-    assert clip_span(Fraction(2), Fraction(1, 2), 1, 3) == (0, 2), "a short video"
+    assert clip_span(Fraction(2), Fraction(1, 2), 1, clips=3) == (0, 2), "a short video"
 
 
 def shown_at(table, moment):
@@ -74,7 +87,7 @@ def test_even_clips_of_a_video_played_backwards_show_the_frames_backwards(frames
         if frames % 2 and not count % 2:
             continue  # the very middle lies between two frames: neither is the mirror image of itself
         for clips in (1, 2, 3):
-            numbers = [Dense(1.0).numbers(table, frames, clip, clips) for clip in range(clips)]
+            numbers = [Dense(1.0).numbers(table, frames, clip, clips=clips) for clip in range(clips)]
             assert numbers == [[count - 1 - i for i in reversed(one)] for one in reversed(numbers)], (count, clips)
 
 
@@ -87,7 +100,7 @@ def test_untimed_videos_are_cut_like_those_of_constant_rate(fps):
 
 
 def segment_frames(count, num_frames, clip, clips):
-    return Segments().numbers(constant_rate(count, 25), num_frames, clip, clips)
+    return Segments().numbers(constant_rate(count, 25), num_frames, clip, clips=clips)
 
 
 def test_training_on_segments_takes_each_frame_of_each_segment_equally_often():

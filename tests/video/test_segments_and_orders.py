@@ -21,18 +21,18 @@ def path(tmp_path_factory):
     """Video of six seconds whose every frame is brighter than the one before."""
     path = tmp_path_factory.mktemp("segments") / "video.mp4"
     levels = (20 + 3 * np.arange(COUNT)).astype(np.uint8)
-    encode(path, np.broadcast_to(levels[:, None, None, None], (COUNT, 32, 48, 3)).copy(), FPS, "")
+    encode(path, np.broadcast_to(levels[:, None, None, None], (COUNT, 32, 48, 3)).copy(), FPS)
     return path
 
 
 def dataset(path, sampling=None, start=None, end=None, num_frames=4, clips=2, **options):
     return ClipDataset(
-        [VideoRecord(path, 0, start, end)] * 3,
+        [VideoRecord(path, 0, start=start, end=end)] * 3,
         sampling or Dense(1.0),
         num_frames,
-        EvaluationViews(1, 16),
-        0,
-        clips,
+        view=EvaluationViews(1, 16),
+        seed=0,
+        clips=clips,
         **options,
     )
 
@@ -60,8 +60,8 @@ def test_frames_of_a_segment_lie_in_it(path, sampling, start, end, first, last, 
 def test_a_segment_begins_with_the_frame_that_is_shown_then_and_ends_before_the_one_shown_at_its_end(path, number):
     """Use tenths of a second, most of which are not exact as floats."""
     table = VideoRecord(path, 0).table()
-    first, _ = segment(path, table, number / FPS, None)
-    start, part = segment(path, table, None, number / FPS)
+    first, _ = segment(path, table, start=number / FPS, end=None)
+    start, part = segment(path, table, start=None, end=number / FPS)
     assert (first, start, part.count) == (number, 0, number)
 
 

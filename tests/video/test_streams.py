@@ -8,7 +8,7 @@ import pytest
 from av.packet import PacketSideData
 from PIL import ExifTags, Image
 
-from lit_video.datamodules.preparation import Encoding, encode
+from lit_video.datamodules.preparation import Encoding, reencode
 from lit_video.datamodules.probe import probe
 from lit_video.video.decoding import DecodeError, decode, decode_in_order, frame_table
 from tests.shared import shared
@@ -65,7 +65,7 @@ def test_pictures_are_turned_and_mirrored_as_ffmpeg_shows_them(tmp_path, matrix,
     assert np.array_equal(next(decode_in_order(path, [0])), expected)
     info = probe(path, "x", every_frame=False)
     assert (info.status, info.height, info.width) == ("ok", *expected.shape[:2])
-    encode(path, new, Encoding(crf=0))
+    reencode(path, new, Encoding(crf=0))
     coarse = decode(new, [1])[0].astype(int)
     assert np.abs(coarse - expected)[2::12, 2::12].max() < 40
 
@@ -119,7 +119,7 @@ def test_a_message_in_the_first_picture_turns_all_pictures(tmp_path, message, co
     assert np.array_equal(decode(path, range(24)), turned)
     assert np.array_equal(decode(path, [20])[0], turned[20])
     assert np.array_equal(np.stack([*decode_in_order(path, range(24))]), turned)
-    encode(path, new, Encoding())
+    reencode(path, new, Encoding())
     assert decode(new, [20])[0].shape == turned[20].shape
 
 
@@ -132,7 +132,7 @@ def test_a_slanting_picture_is_refused_with_its_angle_and_the_way_out(tmp_path, 
     for read in (
         lambda: decode(path, [0]),
         lambda: list(decode_in_order(path, [0])),
-        lambda: encode(path, tmp_path / "new.mp4", Encoding()),
+        lambda: reencode(path, tmp_path / "new.mp4", Encoding()),
     ):
         with pytest.raises(DecodeError) as error:
             read()

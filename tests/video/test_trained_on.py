@@ -38,9 +38,14 @@ def test_a_video_is_known_by_path_and_content(files):
 
 
 def test_a_part_is_known_where_it_overlaps(files):
-    known = trained_on([VideoRecord(files / "a.mp4", 0, 2.0, 4.0)])
+    known = trained_on([VideoRecord(files / "a.mp4", 0, start=2.0, end=4.0)])
     spans = [(None, None), (None, 2.0), (3.9, None), (4.0, 9.0)]
-    assert seen(known, [VideoRecord(files / "a.mp4", 0, *span) for span in spans]) == [True, False, True, False]
+    assert seen(known, [VideoRecord(files / "a.mp4", 0, start=span[0], end=span[1]) for span in spans]) == [
+        True,
+        False,
+        True,
+        False,
+    ]
 
 
 def test_little_of_a_file_is_read_and_nothing_of_one_that_is_known(files, monkeypatch):

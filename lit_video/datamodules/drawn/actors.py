@@ -1,13 +1,15 @@
 """Actors of drawn videos: a shape, a person, a chain of links, a pair of shapes; from a pose to sprites."""
 
-from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 
+from lit_video.datamodules.drawing import Rng
 from lit_video.datamodules.drawn.contours import cover, limb
 from lit_video.datamodules.drawn.paths import NUMBER
 from lit_video.datamodules.drawn.sprites import Sprites
-from lit_video.datamodules.drawn.textures import HUES, Pixels, Rng, coloured, texture, two_colours
+from lit_video.datamodules.drawn.textures import HUES, Pixels, coloured, texture, two_colours
 
 KINDS = ("shape", "person", "chain", "pair")
 TORUS = 1.2  # side of the torus over which actors travel, in sides of the picture
@@ -40,34 +42,40 @@ class Pose:
         """Return a coordinate on a range."""
         return np.float32(least) + np.float32(most - least) * self[name]
 
+    def joint(self, name: str, kind: str) -> Pixels:
+        """Return the angle of a joint, on the range of its kind."""
+        least, most = RANGES[kind]
+        return self.between(name, least, most)
+
     def times(self, name: str, most: float) -> Pixels:
         """Return a factor from ``1 / most`` to ``most``."""
         return np.float32(most) ** (2 * self[name] - 1)
 
 
-def shape(rng: Rng, pose: Pose, look: "Look", side: int) -> Sprites:
+def shape(rng: Rng, pose: Pose, look: "Look", *, side: int) -> Sprites:
     """Draw one shape that can be squashed and bent, and over which a ripple runs."""
     size = np.float32(rng.uniform(0.17, 0.28))
     pixels = _pixels(2.2 * float(size) * side)
     picture = _covered(look.paint(rng, pixels), cover(rng, look.contour, pixels))
+
     squash = pose.times("squash", 1.3)
     radius = size * pose.times("scale", 1.4) * squash
     angle = np.float32(2 * np.pi) * pose["turn"] + pose.between("rock", -ROCK / 2, ROCK / 2)
     x, y = np.zeros((2, len(radius)), np.float32)
     return Sprites(
-        picture[None],
-        x[None],
-        y[None],
-        angle[None],
-        radius[None],
-        (squash**-2)[None],
+        pictures=picture[None],
+        x=x[None],
+        y=y[None],
+        angle=angle[None],
+        radius=radius[None],
+        width=(squash**-2)[None],
         bend=pose.between("bend", -0.6, 0.6),
         ripple=pose["ripple"],
         reach=1.4,
     )
 
 
-def person(rng: Rng, pose: Pose, look: "Look", side: int) -> Sprites:
+def person(rng: Rng, pose: Pose, look: "Look", *, side: int) -> Sprites:
     """Draw a person from the front: torso, head, arms and legs of two parts; the lower foot stays on the ground."""
     height = np.float32(rng.uniform(0.6, 0.8)) * pose.times("scale", 1.2)
     pixels = _pixels(0.3 * side)
@@ -82,17 +90,22 @@ def person(rng: Rng, pose: Pose, look: "Look", side: int) -> Sprites:
 
     lowest = np.zeros_like(height)
     for name, sign in (("left", -1), ("right", 1)):
-        feet = _limb(places, pose, name, sign, (np.float32(sign * 0.06), np.float32(0.02)), LEGS)
+        hip = (np.float32(sign * 0.06), np.float32(0.02))
+        feet = _limb(places, pose, name, sign=sign, start=hip, parts=LEGS)
         lowest = np.maximum(lowest, feet)
         pictures += [leg, leg]
+
     flat = np.zeros_like(height)
     places.append((flat, flat - np.float32(TORSO / 2), flat + np.float32(np.pi / 2), 0.19))
     pictures.append(_covered(shirt, limb(pixels, 0.5)))
-    tilt = pose.between("neck", *RANGES["neck"])
+
+    tilt = pose.joint("neck", "neck")
     places.append((np.sin(tilt) * np.float32(0.12), -np.float32(TORSO) - np.cos(tilt) * np.float32(0.1), tilt, HEAD))
     pictures.append(skin_picture)
+
     for name, sign in (("left", -1), ("right", 1)):
-        _limb(places, pose, name, sign, (np.float32(sign * 0.1), np.float32(-TORSO + 0.03)), ARMS)
+        shoulder = (np.float32(sign * 0.1), np.float32(-TORSO + 0.03))
+        _limb(places, pose, name, sign=sign, start=shoulder, parts=ARMS)
         pictures += [sleeve, sleeve]
 
     lean = pose.between("rock", -ROCK / 2, ROCK / 2)
@@ -102,16 +115,24 @@ def person(rng: Rng, pose: Pose, look: "Look", side: int) -> Sprites:
     y = y + ground - np.float32(0.02)
     cos = height * np.cos(lean)
     sin = height * np.sin(lean)
-    return Sprites(np.stack(pictures), cos * x - sin * y, sin * x + cos * y, angle + lean, radius, np.ones_like(radius))
+    return Sprites(
+        pictures=np.stack(pictures),
+        x=cos * x - sin * y,
+        y=sin * x + cos * y,
+        angle=angle + lean,
+        radius=radius,
+        width=np.ones_like(radius),
+    )
 
 
-def chain(rng: Rng, pose: Pose, look: "Look", side: int) -> Sprites:
+def chain(rng: Rng, pose: Pose, look: "Look", *, side: int) -> Sprites:
     """Draw six links in a row, of which the first is the head."""
     length = np.float32(rng.uniform(0.085, 0.12)) * pose.times("scale", 1.3)
     pixels = _pixels(0.3 * side)
     picture = look.paint(rng, pixels)
     link = _covered(picture, limb(pixels, 0.42))
     head = _covered(1 - picture, limb(pixels, 0.9))
+
     heading = np.float32(2 * np.pi) * pose["turn"] + pose.between("rock", -ROCK / 2, ROCK / 2)
     bends = np.stack([pose.between(f"link{number}", -0.75, 0.75) for number in range(1, LINKS + 1)])
     angle = heading + bends.cumsum(0)
@@ -120,35 +141,57 @@ def chain(rng: Rng, pose: Pose, look: "Look", side: int) -> Sprites:
     x = dx.cumsum(0) - dx / 2
     y = dy.cumsum(0) - dy / 2
     radius = np.repeat(np.float32(0.68) * length[None], LINKS, 0)
+
     # from the tail to the head, which is in front
     order = np.arange(LINKS)[::-1]
     pictures = np.stack([link] * (LINKS - 1) + [head])
-    return Sprites(pictures, (x - x.mean(0))[order], (y - y.mean(0))[order], angle[order], radius, np.ones_like(radius))
+    return Sprites(
+        pictures=pictures,
+        x=(x - x.mean(0))[order],
+        y=(y - y.mean(0))[order],
+        angle=angle[order],
+        radius=radius,
+        width=np.ones_like(radius),
+    )
 
 
-def pair(rng: Rng, pose: Pose, look: "Look", side: int) -> Sprites:
+def two_shapes(rng: Rng, pose: Pose, look: "Look", *, side: int) -> Sprites:
     """Draw a bright and a dark shape of the same contour, on opposite sides of their middle."""
     size = np.float32(rng.uniform(0.11, 0.16))
     pixels = _pixels(2.2 * float(size) * side)
     painted = look.paint(rng, pixels)
     inside = cover(rng, look.contour, pixels)
-    pictures = np.stack(
-        [_covered(painted * np.float32(0.4) + np.float32(0.6), inside), _covered(painted * np.float32(0.4), inside)]
-    )
+    bright = _covered(painted * np.float32(0.4) + np.float32(0.6), inside)
+    dark = _covered(painted * np.float32(0.4), inside)
+
     away = pose.between("gap", 0.12, 0.3)
     angle = np.float32(2 * np.pi) * pose["turn"]
     x = away * np.cos(angle)
     y = away * np.sin(angle)
+
     tones = ("bright", "dark")
-    radius = size * np.stack([pose.times(f"{tone}_scale", 1.5) for tone in tones])
-    turned = np.float32(rng.uniform(0, 2 * np.pi)) + np.stack(
-        [pose.between(f"{tone}_rock", -0.8, 0.8) for tone in tones]
+    scales = np.stack([pose.times(f"{tone}_scale", 1.5) for tone in tones])
+    turns = np.stack([pose.between(f"{tone}_rock", -0.8, 0.8) for tone in tones])
+    radius = size * scales
+    return Sprites(
+        pictures=np.stack([bright, dark]),
+        x=np.stack([x, -x]),
+        y=np.stack([y, -y]),
+        angle=np.float32(rng.uniform(0, 2 * np.pi)) + turns,
+        radius=radius,
+        width=np.ones_like(radius),
+        reach=1.32,
     )
-    return Sprites(pictures, np.stack([x, -x]), np.stack([y, -y]), turned, radius, np.ones_like(radius), reach=1.32)
 
 
-Actor = Callable[[Rng, Pose, "Look", int], Sprites]
-ACTORS: dict[str, Actor] = {"shape": shape, "person": person, "chain": chain, "pair": pair}
+class Actor(Protocol):
+    """A function that draws one kind of actor, about the origin."""
+
+    def __call__(self, rng: Rng, pose: Pose, look: "Look", *, side: int) -> Sprites:
+        """Draw an actor in a pose for a picture of ``side`` pixels."""
+
+
+ACTORS: dict[str, Actor] = {"shape": shape, "person": person, "chain": chain, "pair": two_shapes}
 
 
 class Look:
@@ -163,7 +206,9 @@ class Look:
     def tones(self, kind: str) -> tuple[float, ...]:
         """Return the brightness of the actor, 0 to 1: one value, or a bright and a dark one for a pair."""
         mean = float(self.colours.mean())
-        return (0.6 + 0.4 * mean, 0.4 * mean) if kind == "pair" else (mean,)
+        if kind == "pair":
+            return 0.6 + 0.4 * mean, 0.4 * mean
+        return (mean,)
 
     def paint(self, rng: Rng, pixels: int) -> Pixels:
         """Draw a textured square ``(3, pixels, pixels)``."""
@@ -172,20 +217,10 @@ class Look:
 
 def placed(sprites: Sprites, x: Pixels, y: Pixels) -> Sprites:
     """Return an actor's sprites, drawn about the origin, about a point ``(frames,)`` of the picture."""
-    return Sprites(
-        sprites.pictures,
-        sprites.x + x,
-        sprites.y + y,
-        sprites.angle,
-        sprites.radius,
-        sprites.width,
-        sprites.bend,
-        sprites.ripple,
-        sprites.reach,
-    )
+    return replace(sprites, x=sprites.x + x, y=sprites.y + y)
 
 
-def positions(rng: Rng, pose: Pose, travels: bool, extent: float, room: float) -> list[tuple[Pixels, Pixels]]:
+def positions(rng: Rng, pose: Pose, *, travels: bool, extent: float, room: float) -> list[tuple[Pixels, Pixels]]:
     """Return where an actor is in every frame, once for each copy of it that the picture shows.
 
     A travelling actor leaves the picture and comes back at the opposite edge; it may be seen at both for a while.
@@ -199,6 +234,7 @@ def positions(rng: Rng, pose: Pose, travels: bool, extent: float, room: float) -
         x = about[0] + pose.between("sway_x", -sway, sway) + radius * np.cos(orbit)
         y = about[1] + pose.between("sway_y", -sway, sway) + radius * np.sin(orbit)
         return [(x, y)]
+
     edge = (TORUS - 1) / 2
     x = pose.between("x", -edge, 1 + edge)
     y = pose.between("y", -edge, 1 + edge)
@@ -206,6 +242,7 @@ def positions(rng: Rng, pose: Pose, travels: bool, extent: float, room: float) -
 
 
 def _shifts(place: Pixels, extent: float) -> list[np.float32]:
+    """Return by how much the copies of an actor are shifted that the picture shows at some time."""
     shifts = np.array([-TORUS, 0, TORUS], np.float32)
     return [shift for shift in shifts if (np.abs(place + shift - np.float32(0.5)) < 0.5 + extent).any()]
 
@@ -214,6 +251,7 @@ def _limb(
     places: list[tuple[Pixels, Pixels, Pixels, float]],
     pose: Pose,
     side: str,
+    *,
     sign: int,
     start: tuple[np.float32, np.float32],
     parts: dict[str, float],
@@ -223,11 +261,13 @@ def _limb(
     y: Pixels = np.asarray(start[1])
     angle: Pixels = np.zeros((), np.float32)
     for joint, length in parts.items():
-        angle = angle + pose.between(f"{side}_{joint}", *RANGES[joint])
+        angle = angle + pose.joint(f"{side}_{joint}", joint)
         dx: Pixels = np.asarray(np.float32(sign * length) * np.sin(angle), np.float32)
         dy: Pixels = np.asarray(np.float32(length) * np.cos(angle), np.float32)
-        middle = (x + dx / np.float32(2), y + dy / np.float32(2))
-        places.append((*middle, np.arctan2(dy, dx), 0.62 * length))
+
+        middle_x = x + dx / np.float32(2)
+        middle_y = y + dy / np.float32(2)
+        places.append((middle_x, middle_y, np.arctan2(dy, dx), 0.62 * length))
         x = x + dx
         y = y + dy
     return np.asarray(y)

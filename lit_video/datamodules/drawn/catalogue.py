@@ -27,15 +27,18 @@ TURNS = {1: "clockwise", -1: "counterclockwise"}
 SIZES = {1: "growing", -1: "shrinking"}
 
 
-def pair(forward: str, backward: str, tracks: Sequence[Track], kinds: Sequence[str], travels: bool = False) -> Motions:
+def pair(
+    forward: str, backward: str, tracks: Sequence[Track], *, kinds: Sequence[str], travels: bool = False
+) -> Motions:
     """Yield a motion and its time reversal."""
-    yield Motion(forward, tuple(tracks), backward, tuple(kinds), travels)
-    yield Motion(backward, tuple(tracks), forward, tuple(kinds), travels, backwards=True)
+    motion = Motion(forward, tuple(tracks), backward, kinds=tuple(kinds), travels=travels)
+    yield motion
+    yield replace(motion, name=backward, reverse=forward, backwards=True)
 
 
 def single(name: str, tracks: Sequence[Track], kinds: Sequence[str]) -> Motions:
     """Yield a motion that looks the same when it is played backwards."""
-    yield Motion(name, tuple(tracks), name, tuple(kinds))
+    yield Motion(name, tuple(tracks), name, kinds=tuple(kinds))
 
 
 def travelling() -> Motions:
@@ -43,45 +46,55 @@ def travelling() -> Motions:
     for name, towards in DIRECTIONS.items():
         back = OPPOSITE[name]
         tracks = _towards(*towards)
-        yield from pair(f"moves {name}", f"moves {back}", tracks, ANYONE, travels=True)
+        yield from pair(f"moves {name}", f"moves {back}", tracks, kinds=ANYONE, travels=True)
         for sign, turn in TURNS.items():
             other = TURNS[-sign]
             rolling = [*tracks, Track("turn", cycles=(0.3, 0.7), sign=sign)]
             yield from pair(
-                f"moves {name}, turning {turn}", f"moves {back}, turning {other}", rolling, NOT_UPRIGHT, travels=True
+                f"moves {name}, turning {turn}",
+                f"moves {back}, turning {other}",
+                rolling,
+                kinds=NOT_UPRIGHT,
+                travels=True,
             )
+
         for sign, size in SIZES.items():
             other = SIZES[-sign]
             nearing = [*tracks, Track("scale", sign=sign)]
-            yield from pair(f"moves {name}, {size}", f"moves {back}, {other}", nearing, ANYONE, travels=True)
+            yield from pair(f"moves {name}, {size}", f"moves {back}, {other}", nearing, kinds=ANYONE, travels=True)
+
     for name, joints in {"walks": _walk(), "hops": _hop()}.items():
         tracks = [*_towards(1, 0), *joints]
-        yield from pair(f"{name} right", f"{name} left", tracks, PERSON, travels=True)
+        yield from pair(f"{name} right", f"{name} left", tracks, kinds=PERSON, travels=True)
 
 
 def turning() -> Motions:
     """Yield even motions about the middle: angle, size, shape, orbit, and two of them at once."""
-    yield from pair("turns clockwise", "turns counterclockwise", [_spin(1)], NOT_UPRIGHT)
-    yield from pair("grows", "shrinks", [Track("scale")], ANYONE)
-    yield from pair("becomes long", "becomes tall", [Track("squash")], SHAPE)
-    yield from pair("bends up", "bends down", [Track("bend")], SHAPE)
-    yield from pair("ripples right", "ripples left", [_ripple()], SHAPE)
-    yield from pair("orbits clockwise", "orbits counterclockwise", [_orbit()], ANYONE)
+    yield from pair("turns clockwise", "turns counterclockwise", [_spin(1)], kinds=NOT_UPRIGHT)
+    yield from pair("grows", "shrinks", [Track("scale")], kinds=ANYONE)
+    yield from pair("becomes long", "becomes tall", [Track("squash")], kinds=SHAPE)
+    yield from pair("bends up", "bends down", [Track("bend")], kinds=SHAPE)
+    yield from pair("ripples right", "ripples left", [_ripple()], kinds=SHAPE)
+    yield from pair("orbits clockwise", "orbits counterclockwise", [_orbit()], kinds=ANYONE)
+
     for sign, turn in TURNS.items():
         other = TURNS[-sign]
         spin = _spin(sign)
-        yield from pair(f"turns {turn}, growing", f"turns {other}, shrinking", [spin, Track("scale")], NOT_UPRIGHT)
-        yield from pair(f"turns {turn}, becoming long", f"turns {other}, becoming tall", [spin, Track("squash")], SHAPE)
+        growing = [spin, Track("scale")]
+        yield from pair(f"turns {turn}, growing", f"turns {other}, shrinking", growing, kinds=NOT_UPRIGHT)
+        lengthening = [spin, Track("squash")]
+        yield from pair(f"turns {turn}, becoming long", f"turns {other}, becoming tall", lengthening, kinds=SHAPE)
         yield from pair(
             f"orbits clockwise, turning {turn}",
             f"orbits counterclockwise, turning {other}",
             [_orbit(), spin],
-            NOT_UPRIGHT,
+            kinds=NOT_UPRIGHT,
         )
+
     for sign, size in SIZES.items():
         other = SIZES[-sign]
         tracks = [_orbit(), Track("scale", sign=sign)]
-        yield from pair(f"orbits clockwise, {size}", f"orbits counterclockwise, {other}", tracks, ANYONE)
+        yield from pair(f"orbits clockwise, {size}", f"orbits counterclockwise, {other}", tracks, kinds=ANYONE)
 
 
 # coordinates that swing, by the name of the motion, and who can do it
@@ -105,14 +118,16 @@ def swinging() -> Motions:
 
     across = Track("sway_x", "swing", SWING, group=1)
     down = replace(across, coordinate="sway_y")
-    yield from pair("diamond clockwise", "diamond counterclockwise", [across, replace(down, offset=-0.25)], ANYONE)
-    yield from pair("eight", "eight backwards", [across, replace(down, multiple=2, offset=0.25)], ANYONE)
+    yield from pair(
+        "diamond clockwise", "diamond counterclockwise", [across, replace(down, offset=-0.25)], kinds=ANYONE
+    )
+    yield from pair("eight", "eight backwards", [across, replace(down, multiple=2, offset=0.25)], kinds=ANYONE)
     wide = replace(across, multiple=2, offset=0.25)
-    yield from pair("upright eight", "upright eight backwards", [wide, down], ANYONE)
+    yield from pair("upright eight", "upright eight backwards", [wide, down], kinds=ANYONE)
 
     for (name, (coordinate, kinds)), (other, (second, others)) in combinations(SWINGS.items(), 2):
         both = tuple(kind for kind in kinds if kind in others)
-        yield from _order(name, other, [Track(coordinate)], [Track(second)], both)
+        yield from _order(name, other, tracks=[Track(coordinate)], others=[Track(second)], kinds=both)
 
 
 # joints of a limb, with the phase of each; a lag of a quarter makes the hand circle
@@ -144,9 +159,10 @@ def gestures() -> Motions:
         yield from _swings(name, _joints(joints), PERSON)
     for side in ("left", "right"):
         tracks = _joints({f"{side}_shoulder": 0.0, f"{side}_elbow": 0.25})
-        yield from pair(f"circles the {side} hand", f"circles the {side} hand backwards", tracks, PERSON)
+        yield from pair(f"circles the {side} hand", f"circles the {side} hand backwards", tracks, kinds=PERSON)
     for (name, joints), (other, second) in combinations(LIMBS.items(), 2):
-        yield from _order(name, other, _joints(joints), _joints(second, group=2), PERSON)
+        others = _joints(second, group=2)
+        yield from _order(name, other, tracks=_joints(joints), others=others, kinds=PERSON)
 
 
 def chains() -> Motions:
@@ -155,26 +171,28 @@ def chains() -> Motions:
     for waves in (1, 2):
         tracks = _joints({link: waves * number / 6 for number, link in enumerate(links)})
         name = "one wave" if waves == 1 else "two waves"
-        yield from pair(f"{name} to the head", f"{name} to the tail", tracks, CHAIN)
+        yield from pair(f"{name} to the head", f"{name} to the tail", tracks, kinds=CHAIN)
     yield from _swings("whips", _joints(dict.fromkeys(links, 0.0)), CHAIN)
     curl = [Track(link, group=1) for link in links]
-    yield from pair("curls", "uncurls", curl, CHAIN)
+    yield from pair("curls", "uncurls", curl, kinds=CHAIN)
     front = _joints(dict.fromkeys(links[:3], 0.0))
     tail = _joints(dict.fromkeys(links[3:], 0.0), group=2)
-    yield from _order("front", "tail", front, tail, CHAIN)
+    yield from _order("front", "tail", tracks=front, others=tail, kinds=CHAIN)
 
 
 def pairs_of_shapes() -> Motions:
     """Yield motions of two shapes: they part, circle each other, and move one after the other."""
-    yield from pair("parting", "meeting", [Track("gap")], PAIR)
-    yield from pair("circling clockwise", "circling counterclockwise", [_spin(1)], PAIR)
+    yield from pair("parting", "meeting", [Track("gap")], kinds=PAIR)
+    yield from pair("circling clockwise", "circling counterclockwise", [_spin(1)], kinds=PAIR)
     for sign, turn in TURNS.items():
         tracks = [_spin(sign), Track("gap")]
-        yield from pair(f"circling {turn}, parting", f"circling {TURNS[-sign]}, meeting", tracks, PAIR)
+        yield from pair(f"circling {turn}, parting", f"circling {TURNS[-sign]}, meeting", tracks, kinds=PAIR)
+
     for name, coordinate in {"pulses": "scale", "rocks": "rock"}.items():
         bright = [Track(f"bright_{coordinate}")]
         dark = [Track(f"dark_{coordinate}")]
-        yield from _order(f"bright {name}", f"dark {name}", bright, dark, PAIR)
+        yield from _order(f"bright {name}", f"dark {name}", tracks=bright, others=dark, kinds=PAIR)
+
         together = [Track(f"{tone}_{coordinate}", "swing", SWING, group=1) for tone in ("bright", "dark")]
         in_turn = [together[0], replace(together[1], offset=0.5)]
         yield from single(f"both {name[:-1]} together", together, PAIR)
@@ -185,20 +203,20 @@ def cameras() -> Motions:
     """Yield motions of the camera; the scene moves the other way."""
     yield from single("still", [], ())
     for name, (dx, dy) in DIRECTIONS.items():
-        tracks = [
-            Track(coordinate, cycles=(0.25, 0.6), sign=sign)
-            for coordinate, sign in (("pan_x", dx), ("pan_y", dy))
-            if sign
-        ]
-        yield from pair(f"pans {name}", f"pans {OPPOSITE[name]}", tracks, ())
-    yield from pair("zooms in", "zooms out", [Track("zoom", cycles=(0.35, 0.6))], ())
-    yield from pair("rolls clockwise", "rolls counterclockwise", [Track("tilt", cycles=(0.35, 0.6))], ())
+        tracks: list[Track] = []
+        for coordinate, sign in (("pan_x", dx), ("pan_y", dy)):
+            if sign:
+                tracks.append(Track(coordinate, cycles=(0.25, 0.6), sign=sign))
+        yield from pair(f"pans {name}", f"pans {OPPOSITE[name]}", tracks, kinds=())
+    yield from pair("zooms in", "zooms out", [Track("zoom", cycles=(0.35, 0.6))], kinds=())
+    yield from pair("rolls clockwise", "rolls counterclockwise", [Track("tilt", cycles=(0.35, 0.6))], kinds=())
     shaking = [Track("shake_x", "swing", (1.5, 3)), Track("shake_y", "swing", (1.5, 3))]
     yield from single("shakes", shaking, ())
 
 
 def _towards(dx: int, dy: int) -> list[Track]:
-    tracks = []
+    """Return the tracks of a motion over the torus in a direction."""
+    tracks: list[Track] = []
     for coordinate, sign in (("x", dx), ("y", dy)):
         if sign:
             tracks.append(Track(coordinate, cycles=(0.4, 0.75), sign=sign))
@@ -235,16 +253,16 @@ def _swings(name: str, tracks: Sequence[Track], kinds: Sequence[str]) -> Motions
     for manner, duty in DUTIES.items():
         swings = [replace(track, duty=duty) for track in tracks]
         if manner:
-            yield from pair(f"{name}, {manner}", f"{name}, {BACKWARDS}", swings, kinds)
+            yield from pair(f"{name}, {manner}", f"{name}, {BACKWARDS}", swings, kinds=kinds)
         else:
             yield from single(name, swings, kinds)
 
 
-def _order(name: str, other: str, tracks: Sequence[Track], others: Sequence[Track], kinds: Sequence[str]) -> Motions:
+def _order(name: str, other: str, *, tracks: Sequence[Track], others: Sequence[Track], kinds: Sequence[str]) -> Motions:
     """Yield one motion and then the other, and the two in the other order."""
     first = [replace(track, wave="swing", cycles=EVENT, part="first") for track in tracks]
     second = [replace(track, wave="swing", cycles=EVENT, part="second") for track in others]
-    yield from pair(f"{name}, then {other}", f"{other}, then {name}", [*first, *second], kinds)
+    yield from pair(f"{name}, then {other}", f"{other}, then {name}", [*first, *second], kinds=kinds)
 
 
 GROUPS = {

@@ -4,8 +4,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from lit_video.datamodules.drawing import SHAPES, distance
-from lit_video.datamodules.drawn.textures import Pixels, Rng
+from lit_video.datamodules.drawing import SHAPES, Rng, signed_distance
+from lit_video.datamodules.drawn.textures import Pixels
 
 RADIAL = ("triangle", "square", "star", "gear", "petals", "blob", "waves", "moon")
 CONTOURS = (*SHAPES, *RADIAL)
@@ -17,7 +17,8 @@ def cover(rng: Rng, contour: str, side: int) -> Pixels:
     x, y, far, angle = _grid(side)
     soft = np.float32(side / (2 * EDGE))  # pixels in a radius
     if contour in SHAPES:
-        outside = distance(contour, x.astype(np.float64), y.astype(np.float64), np.array(1.0))
+        radius = np.array(1.0)
+        outside = signed_distance(contour, x.astype(np.float64), y.astype(np.float64), radius=radius)
         return np.clip(np.float32(0.5) - np.asarray(outside, np.float32) * soft, 0, 1)
 
     away: Pixels

@@ -4,13 +4,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from lit_video.datamodules.drawn.textures import Pixels, Rng
+from lit_video.datamodules.drawing import Rng
+from lit_video.datamodules.drawn.textures import Pixels
 
 BLOCK = 8  # side of the blocks of the compression, as in JPEG
 NOISE = 2**18  # stored normal values, of which every frame takes some in a row
 
 
-def lit(rng: Rng, frames: Pixels, light: Pixels, strength: float) -> None:
+def lit(rng: Rng, frames: Pixels, light: Pixels, *, strength: float) -> None:
     """Multiply frames ``(frames, 3, side, side)`` in place by a slope of light, and each by its own brightness.
 
     ``light``: brightness of each frame, 0 to 1.
@@ -56,10 +57,12 @@ def compressed(rng: Rng, frames: Pixels, strength: float) -> Pixels:
     step = np.float32(rng.uniform(-1, 1) * strength)
     if step <= 0:
         return frames
+
     transform, coarse = _blocks()
     coefficients = _both_ways(frames, transform)
     by_block = coefficients.reshape(-1, BLOCK, frames.shape[-1] // BLOCK, BLOCK)
     steps = coarse[:, None] * (step * np.float32(0.09))
+
     by_block /= steps
     np.rint(by_block, out=by_block)
     by_block *= steps

@@ -7,13 +7,13 @@ same distribution in every frame of every class. A swing maps the circle to a ri
 the distribution uniform too.
 """
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from lit_video.datamodules.drawing import Floats
+
 Wave = Literal["even", "swing"]
 Part = Literal["whole", "first", "second"]
 
@@ -92,6 +92,7 @@ class Motion:
     name: str
     tracks: tuple[Track, ...]
     reverse: str  # name of the class that its reversed videos have; its own name if they look alike
+    _: KW_ONLY
     kinds: tuple[str, ...] = ()  # kinds of actors that can do it
     travels: bool = False  # True: the actor moves over a torus; False: about the middle of the picture
     backwards: bool = False  # True: progress runs from 1 to 0
@@ -118,6 +119,7 @@ def clock(speed: str, times: Floats) -> Floats:
         return 1 - clock("speeding", 1 - times)
     if speed == "surging":
         return SLOWEST * times + (1 - SLOWEST) * times**2 * (3 - 2 * times)
+
     if speed == "pausing":
         before = np.minimum(times, PAUSE)
         after = np.maximum(times - (1 - PAUSE), 0)
@@ -125,7 +127,7 @@ def clock(speed: str, times: Floats) -> Floats:
     return times
 
 
-def move(pose: Floats, motion: Motion, speed: str, pace: float) -> None:
+def move(pose: Floats, motion: Motion, speed: str, *, pace: float) -> None:
     """Write a motion's coordinates into poses ``(..., coordinates, frames)`` in place; the first frame has the start.
 
     ``pace``, 0 to 1, chooses the number of cycles. Tracks of one group share its first coordinate's start.

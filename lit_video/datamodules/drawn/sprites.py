@@ -1,6 +1,6 @@
 """Sprites: small textured pictures with a cover, put into every frame at a position, angle and size."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ from lit_video.datamodules.drawn.contours import EDGE
 from lit_video.datamodules.drawn.textures import Pixels
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Sprites:
     """Sprites of one actor, from the back to the front, and where they are in every frame.
 
@@ -45,16 +45,12 @@ class Sprites:
         sin = zoom * np.sin(tilt)
         dx = self.x - np.float32(0.5)
         dy = self.y - np.float32(0.5)
-        return Sprites(
-            self.pictures,
-            np.float32(0.5) + cos * dx - sin * dy,
-            np.float32(0.5) + sin * dx + cos * dy,
-            self.angle + tilt,
-            self.radius * zoom,
-            self.width,
-            self.bend,
-            self.ripple,
-            self.reach,
+        return replace(
+            self,
+            x=np.float32(0.5) + cos * dx - sin * dy,
+            y=np.float32(0.5) + sin * dx + cos * dy,
+            angle=self.angle + tilt,
+            radius=self.radius * zoom,
         )
 
 
@@ -76,7 +72,7 @@ def put(canvas: Pixels, sprites: Sprites) -> None:
 
     left = (sprites.x * side - size / 2).round().clip(0, side - size).astype(np.int64)
     top = (sprites.y * side - size / 2).round().clip(0, side - size).astype(np.int64)
-    u, v = _places(sprites, left, top, size, side)
+    u, v = _places(sprites, left, top, size=size, side=side)
     grid = np.stack([u, v], -1).astype(np.float32, copy=False)
 
     count, frames = sprites.x.shape
@@ -97,7 +93,7 @@ def put(canvas: Pixels, sprites: Sprites) -> None:
 
 
 def _places(
-    sprites: Sprites, left: NDArray[np.int64], top: NDArray[np.int64], size: int, side: int
+    sprites: Sprites, left: NDArray[np.int64], top: NDArray[np.int64], *, size: int, side: int
 ) -> tuple[Pixels, Pixels]:
     """Return where the pixels of the boxes are in the sprites, -1 to 1: ``(sprites, frames, size, size)`` each."""
     pixels = np.arange(size, dtype=np.float32) + np.float32(0.5)

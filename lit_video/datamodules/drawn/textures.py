@@ -7,7 +7,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-Rng = np.random.Generator
+from lit_video.datamodules.drawing import Rng
+
 Pixels = NDArray[np.float32]
 
 TEXTURES = (
@@ -62,10 +63,10 @@ def two_colours(rng: Rng, hue: int) -> Pixels:
     saturation = rng.uniform(0.3, 0.95)
     bright = rng.uniform(0.55, 1.0)
     dark = bright * rng.uniform(0.25, 0.65)
-    found = [hsv_to_rgb(tone, saturation, bright), hsv_to_rgb(tone, saturation * rng.uniform(0.5, 1), dark)]
+    colours = [hsv_to_rgb(tone, saturation, bright), hsv_to_rgb(tone, saturation * rng.uniform(0.5, 1), dark)]
     if rng.random() < 0.5:
-        found.reverse()
-    return np.array(found, np.float32)
+        colours.reverse()
+    return np.array(colours, np.float32)
 
 
 def away_from(rng: Rng, tones: Sequence[float]) -> Pixels:

@@ -8,13 +8,14 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
+from lit_video.datamodules.drawing import Rng
 from lit_video.datamodules.drawn.actors import ACTORS, KINDS, ROOM, Look, Pose, placed, positions
 from lit_video.datamodules.drawn.catalogue import CAMERAS, MOTIONS
 from lit_video.datamodules.drawn.contours import CONTOURS, cover
 from lit_video.datamodules.drawn.degradations import blurred, compressed, lit, noisy
 from lit_video.datamodules.drawn.paths import COORDINATES, SPEEDS, Motion, Track, move
 from lit_video.datamodules.drawn.sprites import Sprites, put
-from lit_video.datamodules.drawn.textures import HUES, TEXTURES, Pixels, Rng, away_from, coloured, texture, two_colours
+from lit_video.datamodules.drawn.textures import HUES, TEXTURES, Pixels, away_from, coloured, texture, two_colours
 
 ZOOM = 1.2  # the camera's largest magnification, and its smallest is the inverse
 TILT = 0.5  # range of the camera's roll, in radians
@@ -38,7 +39,7 @@ TASKS: dict[str, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Labels:
     """Labels of a video, by name."""
 
@@ -74,14 +75,15 @@ def draw_labels(rng: Rng, motions: tuple[str, ...], moving_camera: float) -> Lab
     camera = "still"
     if rng.random() < moving_camera:
         camera = _MOVING[rng.integers(len(_MOVING))]
+
     return Labels(
-        motion.name,
-        _SPEEDS[rng.integers(len(_SPEEDS))],
-        camera,
-        motion.kinds[rng.integers(len(motion.kinds))],
-        CONTOURS[rng.integers(len(CONTOURS))],
-        TEXTURES[rng.integers(len(TEXTURES))],
-        int(rng.integers(len(HUES))),
+        motion=motion.name,
+        speed=_SPEEDS[rng.integers(len(_SPEEDS))],
+        camera=camera,
+        kind=motion.kinds[rng.integers(len(motion.kinds))],
+        contour=CONTOURS[rng.integers(len(CONTOURS))],
+        texture=TEXTURES[rng.integers(len(TEXTURES))],
+        hue=int(rng.integers(len(HUES))),
     )
 
 
@@ -98,13 +100,13 @@ def draw_pose(rng: Rng, labels: Labels, num_frames: int) -> NDArray[np.float64]:
     paces = rng.random(3)
     camera_speed = _SPEEDS[rng.integers(2) * 3]  # steady or surging: a camera that looks the same backwards
     light = LIGHTS[rng.integers(len(LIGHTS))]
-    move(pose, MOTIONS[labels.motion], labels.speed, float(paces[0]))
-    move(pose, CAMERAS[labels.camera], camera_speed, float(paces[1]))
-    move(pose, Motion("light", light, "light"), "steady", float(paces[2]))
+    move(pose, MOTIONS[labels.motion], labels.speed, pace=float(paces[0]))
+    move(pose, CAMERAS[labels.camera], camera_speed, pace=float(paces[1]))
+    move(pose, Motion("light", light, "light"), "steady", pace=float(paces[2]))
     return pose
 
 
-def draw_video(rng: Rng, labels: Labels, num_frames: int, side: int, degradation: float = 1.0) -> NDArray[np.uint8]:
+def draw_video(rng: Rng, labels: Labels, num_frames: int, *, side: int, degradation: float = 1.0) -> NDArray[np.uint8]:
     """Draw a video of some labels: ``(frames, 3, side, side)``.
 
     ``degradation``: strength of light, blur, noise and compression, 0 to 1.
@@ -118,19 +120,22 @@ def draw_video(rng: Rng, labels: Labels, num_frames: int, side: int, degradation
     # a camera that stands still sees the same scene in every frame
     seen = slice(None) if labels.camera != "still" else slice(1)
     scene = Pose(pose.values[:, seen])
-    canvas = _background(rng, scene, zoom[seen], tilt[seen], look.tones(labels.kind), side)
+    tones = look.tones(labels.kind)
+    canvas = _background(rng, scene, zoom[seen], tilt=tilt[seen], tones=tones, side=side)
     behind, before = _still_things(rng, scene, side)
     for thing in behind:
         put(canvas, thing.seen_from(zoom[seen], tilt[seen]))
     canvas = np.repeat(canvas, num_frames // len(canvas), 0)
-    actor = ACTORS[labels.kind](rng, pose, look, side)
+
+    actor = ACTORS[labels.kind](rng, pose, look, side=side)
     extent = float((np.hypot(actor.x, actor.y) + actor.radius).max()) * ZOOM
-    for x, y in positions(rng, pose, motion.travels, extent, ROOM[labels.kind]):
+    room = ROOM[labels.kind]
+    for x, y in positions(rng, pose, travels=motion.travels, extent=extent, room=room):
         put(canvas, placed(actor, x, y).seen_from(zoom, tilt))
     for thing in before:
         put(canvas, thing.seen_from(zoom[seen], tilt[seen]))
 
-    lit(rng, canvas, pose["light"], degradation)
+    lit(rng, canvas, pose["light"], strength=degradation)
     blurred(rng, canvas, degradation)
     noisy(rng, canvas, degradation)
     canvas = compressed(rng, canvas, degradation)
@@ -140,11 +145,13 @@ def draw_video(rng: Rng, labels: Labels, num_frames: int, side: int, degradation
     return canvas.astype(np.uint8)
 
 
-def _background(rng: Rng, pose: Pose, zoom: Pixels, tilt: Pixels, tones: Sequence[float], side: int) -> Pixels:
+def _background(rng: Rng, pose: Pose, zoom: Pixels, *, tilt: Pixels, tones: Sequence[float], side: int) -> Pixels:
     """Draw the background of every frame: a periodic texture, seen by the camera."""
     family = TEXTURES[rng.integers(len(TEXTURES))]
     tile = coloured(texture(rng, family, side), away_from(rng, tones))
     tile = np.pad(tile, ((0, 0), (0, 1), (0, 1)), "wrap")
+
+    # where each pixel of the picture is on the tile
     pan_x, pan_y = _pan(pose)
     places = (np.arange(side, dtype=np.float32) + np.float32(0.5)) / side - np.float32(0.5)
     cos = (np.cos(tilt) / zoom)[:, None, None]
@@ -155,6 +162,7 @@ def _background(rng: Rng, pose: Pose, zoom: Pixels, tilt: Pixels, tones: Sequenc
     grid -= np.floor(grid)
     grid *= 2
     grid -= 1
+
     frames = len(zoom)
     seen = F.grid_sample(
         torch.from_numpy(np.ascontiguousarray(tile))[None],
@@ -184,11 +192,20 @@ def _still_things(rng: Rng, pose: Pose, side: int) -> tuple[list[Sprites], list[
         hues = two_colours(rng, int(rng.integers(len(HUES))))
         inside = cover(rng, CONTOURS[rng.integers(len(CONTOURS))], pixels)
         picture = np.concatenate([coloured(texture(rng, family, pixels), hues) * inside, inside[None]])
+
         place = rng.uniform(0, SCENE, 2).astype(np.float32)
         x = (place[0] - pan_x) % np.float32(SCENE) + np.float32(0.5 - SCENE / 2)
         y = (place[1] - pan_y) % np.float32(SCENE) + np.float32(0.5 - SCENE / 2)
         angle = np.full_like(x, rng.uniform(0, 2 * np.pi))
         radius = np.full_like(x, size)
-        thing = Sprites(picture[None], x[None], y[None], angle[None], radius[None], np.ones_like(x)[None], reach=1.32)
+        thing = Sprites(
+            pictures=picture[None],
+            x=x[None],
+            y=y[None],
+            angle=angle[None],
+            radius=radius[None],
+            width=np.ones_like(x)[None],
+            reach=1.32,
+        )
         (before if rng.random() < 0.3 else behind).append(thing)
     return behind, before

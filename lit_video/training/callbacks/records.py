@@ -250,7 +250,7 @@ def _thumbnail(record: VideoRecord) -> Image.Image:
     """Return a thumbnail of the middle frame; grey if unreadable."""
     tile = Image.new("RGB", (WIDTH, HEIGHT), "grey")
     try:
-        first, table = segment(record.path, record.table(), record.start, record.end)
+        first, table = segment(record.path, record.table(), start=record.start, end=record.end)
         picture = Image.fromarray(record.decode([first + table.count // 2])[0])
     except DecodeError:
         return tile

@@ -49,13 +49,22 @@ def open_video(path: Path) -> InputContainer:
 
 def video_stream(container: InputContainer) -> VideoStream:
     """Return FFmpeg's best video stream, single-threaded; skip cover pictures and streams without a decoder."""
-    best, usual = container.streams.best("video"), Disposition.default
-    every = container.streams.video
-    videos = [each for each in every if each.codec_context and not each.disposition & Disposition.attached_pic]
+    streams = container.streams.video
+    videos = [
+        stream for stream in streams if stream.codec_context and not stream.disposition & Disposition.attached_pic
+    ]
     if not videos:
-        unknown = any(each.codec_context is None for each in every)
-        raise av.InvalidDataError(0, "no video stream" + " that FFmpeg has a decoder for" * unknown)
-    stream = max(videos, key=lambda each: (each is best, each.disposition & usual, each.width * each.height))
+        reason = "no video stream"
+        if any(stream.codec_context is None for stream in streams):
+            reason += " that FFmpeg has a decoder for"
+        raise av.InvalidDataError(0, reason)
+
+    best = container.streams.best("video")
+
+    def rank(stream: VideoStream) -> tuple[bool, Disposition, int]:
+        return stream is best, stream.disposition & Disposition.default, stream.width * stream.height
+
+    stream = max(videos, key=rank)
     # threads gain nothing with one worker per core, and stopping frame threads early can hang PyAV
     stream.codec_context.thread_type = "NONE"
     stream.codec_context.thread_count = 1
@@ -69,7 +78,9 @@ def check_file(container: InputContainer, stream: VideoStream, path: Path) -> No
     for form, share in WHOLE.items():
         if form in container.format.name.split(",") and size < share * end:
             raise av.InvalidDataError(0, f"the file ends early: its header announces {end:,} bytes, there are {size:,}")
-    if lost := sum(entry.pos + entry.size > size for entry in stream.index_entries):
+
+    lost = sum(entry.pos + entry.size > size for entry in stream.index_entries)
+    if lost:
         raise av.InvalidDataError(0, f"the file ends early, {lost} or more of its frames are cut off")
 
 
@@ -82,18 +93,21 @@ def check_end(
     first frame's start, ``end`` the last frame's end, ``step`` the usual frame interval; in seconds.
     """
     formats = set(container.format.name.split(","))
-    here = end - first
     if "flv" in formats and len(container.streams) == 1:
-        announced, here = (container.duration or 0) / 1e6, end  # an end time
+        announced = (container.duration or 0) / 1e6  # an end time
+        present = end
     elif formats & {"mp4", "asf"}:
         announced = float((stream.duration or 0) * (stream.time_base or 0))
+        present = end - first
     else:  # others announce their bytes (Matroska), or no duration: FFmpeg computes it from the packets
         return
-    if here < SHORT * announced and announced - here > 3 * step:
-        if 0 < announced_bytes(container, path) <= path.stat().st_size:
+
+    if present < SHORT * announced and announced - present > 3 * step:
+        has_all_bytes = 0 < announced_bytes(container, path) <= path.stat().st_size
+        if has_all_bytes:
             return
-        why = f"the file ends early: {announced:.2f} s are announced, the frames end at {here:.2f} s"
-        raise av.InvalidDataError(0, why)
+        reason = f"the file ends early: {announced:.2f} s are announced, the frames end at {present:.2f} s"
+        raise av.InvalidDataError(0, reason)
 
 
 TOP = 4096  # bytes that hold a file's first elements, which announce its size
@@ -109,9 +123,8 @@ def announced_bytes(container: InputContainer, path: Path) -> int:
     return 0
 
 
-FLV_SIZE = (
-    b"filesize\x00"  # name and type (a number) in the metadata of FLV, then eight bytes (Adobe's FLV 10.1, E.4.4)
-)
+# name and type (a number) in the metadata of FLV, then eight bytes (Adobe's FLV 10.1, E.4.4)
+FLV_SIZE = b"filesize\x00"
 
 
 def _flv_size(top: bytes) -> int:
@@ -139,30 +152,32 @@ def _asf_size(top: bytes) -> int:
     return 0 if flags & 1 else int(size)
 
 
-EBML, SEGMENT = 0x1A45DFA3, 0x18538067  # Matroska's elements at the top (RFC 9559)
+SEGMENT = 0x18538067  # Matroska's element with the frames (RFC 9559)
 
 
 def _segment_end(top: bytes) -> int:
-    """Return where a Matroska file's segment ends, in bytes."""
+    """Return where a Matroska file's segment ends, in bytes; 0 if its header does not say it, as in a live stream."""
     at = 0
     while at < len(top):
         name, at = _number(top, at, marked=True)
         size, at = _number(top, at)
-        if name == SEGMENT:
-            return at + size if size >= 0 else 0
         if size < 0:
             return 0
+        if name == SEGMENT:
+            return at + size
         at += size
     return 0
 
 
-def _number(content: bytes, at: int, marked: bool = False) -> tuple[int, int]:
+def _number(content: bytes, at: int, *, marked: bool = False) -> tuple[int, int]:
     """Read a number of variable length (RFC 8794, 4); return it, -1 if unknown, and where it ends."""
     first = content[at] if at < len(content) else 0
     length = 9 - first.bit_length()
-    number = int.from_bytes(content[at : at + length], "big")
-    bits = 7 * length
+    end = at + length
+    number = int.from_bytes(content[at:end], "big")
     if marked:  # a name includes the mark of its length
-        return number, at + length
-    number &= (1 << bits) - 1
-    return (-1 if number == (1 << bits) - 1 else number), at + length
+        return number, end
+
+    highest = (1 << 7 * length) - 1  # all bits set: the size is unknown
+    number &= highest
+    return (-1 if number == highest else number), end

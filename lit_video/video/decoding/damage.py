@@ -21,18 +21,22 @@ def spoiled(pts: Sequence[int], keys: Sequence[int], damaged: Collection[int]) -
     ``pts`` and ``keys`` are ascending times of all frames and of key frames. A damaged key frame also spoils the group
     before it, where damage may have begun unnoticed.
     """
-    of_frames, hit = np.searchsorted(keys, pts, side="right"), [*damaged]
-    groups = [*np.searchsorted(keys, hit, side="right"), *np.searchsorted(keys, hit, side="left")]
-    return np.flatnonzero(np.isin(of_frames, groups)).tolist()
+    times = [*damaged]
+    groups = np.searchsorted(keys, pts, side="right")
+    damaged_groups = np.searchsorted(keys, times, side="right")
+    groups_before = np.searchsorted(keys, times, side="left")  # differs at a key frame alone
+    is_spoiled = np.isin(groups, [*damaged_groups, *groups_before])
+    return np.flatnonzero(is_spoiled).tolist()
 
 
 def marked(packets: Sequence[Seen], starts: Mapping[int, bool]) -> list[Seen]:
     """Return the packets in decoding order that the demuxer marks as corrupt; ``starts``: where the stream restarts."""
-    hurt = list[Seen]()
-    for i, packet in enumerate(packets):
-        if packet.is_corrupt and not starts.keys() & range(i + 1, i + JOINT):
-            hurt += packets[i : i + 2]  # FFmpeg may mark the packet before the corrupt one
-    return hurt
+    corrupt: list[Seen] = []
+    for position, packet in enumerate(packets):
+        restarts_soon = starts.keys() & range(position + 1, position + JOINT)
+        if packet.is_corrupt and not restarts_soon:
+            corrupt += packets[position : position + 2]  # FFmpeg may mark the packet before the corrupt one
+    return corrupt
 
 
 def reported(packets: Sequence[Seen], starts: Mapping[int, bool], pts: Sequence[int]) -> tuple[list[int], str]:
@@ -41,8 +45,10 @@ def reported(packets: Sequence[Seen], starts: Mapping[int, bool], pts: Sequence[
     ``pts``: ascending presentation times of the frames, empty if unknown. With times, frames before the first key frame
     are none of the video's.
     """
-    hurt = marked(packets, starts)
-    if not pts and (hurt or before_key(packets)):
-        return [-1], MARKED if hurt else INSIDE
+    corrupt = marked(packets, starts)
+    if not pts and (corrupt or before_key(packets)):
+        return [-1], MARKED if corrupt else INSIDE
+
     keys = sorted({packet.pts for packet in packets if packet.is_keyframe and packet.pts is not None})
-    return spoiled(pts, keys, {packet.pts for packet in hurt if packet.pts is not None}), MARKED
+    corrupt_times = {packet.pts for packet in corrupt if packet.pts is not None}
+    return spoiled(pts, keys, corrupt_times), MARKED

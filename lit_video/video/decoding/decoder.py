@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import chain, repeat
+from itertools import chain
 from math import inf
 
 import av
@@ -45,6 +45,7 @@ class Decoder:
         """Decode a packet; also return whether the decoder logs that earlier pictures are lost."""
         if not self.listens:
             return self.context.decode(packet), False
+
         level = av.logging.get_level()
         av.logging.set_level(av.logging.DEBUG)
         try:
@@ -52,7 +53,8 @@ class Decoder:
                 frames = self.context.decode(packet)
         finally:
             av.logging.set_level(level)
-        return frames, any(text.startswith(self._losses) or "eference picture" in text for _, _, text in lines)
+        reports_loss = any(text.startswith(self._losses) or "eference picture" in text for _, _, text in lines)
+        return frames, reports_loss
 
     def decode_again(self, packet: Packet[VideoStream]) -> tuple[list[VideoFrame], bool]:
         """Decode a packet; if an error has left the decoder full, flush it and try again."""
@@ -66,7 +68,7 @@ class Decoder:
         return self.context.decode(None)
 
 
-def judged(container: InputContainer, timed: bool) -> Iterator[tuple[VideoFrame, bool]]:
+def judged(container: InputContainer, *, timed: bool) -> Iterator[tuple[VideoFrame, bool]]:
     """Yield frames in display order, each with a flag: True if damage or a loss in its group of pictures spoils it.
 
     B frames are held until the next reference frame. Every frame is held until the packets that could show its damage.
@@ -75,26 +77,49 @@ def judged(container: InputContainer, timed: bool) -> Iterator[tuple[VideoFrame,
     stream = video_stream(container)
     decoder = Decoder(stream)
     held: deque[VideoFrame] = deque()
-    lost: list[float] = []  # times of key frames whose groups miss pictures
-    spoiled, key = False, None
-    for packet in chain(filled(container, stream), [None]):
+    losses: list[float] = []
+    is_spoiled = False
+    for frame in _frames_and_losses(decoder, filled(container, stream), losses):
+        time = inf if frame.pts is None else frame.pts
+        if timed and _begins_group(frame):
+            for earlier in held:
+                yield earlier, is_spoiled
+            held.clear()
+            is_spoiled = False
+            losses[:] = [loss for loss in losses if loss >= time]
+
+        is_spoiled = is_spoiled or frame.is_corrupt or any(loss < time for loss in losses)
+        held.append(frame)
+        is_reference = frame.pict_type not in BETWEEN
+        while len(held) > decoder.behind and (is_reference or len(held) > HELD):
+            yield held.popleft(), is_spoiled
+
+    for frame in held:
+        yield frame, is_spoiled
+
+
+def _frames_and_losses(
+    decoder: Decoder, packets: Iterator[Packet[VideoStream]], losses: list[float]
+) -> Iterator[VideoFrame]:
+    """Yield all frames in display order; add to ``losses`` the times of key frames whose groups miss pictures."""
+    key_time: float | None = None
+    for packet in chain(packets, [None]):
+        frames: list[VideoFrame] = []
         try:
-            frames, told = decoder.decode_again(packet) if packet else (decoder.rest(), False)
-            if told and key is not None:
-                lost.append(key)
+            if packet is None:
+                frames = decoder.rest()
+            else:
+                frames, reports_loss = decoder.decode_again(packet)
+                if reports_loss and key_time is not None:
+                    losses.append(key_time)
         except av.FFmpegError:
-            frames = []
-            lost.append(-inf if key is None else key)
-        if packet and packet.is_keyframe:
-            key = -inf if packet.pts is None else packet.pts
-        for frame in frames:
-            time = inf if frame.pts is None else frame.pts
-            if timed and frame.key_frame and frame.pict_type not in PREDICTED and not frame.is_corrupt:
-                yield from zip(held, repeat(spoiled))
-                held.clear()
-                spoiled, lost = False, [start for start in lost if start >= time]
-            spoiled = spoiled or frame.is_corrupt or any(start < time for start in lost)
-            held.append(frame)
-            while len(held) > decoder.behind and (frame.pict_type not in BETWEEN or len(held) > HELD):
-                yield held.popleft(), spoiled
-    yield from zip(held, repeat(spoiled))
+            losses.append(-inf if key_time is None else key_time)
+
+        if packet is not None and packet.is_keyframe:
+            key_time = -inf if packet.pts is None else packet.pts
+        yield from frames
+
+
+def _begins_group(frame: VideoFrame) -> bool:
+    """Return whether a frame is an intact key frame; a container may mark a predicted frame as one."""
+    return frame.key_frame and frame.pict_type not in PREDICTED and not frame.is_corrupt

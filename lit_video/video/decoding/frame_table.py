@@ -5,15 +5,12 @@ The video is what the decoder shows, in its order and at its times: where packet
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import islice, pairwise
-from math import ceil
 from pathlib import Path
 
 import av
@@ -27,6 +24,7 @@ from lit_video.video.decoding.damage import reported
 from lit_video.video.decoding.decoder import judged
 from lit_video.video.decoding.packets import Seen, before_key, one_frame_each, seeks, seen_packets
 from lit_video.video.decoding.side_data import side_data
+from lit_video.video.decoding.table import FrameTable, compact
 from lit_video.video.decoding.times import gap_text, restarts, usual_step, without_jumps
 
 Frames = NDArray[np.uint8]
@@ -36,40 +34,6 @@ TAIL = 32  # the frame shown last is among this many last packets in decoding or
 NO_TIMESTAMPS = 0x80  # AVFMT_NOTIMESTAMPS: FFmpeg invents the times
 USUAL_RATE = 25  # FFmpeg's rate of a stream that has none
 FIRST = 64  # frames decoded to detect a wrong order
-
-
-@dataclass(frozen=True)
-class FrameTable:
-    """The frames of a video in display order; all times and numbers are ascending."""
-
-    pts: Sequence[int]  # presentation time of every frame, in units of time_base; empty if the packets carry no times
-    time_base: Fraction  # seconds per unit of pts
-    keyframes: Sequence[int]  # presentation times at which decoding can start; empty: only at the first frame
-    count: int  # number of frames
-    seconds: Fraction  # duration, last frame included
-    height: int  # rows of a decoded frame, before rotation
-    width: int
-    shown: Sequence[int] = ()  # times for sampling if they differ from pts: pts without jumps, or decoding times
-    damaged: Sequence[int] = ()  # numbers of the frames that are known to be damaged
-    damage: str = ""  # reason of the damage
-    counted: bool = False  # True if the frames were found by decoding, because packets may not be frames
-    gap: str = ""  # description of gaps in time, which may be pauses or lost data
-    matrix: str = ""  # display matrix of frames that have none, in hexadecimal digits
-
-    @property
-    def times(self) -> Sequence[int]:
-        """Display times of the frames, in units of ``time_base``; empty if unknown."""
-        return self.shown or self.pts
-
-    def seconds_at(self, number: int) -> float:
-        """Return when a frame is shown, in seconds after the first frame."""
-        times = self.pts or self.shown
-        return float((times[number] - times[0]) * self.time_base if times else number * self.seconds / self.count)
-
-    def where(self, numbers: Sequence[int]) -> str:
-        """Name the first of some frames, with its time, and count the others: ``frame 72 (2.88 s) and 23 more``."""
-        first = f"frame {numbers[0]} ({self.seconds_at(numbers[0]):.2f} s)"
-        return f"{first} and {len(numbers) - 1} more" if len(numbers) > 1 else first
 
 
 @lru_cache(KEPT)
@@ -92,73 +56,93 @@ def add_source(source: Callable[[Path], FrameTable | None]) -> None:
 
 def check_numbers(path: Path, numbers: Sequence[int], count: int) -> None:
     """Raise an :class:`IndexError` for frame numbers that a video does not have."""
-    if beyond := [i for i in numbers if not 0 <= i < count]:
+    beyond = [number for number in numbers if not 0 <= number < count]
+    if beyond:
         raise IndexError(f"{path}: frames {beyond} of a video with {count} frames")
 
 
 def stacked(path: Path, images: Mapping[int, Frames], numbers: Sequence[int]) -> Frames:
     """Stack numbered images ``(height, width, 3)`` into one array; raise a :class:`DecodeError` if sizes differ."""
-    if len({image.shape for image in images.values()}) > 1:
+    sizes = {image.shape for image in images.values()}
+    if len(sizes) > 1:
         raise DecodeError(f"{path}: its frames have several sizes")
-    return np.stack([images[i] for i in numbers])
+    return np.stack([images[number] for number in numbers])
 
 
 def check_sound(path: Path, table: FrameTable, numbers: Sequence[int]) -> None:
     """Raise a :class:`DecodeError`, with times and the reason, for frames that are known to be damaged."""
-    if damaged := sorted({*numbers}.intersection(table.damaged)):
+    damaged = sorted({*numbers}.intersection(table.damaged))
+    if damaged:
         raise DecodeError(f"{path}: {table.where(damaged)} damaged: {table.damage}")
 
 
+@dataclass(frozen=True)
+class _OpenVideo:
+    """An open video, and the packets of its stream in decoding order."""
+
+    path: Path
+    container: InputContainer
+    stream: VideoStream
+    packets: Sequence[Seen]
+
+    @property
+    def time_base(self) -> Fraction:
+        """Seconds per unit of the packets' times."""
+        return Fraction(self.stream.time_base or 1)
+
+    @property
+    def has_timestamps(self) -> bool:
+        """False if the format stores no times, and FFmpeg invents them."""
+        return not self.container.format.flags & NO_TIMESTAMPS
+
+
 def _scan(path: Path) -> FrameTable:
+    """Read a video's packets; return its table."""
     with reading(path), open_video(path) as container:
         stream = video_stream(container)
         check_file(container, stream, path)
         packets = seen_packets(container, stream)
-        return _table(path, container, stream, packets)
+        return _table(_OpenVideo(path, container, stream, packets))
 
 
-def _table(path: Path, container: InputContainer, stream: VideoStream, packets: Sequence[Seen]) -> FrameTable:
-    base = Fraction(stream.time_base or 1)
-    shown = _shown(packets)
+def _table(video: _OpenVideo) -> FrameTable:
+    """Return the table of an open video."""
+    shown = _shown(video.packets)
     if not shown:
         raise av.InvalidDataError(0, "the video stream is empty")
-    _check_end(container, stream, path, shown)
-    starts = restarts(packets, base)
-    back = any(starts.values())
-    spoilt = list[int]()
-    counted = back or not one_frame_each(stream, packets)
+    _check_end(video, shown)
+
+    # decode the video where packets may not be frames
+    starts = restarts(video.packets, video.time_base)
+    goes_back = any(starts.values())
+    counted = goes_back or not one_frame_each(video.stream, video.packets)
+    spoiled: list[int] = []
     if counted:
-        shown, spoilt = _decoded(path, inside=bool(before_key(packets)))
-    pts = compact({frame.pts for frame in shown if frame.pts is not None})
-    if back or len(pts) < len(shown) or not _identify(path, container, stream, shown, counted):
-        pts = ()
-    times = pts if pts or back else compact(_clock(container, shown))
-    sampled = without_jumps(times, base)
-    seconds = _seconds(container, stream, shown, times, sampled)
-    keyframes: Sequence[int] = ()
-    if pts and seeks(stream, packets):
-        starts_at = {p.pts for p in packets if p.is_keyframe and p.pts is not None}
-        keyframes = compact(starts_at & {*pts} if counted else starts_at)
-    damaged, why = reported(packets, starts, pts)
-    if damaged and not pts:
-        raise av.InvalidDataError(0, f"{why}, and without times its frames cannot be told apart")
-    if pts and spoilt:
-        damaged, why = sorted({*damaged, *spoilt}), why if damaged else "says the decoder"
-    height, width = stream.codec_context.height, stream.codec_context.width
+        shown, spoiled = _decoded(video.path, inside=bool(before_key(video.packets)))
+
+    # where time goes back, several frames have the same time
+    pts: Sequence[int] = ()
+    times: Sequence[int] = ()
+    if not goes_back:
+        pts = _presentation_times(video, shown, counted=counted)
+        times = pts or compact(_decoding_times(video, shown))
+    sampled = without_jumps(times, video.time_base)
+
+    damaged, damage = _damage(video, starts, pts, spoiled=spoiled)
     return FrameTable(
         pts=pts,
-        time_base=base,
-        keyframes=keyframes,
+        time_base=video.time_base,
+        keyframes=_key_times(video, pts, counted=counted),
         count=len(shown),
-        seconds=seconds,
-        height=height,
-        width=width,
+        seconds=_seconds(video, sampled, count=len(shown)),
+        height=video.stream.codec_context.height,
+        width=video.stream.codec_context.width,
         shown=() if sampled is pts else compact(sampled),  # not stored twice
         damaged=compact(damaged),
-        damage=why if damaged else "",
+        damage=damage,
         counted=counted,
-        gap=gap_text(times, base),
-        matrix=_first_matrix(path) if packets[0].turns else "",
+        gap=gap_text(times, video.time_base),
+        matrix=_first_matrix(video.path) if video.packets[0].turns else "",
     )
 
 
@@ -172,131 +156,138 @@ def _first_matrix(path: Path) -> str:
 def _shown(packets: Sequence[Seen]) -> list[Seen]:
     """Return the packets whose frames are shown; an edit list may hide frames to which shown frames refer."""
     shown = [packet for packet in packets if not packet.is_discard and not packet.is_hidden]
+    if not shown or shown[0].pts is None:
+        return shown
+
     # drop the frames shown before the first key frame: Matroska cannot store their (negative) times
-    if shown and shown[0].pts is not None:
-        del shown[1 : next((i for i, packet in enumerate(shown) if i and packet.pts is not None), 1)]
-    return shown
+    first, *others = shown
+    timed = (position for position, packet in enumerate(others) if packet.pts is not None)
+    return [first, *others[next(timed, 0) :]]
 
 
-def _decoded(path: Path, inside: bool) -> tuple[list[Seen], list[int]]:
+def _decoded(path: Path, *, inside: bool) -> tuple[list[Seen], list[int]]:
     """Decode a whole video; return its frames' times in display order, and the numbers of those damage spoils.
 
     A stream that begins ``inside`` a group of pictures has no frames before its first key frame, whatever FFmpeg shows.
     """
-    frames = list[tuple[Seen, bool]]()
+    frames: list[Seen] = []
+    spoils: list[bool] = []
     with open_video(path) as container:
         for frame, is_spoiled in judged(container, timed=True):
-            frames.append((Seen(frame.pts, frame.dts, frame.duration, bool(frame.key_frame)), is_spoiled))
+            is_keyframe = bool(frame.key_frame)
+            seen = Seen(pts=frame.pts, dts=frame.dts, duration=frame.duration, is_keyframe=is_keyframe)
+            frames.append(seen)
+            spoils.append(is_spoiled)
     if not frames:
         raise av.InvalidDataError(0, "no frame can be decoded")
+
     if inside:
-        first = next((i for i, (frame, _) in enumerate(frames) if frame.is_keyframe), 0)
+        keys = (number for number, frame in enumerate(frames) if frame.is_keyframe)
+        first = next(keys, 0)
         del frames[:first]
-    return [frame for frame, _ in frames], [i for i, (_, is_spoiled) in enumerate(frames) if is_spoiled]
+        del spoils[:first]
+    return frames, [number for number, is_spoiled in enumerate(spoils) if is_spoiled]
 
 
-def _identify(path: Path, container: InputContainer, stream: VideoStream, shown: Sequence[Seen], counted: bool) -> bool:
+def _presentation_times(video: _OpenVideo, shown: Sequence[Seen], *, counted: bool) -> Sequence[int]:
+    """Return the frames' presentation times, ascending; empty if they are unknown, or do not tell frames apart."""
+    pts = compact({frame.pts for frame in shown if frame.pts is not None})
+    if len(pts) < len(shown) or not _are_presentation_times(video, shown, counted=counted):
+        return ()
+    return pts
+
+
+def _are_presentation_times(video: _OpenVideo, shown: Sequence[Seen], *, counted: bool) -> bool:
     """Return whether the times of packets or ``counted`` frames, which are all different, are presentation times.
 
     AVI and streams without a container have no presentation times. If the decoder reorders frames, ascending times may
     be decoding times that are stored as presentation times (ASF, bad copies). Then the first decoded frames decide.
     """
-    if container.format.name == "avi" or container.format.flags & NO_TIMESTAMPS or stream.time_base is None:
+    if video.container.format.name == "avi" or not video.has_timestamps or video.stream.time_base is None:
         return False
+
+    times = [frame.pts or 0 for frame in shown]
     if counted:
-        return all((a.pts or 0) < (b.pts or 0) for a, b in pairwise(shown))
-    reorders = stream.codec_context.has_b_frames and not all(packet.is_keyframe for packet in shown)
-    if not reorders or any((a.pts or 0) > (b.pts or 0) for a, b in pairwise(shown)):
+        return all(time < later for time, later in pairwise(times))
+
+    only_keys = all(packet.is_keyframe for packet in shown)
+    reorders = video.stream.codec_context.has_b_frames and not only_keys
+    if not reorders or times != sorted(times):
         return True
-    times = []
-    with suppress(av.FFmpegError), open_video(path) as again:
-        times = [frame.pts or 0 for frame in islice(again.decode(video_stream(again)), FIRST)]
-    return times == sorted(times)
+
+    decoded_times: list[int] = []
+    with suppress(av.FFmpegError), open_video(video.path) as container:
+        frames = container.decode(video_stream(container))
+        decoded_times = [frame.pts or 0 for frame in islice(frames, FIRST)]
+    return decoded_times == sorted(decoded_times)
 
 
-def _clock(container: InputContainer, shown: Sequence[Seen]) -> list[int]:
+def _decoding_times(video: _OpenVideo, shown: Sequence[Seen]) -> list[int]:
     """Return decoding times, which have the same steps as presentation times; empty if unknown or not ascending."""
     times = [packet.dts for packet in shown if packet.dts is not None]
-    if container.format.flags & NO_TIMESTAMPS or len(times) < len(shown) or times != sorted({*times}):
+    ascending = times == sorted({*times})
+    if not video.has_timestamps or len(times) < len(shown) or not ascending:
         return []
     return times
 
 
-def _check_end(container: InputContainer, stream: VideoStream, path: Path, packets: Sequence[Seen]) -> None:
+def _key_times(video: _OpenVideo, pts: Sequence[int], *, counted: bool) -> Sequence[int]:
+    """Return the times at which decoding can start; empty: only at the first frame."""
+    if not pts or not seeks(video.stream, video.packets):
+        return ()
+
+    times = {packet.pts for packet in video.packets if packet.is_keyframe and packet.pts is not None}
+    if counted:
+        times &= {*pts}
+    return compact(times)
+
+
+def _damage(
+    video: _OpenVideo, starts: Mapping[int, bool], pts: Sequence[int], *, spoiled: Sequence[int]
+) -> tuple[Sequence[int], str]:
+    """Return the numbers of the damaged frames, and the reason; ``spoiled``: those that the decoder reports."""
+    damaged, reason = reported(video.packets, starts, pts)
+    if damaged and not pts:
+        raise av.InvalidDataError(0, f"{reason}, and without times its frames cannot be told apart")
+
+    if not damaged:
+        reason = "says the decoder"
+    if pts:
+        damaged = sorted({*damaged, *spoiled})
+    return damaged, reason if damaged else ""
+
+
+def _check_end(video: _OpenVideo, packets: Sequence[Seen]) -> None:
     """Raise an ``av.InvalidDataError`` if the header announces more than the packets hold."""
     times = sorted({packet.pts for packet in packets if packet.pts is not None})
-    if not times or stream.time_base is None:
+    if not times or video.stream.time_base is None:
         return
-    usual = usual_step(times) if len(times) > 1 else 1
-    last = max((packet.duration or 0 for packet in packets[-TAIL:] if packet.pts == times[-1]), default=0)
-    base = stream.time_base
-    end = times[-1] + max(last, usual)
-    check_end(container, stream, path, first=float(times[0] * base), end=float(end * base), step=float(usual * base))
+
+    usual = usual_step(times)
+    durations = [packet.duration or 0 for packet in packets[-TAIL:] if packet.pts == times[-1]]
+    end = times[-1] + max([usual, *durations])
+
+    base = video.stream.time_base
+    check_end(
+        video.container,
+        video.stream,
+        video.path,
+        first=float(times[0] * base),
+        end=float(end * base),
+        step=float(usual * base),
+    )
 
 
-def _seconds(
-    container: InputContainer, stream: VideoStream, shown: Sequence[Seen], times: Sequence[int], sampled: Sequence[int]
-) -> Fraction:
-    """Return the duration, last frame included."""
-    base = Fraction(stream.time_base or 1)
-    rate = Fraction(stream.average_rate or USUAL_RATE)
-    if container.format.flags & NO_TIMESTAMPS:
-        rate = Fraction(stream.guessed_rate or rate)  # the header's; the other is FFmpeg's usual rate
+def _seconds(video: _OpenVideo, times: Sequence[int], *, count: int) -> Fraction:
+    """Return the duration of ``count`` frames, last frame included; ``times`` are theirs, without jumps, or empty."""
+    rate = Fraction(video.stream.average_rate or USUAL_RATE)
+    if not video.has_timestamps:
+        rate = Fraction(video.stream.guessed_rate or rate)  # the header's; the other is FFmpeg's usual rate
     if not times:
-        return len(shown) / rate
-    step = 1 / rate
-    if len(sampled) > 1:
-        step = (sampled[-1] - sampled[-2]) * base  # also the last frame's duration
-    return (sampled[-1] - sampled[0]) * base + step
+        return count / rate
 
-
-def exact(number: float) -> Fraction:
-    """Return a time or rate as an exact fraction, because the float 0.1 is slightly later than a frame at 0.1 s."""
-    return Fraction(number).limit_denominator(10**6)
-
-
-def compact(times: Iterable[int]) -> Sequence[int]:
-    """Sort times; return a range if they are evenly spaced (the usual case), to save memory."""
-    ordered = sorted(times)
-    if not ordered:
-        return ()
-    if len(ordered) > 1:
-        even = range(ordered[0], ordered[-1] + 1, ordered[1] - ordered[0] or 1)
-        if len(even) == len(ordered) and list(even) == ordered:
-            return even
-    return array("q", ordered)
-
-
-def segment(path: Path, table: FrameTable, start: float | None, end: float | None) -> tuple[int, FrameTable]:
-    """Return the first frame and the table of a segment in seconds; ``None`` is the start or end of the video."""
-    if start is None and end is None:
-        return 0, table
-    begin, wanted = exact(start or 0.0), table.seconds if end is None else exact(end)
-    stop = min(wanted, table.seconds)
-    if not 0 <= begin < stop:
-        span = f"{float(begin):g} to {float(wanted):g} s"
-        raise DecodeError(f"{path}: no segment from {span} in a video of {float(table.seconds):.2f} s")
-    if table.times:
-        first, last = (bisect_left(table.times, table.times[0] + t / table.time_base) for t in (begin, stop))
-    else:
-        first, last = (ceil(t * table.count / table.seconds) for t in (begin, stop))
-    first = min(first, table.count - 1)
-    last = max(last, first + 1)
-    pts, shown = table.pts[first:last], table.shown[first:last]
-    return first, replace(table, pts=pts, shown=shown, count=last - first, seconds=stop - begin)
-
-
-def looped(table: FrameTable, seconds: Fraction) -> FrameTable:
-    """Repeat a video for sampling until it lasts ``seconds``; frame ``i`` is the video's frame ``i % table.count``."""
-    if table.seconds >= seconds:
-        return table
-    rounds = ceil(seconds / table.seconds)
-    if not table.times:
-        return replace(table, count=ceil(seconds * table.count / table.seconds), seconds=seconds)
-    length = table.seconds / table.time_base
-    # a finer unit makes all times whole numbers
-    unit, start = length.denominator, table.times[0]
-    times = [unit * (time - start) + int(unit * length) * i for i in range(rounds) for time in table.times]
-    base = table.time_base / unit
-    times = times[: bisect_left(times, seconds / base)]
-    return replace(table, pts=times, shown=(), time_base=base, count=len(times), seconds=seconds)
+    # the last frame lasts as long as the frame before it
+    last = 1 / rate
+    if len(times) > 1:
+        last = (times[-1] - times[-2]) * video.time_base
+    return (times[-1] - times[0]) * video.time_base + last

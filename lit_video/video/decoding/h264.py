@@ -23,7 +23,10 @@ def parameters(extradata: bytes | None) -> Parameters | None:
         return None
     if not sets:
         return None
-    return Parameters(any(one.fields for one in sets), any(one.gaps for one in sets))
+
+    fields = any(parameter_set.fields for parameter_set in sets)
+    gaps = any(parameter_set.gaps for parameter_set in sets)
+    return Parameters(fields=fields, gaps=gaps)
 
 
 def units(extradata: bytes) -> Iterator[bytes]:
@@ -32,6 +35,7 @@ def units(extradata: bytes) -> Iterator[bytes]:
         for unit in extradata.split(b"\0\0\1")[1:]:
             yield unit.rstrip(b"\0") or b"\0"
         return
+
     at = 6
     for _ in range(extradata[5] & 31):
         size = int.from_bytes(extradata[at : at + 2], "big")
@@ -47,18 +51,21 @@ def turns_pictures(packet: bytes, codec: str) -> bool:
     """Return whether a packet of H.264 or HEVC holds a message about the orientation of its pictures."""
     if codec not in _MESSAGES:
         return False
-    kind, start = _MESSAGES[codec]
+
+    type_of_messages, start = _MESSAGES[codec]
     for unit in _units_of_packet(packet):
-        found = unit[0] & 31 if codec == "h264" else unit[0] >> 1 & 63
-        if found == kind and ORIENTATION in _message_types(unit[start:]):
+        unit_type = unit[0] & 31 if codec == "h264" else unit[0] >> 1 & 63
+        if unit_type == type_of_messages and ORIENTATION in _message_types(unit[start:]):
             return True
     return False
 
 
 def _units_of_packet(packet: bytes) -> Iterator[bytes]:
+    """Yield a packet's units, stored as in a raw stream or as in MP4."""
     if packet.startswith((b"\0\0\1", b"\0\0\0\1")):
         yield from units(packet)
         return
+
     at = 0
     while at + 4 < len(packet):
         size = int.from_bytes(packet[at : at + 4], "big")
@@ -68,20 +75,27 @@ def _units_of_packet(packet: bytes) -> Iterator[bytes]:
 
 def _message_types(messages: bytes) -> set[int]:
     """Return the types of a unit's messages, each stored as type, size and content."""
-    types, at = set[int](), 0
+    types: set[int] = set()
+    at = 0
     while at + 2 < len(messages):
-        numbers = list[int]()
-        for _ in range(2):
-            number = 0
-            while at < len(messages) and messages[at] == 255:
-                number, at = number + 255, at + 1
-            if at >= len(messages):
-                return types
-            numbers.append(number + messages[at])
-            at += 1
-        types.add(numbers[0])
-        at += numbers[1]
+        message_type, at = _message_number(messages, at)
+        size, at = _message_number(messages, at)
+        if message_type is None or size is None:
+            return types
+        types.add(message_type)
+        at += size
     return types
+
+
+def _message_number(messages: bytes, at: int) -> tuple[int | None, int]:
+    """Read a number, stored as bytes of 255 and a smaller one; return it, ``None`` if cut off, and where it ends."""
+    number = 0
+    while at < len(messages) and messages[at] == 255:
+        number += 255
+        at += 1
+    if at >= len(messages):
+        return None, at
+    return number + messages[at], at + 1
 
 
 class _Bits:
@@ -110,16 +124,19 @@ class _Bits:
 
 
 def _read(unit: bytes) -> Parameters:
+    """Read a sequence parameter set up to what it says of fields."""
     bits = _Bits(unit[1:])
     profile = bits.fixed(8)
     bits.fixed(16)  # constraints, level
     bits.number()  # number of this set
     if profile in _WITH_CHROMA:
         _skip_chroma(bits)
+
     bits.number()  # length of frame numbers
     _skip_order(bits)
     bits.number()  # number of reference frames
     gaps = bits.fixed(1)
+
     bits.number()  # width
     bits.number()  # height
     only_frames = bits.fixed(1)
@@ -127,6 +144,7 @@ def _read(unit: bytes) -> Parameters:
 
 
 def _skip_chroma(bits: _Bits) -> None:
+    """Skip the format of colours and the scaling lists."""
     chroma = bits.number()
     if chroma == _COLOUR_444:
         bits.fixed(1)
@@ -135,13 +153,17 @@ def _skip_chroma(bits: _Bits) -> None:
     bits.fixed(1)
     if not bits.fixed(1):  # no scaling lists
         return
-    for i in range(12 if chroma == _COLOUR_444 else 8):
+
+    lists = 12 if chroma == _COLOUR_444 else 8
+    for position in range(lists):
         if bits.fixed(1):
-            _skip_scaling(bits, 16 if i < 6 else 64)
+            _skip_scaling(bits, 16 if position < 6 else 64)
 
 
 def _skip_scaling(bits: _Bits, size: int) -> None:
-    last = following = 8
+    """Skip a scaling list; once a step leads to 0, its other factors are not stored."""
+    last = 8
+    following = 8
     for _ in range(size):
         if following:
             following = (last + bits.signed()) % 256

@@ -15,7 +15,8 @@ from lit_video.utils.files import is_picture, read_plain
 from lit_video.utils.limits import MOST_BYTES
 from lit_video.utils.text import natural
 from lit_video.video.decoding.container import DecodeError
-from lit_video.video.decoding.frame_table import Frames, FrameTable, check_numbers, exact, frame_table, stacked
+from lit_video.video.decoding.frame_table import Frames, check_numbers, frame_table, stacked
+from lit_video.video.decoding.table import FrameTable, exact
 from lit_video.video.decoding.times import gaps
 
 # formats by content, whatever the name: Pillow's others start programs (PostScript), or are seldom tested
@@ -28,24 +29,33 @@ MOST_MISSING = 10**9  # a gap of numbers is one however many there are
 def image_table(folder: Path, fps: float) -> FrameTable:
     """Return the frame table of a folder of images at a constant rate; raises a :class:`DecodeError`."""
     files = image_files(folder)
-    height, width = _read(files[0]).shape[:2]
-    step = 1 / exact(fps)
     count = len(files)
-    gap = _missing([path.stem for path in files])
-    return FrameTable(range(count), step, range(count), count, count * step, height, width, gap=gap)
+    step = 1 / exact(fps)
+    height, width = _read(files[0]).shape[:2]
+    return FrameTable(
+        pts=range(count),
+        time_base=step,
+        keyframes=range(count),
+        count=count,
+        seconds=count * step,
+        height=height,
+        width=width,
+        gap=_missing([path.stem for path in files]),
+    )
 
 
 @lru_cache(2**11)  # a path takes about 200 bytes
 def image_files(folder: Path) -> list[Path]:
     """Return the images of a folder in the order of the numbers in their names (``2.jpg`` before ``10.jpg``)."""
     try:
-        names = [p for p in folder.iterdir() if is_picture(p) and not p.name.startswith(".")]
+        files = [path for path in folder.iterdir() if is_picture(path) and not path.name.startswith(".")]
     except OSError as error:
         raise DecodeError(f"{folder}: {error.strerror}") from error
-    if not names:
+    if not files:
         raise DecodeError(f"{folder}: no image in this folder; expected .jpg, .jpeg or .png")
-    _refuse_several_series(folder, names)
-    return sorted(names, key=lambda path: natural(path.stem))
+
+    _refuse_several_series(folder, files)
+    return sorted(files, key=lambda path: natural(path.stem))
 
 
 def _refuse_several_series(folder: Path, files: Sequence[Path]) -> None:
@@ -53,10 +63,12 @@ def _refuse_several_series(folder: Path, files: Sequence[Path]) -> None:
     patterns = Counter(re.sub(r"\d+", "#", path.stem) for path in files)
     if len(patterns) == 1:
         patterns = _by_first_number([path.stem for path in files])
-    if len(patterns) > 1:
-        named = ", ".join(f"{name} ({count})" for name, count in sorted(patterns.items())[:SHOWN])
-        found = f"its pictures are {len(patterns)} series: {named}"
-        raise DecodeError(f"{folder}: {found}; give each series a folder of its own")
+    if len(patterns) < 2:
+        return
+
+    names = ", ".join(f"{name} ({count})" for name, count in sorted(patterns.items())[:SHOWN])
+    fault = f"its pictures are {len(patterns)} series: {names}"
+    raise DecodeError(f"{folder}: {fault}; give each series a folder of its own")
 
 
 def _by_first_number(stems: Sequence[str]) -> Counter[str]:
@@ -65,9 +77,13 @@ def _by_first_number(stems: Sequence[str]) -> Counter[str]:
     for stem in stems:
         numbers = re.findall(r"\d+", stem)
         if len(numbers) == 2:
-            series[re.sub(r"\d+(?=\D*$)", "#", stem)].add(numbers[1])
-    seconds = {frozenset(numbers) for numbers in series.values()}
-    if len(series) > FEW_SERIES or len(seconds) != 1 or len(*seconds) < 2:
+            name = re.sub(r"\d+(?=\D*$)", "#", stem)
+            series[name].add(numbers[1])
+    if not 1 <= len(series) <= FEW_SERIES:
+        return Counter()
+
+    first_series, *others = series.values()
+    if len(first_series) < 2 or any(numbers != first_series for numbers in others):
         return Counter()
     return Counter({name: len(numbers) for name, numbers in series.items()})
 
@@ -75,12 +91,14 @@ def _by_first_number(stems: Sequence[str]) -> Counter[str]:
 def _missing(stems: Sequence[str]) -> str:
     """Say which numbers the sorted names lack; empty if they have an even step, or more than one number."""
     numbers = [re.findall(r"\d+", stem) for stem in stems]
-    if len(stems) < 3 or {*map(len, numbers)} != {1}:
+    if len(stems) < 3 or any(len(numbers_of_name) != 1 for numbers_of_name in numbers):
         return ""
+
     times = [int(number) for (number,) in numbers]
     before = gaps(times, Fraction(1, MOST_MISSING))
     if not before:
         return ""
+
     first = before[0]
     more = f" and {len(before) - 1} more gaps" if len(before) > 1 else ""
     return f"no pictures between {stems[first]} and {stems[first + 1]}{more}: left out, or lost"
@@ -96,7 +114,7 @@ def decode_images(folder: Path, numbers: Sequence[int]) -> Frames:
     """Read images of a folder by number, RGB, ``(len(numbers), height, width, 3)``; raises the errors of ``decode``."""
     files = image_files(folder)
     check_numbers(folder, numbers, len(files))
-    images = {i: _read(files[i]) for i in set(numbers)}
+    images = {number: _read(files[number]) for number in set(numbers)}
     return stacked(folder, images, numbers)
 
 
@@ -112,5 +130,5 @@ def _read(path: Path) -> Frames:
     except UnidentifiedImageError:
         raise DecodeError(f"{path}: its content is no picture of {', '.join(FORMATS)}") from None
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        why = getattr(error, "strerror", None) or str(error).replace(f" {str(path)!r}", "")
-        raise DecodeError(f"{path}: {why}") from error
+        reason = getattr(error, "strerror", None) or str(error).replace(f" {str(path)!r}", "")
+        raise DecodeError(f"{path}: {reason}") from error

@@ -44,21 +44,28 @@ def filled(container: InputContainer, stream: VideoStream) -> Iterator[Packet[Vi
 def seen_packets(container: InputContainer, stream: VideoStream) -> list[Seen]:
     """Return times and flags of a stream's packets in decoding order."""
     codec = stream.codec_context.codec.canonical_name
-    packets = list[Seen]()
+    packets: list[Seen] = []
     for packet in filled(container, stream):
-        found = _seen(packet, codec)
+        seen = _seen(packet, codec)
         if not packets and turns_pictures(bytes(packet), codec):
-            found = found._replace(turns=True)
-        packets.append(found)
+            seen = seen._replace(turns=True)
+        packets.append(seen)
     return packets
 
 
 def _seen(packet: Packet[VideoStream], codec: str) -> Seen:
-    times = packet.pts, packet.dts, packet.duration
-    flags = packet.is_keyframe, packet.is_corrupt, packet.is_discard
-    kept = any(data.data_type in _KEPT for data in packet.iter_sidedata())
-    hidden = codec in _HIDING and _is_hidden(memoryview(packet), codec)
-    return Seen(*times, *flags, packet.size, kept, hidden)
+    """Return the times and flags of a packet."""
+    return Seen(
+        pts=packet.pts,
+        dts=packet.dts,
+        duration=packet.duration,
+        is_keyframe=packet.is_keyframe,
+        is_corrupt=packet.is_corrupt,
+        is_discard=packet.is_discard,
+        size=packet.size,
+        is_kept=any(data.data_type in _KEPT for data in packet.iter_sidedata()),
+        is_hidden=codec in _HIDING and _is_hidden(memoryview(packet), codec),
+    )
 
 
 def _is_hidden(content: memoryview, codec: str) -> bool:
@@ -68,6 +75,7 @@ def _is_hidden(content: memoryview, codec: str) -> bool:
         return not first & 0b10000
     if content[-1] >> 5 == 0b110:  # several frames, of which the last one is shown
         return False
+
     shift = 1 if first >> 4 == 0b1011 else 0  # profile 3 has another bit
     shows_earlier = first >> (3 - shift) & 1
     return not shows_earlier and not first >> (1 - shift) & 1
@@ -76,17 +84,20 @@ def _is_hidden(content: memoryview, codec: str) -> bool:
 def seeks(stream: VideoStream, packets: Sequence[Seen]) -> bool:
     """Return whether decoding can start at any key frame, without data of earlier packets."""
     codec = stream.codec_context.codec
-    return (codec.intra_only or codec.canonical_name in _SEEKING) and not any(packet.is_kept for packet in packets)
+    can_seek = codec.intra_only or codec.canonical_name in _SEEKING
+    return can_seek and not any(packet.is_kept for packet in packets)
 
 
 def one_frame_each(stream: VideoStream, packets: Sequence[Seen]) -> bool:
     """Return whether each packet, except hidden ones, holds one frame that is shown. If not, only the decoder knows."""
     codec = stream.codec_context.codec
-    name = codec.canonical_name
     if codec.intra_only:
         return True
+
+    name = codec.canonical_name
     if name not in _SEEKING or not _begins_whole(packets):
         return False
+
     if name == "h264":
         allowed = parameters(stream.codec_context.extradata)
         return allowed is not None and not allowed.fields
@@ -108,5 +119,6 @@ def _begins_whole(packets: Sequence[Seen]) -> bool:
         return False
     if first.pts is None:
         return True
+
     group = takewhile(lambda packet: not packet.is_keyframe, others)
     return all(packet.pts is None or packet.pts > first.pts for packet in group)

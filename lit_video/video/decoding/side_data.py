@@ -16,10 +16,12 @@ def side_data(frame: VideoFrame) -> Mapping[str, bytes]:
     """Return a frame's side data without the kinds for which PyAV raises, because it has no name for them (EXIF)."""
     with suppress(ValueError):
         return cast("Mapping[str, bytes]", frame.side_data)  # PyAV's type is too narrow
+
     graph = Graph()
     nodes = [graph.add_buffer(None, frame.width, frame.height, frame.format, time_base=Fraction(1, 1000))]
     for kind in range(len(Type), KINDS):
         nodes.append(graph.add("sidedata", f"mode=delete:type={kind}"))
-    graph.link_nodes(*nodes, graph.add("buffersink")).configure()
+    nodes.append(graph.add("buffersink"))
+    graph.link_nodes(*nodes).configure()
     graph.vpush(frame)
     return cast("Mapping[str, bytes]", graph.vpull().side_data)

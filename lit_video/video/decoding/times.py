@@ -19,16 +19,21 @@ def usual_step(times: Sequence[int]) -> int:
     """Return the median step of ascending times."""
     if isinstance(times, range):
         return times.step
+    if len(times) < 2:
+        return 1
+
     steps = np.diff(np.asarray(times))
-    return int(np.partition(steps, len(steps) // 2)[len(steps) // 2]) if len(steps) else 1
+    middle = len(steps) // 2
+    return int(np.partition(steps, middle)[middle])
 
 
 def gaps(times: Sequence[int], base: Fraction) -> list[int]:
     """Return the numbers of the frames before gaps in ascending times; ``base`` is their unit in seconds."""
     if isinstance(times, range) or len(times) < 3:
         return []
-    steps, usual = np.diff(np.asarray(times)), usual_step(times)
-    long = steps > LONG * usual
+
+    steps = np.diff(np.asarray(times))
+    long = steps > LONG * usual_step(times)
     if long.sum() > VARYING * len(steps):
         long &= steps >= float(PAUSE / base)
     return np.flatnonzero(long).tolist()
@@ -39,6 +44,7 @@ def gap_text(times: Sequence[int], base: Fraction) -> str:
     before = gaps(times, base)
     if not before:
         return ""
+
     first = before[0]
     length = float((times[first + 1] - times[first]) * base)
     start = float((times[first] - times[0]) * base)
@@ -52,23 +58,30 @@ def without_jumps(times: Sequence[int], base: Fraction) -> Sequence[int]:
     """Return ascending times after replacing each jump by the usual step, so that sampling spans the frames."""
     if isinstance(times, range) or len(times) < 3:
         return times
-    steps, usual = np.diff(np.asarray(times)), usual_step(times)
+
+    steps = np.diff(np.asarray(times))
+    usual = usual_step(times)
     jumps = steps > JUMP * max(usual, float(1 / base))
     if not jumps.any():
         return times
+
     steps[jumps] = usual
     return [*accumulate(steps.tolist(), initial=times[0])]
 
 
 def restarts(packets: Sequence[Seen], base: Fraction) -> dict[int, bool]:
     """Find packets where a stream restarts; the value is True if time goes back, False if it jumps ahead."""
-    timed = [(i, packet) for i, packet in enumerate(packets) if packet.dts is not None]
-    found = dict[int, bool]()
-    least, most = int(-1 / base), int(JUMP / base)
-    for (_, one), (i, other) in pairwise(timed):
-        step = (other.dts or 0) - (one.dts or 0)
-        if one.pts is not None and other.pts is not None:
-            step = max(step, other.pts - one.pts)
-        if not least <= step <= most or (step < 0 and (other.dts or 0) <= (timed[0][1].dts or 0)):
-            found[i] = step < 0
-    return found
+    timed = [(position, packet) for position, packet in enumerate(packets) if packet.dts is not None]
+    least = int(-1 / base)
+    most = int(JUMP / base)
+    starts: dict[int, bool] = {}
+    for (_, packet), (position, following) in pairwise(timed):
+        step = (following.dts or 0) - (packet.dts or 0)
+        if packet.pts is not None and following.pts is not None:
+            step = max(step, following.pts - packet.pts)
+
+        # a small step back is a restart only if it leads to the beginning
+        is_at_beginning = (following.dts or 0) <= (timed[0][1].dts or 0)
+        if not least <= step <= most or (step < 0 and is_at_beginning):
+            starts[position] = step < 0
+    return starts

@@ -17,7 +17,7 @@ def poses(motion, starts=STARTS):
     """Return the poses ``(starts, coordinates, frames)`` whose starts are evenly spaced on every circle."""
     first = (np.arange(starts) + 0.5) / starts
     drawn = np.tile(first[:, None, None], (1, len(COORDINATES), FRAMES))
-    move(drawn, motion, "steady", 0.4)
+    move(drawn, motion, "steady", pace=0.4)
     return drawn
 
 
@@ -56,8 +56,8 @@ def test_a_video_played_backwards_is_of_the_reversed_classes(name, speed):
     motion = MOTIONS[name]
     forward = np.random.default_rng(1).random((len(COORDINATES), 1)).repeat(FRAMES, 1)
     backward = forward.copy()
-    move(forward, motion, speed, 0.7)
-    move(backward, MOTIONS[motion.reverse], SPEEDS[speed], 0.7)
+    move(forward, motion, speed, pace=0.7)
+    move(backward, MOTIONS[motion.reverse], SPEEDS[speed], pace=0.7)
     assert np.allclose(forward, backward[:, ::-1])
     assert not np.allclose(forward, backward)
 
@@ -100,7 +100,9 @@ def test_a_swing_is_even_in_both_directions():
 
 def test_camera_and_light_do_not_tell_the_direction_of_time():
     """Reversed labels give reversed cameras: the light alone may differ, it has no label."""
-    labels = Labels("grows", "speeding", "pans right", "shape", "disk", "flat", 0)
+    labels = Labels(
+        motion="grows", speed="speeding", camera="pans right", kind="shape", contour="disk", texture="flat", hue=0
+    )
     forward = draw_pose(np.random.default_rng(4), labels, FRAMES)
     backward = draw_pose(np.random.default_rng(4), labels.reversed, FRAMES)[:, ::-1]
     same = np.isclose(forward, backward).all(1)

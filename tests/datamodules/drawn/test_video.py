@@ -12,7 +12,7 @@ from lit_video.datamodules.drawn.degradations import compressed
 from lit_video.datamodules.drawn.textures import HUES, TEXTURES, texture
 from lit_video.datamodules.drawn.video import TASKS, Labels, draw_labels, draw_video
 
-PLAIN = Labels("grows", "steady", "still", "shape", "disk", "flat", 0)
+PLAIN = Labels(motion="grows", speed="steady", camera="still", kind="shape", contour="disk", texture="flat", hue=0)
 MOTION_OF_KIND = {
     "shape": "orbits clockwise",
     "person": "swings the left arm, quickly there, slowly back",
@@ -22,7 +22,7 @@ MOTION_OF_KIND = {
 
 
 def video(labels, seed=0, frames=8, side=48, degradation=0.0):
-    return draw_video(np.random.default_rng(seed), labels, frames, side, degradation)
+    return draw_video(np.random.default_rng(seed), labels, frames, side=side, degradation=degradation)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -78,7 +78,7 @@ def test_a_label_has_the_number_of_its_name():
 @pytest.mark.parametrize("frames", [2, 16])
 def test_any_size_is_drawn_in_bytes_with_light_and_shade(side, frames):
     rng = np.random.default_rng(side + frames)
-    drawn = draw_video(rng, draw_labels(rng, tuple(MOTIONS), 1.0), frames, side, 1.0)
+    drawn = draw_video(rng, draw_labels(rng, tuple(MOTIONS), 1.0), frames, side=side)
     assert drawn.shape == (frames, 3, side, side)
     assert drawn.dtype == np.uint8
     assert drawn.std() > 5

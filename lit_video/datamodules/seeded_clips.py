@@ -1,0 +1,56 @@
+"""Base of data modules whose clips are decided by a seed: pixels, and the position in an epoch."""
+
+from typing import Any
+
+from lightning import LightningDataModule
+
+from lit_video.datamodules.loaders import position
+from lit_video.utils.clip_shape import ImageSize, PerChannel, as_setting, per_channel
+from lit_video.video.batch import Batch, Channels, RawBatch, evaluation_batch
+
+LEAST_STD = 1e-3  # a quarter of a grey value
+
+
+class SeededClips(LightningDataModule):
+    """Base of data modules whose clips depend on seed, epoch and index alone, not on workers or restarts.
+
+    The clips' pixels are uint8 until they are on the device, where they are normalised by ``mean`` and ``std``.
+    A resumed training begins after the clips that its epoch has seen. See :class:`VideoDataModule` for the arguments.
+    """
+
+    def __init__(
+        self,
+        num_frames: int,
+        image_size: ImageSize,
+        batch_size: int,
+        *,
+        num_workers: int,
+        mean: PerChannel,
+        std: PerChannel,
+        channels: Channels = "rgb",
+        seed: int,
+    ) -> None:
+        super().__init__()
+        self.num_frames = num_frames
+        self.image_size = as_setting(image_size)
+        self.batch_size = batch_size
+        self.num_workers = num_workers
+        self.mean = per_channel("mean", mean)
+        self.std = per_channel("std", std, least=LEAST_STD)
+        self.channels: Channels = channels
+        self.seed = seed
+        self._resume = (0, 0)  # epoch, and number of its clips that all processes together have seen
+
+    def normalise(self, batch: RawBatch) -> Batch:
+        """Normalise all views, uint8 ``(b, views, t, 3, height, width)`` -> ``(b * views, 3, t, height, width)``."""
+        return evaluation_batch(batch, self.mean, self.std, channels=self.channels)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the position in the epoch, for the checkpoint."""
+        assert self.trainer is not None
+        epoch, seen = position(self.trainer, self.batch_size)
+        return {"epoch": epoch, "seen": seen}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Make the next training loader skip the videos already seen in the checkpoint's epoch."""
+        self._resume = (state_dict["epoch"], state_dict["seen"])

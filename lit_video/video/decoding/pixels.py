@@ -1,0 +1,51 @@
+"""Decoded frames as RGB pixels, turned as their display matrix says."""
+
+from math import atan2, copysign, degrees, hypot
+
+import av
+import numpy as np
+from av.video.frame import VideoFrame
+from av.video.reformatter import VideoReformatter
+
+from lit_video.video.decoding.colours import refuse_colours
+from lit_video.video.decoding.frame_table import Frames
+from lit_video.video.decoding.side_data import side_data
+
+
+def rgb(frame: VideoFrame, converter: VideoReformatter, matrix: str) -> Frames:
+    """Convert a frame to RGB, ``(height, width, 3)``, as it is shown; see :func:`orientation` for ``matrix``.
+
+    One converter is used for all frames of a clip, and without threads: creating a converter or threads costs more than
+    converting a small frame.
+    """
+    refuse_colours(frame)
+    converted = converter.reformat(frame, format="rgb24", threads=1)
+    image: Frames = converted.to_ndarray().astype(np.uint8, copy=False)
+
+    transposed, down, right = orientation(frame, matrix)
+    if transposed:
+        image = image.swapaxes(0, 1)
+    return image[::down, ::right]
+
+
+def orientation(frame: VideoFrame, matrix: str) -> tuple[bool, int, int]:
+    """Return whether a frame is shown transposed, and the steps through its rows and columns (-1: reversed).
+
+    ``matrix`` is the table's, for frames that have none.
+    """
+    content = side_data(frame).get("DISPLAYMATRIX", bytes.fromhex(matrix) or bytes(20))
+    a, b, _, c, d = np.frombuffer(content, np.int32)[:5].tolist()
+    across = hypot(a, c)
+    down = hypot(b, d)
+    if not across or not down:  # no matrix, or a degenerate one: FFmpeg shows the stored picture
+        return False, 1, 1
+
+    turn = round(degrees(atan2(b / down, a / across)))
+    quarters, rest = divmod(turn, 90)
+    if rest:
+        reason = f"its header turns the picture by {turn % 360} degrees"
+        raise av.PatchWelcomeError(0, f"{reason}; encode it upright: ffmpeg -i IN OUT")
+
+    transposed = bool(quarters % 2)
+    row_sign, column_sign = (b, c) if transposed else (d, a)
+    return transposed, int(copysign(1, row_sign)), int(copysign(1, column_sign))
