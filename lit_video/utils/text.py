@@ -100,7 +100,7 @@ def text_table(title: str, header: list[str], body: list[list[str]]) -> str:
     for cells in body:
         table.add_row(*(plain(cell) for cell in cells))
 
-    console = Console(width=10**5)
+    console = Console(width=10**5, force_jupyter=False)  # in a notebook Rich would display the table itself
     with console.capture() as capture:
         console.print(table)
     lines = capture.get().rstrip().splitlines()
