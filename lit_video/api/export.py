@@ -56,9 +56,8 @@ def export(
     with writing("--output", folder):
         summary, text = write(checkpoint, to, folder)
         tested = read_finished(run, anywhere=True)
-        if tested and tested.result.weights.digest == weights_digest(
-            checkpoint
-        ):  # weights that the user names, no others
+        # the card is of tested weights, not of another checkpoint of the run
+        if tested and tested.result.weights.digest == weights_digest(checkpoint):
             text = f"{model_card(run)}\n{text}"
         write_atomically(readme, text)
     return Exported(folder, summary, readme)

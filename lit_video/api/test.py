@@ -10,6 +10,7 @@ from lit_video.errors import UserError, one_line
 from lit_video.runs.chosen_checkpoint import WAYS, find_checkpoint, settings_of
 from lit_video.settings.flags import Given, Settings, as_given
 from lit_video.settings.nested import Nested, merged
+from lit_video.utils.messages import are_shown
 from lit_video.utils.shown import Part, Shown
 from lit_video.utils.startup import prepare
 from lit_video.weights.hub import find
@@ -61,7 +62,8 @@ def test(
     from lit_video.video.trained_on import said, seen
 
     stored = read_checkpoint(checkpoint)["state_dict"] if checkpoint else {}
-    resolved["trainer"] = {**resolved.get("trainer", {}), "logger": False}
+    silent = {} if are_shown() else {"enable_progress_bar": False}
+    resolved["trainer"] = {**resolved.get("trainer", {}), "logger": False, **silent}
     resolved |= {"ckpt_path": checkpoint and str(checkpoint), "verbose": False}
     try:
         with user_errors(lambda key: "test"), no_larger_than(stored) if stored else nullcontext():

@@ -22,6 +22,7 @@ from lit_video.training.global_batch import GlobalBatch, accumulation
 from lit_video.training.request import Run
 from lit_video.training.run_end import keep_handlers
 from lit_video.training.wandb_logger import RowLogger, TrackRow
+from lit_video.utils.messages import are_shown
 from lit_video.utils.stop_signals import StopSignals
 
 
@@ -64,7 +65,8 @@ class RunCLI(VideoCLI):
                     raise UserError("trainer.callbacks: leave out dirpath: checkpoints belong in the run's folder")
                 callback.dirpath = str((self.run_dir / BEST).resolve())
         kwargs["default_root_dir"] = str(self.run_dir)
-        kwargs["enable_progress_bar"] = settings.enable_progress_bar is not False and sys.stdout.isatty()
+        is_watched = sys.stdout.isatty() and are_shown()
+        kwargs["enable_progress_bar"] = settings.enable_progress_bar is not False and is_watched
         kwargs["max_time"] = None  # Lightning's max_time would end a training early as if it were complete
         kwargs["plugins"] = [*as_list(settings.plugins), self.file]
         if settings.logger in (None, True) and not quick:

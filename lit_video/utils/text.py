@@ -1,6 +1,7 @@
 """Text for people: times, similar names, tables."""
 
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from unicodedata import normalize
@@ -100,7 +101,8 @@ def text_table(title: str, header: list[str], body: list[list[str]]) -> str:
     for cells in body:
         table.add_row(*(plain(cell) for cell in cells))
 
-    console = Console(width=10**5)
+    # in a notebook Rich would display the table itself, and with colours
+    console = Console(width=10**5, force_jupyter=False, force_terminal=sys.stdout.isatty())
     with console.capture() as capture:
         console.print(table)
     lines = capture.get().rstrip().splitlines()
