@@ -1,0 +1,53 @@
+"""Test the pretraining on drawn videos: its plan, and legs that go on where the last one stopped."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+import yaml
+
+from benchmarks.pretraining import LAST, PLAN, RECORD, read_trial, train
+from lit_video.errors import UserError
+
+TINY = {
+    "data": {"num_frames": 2, "image_size": 16, "batch_size": 4, "num_workers": 0, "epoch_length": 8, "val_length": 4},
+    "model": {"size": {"embed_dim": 8, "depth": 1, "num_heads": 2}, "patch_size": 8, "window": 1},
+}
+
+
+def tiny():
+    """Return a trial of six steps in three epochs."""
+    trial = read_trial(PLAN, "motion")
+    return replace(trial, clips=24, data=TINY["data"] | {"tasks": ["motion"]}, model=TINY["model"])
+
+
+def weights(folder):
+    """Return the weights of a trial's last checkpoint."""
+    return torch.load(folder / LAST, weights_only=False)["state_dict"]
+
+
+def test_every_trial_of_the_plan_can_be_built():
+    for name in yaml.safe_load(PLAN.read_text())["trials"]:
+        trial = read_trial(PLAN, name)
+        assert trial.steps > 0
+        with torch.device("meta"):
+            model = trial.network()
+        assert set(model.num_classes) == set(trial.data["tasks"])
+
+
+def test_an_unknown_trial_is_refused():
+    with pytest.raises(UserError, match="motoin"):
+        read_trial(PLAN, "motoin")
+
+
+def test_legs_end_with_the_weights_of_one_training(tmp_path):
+    train(tiny(), tmp_path / "whole", minutes=10)
+    for _ in range(6):
+        train(tiny(), tmp_path / "legs", minutes=0)
+    record = json.loads((tmp_path / "legs" / RECORD).read_text())
+    assert (record["step"], record["steps"]) == (6, 6)
+    assert record["metrics"]
+    whole = weights(tmp_path / "whole")
+    legs = weights(tmp_path / "legs")
+    assert all(torch.equal(whole[name], legs[name]) for name in whole)
