@@ -14,17 +14,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
+from einops import rearrange
 from lightning import LightningModule, Trainer, seed_everything
 from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.loggers import CSVLogger
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
-from torch import Tensor
+from torch import Tensor, nn
 from torchvision.transforms.v2 import functional as F
 
 from benchmarks.harness import parser, provenance, ran
@@ -50,11 +51,60 @@ FIRST_DAYS = ("20200626", "20200628")
 STRENGTHS = (0.001, 0.01, 0.1)  # inverse regularisation of the logistic regression; the best of each set is shown
 
 
+class MaskedXViT(XViT):
+    """X-ViT that fills in masked patches of a clip, the self-supervised target of SimMIM (arXiv:2111.09886).
+
+    The same places are masked in all frames (tubes of VideoMAE, arXiv:2203.12602), as grey pixels; a linear layer on
+    the patches' tokens gives their pixels, normalised in each patch.
+    """
+
+    masked = 0.6  #: share of the places
+
+    def __init__(self, *args: Any, patch_size: int, **kwargs: Any) -> None:
+        super().__init__(*args, patch_size=patch_size, **kwargs)
+        self.patch_size = patch_size
+        self.pixels = nn.Linear(self.network.embed.embed_dim, 3 * patch_size**2)
+
+    def loss_of(self, clip: Tensor) -> Tensor:
+        """Return the mean squared error of the masked patches of clips ``(b, 3, t, h, w)``."""
+        side = self.patch_size
+        target = rearrange(clip, "b c t (h p) (w q) -> b t (h w) (p q c)", p=side, q=side)
+        target = (target - target.mean(-1, keepdim=True)) / (target.std(-1, keepdim=True) + 1e-3)
+        places = target.shape[2]
+        height = clip.shape[3] // side
+
+        order = torch.rand(len(clip), places, device=clip.device).argsort(1)
+        hidden = order < round(self.masked * places)
+        shown = rearrange(~hidden, "b (h w) -> b 1 1 h w", h=height).float()
+        seen = clip * shown.repeat_interleave(side, 3).repeat_interleave(side, 4)
+
+        tokens, grid = self.network.embed(seen)
+        for block in self.network.blocks:
+            tokens = block(tokens, grid)
+        tokens = rearrange(self.network.norm(tokens), "b (t n) d -> b t n d", t=grid.t)[:, :, -places:]
+        error = (self.pixels(tokens) - target).square().mean(-1)
+        return error.mean(1)[hidden].mean()
+
+    def training_step(self, batch: Any, batch_idx: int) -> Tensor:
+        """Return the loss of a batch."""
+        loss = self.loss_of(batch["clip"])
+        self.log("train/loss", loss, batch_size=len(batch["clip"]))
+        return loss
+
+    def validation_step(self, batch: Any, batch_idx: int) -> None:
+        """Log the loss of drawn videos that are not trained on."""
+        self.log("val/loss", self.loss_of(batch["clip"]), batch_size=len(batch["clip"]))
+
+
+TARGETS: dict[str, type[XViT]] = {"labels": XViT, "pixels": MaskedXViT}
+
+
 @dataclass(frozen=True)
 class Trial:
-    """A trial: arguments of DrawnVideos, XViT and Optimization, and the number of clips to train on."""
+    """A trial: its target, arguments of DrawnVideos, XViT and Optimization, and the number of clips to train on."""
 
     name: str
+    target: Literal["labels", "pixels"]
     clips: int
     data: Mapping[str, Any]
     model: Mapping[str, Any]
@@ -76,7 +126,7 @@ class Trial:
         size = ViTSize(**self.model["size"])
         others = {name: value for name, value in self.model.items() if name != "size"}
         optimization = Optimization(**self.optimization)
-        return XViT(
+        return TARGETS[self.target](
             videos.num_classes, videos.num_frames, videos.image_size, size=size, optimization=optimization, **others
         )
 
@@ -93,7 +143,7 @@ def read_trial(path: Path, name: str) -> Trial:
     changes = plan["trials"][name]
     base = plan["base"]
     parts = {part: base[part] | changes.get(part, {}) for part in ("data", "model", "optimization")}
-    return Trial(name, changes.get("clips", base["clips"]), **parts)
+    return Trial(name, changes.get("target", base["target"]), changes.get("clips", base["clips"]), **parts)
 
 
 class Leg(Callback):
@@ -147,7 +197,13 @@ def train(trial: Trial, folder: Path, minutes: float) -> int:
     record = _record(folder)
     facts = provenance(recorded_command(sys.argv[1:], "python -m benchmarks.pretraining"), "cpu")
     facts |= {
-        "trial": {"clips": trial.clips, "data": trial.data, "model": trial.model, "optimization": trial.optimization},
+        "trial": {
+            "target": trial.target,
+            "clips": trial.clips,
+            "data": trial.data,
+            "model": trial.model,
+            "optimization": trial.optimization,
+        },
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "step": trainer.global_step,
         "steps": trial.steps,

@@ -16,9 +16,9 @@ TINY = {
 }
 
 
-def tiny():
+def tiny(name="motion"):
     """Return a trial of six steps in three epochs."""
-    trial = read_trial(PLAN, "motion")
+    trial = read_trial(PLAN, name)
     return replace(trial, clips=24, data=TINY["data"] | {"tasks": ["motion"]}, model=TINY["model"])
 
 
@@ -41,13 +41,28 @@ def test_an_unknown_trial_is_refused():
         read_trial(PLAN, "motoin")
 
 
-def test_legs_end_with_the_weights_of_one_training(tmp_path):
-    train(tiny(), tmp_path / "whole", minutes=10)
+@pytest.mark.parametrize("name", ["motion", "masked"])
+def test_legs_end_with_the_weights_of_one_training(name, tmp_path):
+    train(tiny(name), tmp_path / "whole", minutes=10)
     for _ in range(6):
-        train(tiny(), tmp_path / "legs", minutes=0)
+        train(tiny(name), tmp_path / "legs", minutes=0)
     record = json.loads((tmp_path / "legs" / RECORD).read_text())
     assert (record["step"], record["steps"]) == (6, 6)
     assert record["metrics"]
     whole = weights(tmp_path / "whole")
     legs = weights(tmp_path / "legs")
     assert all(torch.equal(whole[name], legs[name]) for name in whole)
+
+
+def test_a_masked_patch_does_not_see_its_own_pixels():
+    model = tiny("masked").network()
+    clip = torch.randn(2, 3, 2, 16, 16)
+    torch.manual_seed(3)
+    order = torch.rand(2, 4).argsort(1)
+    hidden = order < round(model.masked * 4)
+    torch.manual_seed(3)
+    seen = []
+    model.network.embed.register_forward_pre_hook(lambda module, given: seen.append(given[0]))
+    model.loss_of(clip)
+    patches = seen[0].unfold(3, 8, 8).unfold(4, 8, 8).abs().amax((1, 2, 5, 6)).flatten(1)
+    assert torch.equal(patches == 0, hidden)
