@@ -12,7 +12,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -54,7 +54,7 @@ STRENGTHS = (0.001, 0.01, 0.1)  # inverse regularisation of the logistic regress
 class MaskedXViT(XViT):
     """X-ViT that fills in masked patches of a clip, the self-supervised target of SimMIM (arXiv:2111.09886).
 
-    The same places are masked in all frames (tubes of VideoMAE, arXiv:2203.12602), as grey pixels; a linear layer on
+    All frames hide the same places (tubes of VideoMAE, arXiv:2203.12602), as grey pixels; a linear layer on
     the patches' tokens gives their pixels, normalised in each patch.
     """
 
@@ -91,7 +91,7 @@ class MaskedXViT(XViT):
         self.log("train/loss", loss, batch_size=len(batch["clip"]))
         return loss
 
-    def validation_step(self, batch: Any, batch_idx: int) -> None:
+    def validation_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
         """Log the loss of drawn videos that are not trained on."""
         self.log("val/loss", self.loss_of(batch["clip"]), batch_size=len(batch["clip"]))
 
@@ -197,13 +197,7 @@ def train(trial: Trial, folder: Path, minutes: float) -> int:
     record = _record(folder)
     facts = provenance(recorded_command(sys.argv[1:], "python -m benchmarks.pretraining"), "cpu")
     facts |= {
-        "trial": {
-            "target": trial.target,
-            "clips": trial.clips,
-            "data": trial.data,
-            "model": trial.model,
-            "optimization": trial.optimization,
-        },
+        "trial": asdict(trial),
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "step": trainer.global_step,
         "steps": trial.steps,
