@@ -1,6 +1,6 @@
 """Drawn videos to pretrain on: endless, by seed, without files."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from lit_video.video.seeding import digest
 
 DRAWN_VERSION = 1  # increment whenever the videos of a seed change
 Side = Annotated[int, Range(16, 512)]
+Task = Literal["motion", "speed", "camera", "form", "texture", "hue"]
 
 
 class DrawnVideos(SeededClips):
@@ -57,6 +58,7 @@ class DrawnVideos(SeededClips):
         epoch_length: training videos of an epoch; every epoch has new ones.
         val_length: validation videos.
         motions: names of the motions to draw; ``None`` for all. Class numbers stay the same.
+        tasks: tasks that a label has a number of; ``None`` for all. The videos stay the same.
         moving_camera: share of the videos in which the camera moves.
         degradation: strength of light, blur, noise and compression, 0 to 1.
         mean: mean of the pixels, 0 to 1: one number, or one each for red, green, blue.
@@ -64,7 +66,7 @@ class DrawnVideos(SeededClips):
         seed: seed of all videos.
 
     Raises:
-        ValueError: a setting is no value of its type, or a motion is unknown.
+        ValueError: a setting is no value of its type, a motion is unknown, or a task is named twice.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class DrawnVideos(SeededClips):
         epoch_length: Count = 8192,
         val_length: Count = 512,
         motions: tuple[str, ...] | None = None,
+        tasks: tuple[Task, ...] | None = None,
         moving_camera: Share = 0.5,
         degradation: Share = 1.0,
         mean: PerChannel = 0.5,
@@ -100,18 +103,19 @@ class DrawnVideos(SeededClips):
         self.epoch_length = epoch_length
         self.val_length = val_length
         self.motions = tuple(MOTIONS) if motions is None else _known(motions)
+        self.tasks = tuple(TASKS) if tasks is None else _once(tasks)
         self.moving_camera = moving_camera
         self.degradation = degradation
 
     @property
     def class_names(self) -> dict[str, list[str]]:
         """Class names of each task, in the order of a label's entries."""
-        return {task: list(names) for task, names in TASKS.items()}
+        return {task: list(TASKS[task]) for task in self.tasks}
 
     @property
     def num_classes(self) -> dict[str, int]:
         """Number of classes of each task."""
-        return {task: len(names) for task, names in TASKS.items()}
+        return {task: len(TASKS[task]) for task in self.tasks}
 
     @property
     def opposites(self) -> list[tuple[int, int]]:
@@ -163,6 +167,7 @@ class DrawnClips(Dataset[Sample]):
         self.num_frames = data.num_frames
         self.side = data.side
         self.motions = data.motions
+        self.columns = [list(TASKS).index(task) for task in data.tasks]
         self.moving_camera = data.moving_camera
         self.degradation = data.degradation
         self.seed = data.seed
@@ -177,10 +182,11 @@ class DrawnClips(Dataset[Sample]):
         rng = np.random.default_rng(digest(DRAWN_VERSION, self.seed, self.split, drawn_epoch, index))
         labels = draw_labels(rng, self.motions, self.moving_camera)
         frames = draw_video(rng, labels, self.num_frames, side=self.side, degradation=self.degradation)
+        numbers = [labels.numbers[column] for column in self.columns]
 
         return Sample(
             clip=torch.from_numpy(frames)[None],
-            label=torch.tensor(labels.numbers),
+            label=torch.tensor(numbers),
             video=index,
             first_view=0,
             key=torch.tensor((epoch, index)),
@@ -197,3 +203,10 @@ def _known(motions: tuple[str, ...]) -> tuple[str, ...]:
     if not motions or len(set(motions)) < len(motions):
         raise ValueError(f"motions is {list(motions)}, expected one or more names, each once")
     return tuple(motions)
+
+
+def _once(tasks: tuple[Task, ...]) -> tuple[Task, ...]:
+    """Return tasks, each once; refuse none, and a task twice."""
+    if not tasks or len(set(tasks)) < len(tasks):
+        raise ValueError(f"tasks is {list(tasks)}, expected one or more of {', '.join(TASKS)}, each once")
+    return tuple(tasks)

@@ -73,6 +73,21 @@ def test_motions_can_be_chosen_and_keep_their_numbers():
     assert numbers == {list(MOTIONS).index(name) for name in chosen}
 
 
+def test_a_label_has_the_tasks_that_are_asked_for_and_the_videos_stay_the_same():
+    batches = epoch(tasks=("form", "motion"))
+    numbers = torch.cat([batch["label"] for batch in batches])
+    every = torch.cat([batch["label"] for batch in epoch()])
+    assert torch.equal(numbers, every[:, [list(TASKS).index("form"), 0]])
+    assert DrawnVideos(tasks=("form", "motion")).num_classes == {"form": 14, "motion": 219}
+    assert all(torch.equal(a["clip"], b["clip"]) for a, b in zip(batches, epoch(), strict=True))
+
+
+@pytest.mark.parametrize("tasks", [(), ("motion", "motion"), ("sound",)])
+def test_no_task_a_task_twice_and_an_unknown_one_are_refused(tasks):
+    with pytest.raises((ValueError, TypeError), match="tasks"):
+        DrawnVideos(tasks=tasks)
+
+
 def test_opposites_are_each_other_played_backwards():
     data = DrawnVideos(**SMALL)
     names = data.class_names["motion"]

@@ -1,0 +1,68 @@
+"""Test the pretraining on drawn videos: its plan, and legs that go on where the last one stopped."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+import yaml
+
+from benchmarks.pretraining import LAST, PLAN, RECORD, read_trial, train
+from lit_video.errors import UserError
+
+TINY = {
+    "data": {"num_frames": 2, "image_size": 16, "batch_size": 4, "num_workers": 0, "epoch_length": 8, "val_length": 4},
+    "model": {"size": {"embed_dim": 8, "depth": 1, "num_heads": 2}, "patch_size": 8, "window": 1},
+}
+
+
+def tiny(name="motion"):
+    """Return a trial of six steps in three epochs."""
+    trial = read_trial(PLAN, name)
+    return replace(trial, clips=24, data=TINY["data"] | {"tasks": ["motion"]}, model=TINY["model"])
+
+
+def weights(folder):
+    """Return the weights of a trial's last checkpoint."""
+    return torch.load(folder / LAST, weights_only=False)["state_dict"]
+
+
+def test_every_trial_of_the_plan_can_be_built():
+    for name in yaml.safe_load(PLAN.read_text())["trials"]:
+        trial = read_trial(PLAN, name)
+        assert trial.steps > 0
+        with torch.device("meta"):
+            model = trial.network()
+        assert set(model.num_classes) == set(trial.data["tasks"])
+
+
+def test_an_unknown_trial_is_refused():
+    with pytest.raises(UserError, match="motoin"):
+        read_trial(PLAN, "motoin")
+
+
+@pytest.mark.parametrize("name", ["motion", "masked"])
+def test_legs_end_with_the_weights_of_one_training(name, tmp_path):
+    train(tiny(name), tmp_path / "whole", minutes=10)
+    for _ in range(6):
+        train(tiny(name), tmp_path / "legs", minutes=0)
+    record = json.loads((tmp_path / "legs" / RECORD).read_text())
+    assert (record["step"], record["steps"]) == (6, 6)
+    assert record["metrics"]
+    whole = weights(tmp_path / "whole")
+    legs = weights(tmp_path / "legs")
+    assert all(torch.equal(whole[name], legs[name]) for name in whole)
+
+
+def test_a_masked_patch_does_not_see_its_own_pixels():
+    model = tiny("masked").network()
+    clip = torch.randn(2, 3, 2, 16, 16)
+    torch.manual_seed(3)
+    order = torch.rand(2, 4).argsort(1)
+    hidden = order < round(model.masked * 4)
+    torch.manual_seed(3)
+    seen = []
+    model.network.embed.register_forward_pre_hook(lambda module, given: seen.append(given[0]))
+    model.loss_of(clip)
+    patches = seen[0].unfold(3, 8, 8).unfold(4, 8, 8).abs().amax((1, 2, 5, 6)).flatten(1)
+    assert torch.equal(patches == 0, hidden)
