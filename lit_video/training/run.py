@@ -37,9 +37,9 @@ from lit_video.training.learned import learned
 from lit_video.training.monitors import refuse_unknown_values, refuse_wrong_mode
 from lit_video.training.needs import needs
 from lit_video.training.request import Run
-from lit_video.training.run_cli import RunCLI, as_list
 from lit_video.training.run_end import failures, leave, write_end
 from lit_video.training.stills import start_from_stills
+from lit_video.training.trainer import RunCLI, as_list
 from lit_video.utils.environment import device_name
 from lit_video.utils.processes import first_process, started_by_lightning
 from lit_video.utils.stop_signals import STATUS, StopSignals

@@ -12,7 +12,7 @@ from lit_video.runs.folder import has_result
 from lit_video.settings.flags import Given
 from lit_video.training.request import build_request
 from lit_video.training.run import _compiled
-from lit_video.training.run_cli import RunCLI
+from lit_video.training.trainer import RunCLI
 from lit_video.utils.stop_signals import StopSignals
 from tests.conftest import SMALL_TABLE
 from tests.training.trained import train
