@@ -51,7 +51,8 @@ def run_row(run: Run, stops: StopSignals) -> None:
         RunFailed: the run ended without a result.
         RunStopped: the run stopped at a checkpoint.
     """
-    run_dir, stops.name = run.folder, run.label
+    run_dir = run.folder
+    stops.name = run.label
     if not first_process():  # another rank, started by Lightning, torchrun or Slurm
         if not is_done(run):
             _to_the_end(run, stops)
