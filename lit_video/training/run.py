@@ -85,6 +85,26 @@ def _set_shorter_aside(run_dir: Path) -> None:
         (run_dir / RUN).replace(run_dir / f"run.step{result.steps}.json")
 
 
+def _to_the_end(run: Run, stops: StopSignals, history: History | None = None) -> None:
+    """Train and test; report an early end. The process with ``history`` also writes the end to ``run.json``."""
+    try:
+        with failures():
+            _train_and_test(run, stops, history)
+    except Stopped as stop:
+        if history:
+            _logger.info(f"{run.label}: {stop}")
+            leave(run.folder, stop.status, str(stop), stop.step, stop.steps)
+        if not started_by_lightning():  # Lightning kills rank 0 if another rank fails
+            raise RunStopped(f"{run.label}: {stop}", stop.status) from stop
+    except BaseException as error:
+        if history:
+            reason = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+            write_end(run.folder, "failed", reason)
+        if not isinstance(error, RunFailed):
+            raise
+        raise RunFailed(f"{run.label}: {error}") from error
+
+
 def _train_and_test(run: Run, stops: StopSignals, history: History | None) -> None:
     """Train from the last checkpoint if there is one, test, and write the result if the process has ``history``."""
     run_dir = run.folder
@@ -109,23 +129,3 @@ def _train_and_test(run: Run, stops: StopSignals, history: History | None) -> No
         metrics = measure(cli, trained.checkpoint)
     if history:
         write_result(cli, trained, metrics, history=history)
-
-
-def _to_the_end(run: Run, stops: StopSignals, history: History | None = None) -> None:
-    """Train and test; report an early end. The process with ``history`` also writes the end to ``run.json``."""
-    try:
-        with failures():
-            _train_and_test(run, stops, history)
-    except Stopped as stop:
-        if history:
-            _logger.info(f"{run.label}: {stop}")
-            leave(run.folder, stop.status, str(stop), stop.step, stop.steps)
-        if not started_by_lightning():  # Lightning kills rank 0 if another rank fails
-            raise RunStopped(f"{run.label}: {stop}", stop.status) from stop
-    except BaseException as error:
-        if history:
-            reason = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
-            write_end(run.folder, "failed", reason)
-        if not isinstance(error, RunFailed):
-            raise
-        raise RunFailed(f"{run.label}: {error}") from error
