@@ -101,10 +101,8 @@ def corrected(record: Record, positions: PositionKind) -> Record:
     note = Correction(KEY, arguments["positions"], positions, REASON, SCRIPT)
     arguments["positions"] = positions
     return record.with_parts(
-        {
-            "identity": structs.replace(record.identity, settings=settings),
-            "corrections": [*(record.corrections or ()), note],
-        }
+        identity=structs.replace(record.identity, settings=settings),
+        corrections=[*(record.corrections or ()), note],
     )
 
 

@@ -59,10 +59,8 @@ def renamed_record(record: Record) -> Record:
         return record
     note = Correction("identity.settings", "names of the run's commit", "today's names", REASON, SCRIPT)
     return record.with_parts(
-        {
-            "identity": structs.replace(record.identity, settings=settings),
-            "corrections": [*(record.corrections or ()), note],
-        }
+        identity=structs.replace(record.identity, settings=settings),
+        corrections=[*(record.corrections or ()), note],
     )
 
 

@@ -57,7 +57,7 @@ def floors(
         UserError: the table is wrong, or not on TemporalSkills.
     """
     from lit_video.datamodules import TemporalSkills  # here, because importing torch takes seconds
-    from lit_video.training.run import build_row
+    from lit_video.training.check import build_row
 
     request = request_for(table, overlays, rows, settings=settings, recipe=recipe)
     data = build_row(Run(request, request.rows[0], request.seeds[0])).datamodule

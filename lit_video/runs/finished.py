@@ -42,7 +42,7 @@ def read_finished(run_dir: Path, anywhere: bool = False) -> FinishedRun | None:
             return None
         if not anywhere:
             _refuse_other_folder(run_dir, result)
-        return FinishedRun(run_dir, result, record.identity, record.changes or (), result.overridden or {})
+        return FinishedRun(run_dir, result, record.identity, list(record.changes or ()), result.overridden or {})
 
     return read_whole(run_dir / RUN, read, AGAIN)
 

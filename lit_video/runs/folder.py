@@ -61,7 +61,7 @@ def read_record(run_dir: Path) -> Record:
 
 def update_record(run_dir: Path, **parts: Any) -> None:
     """Replace parts of a run's record atomically; ``None`` removes a part."""
-    content = read_record(run_dir).with_parts(parts).plain()
+    content = read_record(run_dir).with_parts(**parts).plain()
     write_atomically(run_dir / RUN, json.dumps(content, indent=2, allow_nan=False) + "\n")
 
 

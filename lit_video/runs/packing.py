@@ -59,7 +59,7 @@ def write_pack(path: Path, runs: Mapping[Path, Files]) -> None:
 
 def packed_record(record: Record) -> bytes:
     """Return a run's record as packs hold it: without its state, and without a digest of what was asked for."""
-    content = record.with_parts({"state": None, "asked": None}).plain()
+    content = record.with_parts(state=None, asked=None).plain()
     return f"{json.dumps(content, indent=1)}\n".encode()
 
 
@@ -84,7 +84,7 @@ def _without_folders(record: Record) -> Record:
     for name in data_names("folders"):
         if Path(arguments.get(name) or "").is_absolute():
             arguments[name] = "DIR"
-    return record.with_parts({"identity": structs.replace(record.identity, settings=settings)})
+    return record.with_parts(identity=structs.replace(record.identity, settings=settings))
 
 
 def _archive(folder: Path, runs: Mapping[Path, Files]) -> bytes:

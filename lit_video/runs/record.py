@@ -4,7 +4,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -93,6 +93,6 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
         Record.of(content)
         return content
 
-    def with_parts(self, parts: Mapping[str, Any]) -> "Record":
+    def with_parts(self, **parts: Any) -> "Record":
         """Return the record with other parts; ``None`` removes one."""
         return msgspec.structs.replace(self, **parts)

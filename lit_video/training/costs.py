@@ -20,7 +20,7 @@ def count_published(model: Published) -> tuple[int, int]:
 def table_costs(request: Request) -> Iterator[tuple[Published, tuple[int, int]]]:
     """Yield each row's published figures (only if the data are the paper's) and our counts."""
     # here, because importing torch takes seconds
-    from lit_video.training.run import build_row
+    from lit_video.training.check import build_row
     from lit_video.utils.classes import outputs
 
     table = request.table

@@ -85,7 +85,7 @@ def test_positions_become_those_of_the_network_and_the_record_says_so(place, mon
     assert (EXPERIMENTS.parent / mended_packs.SCRIPT).is_file()
     assert mended.identity.settings["model"]["init_args"].pop("positions") == "space"
     assert before["space"].identity.settings["model"]["init_args"].pop("positions") == "space-time"
-    assert mended.with_parts({"corrections": None}) == before["space"]
+    assert mended.with_parts(corrections=None) == before["space"]
 
 
 def test_a_second_call_changes_nothing(place, monkeypatch, capsys):

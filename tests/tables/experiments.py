@@ -7,9 +7,9 @@ from lit_video.datamodules.temporal_skills import SKILLS
 from lit_video.settings.flags import Given
 from lit_video.tables.reading import read_table
 from lit_video.tables.table import OF_RUN
+from lit_video.training.check import build_row
 from lit_video.training.layers import with_given
 from lit_video.training.request import Run
-from lit_video.training.run import build_row
 from lit_video.utils.yaml_files import read_yaml
 from tests.command_line import parse_request
 from tests.fake_runs import EXPERIMENTS

@@ -23,11 +23,11 @@ from lit_video.modules import VideoClassifier
 from lit_video.network.cost import count, value
 from lit_video.runs.folder import RUN
 from lit_video.tables.reading import read_table
+from lit_video.training.check import checked_row
 from lit_video.training.cli import ReadCLI
 from lit_video.training.global_batch import accumulation, check_scaling
 from lit_video.training.ignored import LINKS, refuse_ignored
 from lit_video.training.request import Run
-from lit_video.training.run import checked_row
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.loading import load_pretrained
 from tests.command_line import parse_request

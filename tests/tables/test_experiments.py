@@ -7,9 +7,9 @@ from lit_video.__main__ import main
 from lit_video.runs.finished import read_finished
 from lit_video.runs.result import VideoCount
 from lit_video.schemes.reach import reach
+from lit_video.training.check import build_row
 from lit_video.training.cli import BuildCLI
 from lit_video.training.request import Run
-from lit_video.training.run import build_row
 from tests.command_line import parse_request
 from tests.tables.experiments import EXPERIMENTS
 

@@ -6,9 +6,9 @@ from lit_video.network.streaming import Stream
 from lit_video.schemes.reach import Reach, reach
 from lit_video.settings.differences import lasting_settings
 from lit_video.tables.reading import read_table
+from lit_video.training.check import build_row
 from lit_video.training.cli import BuildCLI, CheckCLI
 from lit_video.training.request import Run
-from lit_video.training.run import build_row
 from tests.command_line import parse_request
 from tests.tables.experiments import EXPERIMENTS
 

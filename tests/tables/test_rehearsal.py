@@ -9,9 +9,9 @@ import pytest
 from lit_video.modules import XViT
 from lit_video.modules.optimization import make_optimizer
 from lit_video.tables.reading import read_table
+from lit_video.training.check import build_row
 from lit_video.training.cli import CheckCLI
 from lit_video.training.request import Run
-from lit_video.training.run import build_row
 from lit_video.video.clips import VideoRecord
 from lit_video.weights.hub import PREFIX, find
 from lit_video.weights.loading import load_pretrained

@@ -10,9 +10,9 @@ from lit_video.network.vit import ViTSize
 from lit_video.network.xvit import xvit
 from lit_video.runs.folder import has_result
 from lit_video.settings.flags import Given
+from lit_video.training.fit import compiled
 from lit_video.training.request import build_request
-from lit_video.training.run import _compiled
-from lit_video.training.run_cli import RunCLI
+from lit_video.training.trainer import RunCLI
 from lit_video.utils.stop_signals import StopSignals
 from tests.conftest import SMALL_TABLE
 from tests.training.trained import train
@@ -77,7 +77,7 @@ def test_generated_code_gives_the_same_numbers_and_draws():
     for wanted in (False, True):
         torch.manual_seed(1)
         ours.train().zero_grad()
-        with _compiled(ours, wanted):
+        with compiled(ours, wanted):
             logits = ours(torch.randn(2, 3, 4, 32, 32))
             logits.square().sum().backward()
         results.append([logits.detach(), *(parameter.grad.clone() for parameter in ours.parameters())])

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from lightning import Callback
 
-from lit_video.training.run_cli import RunCLI
+from lit_video.training.trainer import RunCLI
 from lit_video.utils.stop_signals import StopSignals
 from tests.command_line import parse_request
 

@@ -1,0 +1,56 @@
+"""First step of a run: build data set, model and trainer's settings without memory, and refuse what cannot be right."""
+
+from lightning.pytorch.callbacks import BatchSizeFinder, Callback, LearningRateFinder
+
+from lit_video.datamodules import TemporalSkills
+from lit_video.datamodules.checks import refuse_choice, refuse_copies
+from lit_video.errors import UserError
+from lit_video.runs.folder import RUN
+from lit_video.training.cli import CheckCLI, user_errors
+from lit_video.training.global_batch import check_scaling
+from lit_video.training.ignored import refuse_ignored
+from lit_video.training.monitors import refuse_unknown_values, refuse_wrong_mode
+from lit_video.training.request import Run
+from lit_video.training.trainer import as_list
+
+
+def build_row(run: Run, build: type[CheckCLI] = CheckCLI) -> CheckCLI:
+    """Build data set and model of a row, by default on the meta device."""
+    request = run.request
+    given = [(setting.key, setting.value) for setting in request.given]
+    refuse_ignored(request.configs, [*run.row.settings.items(), *given], run.origin(), run.seed)
+    with user_errors(run.origin):
+        return build(run.settings)
+
+
+def checked_row(run: Run) -> CheckCLI:
+    """Build data set and model of a row on the meta device; check starting weights, data and trainer."""
+    cli = build_row(run)
+    with user_errors(run.origin):
+        if not (run.folder / RUN).exists():  # a resumed run no longer reads starting weights
+            cli.model.check_image_weights()
+            run.refuse_unfinished_start(cli.model.weights)
+        cli.datamodule.check()
+        callbacks = as_list(cli.config_init.trainer.callbacks)
+        _refuse_searches(callbacks)
+        refuse_wrong_mode(callbacks)
+        refuse_unknown_values(callbacks, cli.model)
+        refuse_copies(cli.datamodule)
+        check_scaling(cli.config.trainer, cli.config.global_batch, cli.datamodule.batch_size)
+    return cli
+
+
+def refuse_tested(run: Run, cli: CheckCLI) -> None:
+    """Refuse callbacks that choose by test videos, once the videos exist; TemporalSkills draws its splits apart."""
+    if not isinstance(cli.datamodule, TemporalSkills):
+        with user_errors(run.origin):
+            refuse_choice(cli.datamodule, as_list(cli.config_init.trainer.callbacks))
+
+
+def _refuse_searches(callbacks: list[Callback]) -> None:
+    """Refuse callbacks that search for a setting: the record would differ, and a resumed run would search again."""
+    for callback in callbacks:
+        if isinstance(callback, LearningRateFinder | BatchSizeFinder):
+            reason = "the run would record another setting than it uses, and search again when it resumes"
+            advice = "search in Python (docs/recipes.md), then set model.optimization.lr or data.batch_size"
+            raise UserError(f"trainer.callbacks: {type(callback).__name__}: {reason}; {advice}")

@@ -1,0 +1,56 @@
+"""Second step of a run: train it, from its last checkpoint if there is one."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from lit_video.errors import RunFailed
+from lit_video.runs.chosen_checkpoint import LAST
+from lit_video.training.checkpoint_file import best_checkpoint, peek
+from lit_video.training.trainer import RunCLI
+
+
+@contextmanager
+def compiled(network: nn.Module, wanted: bool) -> Iterator[None]:
+    """Compile a network in place; parameter names and random draws stay the same."""
+    if wanted:
+        network.forward = torch.compile(network.forward, options={"fallback_random": True})
+    try:
+        yield
+    finally:
+        vars(network).pop("forward", None)  # compiled code would ignore hooks added later
+
+
+@dataclass(frozen=True)
+class Trained:
+    """End of a training, before the test, which restores the state of an earlier checkpoint."""
+
+    checkpoint: Path  # file to test
+    seconds: float  # time of training
+    skipped_steps: int  # updates left out, for a loss that was not finite
+
+
+def fit(cli: RunCLI, checkpoint: Path | None) -> Trained | None:
+    """Train from a checkpoint, if any; ``None`` for a trial of a few batches (``fast_dev_run``), which has no result.
+
+    Raises:
+        RunFailed: the last checkpoint is not of the last step.
+    """
+    cli.trainer.fit(cli.model, cli.datamodule, ckpt_path=checkpoint, weights_only=True)
+    if cli.config.trainer.fast_dev_run:
+        cli.trainer.test(cli.model, cli.datamodule, verbose=False)
+        return None
+
+    last = cli.run_dir / LAST
+    step = peek(last)["global_step"]
+    if step != cli.trainer.global_step:
+        raise RunFailed(f"{last} is of step {step}, training ended at step {cli.trainer.global_step}: no result")
+    return Trained(
+        checkpoint=best_checkpoint(cli.trainer) or last,
+        seconds=cli.timer.time_elapsed("train"),
+        skipped_steps=cli.finite.skipped,
+    )

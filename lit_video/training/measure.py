@@ -1,0 +1,68 @@
+"""Third step of a run: test it, and measure what it has learned and what its model can see."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from lightning.pytorch.callbacks import WeightAveraging
+
+from lit_video.datamodules import TemporalSkills
+from lit_video.schemes.reach import reach
+from lit_video.training.callbacks.checkpoints import metrics_of, refuse_not_finite
+from lit_video.training.learned import learned
+from lit_video.training.needs import needs
+from lit_video.training.trainer import RunCLI
+
+
+def measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
+    """Test a checkpoint, then once more for each order of frames in ``test_orders``; refuse non-finite metrics."""
+    for callback in cli.trainer.callbacks:  # type: ignore[attr-defined]
+        if isinstance(callback, WeightAveraging):  # test the checkpoint's averaged weights
+            callback.on_load_checkpoint = lambda *args: None  # type: ignore[method-assign]
+    metrics = _tested(cli, checkpoint) | cli.predictions.calibration_error
+    cli.trainer.loggers = []  # further tests are not logged
+    metrics |= learned(cli.trainer, cli.model, cli.datamodule, checkpoint)
+    for order in cli.datamodule.test_orders:
+        cli.datamodule.order = order
+        for key, value in _tested(cli, checkpoint).items():
+            metrics[f"{order}/{key.removeprefix('test/')}"] = value
+        metrics.pop(f"{order}/videos", None)
+    refuse_not_finite(metrics, f"test of {checkpoint}")
+    return metrics
+
+
+def _tested(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
+    cli.trainer.test(cli.model, cli.datamodule, ckpt_path=checkpoint, verbose=False)
+    return metrics_of(cli.trainer, "test/") | cli.predictions.accuracies(cli.datamodule)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Sight of a model and needs of TemporalSkills; ``None`` on other data. See :class:`RunResult`."""
+
+    reach: int | None = None
+    sees_order: bool | None = None
+    sees_near: bool | None = None
+    blind_ceiling: float | None = None
+    steps_shown: float | None = None
+    needed_reach: int | None = None
+    sum_ceilings: Mapping[str, float] | None = None
+
+
+def limits_of(cli: RunCLI) -> Limits:
+    """Measure the limits of a model on TemporalSkills."""
+    data = cli.datamodule
+    if not isinstance(data, TemporalSkills):
+        return Limits()
+    sight = reach(cli.model.network, data.num_frames, data.image_size)
+    shown = needs(data)
+    return Limits(
+        reach=sight.frames,
+        sees_order=sight.order,
+        sees_near=sight.near,
+        # a model that sees which frames are neighbours can exceed the ceiling of models that see an unordered set
+        blind_ceiling=data.reversal_ceiling if sight.near else data.blind_ceiling,
+        steps_shown=shown.steps_shown,
+        needed_reach=shown.reach,
+        sum_ceilings=data.sum_ceilings(),
+    )
