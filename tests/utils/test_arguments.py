@@ -3,7 +3,6 @@
 import inspect
 import math
 from dataclasses import MISSING, fields, is_dataclass
-from itertools import chain
 from typing import Annotated, Literal, get_args, get_origin
 
 import pytest
@@ -94,14 +93,26 @@ def tries():
                 yield pytest.param(kind, argument, wrong, id=f"{name}-{argument}")
 
 
+def parameters(kind):
+    """Return a constructor's parameters by name, also those of its bases' that it takes as ``kwargs``."""
+    found = {}
+    for base in [kind, *constructors(kind)]:
+        taken = inspect.signature(base.__init__).parameters
+        found = {**taken, **found}  # the most derived class decides on the default
+        if "kwargs" not in taken:
+            break
+    return found
+
+
 def required(kind):
     if is_dataclass(kind):
         names = [field.name for field in fields(kind) if field.default is MISSING and field.default_factory is MISSING]
     else:
-        taken = inspect.signature(kind.__init__).parameters
-        bases = [kind, *constructors(kind)] if "kwargs" in taken else [kind]
-        every = chain.from_iterable(inspect.signature(base.__init__).parameters.values() for base in bases)
-        names = {one.name for one in every if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD}
+        names = {
+            one.name
+            for one in parameters(kind).values()
+            if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD
+        }
         if kind is not modules.VideoClassifier:
             names -= {"network"}
     return {name: GIVEN[name] for name in names if name != "self"}

@@ -7,6 +7,7 @@ import pytest
 from transformers import TimesformerConfig, VivitConfig
 
 from lit_video.modules.starting_weights import StartingWeights
+from lit_video.modules.weights_record import WeightsRecord
 from lit_video.network.patches import ClipSize
 from lit_video.network.timesformer import timesformer
 from lit_video.network.vit import ViTSize
@@ -54,6 +55,7 @@ def test_classes_of_our_own_checkpoints_are_those_of_the_data_in_every_task():
     stored = {"verb": ["C", "C#"], "noun": ["-1", "0", "1"]}  # letters and digits alone do not tell them apart
     changes = {"": {}, "'C#' is class 1 of": {"verb": ["C#", "C"]}, "'2' is class unknown": {"noun": ["-1", "0", "2"]}}
     for expected, change in changes.items():
-        start = StartingWeights(VIVIT, {}, SimpleNamespace(class_names=stored | change))
+        data = SimpleNamespace(class_names=stored | change)
+        start = StartingWeights(VIVIT, WeightsRecord(), {}, data=data)
         with pytest.raises(ValueError, match=expected) if expected else nullcontext():
             start._check_labels(StoredWeights({}, class_names=stored), whole=True)
