@@ -39,6 +39,13 @@ _CONCLUSIONS: dict[Use, str] = {
     "weak": "This cannot be told, because the model is not better for certain than one answer for all videos",
     "open": "This cannot be told",
 }
+_DECIDED_BY: dict[Use, str] = {
+    "direction": "reversed",
+    "order": "shuffled",
+    "frames": "shuffled",
+    "no order": "shuffled",
+    "one frame": "static",
+}
 
 
 @dataclass(frozen=True)
@@ -129,6 +136,9 @@ class TimeUse:
             text += ", but not its direction" if kept else "; whether its direction does cannot be told"
         if uses == "open":
             text += f" from {self.draws}"
+        deciding = self.orders.get(_DECIDED_BY.get(uses, ""))
+        if deciding and deciding.is_for_these:
+            text += f", on videos of these {self.draws}"
         return text
 
     def _cost(self, test: OrderTest) -> str:

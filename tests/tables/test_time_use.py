@@ -80,7 +80,7 @@ def test_videos_of_few_persons_tell_of_these_persons_alone():
         assert use.orders["shuffled"].is_for_these == alone
     assert use.uses == "direction"
     few = use_of(120, Draws("person", np.arange(120) % 2), shuffled=same)
-    assert "2 persons" in " ".join(few.sentences)
+    assert all("2 persons" in sentence for sentence in few.sentences)
 
 
 def test_tests_are_paired_by_video_and_by_label():
