@@ -20,7 +20,16 @@ from lit_video.utils.parallel import with_progress
 
 Papers = Mapping[str, Mapping[str, Sequence[Section]]]  # by paper and table: a section per scale
 Pictures = Mapping[tuple[str, str], dict[str, Any]]  # by table and scale: contents by view
-VIEWS = (views.accuracy, views.confusions, views.curves, views.groups, views.mistakes, views.rows, views.without)
+VIEWS = (
+    views.accuracy,
+    views.confusions,
+    views.curves,
+    views.groups,
+    views.mistakes,
+    views.rows,
+    views.time,
+    views.without,
+)
 
 
 def render_page(sections: Sequence[Section], claims: Sequence[Claim], found: Sequence[Verdict], command: str) -> str:
