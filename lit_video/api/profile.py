@@ -17,7 +17,7 @@ from lit_video.schemes.built_in import OTHERS, built_in
 from lit_video.schemes.skills_table import LEVEL, TABLE, nearest_first, unmeasured, write_skills_table
 from lit_video.settings.flags import Settings, as_given
 from lit_video.tables.reading import read_table
-from lit_video.tables.rendering import Groups, groups_table, measured_groups
+from lit_video.tables.rendering import GroupAccuracies, groups_table, measured_groups
 from lit_video.tables.summary import summary
 from lit_video.utils.files import user_path, write_bytes, writing
 from lit_video.utils.shown import Grid, Part, Shown, as_text
@@ -38,7 +38,7 @@ COMPARED = ("space", "xvit", "divided", "joint")  # schemes beside the user's ow
 class Skills(Shown):
     """Accuracies on the temporal skills, the scheme's row first, then the most similar rows."""
 
-    groups: list[Groups]
+    groups: list[GroupAccuracies]
     not_run: str  # rows without runs, in words; empty if there are none
     page: Path  # results as HTML
 

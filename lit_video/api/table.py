@@ -107,4 +107,4 @@ def table(
         raise UserError("name a table, by its YAML or its name, such as ablation_tw")
     folder = Path("runs") if runs is None else existing_path(runs, "no such folder")
     chosen = None if seeds is None else checked_seeds(seeds)
-    return ShownTable(read_runs(read_table(configs, recipe), folder, chosen, overridden))
+    return ShownTable(read_runs(read_table(configs, recipe), folder, chosen, overridden=overridden))

@@ -1,7 +1,6 @@
 """Model card of a run as Markdown: data, settings, accuracy, confusions."""
 
 from dataclasses import replace
-from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,8 @@ from lit_video.utils.text import as_markdown, markdown_lines, plural
 from lit_video.utils.yaml_files import read_yaml
 
 SURE = 0.025  # one-sided significance level
-MOST = 3  # confusions listed
-SHOWN = 30  # classes listed
+MOST_CONFUSIONS = 3  # confusions listed
+MOST_CLASSES = 30  # classes listed
 TEXTS = read_yaml(Path(__file__).with_name("texts.yaml"))
 
 
@@ -30,13 +29,16 @@ def model_card(run_dir: Path) -> str:
     settings = run.identity.settings
     data = settings["data"]["init_args"]
     model = settings["model"]["init_args"]
+
     splits = result.video_counts
     counts = ", ".join(f"{count.used} {name}" for name, count in splits.items()) or "see run.json"
     if "test" not in splits:  # the test is on the validation videos
         counts = counts.replace(" val", " test")
+
     start = model.get("weights") or model.get("image_weights") or "nothing: from scratch"
     if start.startswith("stills:"):
         start = "drawn pictures"
+
     filled = asdict(result) | model["optimization"] | asdict(result.weights)
     filled |= {
         "videos": f"{_data_name(settings['data'])} ({counts})",
@@ -98,7 +100,7 @@ def _accuracy(run: FinishedRun, predictions: Predictions | None) -> str:
     for name, task in predictions.tasks.items():
         if name:
             lines += ["", f"### {as_markdown(name)}"]
-        lines += ["", markdown_lines(["class", "test videos", "right, %"], class_lines(task)[:SHOWN])]
+        lines += ["", markdown_lines(["class", "test videos", "right, %"], class_lines(task)[:MOST_CLASSES])]
     return "\n".join([*facts, *lines])
 
 
@@ -130,15 +132,22 @@ def _facts(task: TaskPredictions) -> list[str]:
     """Compare the model with always answering the most frequent class (McNemar); list confusions."""
     from scipy.stats import binomtest
 
-    often, right = int(np.bincount(task.target).argmax()), task.hits()
-    always = task.target == often
-    gained, lost = int((right & ~always).sum()), int((always & ~right).sum())
-    says = "the model is not better for certain; more videos, a longer training or pretrained weights may help"
+    frequent = int(np.bincount(task.target).argmax())
+    always = task.target == frequent
+    right = task.hits()
+    gained = int((right & ~always).sum())
+    lost = int((always & ~right).sum())
+
+    comparison = "the model is not better for certain; more videos, a longer training or pretrained weights may help"
     if gained + lost and binomtest(gained, gained + lost, alternative="greater").pvalue < SURE:
-        says = "the model is better"
-    facts = [f"Baseline: always answering {task.classes[often]!r} gives {100 * always.mean():.1f} %; {says}"]
-    confused = starmap("{!r} taken for {!r} ({})".format, most_confused(task.confusion, task.classes, MOST))
+        comparison = "the model is better"
+    baseline = f"always answering {task.classes[frequent]!r} gives {100 * always.mean():.1f} %"
+    facts = [f"Baseline: {baseline}; {comparison}"]
+
     if not right.all():
+        confused = []
+        for label, predicted, videos in most_confused(task.confusion, task.classes, MOST_CONFUSIONS):
+            confused.append(f"{label!r} taken for {predicted!r} ({videos})")
         facts.append(f"Most often confused: {'; '.join(confused)}")
     return facts
 

@@ -63,7 +63,7 @@ def run_row(run: Run, stops: StopSignals) -> None:
         history = ask(run, cli)
         if not history.finished:
             refuse_tested(run, cli)
-            refuse_apart(run.request.table, run.request.folder, run.row.name, history.identity, run.origin())
+            refuse_apart(run.request.table, run.request.folder, run.row.name, now=history.identity, where=run.origin())
             if has_result(run_dir):  # result of a shorter training
                 _set_shorter_aside(run_dir)
             elif run.request.reuse:

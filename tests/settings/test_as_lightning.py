@@ -7,7 +7,7 @@ import pytest
 
 from lit_video.runs.identity import Identity, differences
 from lit_video.settings.flags import read_flags
-from lit_video.tables.table import WHOLE
+from lit_video.tables.table import MERGED_KEY
 from lit_video.training.cli import ReadCLI
 from lit_video.training.request import Run, build_request
 from lit_video.utils.yaml_files import read_yaml
@@ -21,7 +21,7 @@ def words(run, flags=()):
     """Return the command line of LightningCLI for a run; a row's mapping follows null, to replace the files'."""
     line = [word for path in run.request.configs for word in ("--config", str(path))]
     for key, value in sorted(run.row.settings.items(), key=lambda setting: "." in setting[0]):
-        if isinstance(value, dict) and key != WHOLE:
+        if isinstance(value, dict) and key != MERGED_KEY:
             line.append(f"--{key}=null")
         line.append(f"--{key}={value if isinstance(value, str) else json.dumps(value)}")
     return [*line, *flags, f"--seed_everything={run.seed}"]
