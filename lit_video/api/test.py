@@ -54,7 +54,7 @@ def test(
         UserError: neither a run nor weights are given, a setting is wrong, or the weights do not suit the model.
     """
     prepare()
-    resolved, checkpoint = _settings(ckpt, weights, listed(configs), as_given(settings, [SEED]))
+    resolved, checkpoint = _settings(ckpt, weights, listed(configs), given=as_given(settings, [SEED]))
 
     from lit_video.inference.checkpoints import no_larger_than, read_checkpoint
     from lit_video.training.callbacks.checkpoints import refuse_not_finite
@@ -86,7 +86,7 @@ def test_settings(
     settings: Settings = (),
 ) -> Nested:
     """Return all settings of a test, resolved: see :func:`test`."""
-    layers, _ = _settings(ckpt, weights, listed(configs), as_given(settings, [SEED]))
+    layers, _ = _settings(ckpt, weights, listed(configs), given=as_given(settings, [SEED]))
 
     from lit_video.training.cli import ReadCLI, user_errors
 
@@ -95,7 +95,7 @@ def test_settings(
 
 
 def _settings(
-    ckpt: File | None, weights: str | None, configs: Sequence[Path], given: Sequence[Given]
+    ckpt: File | None, weights: str | None, configs: Sequence[Path], *, given: Sequence[Given]
 ) -> tuple[Nested, Path | None]:
     """Return the settings of the run, of hub weights or of files, with the user's, and the checkpoint."""
     checkpoint = None if ckpt is None else find_checkpoint(str(ckpt))

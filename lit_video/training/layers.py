@@ -29,12 +29,12 @@ def of_row(settings: Nested, row: Row, start: Path | None = None) -> Nested:
     own = row.settings | ({"model.weights": str(start)} if start else {})
     # a class before its own settings
     for key, value in sorted(own.items(), key=lambda setting: "." in setting[0]):
-        settings = put(settings, key, value, Constructors(), whole=key != MERGED_KEY)
+        settings = put(settings, key, value, classes=Constructors(), whole=key != MERGED_KEY)
     return settings
 
 
 def with_given(settings: Nested, given: Iterable[Given]) -> Nested:
     """Return settings with those of the command line."""
     for setting in given:
-        settings = put(settings, setting.key, setting.value, Constructors())
+        settings = put(settings, setting.key, setting.value, classes=Constructors())
     return settings
