@@ -8,18 +8,17 @@ import numpy as np
 from msgspec.structs import asdict
 
 from lit_video.errors import UserError
+from lit_video.reports.texts import TEXTS
 from lit_video.runs.finished import FinishedRun, read_finished, remarks
 from lit_video.runs.mistakes import MISTAKES
 from lit_video.runs.predictions import Predictions, TaskPredictions, most_confused, read_predictions
 from lit_video.tables.statistics import CONFIDENCE
 from lit_video.utils.clip_shape import size_in_words
 from lit_video.utils.text import as_markdown, markdown_lines, plural
-from lit_video.utils.yaml_files import read_yaml
 
 SURE = 0.025  # one-sided significance level
-MOST_CONFUSIONS = 3  # confusions listed
-MOST_CLASSES = 30  # classes listed
-TEXTS = read_yaml(Path(__file__).with_name("texts.yaml"))
+CONFUSIONS_SHOWN = 3  # confusions listed
+CLASSES_SHOWN = 30  # classes listed
 
 
 def model_card(run_dir: Path) -> str:
@@ -100,7 +99,7 @@ def _accuracy(run: FinishedRun, predictions: Predictions | None) -> str:
     for name, task in predictions.tasks.items():
         if name:
             lines += ["", f"### {as_markdown(name)}"]
-        lines += ["", markdown_lines(["class", "test videos", "right, %"], class_lines(task)[:MOST_CLASSES])]
+        lines += ["", markdown_lines(["class", "test videos", "right, %"], class_lines(task)[:CLASSES_SHOWN])]
     return "\n".join([*facts, *lines])
 
 
@@ -118,11 +117,13 @@ def accuracy_facts(run: FinishedRun, predictions: Predictions) -> list[str]:
     facts[0] = "; ".join([facts[0], *remarks(own_settings)])
     for name, task in predictions.tasks.items():
         facts += [f"{name}: {fact}".removeprefix(": ") for fact in _facts(task)]
-    if folds := run.result.folds:
-        each = ", ".join(map("{:.0f}".format, folds.values()))
+
+    folds = run.result.folds
+    if folds:
+        shares = ", ".join(f"{share:.0f}" for share in folds.values())
         facts += [
-            f"Cross-validated: each video was tested once, in one of {len(folds)} groups ({each} % right), by a model "
-            "trained on the others; this model was trained on all videos, and was not tested itself",
+            f"Cross-validated: each video was tested once, in one of {len(folds)} groups ({shares} % right), by a "
+            "model trained on the others; this model was trained on all videos, and was not tested itself",
             f"Its probabilities are calibrated on those tests, at the temperature {run.result.temperature:.2f}",
         ]
     return facts
@@ -146,7 +147,7 @@ def _facts(task: TaskPredictions) -> list[str]:
 
     if not right.all():
         confused = []
-        for label, predicted, videos in most_confused(task.confusion, task.classes, MOST_CONFUSIONS):
+        for label, predicted, videos in most_confused(task.confusion, task.classes, CONFUSIONS_SHOWN):
             confused.append(f"{label!r} taken for {predicted!r} ({videos})")
         facts.append(f"Most often confused: {'; '.join(confused)}")
     return facts
@@ -154,5 +155,8 @@ def _facts(task: TaskPredictions) -> list[str]:
 
 def class_lines(task: TaskPredictions) -> list[list[str]]:
     """Return name, number of test videos and accuracy in percent of each class with test videos."""
-    each = zip(task.classes, task.videos, task.class_accuracy(), strict=True)
-    return [[name, str(videos), f"{accuracy:.0f}"] for name, videos, accuracy in each if videos]
+    lines = []
+    for name, videos, accuracy in zip(task.classes, task.videos, task.class_accuracy(), strict=True):
+        if videos:
+            lines.append([name, str(videos), f"{accuracy:.0f}"])
+    return lines

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from lit_video.errors import UserError
 from lit_video.network.cost import CONVENTION, HEADER, cells
+from lit_video.reports.texts import TEXTS
 from lit_video.reports.verdicts import (
     NOT_RECORDED,
     OTHER_TABLES,
@@ -37,7 +38,6 @@ from lit_video.utils.yaml_files import read_yaml
 
 NEAR = 1.0  # points above a ceiling that still count as near
 LIST_HEADER = ["table", "source", "scale", "rows run", "seeds", "status"]
-TEXTS = read_yaml(Path(__file__).with_name("texts.yaml"))
 FOLDER = Path("docs/results")  # pages of tables
 
 # flags that concern a single run or a user's habits; a table's command leaves them out
