@@ -102,6 +102,7 @@ def _read(where: str, content: Mapping[str, Any], entry: Any, *, experiments: Pa
     varies = _varies(where, entry, kind)
     control = _control(where, entry, kind)
     table, scale = _table(experiments, entry)
+
     return Claim(
         text=str(entry["claim"]),
         source=str(content.get("source", "")),

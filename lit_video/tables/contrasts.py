@@ -17,7 +17,7 @@ OF_METHOD = ("model", "data", "trainer", "global_batch", "steps")
 START = tuple(f"model.{name}" for name in model_names("files"))
 _CLASS = "model.class_path"
 _BATCH = "data.batch_size"  # a part of a step's batch, see global_batch
-STEPS = "steps"  # number of optimizer steps, which rows of fewer videos have fewer of
+STEPS_KEY = "steps"  # number of optimizer steps, which rows of fewer videos have fewer of
 
 
 def row_contrast(first: Row, second: Row) -> list[str]:
@@ -53,7 +53,7 @@ def run_contrast(first: FinishedRun, second: FinishedRun) -> list[str]:
         contrast[key] = None
 
     if first.result.steps != second.result.steps:
-        contrast[STEPS] = None
+        contrast[STEPS_KEY] = None
     return list(contrast)
 
 

@@ -82,11 +82,11 @@ def _no_verdict(claim: Claim, runs: TableRuns, scale: str) -> tuple[Judgement | 
 def _varies_more(claim: Claim, runs: TableRuns) -> str:
     """Say in what the rows of a pair differ beside what the claim names, or that they do not differ at all."""
     for first, second in claim.pairs:
-        one = runs.first(first)
+        run = runs.first(first)
         other = runs.first(second)
-        if claim.kind == "spread" or one is None or other is None:
+        if claim.kind == "spread" or run is None or other is None:
             continue
-        contrast = run_contrast(one, other)
+        contrast = run_contrast(run, other)
         if not contrast:
             return f"{first} and {second} differ in nothing here"
         if more := uncovered(contrast, claim.varies):
@@ -112,8 +112,10 @@ def _not_learned(claim: Claim, runs: TableRuns) -> str:
 
 def _all_learned(claim: Claim, runs: TableRuns) -> bool | None:
     """Return None if a row's accuracy on training videos is not recorded, though it should be high."""
-    known = [runs.trained(row) for row in rows_of(claim) if not runs.limits(row).any]
-    return None if None in known else all(value >= LEARNED for value in known if value is not None)
+    accuracies = [runs.trained(row) for row in rows_of(claim) if not runs.limits(row).any]
+    if None in accuracies:
+        return None
+    return all(accuracy >= LEARNED for accuracy in accuracies if accuracy is not None)
 
 
 def _spread(claim: Claim, runs: TableRuns) -> TestedJudgement:

@@ -32,10 +32,10 @@ def refuse_lost(table: Table, rows: Iterable[Row], configs: Sequence[Path], *, g
 
     for path in own:
         settings = _settings(path)
-        left = [key for key in settings if not any(_sets(flag, key) for flag in by_flag)]
+        undecided = [key for key in settings if not any(_sets(flag, key) for flag in by_flag)]
 
         for row in rows:
-            for key in left:
+            for key in undecided:
                 wins = _winner(row.settings, settings, key)
                 if wins:
                     lost = settings[key]
@@ -97,6 +97,6 @@ def _replaces(name: str, wanted: Any, key: str, *, settings: Mapping[str, Any]) 
     return name.startswith(f"{key}.") and (settings[key] is None or isinstance(settings[key], list))
 
 
-def _same(wanted: Any, given: Any) -> bool:
+def _same(wanted: Any, value: Any) -> bool:
     """Return whether two values are equal; each may omit a class's module."""
-    return holds(wanted, given) or holds(given, wanted)
+    return holds(wanted, value) or holds(value, wanted)

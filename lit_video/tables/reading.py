@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from lit_video.errors import UserError
-from lit_video.runs.packs import NAME
+from lit_video.runs.packs import NAME_PATTERN
 from lit_video.settings.effects import RUN
 from lit_video.settings.flat import flatten
 from lit_video.settings.nested import short_key
@@ -221,10 +221,12 @@ class _Reader:
         numbers: dict[str, float] = {}
         data_sets_named = _data_sets(_mapping(self.path, where, paper))
         shown = self._shown(data_sets_named)
+
         for key, value in paper.items():
             if key not in data_sets_named:
                 numbers[key] = self._number(f"{where}.{key}", value)
                 continue
+
             for metric, printed in value.items():
                 short = metric.rpartition("/")[2].removeprefix("video_")
                 name = metric if key == shown else f"{key.upper()} {short}"
@@ -273,7 +275,7 @@ def folder_name(text: str) -> str:
 
 def check_folder_name(path: Path, where: str, name: str) -> None:
     """Refuse a folder name that would leave the runs folder or need quoting in a shell."""
-    if not re.fullmatch(NAME, name):
+    if not re.fullmatch(NAME_PATTERN, name):
         expected = "expected letters, digits and _ - . + only (at most 100), a letter, a digit or _ first"
         advice = f"rename it, {folder_name(name) or 'videos'} for instance"
         raise UserError(f"{path}: {where}{name!r} becomes a folder: {expected}; {advice}")

@@ -55,8 +55,10 @@ class TableRuns:
         The mean over seeds. It is measured on videos without augmentation, with the views of the test.
         """
         values = [run.result.metrics.get(TRAINED) for run in self.by_row.get(row, ())]
-        known = [value for value in values if value is not None]
-        return mean(known) if known and len(known) == len(values) else None
+        recorded = [value for value in values if value is not None]
+        if not recorded or len(recorded) < len(values):
+            return None
+        return mean(recorded)
 
     @cached_property
     def data(self) -> TableSummary:

@@ -32,15 +32,15 @@ def data_sets(scale: str) -> set[str]:
     return set(re.sub("-(paper|released)$", "", scale).split("+"))
 
 
-def holds(wanted: Any, found: Any) -> bool:
+def holds(wanted: Any, value: Any) -> bool:
     """Return whether a value is the wanted one, which may omit a class's module and give a scheme as FILE.py:CLASS."""
     if not isinstance(wanted, str):
-        return isinstance(wanted, dict) or bool(found == wanted)
+        return isinstance(wanted, dict) or bool(value == wanted)
     if wanted.startswith(OF_RUN):
-        return f"/{wanted[len(OF_RUN) :]}/seed" in f"/{found}"
-    module, _, name = str(found).rpartition(".")
+        return f"/{wanted[len(OF_RUN) :]}/seed" in f"/{value}"
+    module, _, name = str(value).rpartition(".")
     file, _, its = wanted.partition(":")
-    return wanted in (found, name) or (Path(file).name == f"{module}.py" and its in ("", name))
+    return wanted in (value, name) or (Path(file).name == f"{module}.py" and its in ("", name))
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ def build_row(run: Run, build: type[CheckCLI] = CheckCLI) -> CheckCLI:
     """Build data set and model of a row, by default on the meta device."""
     request = run.request
     given = [(setting.key, setting.value) for setting in request.given]
-    refuse_ignored(request.configs, [*run.row.settings.items(), *given], run.origin(), run.seed)
+    refuse_ignored(request.configs, [*run.row.settings.items(), *given], run.origin(), seed=run.seed)
     with user_errors(run.origin):
         return build(run.settings)
 
@@ -31,10 +31,12 @@ def checked_row(run: Run) -> CheckCLI:
             cli.model.check_image_weights()
             run.refuse_unfinished_start(cli.model.weights)
         cli.datamodule.check()
+
         callbacks = as_list(cli.config_init.trainer.callbacks)
         _refuse_searches(callbacks)
         refuse_wrong_mode(callbacks)
         refuse_unknown_values(callbacks, cli.model)
+
         refuse_copies(cli.datamodule)
         check_scaling(cli.config.trainer, cli.config.global_batch, cli.datamodule.batch_size)
     return cli

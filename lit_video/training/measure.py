@@ -21,7 +21,7 @@ def measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
             callback.on_load_checkpoint = lambda *args: None  # type: ignore[method-assign]
     metrics = _tested(cli, checkpoint) | cli.predictions.calibration_error
     cli.trainer.loggers = []  # further tests are not logged
-    metrics |= learned(cli.trainer, cli.model, cli.datamodule, checkpoint)
+    metrics |= learned(cli.trainer, cli.model, cli.datamodule, checkpoint=checkpoint)
     for order in cli.datamodule.test_orders:
         cli.datamodule.order = order
         for key, value in _tested(cli, checkpoint).items():

@@ -102,7 +102,7 @@ OPPOSITE = np.array([1, 0, 3, 2])
 
 
 def directions(logits, target):
-    return TaskPredictions.of_logits(np.array(logits, np.float32), np.array(target), list("abcd"), OPPOSITE)
+    return TaskPredictions.of_logits(np.array(logits, np.float32), np.array(target), list("abcd"), opposite=OPPOSITE)
 
 
 def test_direction_is_told_apart_from_recognition():

@@ -15,7 +15,9 @@ from tests.training.trained import train
     [((None, 8, 16), 1), ((None, 8, 16, 4), 4), ((128, 8, 16), 1), ((128, 1, 8), 16), ((96, 3, 4), 8), ((5, 5, 1), 1)],
 )
 def test_accumulation_makes_the_global_batch(settings, batches):
-    assert accumulation(*settings) == batches
+    global_batch, devices, batch_size, *accumulate = settings
+    others = {"accumulate": accumulate[0]} if accumulate else {}
+    assert accumulation(global_batch, devices=devices, batch_size=batch_size, **others) == batches
 
 
 @pytest.mark.parametrize(

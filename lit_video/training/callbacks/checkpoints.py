@@ -52,31 +52,38 @@ class RequireFinite(Callback):
         """Leave out the update, while allowed, if some process has a non-finite gradient."""
         if not self._may_skip or trainer.scaler is not None:  # float16's scaler leaves out such steps itself
             return
-        gradients = [p.grad for p in pl_module.parameters() if p.grad is not None]
-        finite = nn.utils.get_total_norm(gradients, norm_type=math.inf).isfinite()
-        bad = torch.tensor(not finite, device=pl_module.device).float()
+
+        gradients = [parameter.grad for parameter in pl_module.parameters() if parameter.grad is not None]
+        is_finite = nn.utils.get_total_norm(gradients, norm_type=math.inf).isfinite()
+        bad = torch.tensor(not is_finite, device=pl_module.device).float()
         if trainer.world_size > 1:
             dist.all_reduce(bad, dist.ReduceOp.MAX)
-        if bad:
-            self.skipped += 1
-            optimizer.zero_grad(set_to_none=True)  # the optimizer skips parameters without a gradient
-            if trainer.is_global_zero:
-                left = f"{self.skip - self.skipped} more allowed"
-                _logger.info(f"step {trainer.global_step}: gradient is not finite, update left out ({left})")
+        if not bad:
+            return
+
+        self.skipped += 1
+        optimizer.zero_grad(set_to_none=True)  # the optimizer skips parameters without a gradient
+        if trainer.is_global_zero:
+            allowed = f"{self.skip - self.skipped} more allowed"
+            _logger.info(f"step {trainer.global_step}: gradient is not finite, update left out ({allowed})")
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Check the loss of this step on a CPU, and of the previous step on a GPU."""
-        step, loss = trainer.global_step, outputs["loss"].detach().to("cpu", non_blocking=True)
+        step = trainer.global_step
+        loss = outputs["loss"].detach().to("cpu", non_blocking=True)
+
         if outputs["loss"].is_cuda:
-            done = torch.cuda.Event()  # type: ignore[no-untyped-call]
-            done.record()
-            pending, self._pending = self._pending, (loss, done, step)
-            if pending is None:
+            is_copied = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            is_copied.record()
+            previous = self._pending
+            self._pending = (loss, is_copied, step)
+            if previous is None:
                 return
-            loss, before, step = pending
-            before.synchronize()
+            loss, is_copied, step = previous
+            is_copied.synchronize()
+
         if not math.isfinite(float(loss)) and not self._may_skip:
             self.found = f"loss is {float(loss)} at step {step}"
         self._may_skip = self.skipped < self.skip
@@ -108,12 +115,16 @@ class Stopped(Exception):
 
     def __init__(self, reason: str, step: int, steps: int) -> None:
         super().__init__(f"stopped by {reason} at step {step} of {steps}; {AGAIN}")
-        self.step, self.steps = step, steps
+        self.step = step
+        self.steps = steps
         self.status = STATUS[Signals[reason]] if reason in Signals.__members__ else PREEMPTED
 
 
 # actions that a process may request after a step, by rising priority; all processes take the highest one requested
-_NOTHING, SAVE, TIME_OVER, NOT_FINITE = "", "save", "max_time", "not finite"
+_NOTHING = ""
+SAVE = "save"
+TIME_OVER = "max_time"
+NOT_FINITE = "not finite"
 ACTIONS = (_NOTHING, SAVE, TIME_OVER, "SIGUSR1", "SIGUSR2", "SIGTERM", "SIGINT", "SIGHUP", NOT_FINITE)
 
 
@@ -194,6 +205,7 @@ class Checkpoints(Checkpoint):
         trainer.strategy.barrier()
 
     def _wanted_action(self, trainer: Trainer) -> str:
+        """Return the action that this process requests."""
         now = time.monotonic()
         if self.finite.found:
             return NOT_FINITE
@@ -203,8 +215,10 @@ class Checkpoints(Checkpoint):
             return TIME_OVER
         if now - self._saved >= self.every:
             return SAVE
+
         # no checkpoint can be made within a validation, nor at a step that ends the training
-        return SAVE if validation_follows(trainer) or trainer.global_step + 1 == trainer.max_steps else _NOTHING
+        is_last_chance = validation_follows(trainer) or trainer.global_step + 1 == trainer.max_steps
+        return SAVE if is_last_chance else _NOTHING
 
     def _agree(self, action: str) -> str:
         """Return the highest-priority action in any process; communicate on the CPU, without waiting for devices."""

@@ -21,7 +21,14 @@ from lit_video.datamodules.records import relative
 from lit_video.modules import VideoClassifier
 from lit_video.modules.metrics import average_precision
 from lit_video.runs.curves import write_curves
-from lit_video.runs.mistakes import DRAWN, HEIGHT, MISTAKE, MISTAKES, THUMBNAILS, WIDTH
+from lit_video.runs.mistakes import (
+    MISTAKE_COLUMNS,
+    MISTAKES,
+    MOST_THUMBNAILS,
+    THUMBNAIL_HEIGHT,
+    THUMBNAIL_WIDTH,
+    THUMBNAILS,
+)
 from lit_video.runs.predictions import DIRECTION, RECOGNISED, Predictions, TaskPredictions, save_logits
 from lit_video.tables.statistics import calibration_error
 from lit_video.training.callbacks.checkpoints import metrics_of
@@ -49,13 +56,20 @@ class Curve(Callback):
 
     def state_dict(self) -> dict[str, Any]:
         """Return the points, and the sums of an unfinished epoch."""
-        state = {"points": list(self.points), "steps": int(self.steps), "validation": dict(self.validation)}
-        return state | {"total": float(self.total), "hits": self.hits.tolist()}
+        return {
+            "points": list(self.points),
+            "steps": int(self.steps),
+            "validation": dict(self.validation),
+            "total": float(self.total),
+            "hits": self.hits.tolist(),
+        }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore the points and the sums."""
-        self.points, self.validation = list(state_dict["points"]), dict(state_dict["validation"])
-        self.total, self.steps = torch.tensor(state_dict["total"]), torch.tensor(state_dict["steps"])
+        self.points = list(state_dict["points"])
+        self.validation = dict(state_dict["validation"])
+        self.total = torch.tensor(state_dict["total"])
+        self.steps = torch.tensor(state_dict["steps"])
         self.hits = torch.tensor(state_dict["hits"], dtype=torch.float64)
 
     def on_train_batch_end(
@@ -76,18 +90,25 @@ class Curve(Callback):
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Add the epoch's point after its validation, if any."""
-        loss = float(self.total) / max(int(self.steps), 1)
-        point = {"epoch": trainer.current_epoch + 1, "step": trainer.global_step, "train/loss": loss} | self.validation
-        right, read = self.hits.tolist()
-        if read:
-            point["train/clip_top1"] = 100 * right / read
+        point = {
+            "epoch": trainer.current_epoch + 1,
+            "step": trainer.global_step,
+            "train/loss": float(self.total) / max(int(self.steps), 1),
+            **self.validation,
+        }
+        right, readable = self.hits.tolist()
+        if readable:
+            point["train/clip_top1"] = 100 * right / readable
+
         self.points.append(point)
         self._reset()
         if trainer.is_global_zero:
             write_curves(self.run_dir, self.points)
 
     def _reset(self) -> None:
-        self.total, self.steps = torch.tensor(0.0), torch.tensor(0)
+        """Begin the sums of an epoch."""
+        self.total = torch.tensor(0.0)
+        self.steps = torch.tensor(0)
         self.validation = dict[str, float]()
         self.hits = torch.zeros(2, dtype=torch.float64)  # numbers of right and of readable clips
 
@@ -101,7 +122,8 @@ class SavePredictions(Callback):
     """
 
     def __init__(self, run_dir: Path, title: str) -> None:
-        self.run_dir, self.title = run_dir, title
+        self.run_dir = run_dir
+        self.title = title
         self.predictions: Predictions | None = None
         self.tested = False
 
@@ -112,30 +134,41 @@ class SavePredictions(Callback):
         assert isinstance(data, VideoDataModule)
         if data.tested == "train":  # the test's predictions are kept, even if there is no test video
             return
-        first, self.tested = not self.tested, True
+        is_first = not self.tested
+        self.tested = True
+
         accuracy = pl_module.test_accuracy
         with accuracy.sync_context():
-            video, outputs = accuracy.videos(), accuracy.per_task()
-        if not trainer.is_global_zero or not len(video) or (pl_module.several_labels and not first):
+            video = accuracy.videos()
+            outputs = accuracy.per_task()
+        if not trainer.is_global_zero or not len(video):
             return
         if not all(logits.isfinite().all() for logits, _ in outputs.values()):
             return  # refuse_not_finite ends the run
-        if pl_module.several_labels:
-            each = precision_rows(data.class_names, *outputs[""])
-            return write_table(self.run_dir / "classes.csv", [("class", "videos", "average_precision"), *each])
+
+        if not pl_module.several_labels:
+            self._keep(video, outputs, data, is_first=is_first)
+        elif is_first:
+            rows = precision_rows(data.class_names, *outputs[""])
+            write_table(self.run_dir / "classes.csv", [("class", "videos", "average_precision"), *rows])
+
+    def _keep(
+        self, video: Tensor, outputs: Mapping[str, tuple[Tensor, Tensor]], data: VideoDataModule, *, is_first: bool
+    ) -> None:
+        """Keep the predictions of a test, by task logits and targets; write the files of the first test."""
         names = by_task(data.class_names)
         tasks = {}
         for task, (logits, target) in outputs.items():
             tasks[task] = (logits.cpu().numpy(), target.cpu().numpy(), names[task])
         number = video.cpu().numpy()
         opposite = opposite_classes(data.opposites)
-        if not first:
+        if not is_first:
             self.predictions = Predictions.of_logits(number, tasks, opposite=opposite)
             return
+
         draws = data.draws("test")
         draws = draws and draws.of(number)
-        self.predictions = Predictions.of_logits(number, tasks, opposite=opposite, draws=draws)
-        save_logits(self.run_dir, number, tasks, opposite=opposite, draws=draws)
+        self.predictions = save_logits(self.run_dir, number, tasks, opposite=opposite, draws=draws)
         write_mistakes(self.run_dir / MISTAKES, self.predictions, data)
         rows: list[tuple[object, ...]] = [("task", "class", "videos", "top1", "top5")]
         for name, predicted in self.predictions.tasks.items():
@@ -162,16 +195,19 @@ class SavePredictions(Callback):
         if not self.predictions or "" not in self.predictions.tasks:
             return {}
         task = self.predictions.tasks[""]
-        found = {}
+
+        parts = {}
         for name, classes in data.class_groups.items():
-            found[f"test/{name}"] = task.hits()[np.isin(task.target, classes)]
+            parts[f"test/{name}"] = task.hits()[np.isin(task.target, classes)]
+
         for metric, hits in ((RECOGNISED, task.recognised), (DIRECTION, task.direction)):
             if hits is None:
                 continue
-            found[metric] = hits
+            parts[metric] = hits
             for name, pair in data.opposites.items():
-                found[f"{metric}/{name}"] = hits[np.isin(task.target, pair)]
-        return {name: 100 * float(hits.mean()) for name, hits in found.items() if len(hits)}
+                parts[f"{metric}/{name}"] = hits[np.isin(task.target, pair)]
+
+        return {name: 100 * float(hits.mean()) for name, hits in parts.items() if len(hits)}
 
     def _draw(self, predictions: Predictions) -> None:
         """Draw the confusion matrices; if that fails, only print a line."""
@@ -202,40 +238,59 @@ def opposite_classes(opposites: Mapping[str, tuple[int, int]]) -> NDArray[np.int
 
 def class_rows(name: str, task: TaskPredictions) -> list[tuple[str, str, int, str, str]]:
     """Return a row per class with videos: task, class, number of videos, top-1 and top-5 in percent."""
-    each = zip(task.classes, task.videos, task.class_accuracy(), task.class_accuracy(5), strict=True)
-    return [(name, label, int(n), f"{top1:.2f}", f"{top5:.2f}") for label, n, top1, top5 in each if n]
+    rows = []
+    numbers = zip(task.classes, task.videos, task.class_accuracy(), task.class_accuracy(5), strict=True)
+    for label, videos, top1, top5 in numbers:
+        if videos:
+            rows.append((name, label, int(videos), f"{top1:.2f}", f"{top5:.2f}"))
+    return rows
 
 
 def precision_rows(names: Any, logits: Tensor, target: Tensor) -> list[tuple[str, int, str]]:
     """Return a row per class with videos: class, number of videos, average precision in percent (several labels)."""
-    each = zip(names, target.sum(0).tolist(), average_precision(logits, target).tolist(), strict=True)
-    return [(name, count, f"{100 * value:.2f}") for name, count, value in each if count]
+    rows = []
+    counts = target.sum(0).tolist()
+    precisions = average_precision(logits, target).tolist()
+    for name, count, precision in zip(names, counts, precisions, strict=True):
+        if count:
+            rows.append((name, count, f"{100 * precision:.2f}"))
+    return rows
 
 
 def write_mistakes(file: Path, predictions: Predictions, data: VideoDataModule) -> None:
     """Write the mistakes of a test, most confident first, with paths relative to the data set's folder."""
-    tasks, records = predictions.tasks.values(), data.records("test")
+    tasks = predictions.tasks.values()
     probability = np.prod([task.confidence for task in tasks], axis=0)
     wrong = sorted(np.flatnonzero(~predictions.hits()), key=lambda i: -probability[i])
-    listed = [records[int(predictions.video[i])] for i in wrong]
+
+    records = data.records("test")
+    mistaken = [records[int(predictions.video[i])] for i in wrong]
     rows = []
-    for i, record in zip(wrong, listed, strict=True):
+    for i, record in zip(wrong, mistaken, strict=True):
         target = ", ".join(task.classes[task.target[i]] for task in tasks)
         predicted = ", ".join(task.classes[task.predicted[i]] for task in tasks)
         rows.append((_name(record, data.data_root()), target, predicted, f"{probability[i]:.4f}", ""))
-    _write(file, rows, [*map(_thumbnail, listed[:DRAWN])])
+    _write(file, rows, [_thumbnail(record) for record in mistaken[:MOST_THUMBNAILS]])
 
 
 def join_mistakes(run_dir: Path, folds: Mapping[str, Path]) -> None:
     """Write the mistakes of all folds into the run trained on all videos; ``folds`` are run folders by name."""
     joined: list[tuple[list[str], Image.Image | None]] = []
     for fold, folder in folds.items():
-        _, *rows = csv.reader(io.StringIO(to_text((folder / MISTAKES).read_bytes()), newline=""))
+        text = to_text((folder / MISTAKES).read_bytes())
+        _, *rows = csv.reader(io.StringIO(text, newline=""))
         with Image.open(io.BytesIO(read_regular(folder / THUMBNAILS, MOST_BYTES)), formats=("JPEG",)) as strip:
-            tiles = [strip.crop((0, top, strip.width, top + HEIGHT)) for top in range(0, strip.height, HEIGHT)]
+            tiles = [
+                strip.crop((0, top, strip.width, top + THUMBNAIL_HEIGHT))
+                for top in range(0, strip.height, THUMBNAIL_HEIGHT)
+            ]
+        # a strip has thumbnails of the first mistakes only, and one of none if there are no mistakes
         joined += zip_longest([[*row[:-1], fold] for row in rows], tiles[: len(rows)])
-    joined.sort(key=lambda each: -float(each[0][3]))
-    _write(run_dir / MISTAKES, [row for row, _ in joined], [tile for _, tile in joined[:DRAWN] if tile])
+
+    joined.sort(key=lambda mistake: -float(mistake[0][3]))
+    rows = [row for row, _ in joined]
+    tiles = [tile for _, tile in joined[:MOST_THUMBNAILS] if tile]
+    _write(run_dir / MISTAKES, rows, tiles)
 
 
 def _name(record: VideoRecord, root: Path) -> str:
@@ -248,21 +303,24 @@ def _name(record: VideoRecord, root: Path) -> str:
 
 def _thumbnail(record: VideoRecord) -> Image.Image:
     """Return a thumbnail of the middle frame; grey if unreadable."""
-    tile = Image.new("RGB", (WIDTH, HEIGHT), "grey")
+    tile = Image.new("RGB", (THUMBNAIL_WIDTH, THUMBNAIL_HEIGHT), "grey")
     try:
         first, table = segment(record.path, record.table(), start=record.start, end=record.end)
         picture = Image.fromarray(record.decode([first + table.count // 2])[0])
     except DecodeError:
         return tile
     picture.thumbnail(tile.size)
-    tile.paste(picture, ((WIDTH - picture.width) // 2, (HEIGHT - picture.height) // 2))
+    tile.paste(picture, ((THUMBNAIL_WIDTH - picture.width) // 2, (THUMBNAIL_HEIGHT - picture.height) // 2))
     return tile
 
 
 def _write(file: Path, rows: Sequence[Sequence[str]], tiles: Sequence[Image.Image]) -> None:
-    strip, content = Image.new("RGB", (WIDTH, HEIGHT * max(1, len(tiles)))), io.BytesIO()
+    """Write a table of mistakes, and beside it a vertical strip of their thumbnails."""
+    strip = Image.new("RGB", (THUMBNAIL_WIDTH, THUMBNAIL_HEIGHT * max(1, len(tiles))))
     for number, tile in enumerate(tiles):
-        strip.paste(tile, (0, number * HEIGHT))
+        strip.paste(tile, (0, number * THUMBNAIL_HEIGHT))
+    content = io.BytesIO()
     strip.save(content, "JPEG", quality=80)
-    write_table(file, [MISTAKE, *rows])
+
+    write_table(file, [MISTAKE_COLUMNS, *rows])
     write_bytes(file.with_name(THUMBNAILS), content.getvalue())
