@@ -105,7 +105,7 @@ class Table:
             value = used.get(key, wanted)
             if holds(wanted, value):
                 continue
-            if any(row.differs(other, key) for other in self.rows):  # else the row's value tells no rows apart
+            if any(row.differs(other, key) for other in self.rows):  # any other row's setting may be overridden
                 return f"{key} is {value}, row {row.name} sets {wanted}"
         return ""
 
