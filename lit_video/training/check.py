@@ -4,12 +4,12 @@ from lightning.pytorch.callbacks import BatchSizeFinder, Callback, LearningRateF
 
 from lit_video.datamodules import TemporalSkills
 from lit_video.datamodules.checks import refuse_choice, refuse_copies
+from lit_video.engine.global_batch import check_scaling
+from lit_video.engine.monitors import refuse_unknown_values, refuse_wrong_mode
 from lit_video.errors import UserError
 from lit_video.runs.folder import RUN
 from lit_video.training.cli import CheckCLI, user_errors
-from lit_video.training.global_batch import check_scaling
 from lit_video.training.ignored import refuse_ignored
-from lit_video.training.monitors import refuse_unknown_values, refuse_wrong_mode
 from lit_video.training.request import Run
 from lit_video.training.trainer import as_list
 

@@ -15,13 +15,13 @@ from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 from lightning.pytorch.utilities import rank_zero_only
 
 from lit_video.datamodules import VideoDataModule
+from lit_video.engine.progress import ReportBroken
 from lit_video.errors import UserError, one_line
 from lit_video.modules import VideoClassifier
 from lit_video.schemes.loading import import_named
 from lit_video.settings.effects import OWN_CODE, RUN
 from lit_video.settings.messages import explain
 from lit_video.settings.nested import Nested
-from lit_video.training.callbacks.progress import ReportBroken
 from lit_video.training.ignored import LINKED_SETTINGS
 from lit_video.utils.startup import filter_lightning
 from lit_video.weights.hub import weights_path

@@ -7,6 +7,8 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
+from lit_video.engine.checkpoint_file import peek, write_checkpoint
+from lit_video.engine.records import join_mistakes
 from lit_video.errors import UserError
 from lit_video.modules.metrics import informative
 from lit_video.runs.folder import read_record, update_record
@@ -15,8 +17,6 @@ from lit_video.runs.result import RunResult
 from lit_video.settings.effects import picked
 from lit_video.tables.statistics import calibration_error
 from lit_video.tables.summary import TRAINED
-from lit_video.training.callbacks.records import join_mistakes
-from lit_video.training.checkpoint_file import peek, write_checkpoint
 from lit_video.weights.reading import CHECKPOINT_KEY
 
 # bounds of a temperature; the optimum is 0 if all predictions are right

@@ -13,6 +13,7 @@ from jsonargparse import ArgumentError
 
 from lit_video.datamodules import TemporalSkills
 from lit_video.datamodules.inspection import data_digest
+from lit_video.engine.checkpoint_file import RUN_KEY, peek, write_checkpoint
 from lit_video.errors import UserError
 from lit_video.runs.chosen_checkpoint import BEST, LAST
 from lit_video.runs.finished import read_finished
@@ -25,7 +26,6 @@ from lit_video.schemes.loading import names_of, source_file
 from lit_video.settings.effects import data_names, model_names, picked
 from lit_video.settings.flat import CALLBACKS, OWN
 from lit_video.settings.nested import short_key
-from lit_video.training.checkpoint_file import RUN_KEY, peek, write_checkpoint
 from lit_video.training.cli import ReadCLI, VideoCLI
 from lit_video.training.request import Run
 from lit_video.utils.environment import commit, versions

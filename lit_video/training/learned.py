@@ -5,9 +5,9 @@ from pathlib import Path
 from lightning import Trainer
 
 from lit_video.datamodules import VideoDataModule
+from lit_video.engine.checkpoints import metrics_of
 from lit_video.modules import VideoClassifier
 from lit_video.tables.summary import TRAINED
-from lit_video.training.callbacks.checkpoints import metrics_of
 
 TESTED = "test/video_top1"
 

@@ -3,6 +3,8 @@
 import logging
 from pathlib import Path
 
+from lit_video.engine.checkpoint_file import remove_later, usable_checkpoint
+from lit_video.engine.checkpoints import Stopped
 from lit_video.errors import RunFailed, RunStopped, UserError
 from lit_video.runs.folder import RUN, has_result, read_record, update_record
 from lit_video.runs.history import History
@@ -11,9 +13,7 @@ from lit_video.runs.record import Status
 from lit_video.runs.status import write_status
 from lit_video.tables.reading import write_origin
 from lit_video.tables.results import refuse_apart
-from lit_video.training.callbacks.checkpoints import Stopped
 from lit_video.training.check import checked_row, refuse_tested
-from lit_video.training.checkpoint_file import remove_later, usable_checkpoint
 from lit_video.training.cli import CheckCLI, user_errors
 from lit_video.training.finished import FinishedRuns
 from lit_video.training.fit import compiled, fit

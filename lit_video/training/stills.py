@@ -15,12 +15,12 @@ from torch import nn
 
 from lit_video.datamodules import TemporalSkills, VideoDataModule
 from lit_video.datamodules.stills import STILL_TASKS, STILLS_VERSION, Stills
+from lit_video.engine.progress import Progress
 from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
 from lit_video.modules.optimization import Optimization
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import ViTSize
-from lit_video.training.callbacks.progress import Progress
 from lit_video.training.run_end import keep_handlers
 from lit_video.utils.files import data_folder, write_bytes
 from lit_video.weights.image_vit import STILLS

@@ -7,21 +7,21 @@ import torch
 from lightning import Trainer
 from lightning.pytorch.callbacks import Callback, LearningRateMonitor, ModelCheckpoint, Timer
 
+from lit_video.engine.checkpoint_file import CheckpointFile
+from lit_video.engine.checkpoints import Checkpoints, RequireFinite
+from lit_video.engine.global_batch import GlobalBatch, accumulation
+from lit_video.engine.progress import Progress, ReportBroken
+from lit_video.engine.records import Curve, SavePredictions
+from lit_video.engine.resumption import ExactResumption
+from lit_video.engine.wandb_logger import RowLogger, TrackRow
 from lit_video.errors import UserError
 from lit_video.network.cost import count
 from lit_video.runs.chosen_checkpoint import BEST
 from lit_video.runs.history import History
 from lit_video.runs.result import RowFacts
-from lit_video.training.callbacks.checkpoints import Checkpoints, RequireFinite
-from lit_video.training.callbacks.progress import Progress, ReportBroken
-from lit_video.training.callbacks.records import Curve, SavePredictions
-from lit_video.training.callbacks.resumption import ExactResumption
-from lit_video.training.checkpoint_file import CheckpointFile
 from lit_video.training.cli import VideoCLI
-from lit_video.training.global_batch import GlobalBatch, accumulation
 from lit_video.training.request import Run
 from lit_video.training.run_end import keep_handlers
-from lit_video.training.wandb_logger import RowLogger, TrackRow
 from lit_video.utils.messages import are_shown
 from lit_video.utils.stop_signals import StopSignals
 

@@ -6,12 +6,12 @@ import torch
 from torchmetrics.classification import MulticlassCalibrationError
 
 from lit_video.__main__ import main
+from lit_video.engine.records import class_rows
 from lit_video.errors import UserError
 from lit_video.runs.curves import read_curves
 from lit_video.runs.finished import read_finished
 from lit_video.runs.predictions import FILE, Draws, TaskPredictions, packed_predictions, read_predictions, save_logits
 from lit_video.tables.statistics import calibration_error
-from lit_video.training.callbacks.records import class_rows
 from tests.fake_runs import fake_result, save
 
 LOGITS = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)

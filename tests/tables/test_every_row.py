@@ -18,6 +18,7 @@ import torch
 from lightning.pytorch.cli import LightningArgumentParser
 
 from lit_video.datamodules import VideoDataModule
+from lit_video.engine.global_batch import accumulation, check_scaling
 from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
 from lit_video.network.cost import count, value
@@ -25,7 +26,6 @@ from lit_video.runs.folder import RUN
 from lit_video.tables.reading import read_table
 from lit_video.training.check import checked_row
 from lit_video.training.cli import ReadCLI
-from lit_video.training.global_batch import accumulation, check_scaling
 from lit_video.training.ignored import LINKED_SETTINGS, refuse_ignored
 from lit_video.training.request import Run
 from lit_video.utils.yaml_files import read_yaml

@@ -18,11 +18,11 @@ from lightning.pytorch.loggers import WandbLogger
 from lightning.pytorch.loggers.logger import DummyLogger
 from lightning.pytorch.utilities import rank_zero_only
 
+from lit_video.engine.checkpoints import Stopped
 from lit_video.runs.result import RowFacts
 from lit_video.settings.differences import lasting_settings
 from lit_video.settings.flat import plain_settings
 from lit_video.tables.table import Row
-from lit_video.training.callbacks.checkpoints import Stopped
 from lit_video.utils.stop_signals import DONE, FAILED
 from lit_video.utils.text import first_line
 from lit_video.utils.wandb_login import project, why_offline

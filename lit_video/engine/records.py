@@ -18,6 +18,7 @@ from torch import Tensor
 
 from lit_video.datamodules import VideoDataModule
 from lit_video.datamodules.records import relative
+from lit_video.engine.checkpoints import metrics_of
 from lit_video.modules import VideoClassifier
 from lit_video.modules.metrics import average_precision
 from lit_video.runs.curves import write_curves
@@ -31,7 +32,6 @@ from lit_video.runs.mistakes import (
 )
 from lit_video.runs.predictions import DIRECTION, RECOGNISED, Predictions, TaskPredictions, save_logits
 from lit_video.tables.statistics import calibration_error
-from lit_video.training.callbacks.checkpoints import metrics_of
 from lit_video.utils.classes import by_task
 from lit_video.utils.files import read_regular, write_bytes, write_table
 from lit_video.utils.limits import MOST_BYTES

@@ -15,11 +15,11 @@ from lightning.pytorch.callbacks import Callback, Checkpoint
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from lit_video.engine.checkpoint_file import RUN_KEY, CheckpointFile
+from lit_video.engine.monitors import refuse_wrong_schedules
+from lit_video.engine.resumption import validation_follows
 from lit_video.errors import RunFailed
 from lit_video.runs.chosen_checkpoint import LAST
-from lit_video.training.callbacks.resumption import validation_follows
-from lit_video.training.checkpoint_file import RUN_KEY, CheckpointFile
-from lit_video.training.monitors import refuse_wrong_schedules
 from lit_video.utils.stop_signals import AGAIN, PREEMPTED, STATUS, StopSignals
 
 _logger = logging.getLogger(__name__)
