@@ -56,7 +56,7 @@ def test(
     prepare()
     resolved, checkpoint = _settings(ckpt, weights, listed(configs), given=as_given(settings, [SEED]))
 
-    from lit_video.engine.checkpoints import refuse_not_finite
+    from lit_video.engine.finite import refuse_not_finite
     from lit_video.inference.checkpoints import no_larger_than, read_checkpoint
     from lit_video.training.cli import VideoCLI, user_errors
     from lit_video.video.trained_on import said, seen

@@ -8,7 +8,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from lit_video.engine.checkpoint_file import peek, write_checkpoint
-from lit_video.engine.records import join_mistakes
+from lit_video.engine.mistakes import join_mistakes
 from lit_video.errors import UserError
 from lit_video.modules.metrics import informative
 from lit_video.runs.folder import read_record, update_record

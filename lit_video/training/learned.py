@@ -5,7 +5,7 @@ from pathlib import Path
 from lightning import Trainer
 
 from lit_video.datamodules import VideoDataModule
-from lit_video.engine.checkpoints import metrics_of
+from lit_video.engine.finite import metrics_of
 from lit_video.modules import VideoClassifier
 from lit_video.tables.summary import TRAINED
 

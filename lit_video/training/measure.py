@@ -7,7 +7,7 @@ from pathlib import Path
 from lightning.pytorch.callbacks import WeightAveraging
 
 from lit_video.datamodules import TemporalSkills
-from lit_video.engine.checkpoints import metrics_of, refuse_not_finite
+from lit_video.engine.finite import metrics_of, refuse_not_finite
 from lit_video.schemes.reach import reach
 from lit_video.training.learned import learned
 from lit_video.training.needs import needs

@@ -8,10 +8,12 @@ from lightning import Trainer
 from lightning.pytorch.callbacks import Callback, LearningRateMonitor, ModelCheckpoint, Timer
 
 from lit_video.engine.checkpoint_file import CheckpointFile
-from lit_video.engine.checkpoints import Checkpoints, RequireFinite
+from lit_video.engine.checkpoints import Checkpoints
+from lit_video.engine.curve import Curve
+from lit_video.engine.finite import RequireFinite
 from lit_video.engine.global_batch import GlobalBatch, accumulation
+from lit_video.engine.predictions import SavePredictions
 from lit_video.engine.progress import Progress, ReportBroken
-from lit_video.engine.records import Curve, SavePredictions
 from lit_video.engine.resumption import ExactResumption
 from lit_video.engine.wandb_logger import RowLogger, TrackRow
 from lit_video.errors import UserError

@@ -8,7 +8,7 @@ from sklearn.metrics import average_precision_score
 from torch import nn
 
 from lit_video.datamodules import VideoCSV
-from lit_video.engine.records import SavePredictions
+from lit_video.engine.predictions import SavePredictions
 from lit_video.inference.predict import Evaluation, predict
 from lit_video.modules import XViT
 from lit_video.modules.classifier import VideoClassifier
