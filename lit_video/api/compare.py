@@ -20,6 +20,7 @@ from lit_video.utils.startup import prepare
 
 if TYPE_CHECKING:
     from lit_video.attention import Scheme
+    from lit_video.tables.time_use import TimeUse
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,6 +35,14 @@ class Compared(Shown):
     def pairs(self) -> Sequence[Pair]:
         """Differences of all pairs of schemes, with their intervals."""
         return self.read.data.pairs
+
+    @property
+    def time(self) -> "dict[str, TimeUse]":
+        """Use of time by each scheme's models, over all seeds, by row; see :attr:`Tested.time`."""
+        from lit_video.tables.time_use import read_time_use
+
+        uses = {row: read_time_use(runs) for row, runs in self.read.by_row.items() if runs}
+        return {row: use for row, use in uses.items() if use}
 
     def parts(self) -> Sequence[Part]:
         """Return the table, the differences, and the best scheme."""

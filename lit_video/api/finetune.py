@@ -19,6 +19,7 @@ from lit_video.utils.startup import prepare
 
 if TYPE_CHECKING:
     from lit_video.inference.predict import TrainedModel
+    from lit_video.tables.time_use import TimeUse
 
 _logger = logging.getLogger(__name__)
 
@@ -37,6 +38,16 @@ class Tested(Shown):
         from lit_video.reports.card import headline
 
         return headline(self.run)
+
+    @property
+    def time(self) -> "TimeUse | None":
+        """Use of time by the model: losses with reversed and shuffled frames and with one repeated frame.
+
+        ``None`` if the plan leaves these tests out.
+        """
+        from lit_video.reports.card import use_of_time
+
+        return use_of_time(self.run)
 
     @property
     def is_of_use(self) -> bool:
@@ -61,8 +72,9 @@ class Tested(Shown):
         return load(self.run)
 
     def parts(self) -> Sequence[Part]:
-        """Return the facts, and what to do next."""
-        return ["\n".join([*self.facts, self.then])]
+        """Return the facts, what the model uses of time, and what to do next."""
+        time = self.time
+        return ["\n".join([*self.facts, *(time.sentences if time else []), self.then])]
 
 
 def finetune(
@@ -80,9 +92,10 @@ def finetune(
 ) -> Tested:
     """Train and test a model on a folder of your own videos.
 
-    Looks into the videos, writes an experiment with a reason for every setting, trains, tests, and writes a page of the
-    results and a model card. Repeating the call resumes it. With fewer than 300 videos it cross-validates, so every
-    video is tested; the model to use is trained on all videos.
+    Looks into the videos, writes an experiment with a reason for every setting, trains, and tests, also with the frames
+    in other orders, to tell what the model uses of time. Then it writes a page of the results and a model card.
+    Repeating the call resumes it. With fewer than 300 videos it cross-validates, so every video is tested; the model to
+    use is trained on all videos.
 
     Args:
         videos: class folders of videos, or a table of them.

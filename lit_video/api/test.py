@@ -1,9 +1,12 @@
 """Test of a run or of published weights on all views of the test videos."""
 
+import logging
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING
 
 from lit_video.api.arguments import File, Files, listed
 from lit_video.errors import UserError, one_line
@@ -13,7 +16,15 @@ from lit_video.settings.nested import Nested, merged
 from lit_video.utils.messages import are_shown
 from lit_video.utils.shown import Part, Shown
 from lit_video.utils.startup import prepare
+from lit_video.utils.text import plural
 from lit_video.weights.hub import find
+
+if TYPE_CHECKING:
+    from lit_video.runs.predictions import Predictions
+    from lit_video.tables.time_use import TimeUse
+    from lit_video.training.cli import VideoCLI
+
+_logger = logging.getLogger(__name__)
 
 SEED = "seed_everything"
 
@@ -26,12 +37,15 @@ class Measured(Shown):
     videos: int
     order: str  # order of the frames of every clip: as they are, reversed, shuffled, static
     trained_on: str  # how many of the videos the model was trained on, in words; empty if none or unknown
+    time: "TimeUse | None" = None  # use of time by the model, from tests in the orders of ``data.test_orders``
 
     def parts(self) -> Sequence[Part]:
-        """Return the number of videos, then a line for each metric, with two decimals like in the papers."""
+        """Return the number of videos, the metrics, with two decimals like in the papers, and the use of time."""
         lines = [f"{self.videos} videos, their frames {self.order}"]
         for key, value in self.metrics.items():
             lines.append(", ".join(filter(None, [f"  {key} {value:.2f}", self.trained_on])))
+        if self.time:
+            lines += self.time.sentences
         return ["\n".join(lines)]
 
 
@@ -43,6 +57,9 @@ def test(
     settings: Settings = (),
 ) -> Measured:
     """Test a run or published weights on all views of the test videos.
+
+    With ``data.test_orders``, as of videos of your own, the model is also tested with the frames in these orders:
+    ``time`` then says what the model uses of time.
 
     Args:
         ckpt: a run's folder or checkpoint.
@@ -65,6 +82,7 @@ def test(
     silent = {} if are_shown() else {"enable_progress_bar": False}
     resolved["trainer"] = {**resolved.get("trainer", {}), "logger": False, **silent}
     resolved |= {"ckpt_path": checkpoint and str(checkpoint), "verbose": False}
+    began = perf_counter()
     try:
         with user_errors(lambda key: "test"), no_larger_than(stored) if stored else nullcontext():
             cli = VideoCLI({"subcommand": "test", "test": resolved}, execute=True)
@@ -74,8 +92,36 @@ def test(
     metrics = {key: float(value) for key, value in cli.trainer.callback_metrics.items()}
     refuse_not_finite(metrics, f"test of {checkpoint or 'these weights'}")
     videos = int(metrics.pop("test/videos", 0))
+    time = _time_use(cli, checkpoint, perf_counter() - began)
     known = said(seen(cli.model.trained_on, cli.datamodule.records("test")))
-    return Measured(metrics, videos, cli.datamodule.order, known)
+    return Measured(metrics, videos, cli.datamodule.order, known, time)
+
+
+def _time_use(cli: "VideoCLI", checkpoint: Path | None, seconds: float) -> "TimeUse | None":
+    """Test once more in each order of ``data.test_orders``; ``seconds``: duration of a test.
+
+    Nothing is tested if the test's own frames are not as they are, or if a video may have several labels.
+    """
+    from lit_video.engine.predictions import tested_predictions
+    from lit_video.tables.time_use import time_use
+
+    data = cli.datamodule
+    forward = tested_predictions(cli.model, data)
+    if not data.test_orders or data.order != "forward" or forward is None:
+        return None
+
+    orders = ", ".join(data.test_orders)
+    tests = plural(len(data.test_orders), "more test")
+    _logger.info(f"{tests}, with frames {orders}: about {len(data.test_orders) * seconds:.0f} s")
+    changed: dict[str, list[Predictions]] = {}
+    for order in data.test_orders:
+        data.order = order
+        cli.trainer.test(cli.model, data, ckpt_path=checkpoint, verbose=False)
+        predictions = tested_predictions(cli.model, data)
+        if predictions:
+            changed[order] = [predictions]
+    data.order = "forward"
+    return time_use([forward], changed)
 
 
 def test_settings(

@@ -66,7 +66,8 @@ class VideoDataModule(SeededClips):
         channels: order of the channels; ``bgr`` for TimeSformer's released weights of Something-Something.
         seed: seed of the order of videos and of all augmentation.
         order: order of a clip's frames in validation and test; ``static`` repeats the middle frame.
-        test_orders: further orders for the test; ``run.json`` then has ``reversed/video_top1``, for example.
+        test_orders: further orders for the test, to tell what the model uses of time; ``run.json`` then has
+            ``reversed/video_top1``, for example.
         broken: ``fail`` stops at a video that cannot be read, or a clip that needs a damaged frame; ``skip`` leaves out
             up to ``broken_percent`` of a split; ``report`` has no limit. The run's ``broken.csv`` lists these videos.
         broken_percent: percentage of broken videos that ``skip`` accepts.
@@ -382,12 +383,12 @@ class VideoDataModule(SeededClips):
         return load_tables(user_path(self.manifest), self.data_root())
 
     def _loader(self, dataset: ClipDataset, sampler: TrainingSampler | EvaluationSampler) -> DataLoader[Sample]:
-        """Load clips, or their cached features."""
+        """Load clips, or their cached features; features are of clips whose frames have their own order."""
         if self.features and self.trainer and self.trainer.state.fn == "fit":
             cache: Any = getattr(self.trainer.lightning_module, "cache_features", None)
             if cache:
                 cache()
-        if self._features:
+        if self._features and dataset.order == "forward":
             dataset = self._features.of(dataset)
 
         return loader(

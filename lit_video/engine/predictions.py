@@ -18,7 +18,16 @@ from lit_video.modules.metrics import average_precision
 from lit_video.runs.mistakes import (
     MISTAKES,
 )
-from lit_video.runs.predictions import DIRECTION, RECOGNISED, Predictions, TaskPredictions, save_logits
+from lit_video.runs.predictions import (
+    DIRECTION,
+    RECOGNISED,
+    Logits,
+    Predictions,
+    TaskPredictions,
+    file_of_order,
+    packed_predictions,
+    save_logits,
+)
 from lit_video.tables.statistics import calibration_error
 from lit_video.utils.classes import by_task
 from lit_video.utils.files import write_bytes, write_table
@@ -29,9 +38,9 @@ _logger = logging.getLogger(__name__)
 class SavePredictions(Callback):
     """Files of a run's first test: predictions, accuracy by class, mistakes, confusion matrix.
 
-    With several tasks, each task has a figure, named after the task. Further tests, on training videos or with the
-    frames in other orders, write nothing. With several labels per video only ``classes.csv`` is written, with average
-    precisions.
+    With several tasks, each task has a figure, named after the task. A further test with the frames in another order
+    writes its predictions alone, one on training videos nothing. With several labels per video only ``classes.csv`` is
+    written, with average precisions.
     """
 
     def __init__(self, run_dir: Path, title: str) -> None:
@@ -69,14 +78,12 @@ class SavePredictions(Callback):
         self, video: Tensor, outputs: Mapping[str, tuple[Tensor, Tensor]], data: VideoDataModule, *, is_first: bool
     ) -> None:
         """Keep the predictions of a test, by task logits and targets; write the files of the first test."""
-        names = by_task(data.class_names)
-        tasks = {}
-        for task, (logits, target) in outputs.items():
-            tasks[task] = (logits.cpu().numpy(), target.cpu().numpy(), names[task])
+        tasks = named_outputs(outputs, data)
         number = video.cpu().numpy()
         opposite = opposite_classes(data.opposites)
         if not is_first:
             self.predictions = Predictions.of_logits(number, tasks, opposite=opposite)
+            write_bytes(self.run_dir / file_of_order(data.order), packed_predictions(self.predictions))
             return
 
         draws = data.draws("test")
@@ -136,6 +143,29 @@ class SavePredictions(Callback):
                 write_bytes(self.run_dir / f"{stem}.png", content_of(figure, bbox_inches="tight"))
         except (ImportError, ValueError) as error:
             _logger.info(f"{self.run_dir}: the confusion matrix is not drawn: {error}")
+
+
+def tested_predictions(model: VideoClassifier, data: VideoDataModule) -> Predictions | None:
+    """Return the predictions of the last test of all processes; ``None`` without any, or with several labels."""
+    accuracy = model.test_accuracy
+    if model.several_labels or not accuracy.update_called:
+        return None
+    with accuracy.sync_context():
+        number = accuracy.videos().cpu().numpy()
+        outputs = accuracy.per_task()
+    if not len(number):
+        return None
+    draws = data.draws("test")
+    return Predictions.of_logits(number, named_outputs(outputs, data), draws=draws and draws.of(number))
+
+
+def named_outputs(outputs: Mapping[str, tuple[Tensor, Tensor]], data: VideoDataModule) -> dict[str, Logits]:
+    """Return logits and targets of every task as arrays, with the names of its classes."""
+    names = by_task(data.class_names)
+    tasks = {}
+    for task, (logits, target) in outputs.items():
+        tasks[task] = (logits.cpu().numpy(), target.cpu().numpy(), names[task])
+    return tasks
 
 
 def opposite_classes(opposites: Mapping[str, tuple[int, int]]) -> NDArray[np.integer] | None:

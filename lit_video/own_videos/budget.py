@@ -13,6 +13,7 @@ from lit_video.datamodules.features import RANDOM
 from lit_video.network.vit import ViTSize
 from lit_video.own_videos.choices import Choice
 from lit_video.own_videos.starts import Start
+from lit_video.runs.predictions import ORDERS
 from lit_video.schemes.loading import import_named
 from lit_video.settings.effects import of_group, picked
 from lit_video.utils.clip_shape import as_setting, height_and_width
@@ -27,6 +28,9 @@ ENOUGH = 50  # epochs that must fit before clips get more frames or pixels
 STEPS = 3
 PROBE_EPOCHS = 50
 VALIDATIONS = 25
+TEST_ORDERS = "data.test_orders"
+ORDERS_SHARE = 0.2  # largest time of the tests in other orders, as a share of the minutes
+ORDERS_SECONDS = 60.0  # time that they may take however few the minutes
 
 
 def built(
@@ -77,10 +81,13 @@ def _noise(data: Mapping[str, Any], clips: int) -> torch.Tensor:
     return torch.rand(clips, 3, data["num_frames"], height, width)
 
 
-def probed(start: Start, videos: int, training: int, *, minutes: float, classes: int) -> tuple[Start, list[Choice]]:
+def probed(
+    start: Start, videos: int, training: int, *, minutes: float, classes: int
+) -> tuple[Start, list[Choice], float]:
     """Choose what a probe on the frozen backbone reads: all tokens if its training fits ``minutes``, else frame means.
 
-    ``training`` is the number of videos per epoch, summed over runs.
+    ``training`` is the number of videos per epoch, summed over runs. The last value returned is the time of a view
+    in the backbone, in seconds.
     """
     net = built(start.model, start.settings | {"probe": "attentive"}, start.clips, classes=classes)
     clip = _noise(start.clips, 1)
@@ -99,7 +106,24 @@ def probed(start: Start, videos: int, training: int, *, minutes: float, classes:
         reason += ", so it reads the mean of each frame"
 
     chosen = [Choice("model.freeze", "backbone", backbone), Choice("model.probe", probe, reason)]
-    return replace(start, probe=probe), chosen
+    return replace(start, probe=probe), chosen, once
+
+
+def other_orders(views: int, seconds: float, minutes: float) -> Choice:
+    """Choose tests with the frames in other orders, unless they take more than a minute and much of the time.
+
+    Args:
+        views: views of all test videos.
+        seconds: time of a view.
+        minutes: time for the training; ``ORDERS_SHARE`` of it is not much.
+    """
+    needed = len(ORDERS) * views * seconds
+    time = f"about {needed:.0f} s" if needed < 120 else f"about {needed / 60:.0f} minutes"
+    tests = "the test again, with reversed and with shuffled frames, and with one repeated frame"
+    if needed > max(ORDERS_SECONDS, ORDERS_SHARE * 60 * minutes):
+        flag = f"--data.test_orders='[{','.join(ORDERS)}]'"
+        return Choice(TEST_ORDERS, [], f"not tested, it would take {time}: {tests}; for it give {flag}")
+    return Choice(TEST_ORDERS, [*ORDERS], f"{tests}, {time}")
 
 
 def duration(rate: float, training: int, epochs: int, *, minutes: float) -> str:

@@ -40,6 +40,7 @@ MAIN = {
     "model.size": "size of the model",
     "model.freeze": "frozen",
     "model.probe": "classifier",
+    "data.test_orders": "whether time matters",
     "trainer.max_epochs": "epochs (rounds through the training videos)",
 }
 _SIDES = re.compile(r"left|right|clockwise|link|recht|uhrz|gauch|droit|izqu|derech|sinistr|destr|esquerd|direit", re.I)

@@ -85,6 +85,13 @@ class Divided:
         return len(self.videos) - max(self.counts.values()) if self.is_folded else self.counts["train"]
 
     @property
+    def tested(self) -> int:
+        """Number of test videos, summed over runs; without a test the validation videos are tested."""
+        if self.is_folded:
+            return len(self.videos)
+        return self.counts["test"] or self.counts["val"]
+
+    @property
     def epoch(self) -> int:
         """Number of videos per epoch, summed over runs."""
         # in cross-validation, each video trains the models of all folds but its own, and the model of all videos
@@ -224,6 +231,7 @@ def _task(inspected: Inspected, divided: Divided, options: PlanOptions) -> Task:
         pixels=_pixels(inspected.root, divided.videos),
         training=divided.training,
         epoch=divided.epoch,
+        tested=divided.tested,
         runs=divided.runs,
         is_validated=divided.counts["val"] > 0,
         rows=options.schemes,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lit_video.datamodules.probe import VideoInfo
 from lit_video.own_videos import choices
-from lit_video.own_videos.budget import ENOUGH, FEWEST, built, clips_per_second, duration, length, probed
+from lit_video.own_videos.budget import ENOUGH, FEWEST, built, clips_per_second, duration, length, other_orders, probed
 from lit_video.own_videos.choices import Choice, Machine, measured, nested
 from lit_video.own_videos.schemes import Rows
 from lit_video.own_videos.starts import SCRATCH, Start
@@ -29,6 +29,7 @@ class Task:
     pixels: tuple[float, float] | None  # mean and deviation of the training videos' pixels, 0 to 1
     training: int  # training videos of a run
     epoch: int  # videos per epoch, summed over runs
+    tested: int  # test videos, summed over runs
     runs: int  # trainings that share the time
     is_validated: bool
     rows: Rows  # schemes to compare; empty for the row of the start
@@ -125,7 +126,7 @@ def choose_settings(task: Task, start: Start) -> Chosen:
     """Choose all settings: of a frozen backbone, of the largest clips whose training fits the time, of its length."""
     machine = Machine.here().shared(task.runs)
     minutes = task.minutes or MINUTES[machine.kind]
-    start, frozen = _frozen(task, start, machine, minutes)
+    start, frozen, seconds = _frozen(task, start, machine, minutes)
     choosing = _Choosing(task, start, machine, task.rows or start.rows, minutes, frozen)
 
     smallest = choosing.candidate(choosing.sizes[0])
@@ -143,13 +144,24 @@ def choose_settings(task: Task, start: Start) -> Chosen:
     if not start.weights and best.epochs < ENOUGH:
         settings = choices.crop_less(settings)
     lasts = duration(best.clips_per_second, task.epoch, best.epochs, minutes=minutes)
-    return Chosen([*settings, *best.lengths], choosing.rows, lasts)
+    orders = _other_orders(task, settings, seconds or 1 / best.clips_per_second, minutes)
+    return Chosen([*settings, *best.lengths, orders], choosing.rows, lasts)
 
 
-def _frozen(task: Task, start: Start, machine: Machine, minutes: float) -> tuple[Start, list[Choice]]:
-    """Return the start with a probe on its frozen backbone, and the choices for that, if it is frozen."""
+def _other_orders(task: Task, settings: Sequence[Choice], seconds: float, minutes: float) -> Choice:
+    """Choose tests with the frames in other orders; ``seconds``: time of a view, at most that of a training step."""
+    data = nested(settings)["data"]
+    views = task.tested * data["test_clips"] * data["test_crops"]
+    return other_orders(views, seconds, minutes)
+
+
+def _frozen(task: Task, start: Start, machine: Machine, minutes: float) -> tuple[Start, list[Choice], float | None]:
+    """Return the start with a probe on its frozen backbone, the choices for that, and the seconds of a view.
+
+    Without a frozen backbone the start is unchanged, and the time is unknown.
+    """
     is_frozen = (task.frozen or FROZEN[machine.kind]) == "yes"
     if not start.weights or start.sides or not is_frozen:
-        return start, []
-    probe, chosen = probed(start, len(task.facts), task.epoch, minutes=minutes, classes=len(task.classes))
-    return probe, [*chosen, Choice("data.features", str(task.features), "float16, shared by all rows")]
+        return start, [], None
+    probe, chosen, seconds = probed(start, len(task.facts), task.epoch, minutes=minutes, classes=len(task.classes))
+    return probe, [*chosen, Choice("data.features", str(task.features), "float16, shared by all rows")], seconds

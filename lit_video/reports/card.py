@@ -13,6 +13,7 @@ from lit_video.runs.finished import FinishedRun, read_finished, remarks
 from lit_video.runs.mistakes import MISTAKES
 from lit_video.runs.predictions import Predictions, TaskPredictions, most_confused, read_predictions
 from lit_video.tables.statistics import CONFIDENCE
+from lit_video.tables.time_use import TimeUse, read_time_use
 from lit_video.utils.clip_shape import size_in_words
 from lit_video.utils.text import as_markdown, markdown_lines, plural
 
@@ -72,6 +73,12 @@ def headline(run_dir: Path) -> list[str]:
     return facts
 
 
+def use_of_time(run_dir: Path) -> TimeUse | None:
+    """Return what a finished run's model uses of time; ``None`` without tests with the frames in other orders."""
+    run, _ = _tested(run_dir)
+    return read_time_use([run])
+
+
 def is_of_use(run_dir: Path) -> bool:
     """Return whether a finished run's model is right more often than always answering the most frequent class."""
     _, predictions = _tested(run_dir)
@@ -94,7 +101,9 @@ def _accuracy(run: FinishedRun, predictions: Predictions | None) -> str:
     if predictions is None:
         tested = any(name.startswith("test/") for name in metrics)
         return "\n".join(lines if tested else ["- not tested", *lines])
-    facts = [f"- {as_markdown(fact)}" for fact in accuracy_facts(run, predictions)]
+    time = read_time_use([run])
+    sentences = [*accuracy_facts(run, predictions), *(time.sentences if time else [])]
+    facts = [f"- {as_markdown(sentence)}" for sentence in sentences]
     lines.append(f"- the {int((~predictions.hits()).sum())} mistakes by file: `{MISTAKES}` of the run")
     for name, task in predictions.tasks.items():
         if name:

@@ -15,7 +15,14 @@ from lit_video.runs.curves import CURVES
 from lit_video.runs.finished import read_finished
 from lit_video.runs.folder import RUN, read_record, run_file, run_folders
 from lit_video.runs.packs import PackedFiles, most_unpacked, pack_of, packed_runs
-from lit_video.runs.predictions import FILE, packed_predictions, read_predictions
+from lit_video.runs.predictions import (
+    FILE,
+    ORDERS,
+    file_of_order,
+    packed_predictions,
+    read_order,
+    read_predictions,
+)
 from lit_video.runs.record import Record
 from lit_video.settings.effects import data_names
 from lit_video.utils.files import read_whole, write_bytes
@@ -82,6 +89,10 @@ def _files(run_dir: Path) -> PackedFiles:
     predictions = read_predictions(run_dir, run.result if run else None)
     if predictions:
         files[FILE] = packed_predictions(predictions)
+    for order in ORDERS:
+        of_order = read_order(run_dir, run.result, order) if run else None
+        if of_order:
+            files[file_of_order(order)] = packed_predictions(of_order)
     return files
 
 

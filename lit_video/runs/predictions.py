@@ -4,11 +4,13 @@ The arrays are ``video``, ``logits``, ``target`` and ``classes``; with several t
 classes come in pairs that differ in direction alone, ``opposite`` has each class's partner. In packs ``predicted``,
 ``rank``, ``confidence`` and, beside ``opposite``, ``pair`` replace ``logits``; tables need no more. ``draw`` numbers
 the independent draws among the videos, and ``draw_kind`` is a noun for one; neither is stored if each video is a draw.
+
+Tests with the frames in another order have a file each, such as ``predictions_reversed.npz``, in the form of packs.
 """
 
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,6 +23,8 @@ from lit_video.utils.files import read_whole, write_bytes
 from lit_video.utils.limits import MOST_CLASSES, UNPACKED, within
 
 FILE = "predictions.npz"
+ORDERS = ("reversed", "shuffled", "static")  # orders of a clip's frames for further tests, see data.test_orders
+TOP1 = "test/video_top1"
 DIRECTION = "test/direction"  # share of videos in which the true direction has the larger of its skill's two logits
 RECOGNISED = "test/recognised"  # share of videos whose predicted class is of the true skill
 ROUNDED = 1e-4  # points; a result's accuracy is a mean in float32
@@ -67,6 +71,17 @@ class TaskPredictions:
             classes=classes,
             opposite=opposite,
             pair=pair,
+        )
+
+    def of(self, videos: NDArray[np.integer]) -> "TaskPredictions":
+        """Return the predictions of some videos, by their indices."""
+        return replace(
+            self,
+            predicted=self.predicted[videos],
+            rank=self.rank[videos],
+            confidence=self.confidence[videos],
+            target=self.target[videos],
+            pair=None if self.pair is None else self.pair[videos],
         )
 
     @property
@@ -157,6 +172,13 @@ class Predictions:
             by_name[name] = TaskPredictions.of_logits(logits, target, classes, opposite=opposite)
         return cls(video, by_name, draws)
 
+    def of(self, videos: NDArray[np.integer]) -> "Predictions":
+        """Return the predictions of some videos, given by their numbers in the data set, in this order."""
+        order = np.argsort(self.video)
+        indices = order[np.searchsorted(self.video, videos, sorter=order)]
+        tasks = {name: task.of(indices) for name, task in self.tasks.items()}
+        return Predictions(self.video[indices], tasks, self.draws.of(indices) if self.draws else None)
+
     @property
     def has_directions(self) -> bool:
         """Whether classes come in pairs that differ in direction alone."""
@@ -238,10 +260,32 @@ def _npz(
     return content.getvalue()
 
 
+def file_of_order(order: str) -> str:
+    """Return the name of the file with the predictions of a test whose clips have their frames in another order."""
+    return f"predictions_{order}.npz"
+
+
 def read_predictions(run_dir: Path, result: RunResult | None = None) -> Predictions | None:
     """Read a run's predictions by video; refuse those of another test than ``result``. ``None`` without a file."""
     then = f"delete {RUN} beside it and repeat the command"
     return read_whole(run_dir / FILE, lambda: _predictions(run_file(run_dir, FILE), result), then)
+
+
+def read_order(run_dir: Path, result: RunResult, order: str) -> Predictions | None:
+    """Read the predictions of a run's test with the frames in another order, as ``reversed``.
+
+    Returns:
+        The predictions; ``None`` if the result has no such test, or its predictions were not kept.
+
+    Raises:
+        UserError: the predictions are damaged, or are those of another test than the result's.
+    """
+    metric = f"{order}/video_top1"
+    if metric not in result.metrics:  # a file from an earlier test may be there
+        return None
+    name = file_of_order(order)
+    then = f"delete {RUN} beside it and repeat the command"
+    return read_whole(run_dir / name, lambda: _predictions(run_file(run_dir, name), result, metric), then)
 
 
 def read_logits(run_dir: Path) -> Logits:
@@ -256,8 +300,8 @@ def _arrays(content: bytes) -> dict[str, NDArray[Any]]:
         return dict(stored)
 
 
-def _predictions(content: bytes, result: RunResult | None) -> Predictions:
-    """Read predictions in the order of the videos; refuse those of another test than ``result``."""
+def _predictions(content: bytes, result: RunResult | None, metric: str = TOP1) -> Predictions:
+    """Read predictions in the order of the videos; refuse those of another test than the result's in ``metric``."""
     by_task: dict[str, dict[str, NDArray[Any]]] = {}
     for key, array in _arrays(content).items():
         name, _, task = key.partition("/")
@@ -267,7 +311,7 @@ def _predictions(content: bytes, result: RunResult | None) -> Predictions:
     video = of_videos.pop("video")
     draw = of_videos.pop("draw", None)
     kind = of_videos.pop("draw_kind", None)
-    if result and result.test_videos != len(video):
+    if result and metric == TOP1 and result.test_videos != len(video):
         raise ValueError(f"holds {len(video)} videos, but {RUN} says {result.test_videos}")
 
     order = np.argsort(video, kind="stable")  # processes finish in any order
@@ -283,7 +327,7 @@ def _predictions(content: bytes, result: RunResult | None) -> Predictions:
 
     predictions = Predictions(video[order], tasks, draws)
     top1 = 100 * float(predictions.hits().mean())
-    recorded = result.metrics.get("test/video_top1") if result else None
+    recorded = result.metrics.get(metric) if result else None
     if recorded is not None and abs(top1 - recorded) > ROUNDED:
         raise ValueError(f"its top-1 is {top1:.2f}, but {RUN} says {recorded:.2f}")
     return predictions

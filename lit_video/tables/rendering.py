@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from lit_video.runs.predictions import DIRECTION, RECOGNISED
+from lit_video.runs.predictions import DIRECTION, ORDERS, RECOGNISED
 from lit_video.tables.agreement import certainty, interval_text, sentences
 from lit_video.tables.table import papers_own
 from lit_video.tables.table_summary import RowSummary, TableSummary
@@ -15,7 +15,6 @@ from lit_video.utils.text import as_markdown, markdown_lines, natural, text_tabl
 NOT_RUN = "not run"
 PAPER_ONLY = "paper only"
 _OWN = "own"  # scale of tables of a user's own videos, without a paper
-OTHER_ORDERS = ("reversed", "shuffled", "static")  # orders of a clip's frames, see data.test_orders
 GROUP = re.compile("test/[^/]*/[^/]*")  # metric of a group of classes: test/KIND/NAME
 REACH = (
     "; reach: largest distance of two frames that the scheme can compare; blind: no order of the frames changes its "
@@ -88,7 +87,7 @@ def main_table(summary: TableSummary) -> tuple[str, list[str], list[list[str]]]:
 
     abilities = [key for key in (RECOGNISED, DIRECTION) if _measured(rows, key)]
     endings = dict.fromkeys([summary.metric, *sorted(printed), *abilities], ours)
-    for order in OTHER_ORDERS:
+    for order in ORDERS:
         key = f"{order}/{summary.compared.partition('/')[2]}"
         if _measured(rows, key):
             endings[key] = f" {order}"

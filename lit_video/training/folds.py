@@ -12,11 +12,23 @@ from lit_video.engine.mistakes import join_mistakes
 from lit_video.errors import UserError
 from lit_video.modules.metrics import informative
 from lit_video.runs.folder import read_record, update_record
-from lit_video.runs.predictions import Logits, read_logits, save_logits
+from lit_video.runs.predictions import (
+    ORDERS,
+    Logits,
+    Predictions,
+    TaskPredictions,
+    file_of_order,
+    packed_predictions,
+    read_logits,
+    read_order,
+    read_predictions,
+    save_logits,
+)
 from lit_video.runs.result import RunResult
 from lit_video.settings.effects import picked
 from lit_video.tables.statistics import calibration_error
 from lit_video.tables.summary import TRAINED
+from lit_video.utils.files import write_bytes
 from lit_video.weights.reading import CHECKPOINT_KEY
 
 # bounds of a temperature; the optimum is 0 if all predictions are right
@@ -49,6 +61,7 @@ def take_tests(run_dir: Path, folds: Mapping[str, Path]) -> None:
     metrics = {f"test/video_top{k}": 100 * float(task.hits(k).mean()) for k in informative(len(classes))}
     metrics["test/calibration_error"] = calibration_error(task.confidence, task.hits())
     metrics |= picked(result.metrics, [TRAINED])  # measured on the model trained on all videos
+    metrics |= _take_orders(run_dir, folds)
 
     path = run_dir / result.weights.file
     content = peek(path)
@@ -66,6 +79,48 @@ def take_tests(run_dir: Path, folds: Mapping[str, Path]) -> None:
         folds={name: 100 * float((x.argmax(1) == y).mean()) for name, (x, y, _) in read.items()},
     )
     update_record(run_dir, result=tested)
+
+
+def _take_orders(run_dir: Path, folds: Mapping[str, Path]) -> dict[str, float]:
+    """Write the folds' tests with frames in other orders into the run trained on all videos; return its accuracies."""
+    metrics = {}
+    for order in ORDERS:
+        parts = []
+        for folder in folds.values():
+            forward = read_predictions(folder)
+            changed = read_order(folder, result_of(folder), order)
+            if forward and changed:
+                parts.append((forward.video, changed))
+        if len(parts) < len(folds):
+            continue
+
+        together = _with_numbers_of_folds(parts)
+        write_bytes(run_dir / file_of_order(order), packed_predictions(together))
+        metrics[f"{order}/video_top1"] = 100 * float(together.hits().mean())
+    return metrics
+
+
+def _with_numbers_of_folds(parts: list[tuple[NDArray[np.integer], Predictions]]) -> Predictions:
+    """Join a single task's predictions of the folds; each part begins with the numbers of the fold's tested videos.
+
+    A video gets its position among the tested videos of all folds, as in :func:`take_tests`.
+    """
+    numbers = []
+    tasks = []
+    offset = 0
+    for tested, changed in parts:
+        both = np.intersect1d(tested, changed.video)  # a damaged frame may be in one of the tests alone
+        numbers.append(offset + np.searchsorted(tested, both))
+        tasks.append(changed.of(both).tasks[""])
+        offset += len(tested)
+    joined = TaskPredictions(
+        predicted=np.concatenate([task.predicted for task in tasks]),
+        rank=np.concatenate([task.rank for task in tasks]),
+        confidence=np.concatenate([task.confidence for task in tasks]),
+        target=np.concatenate([task.target for task in tasks]),
+        classes=tasks[0].classes,
+    )
+    return Predictions(np.concatenate(numbers), {"": joined})
 
 
 def result_of(run_dir: Path) -> RunResult:

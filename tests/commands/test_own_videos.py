@@ -12,6 +12,8 @@ import pytest
 import torch
 
 from lit_video.__main__ import main
+from lit_video.api import finetune
+from lit_video.api.compare import Compared
 from lit_video.commands.parser import parse
 from lit_video.datamodules.drawing import encode
 from lit_video.datamodules.manifest import MANIFEST, write_rows
@@ -21,8 +23,10 @@ from lit_video.network.aggregation import linear_head
 from lit_video.own_videos.experiment import Asked, refuse_other_plan
 from lit_video.runs.finished import read_finished
 from lit_video.runs.folder import run_folders
-from lit_video.runs.predictions import read_logits
+from lit_video.runs.predictions import ORDERS, read_logits, read_order, read_predictions
 from lit_video.settings.flags import Given
+from lit_video.tables.reading import read_table
+from lit_video.tables.summary import read_runs
 from lit_video.training.cli import CheckCLI
 from lit_video.training.layers import of_files, with_given
 from lit_video.utils.stop_signals import FAILED
@@ -73,7 +77,11 @@ def test_a_folder_becomes_a_tested_model(videos, capsys, rows_in_this_process):
     assert "6 trainings, " in said and "clips: each shows a whole video; videos last 1.0 to 1.0 s" in said
     assert "columns that are not used" not in said and "tested on fold1" not in said
     run = videos.parent / "own/rooms/runs/rooms/own/all/seed0"
-    *_, accuracy, baseline, confused, how, last = said.strip().splitlines()
+    lines = said.strip().splitlines()
+    first = next(number for number, line in enumerate(lines) if " test videos are right (" in line)
+    accuracy, baseline, confused, how, matters, *_, last = lines[first:]
+    time = finetune.Tested(run, videos.parent / "own/rooms/rooms.html", None).time
+    assert matters == time.sentences[0] and time.videos == 30
     assert re.fullmatch(r"[\d.]+ % of 30 test videos are right \(95 % interval \d+ to \d+ %\)", accuracy)
     assert re.match(r"Baseline: always answering '\w+' gives 33.3 %; the model is ", baseline)
     assert 1 <= len(re.findall(r"'\w+' taken for '\w+' \(\d+\)", confused)) <= 3
@@ -134,11 +142,24 @@ def _check_folds(run):
     of_folds = [csv.DictReader((fold / "mistakes.csv").read_text().splitlines()) for fold in folds]
     assert sorted(row["file"] for row in mistakes) == sorted(row["file"] for rows in of_folds for row in rows)
     assert result.test_seen == 0
+    _check_orders(run, folds, result)
     checkpoint = torch.load(run / "last.ckpt", weights_only=True)
     assert checkpoint["lit_video"]["temperature"] == result.temperature
     trained = checkpoint["state_dict"].values()
     weight = linear_head(load(run / "last.ckpt").model.network).weight.data * result.temperature
     assert any(value.shape == weight.shape and torch.allclose(value, weight) for value in trained)
+
+
+def _check_orders(run, folds, result):
+    """Check that the final model has the folds' tests with frames in other orders, paired with those as they are."""
+    forward = read_predictions(run, result)
+    for order in ORDERS:
+        changed = read_order(run, result, order)
+        assert changed.video.tolist() == forward.video.tolist() == [*range(30)]
+        np.testing.assert_array_equal(changed.tasks[""].target, forward.tasks[""].target)
+        of_folds = [read_order(fold, read_finished(fold).result, order).hits() for fold in folds]
+        np.testing.assert_array_equal(changed.hits(), np.concatenate(of_folds))
+        assert result.metrics[f"{order}/video_top1"] == pytest.approx(100 * np.concatenate(of_folds).mean())
 
 
 def test_few_videos_with_given_splits_are_tested_as_given(videos, monkeypatch):
@@ -268,15 +289,19 @@ def test_schemes_side_by_side(videos, capsys, rows_in_this_process):
     assert "Paired differences" in said and " ours" not in said
     then = r"(Next, |This model is of no use yet)"
     assert re.search(
-        rf"highest accuracy is that of .*; with seed 0:\n[\d.]+ % of .*\nBaseline: .*\n(.*\n)?{then}", said
+        rf"highest accuracy is that of .*; with seed 0:\n[\d.]+ % of .*\nBaseline: .*\n(.*\n)*{then}", said
     )
-    content = read_yaml(videos.parent / "own/rooms/rooms_compare.yaml")
+    assert "Does time matter" in said
+    config = "own/rooms/rooms_compare.yaml"
+    content = read_yaml(videos.parent / config)
     assert list(content["table"]["rows"]) == ["divided", "vivit2"]
     assert content["data"]["init_args"]["train"].endswith("own/rooms/rooms_compare_videos.csv"), "not finetune's"
     assert len(run_folders(videos.parent / "own/rooms/runs/rooms_compare/own")) == 2
     page = (videos.parent / "own/rooms/rooms_compare.html").read_text()
+    read = read_runs(read_table([videos.parent / config]), videos.parent / "own/rooms/runs", overridden=True)
+    assert list(Compared(read, None, None).time) == ["divided", "vivit2"]
+    assert all(f"top1 {order}" in page for order in ORDERS) and page.count("Does time matter to this model?") == 2
     assert "paper" not in re.sub(r"<(script|style).*?</\1>", "", page, flags=re.S).lower()
     capsys.readouterr()
-    config = "own/rooms/rooms_compare.yaml"
     assert main(["table", "--config", config, "--runs", "own/rooms/runs", "--format", "json", "--overridden"]) == 0
     assert len(json.loads(capsys.readouterr().out)["pairs"]) == 1

@@ -82,6 +82,24 @@ def test_a_video_goes_through_the_backbone_once_and_the_test_is_that_of_its_clip
     assert all(torch.equal(v, start[k]) for k, v in whole.network.state_dict().items() if not k.startswith("aggregate"))
 
 
+def test_tests_in_other_orders_are_of_clips(data, model):
+    """Features are of frames as they are: those of reversed frames are another video's."""
+    probed, kept = model(), data(test_orders=("reversed", "static"))
+    run = fit(probed, kept)
+    run.test(probed, kept, verbose=False)
+    (forward, _) = probed.test_accuracy.per_task()[""]
+    before = sum(probed.clips)
+    for order in kept.test_orders:
+        kept.order = order
+        run.test(probed, kept, verbose=False)
+        (logits, _) = probed.test_accuracy.per_task()[""]
+        trainer().test(probed, data(features=None, order=order), verbose=False)
+        (expected, _) = probed.test_accuracy.per_task()[""]
+        torch.testing.assert_close(logits, expected)
+        assert not torch.allclose(logits, forward, atol=1e-3)
+    assert sum(probed.clips) - before == 2 * 2 * 8, "8 test videos, once for each of the tests"
+
+
 def test_folds_and_later_runs_share_them_and_a_stopped_pass_goes_on(data, model, tmp_path, monkeypatch):
     first, write = model(), Features._write
     done = []
@@ -123,6 +141,6 @@ def test_what_features_cannot_do_is_refused(data, model):
     with pytest.raises(UserError, match=r"data\.features: needs a frozen backbone; set model\.freeze: backbone"):
         fit(model(freeze=None), data())
     erased = {"augmentation": Augmentation(crop="whole", random_erasing=0.5)}
-    for change in ({"test_orders": ("reversed",)}, {"broken": "skip"}, erased):
+    for change in ({"order": "reversed"}, {"broken": "skip"}, erased):
         with pytest.raises(ValueError, match=r"features are computed from unchanged videos: leave out .*erasing"):
             data(**change)

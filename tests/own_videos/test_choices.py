@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from lit_video.datamodules.probe import VideoInfo
-from lit_video.own_videos.budget import duration, length
+from lit_video.own_videos.budget import duration, length, other_orders
 from lit_video.own_videos.choices import Machine, as_lines, choose, crop_less, nested, sizes
 from lit_video.own_videos.starts import SCRATCH, Start
 
@@ -138,6 +138,17 @@ def test_the_sizes_to_choose_from_are_what_the_videos_have(videos, training, mac
 def test_the_time_that_training_takes_is_said_before_it_starts(rate, minutes, said):
     line = duration(rate, 100, 10, minutes=minutes)
     assert line.startswith(f"This takes about {said}") and ("--minutes" in line) == ("not" in said)
+
+
+@pytest.mark.parametrize(
+    ("views", "seconds", "minutes", "tested"),
+    [(30, 0.01, 0.01, True), (1000, 0.02, 0.1, True), (1000, 0.03, 0.1, False), (1000, 0.03, 10, True)],
+)
+def test_the_tests_in_other_orders_are_left_out_if_they_take_long(views, seconds, minutes, tested):
+    choice = other_orders(views, seconds, minutes)
+    assert choice.key == "data.test_orders" and bool(choice.value) == tested
+    assert f"{3 * views * seconds:.0f} s" in choice.reason
+    assert ("--data.test_orders" in choice.reason) != tested
 
 
 def test_epochs_follow_from_speed_and_time():

@@ -8,7 +8,8 @@ from lit_video.reports.html.collect import collect
 from lit_video.runs.curves import read_curves
 from lit_video.runs.finished import read_finished
 from lit_video.runs.folder import run_folders
-from lit_video.runs.predictions import FILE, read_predictions
+from lit_video.runs.predictions import FILE, file_of_order, packed_predictions, read_predictions
+from lit_video.tables.time_use import read_time_use
 from tests.fake_runs import EXPERIMENTS, ROWS, change_result, seed_dir, write_table_runs
 
 
@@ -30,6 +31,20 @@ def test_a_table_and_a_report_of_packs_are_those_of_the_folders(fake_runs, tmp_p
         assert abs(ours.confidence - theirs.confidence).max() < 1e-6
     (section,), (other,) = (collect([place], EXPERIMENTS) for place in (packs, fake_runs))
     assert section.data == other.data and section.curves == other.curves
+
+
+def test_tests_in_other_orders_are_packed_with_the_run(fake_runs, tmp_path):
+    run = seed_dir(fake_runs)
+    other = seed_dir(fake_runs, ROWS[0], 1)
+    result = read_finished(run).result
+    changed = read_predictions(other)
+    (run / file_of_order("reversed")).write_bytes(packed_predictions(changed))
+    metrics = {**result.metrics, "reversed/video_top1": 100 * float(changed.hits().mean())}
+    change_result(run, metrics=metrics)
+    assert main(["pack", str(run), "-o", str(tmp_path / "packs")]) == 0
+    packed = read_finished(tmp_path.joinpath("packs", *run.parts[-4:]))
+    use = read_time_use([packed])
+    assert use is not None and use == read_time_use([read_finished(run)])
 
 
 def test_runs_are_added_to_a_pack_and_replace_those_of_their_names(tmp_path, capsys):

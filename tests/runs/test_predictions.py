@@ -10,7 +10,16 @@ from lit_video.engine.predictions import class_rows
 from lit_video.errors import UserError
 from lit_video.runs.curves import read_curves
 from lit_video.runs.finished import read_finished
-from lit_video.runs.predictions import FILE, Draws, TaskPredictions, packed_predictions, read_predictions, save_logits
+from lit_video.runs.predictions import (
+    FILE,
+    Draws,
+    TaskPredictions,
+    file_of_order,
+    packed_predictions,
+    read_order,
+    read_predictions,
+    save_logits,
+)
 from lit_video.tables.statistics import calibration_error
 from tests.fake_runs import fake_result, save
 
@@ -40,6 +49,19 @@ def test_predictions_are_those_of_the_logits_in_a_runs_folder_and_packed(some, t
         np.testing.assert_array_equal(noun.rank, [np.sum(LOGITS[i] > LOGITS[i, SOME[1][i]]) for i in order])
         np.testing.assert_allclose(noun.confidence, probabilities.max(1)[order], rtol=within)
         np.testing.assert_array_equal(one.hits(), one.tasks["verb"].hits() & some.hits()[order])
+
+
+def test_predictions_of_another_order_are_those_of_the_result(tmp_path):
+    """Read the file only if the result has this test, and only with the result's accuracy."""
+    (tmp_path / file_of_order("reversed")).write_bytes(
+        packed_predictions(save_logits(tmp_path, np.arange(6), {"": SOME}))
+    )
+    assert read_order(tmp_path, fake_result(metrics={"test/video_top1": 50.0}), "reversed") is None
+    right = 100 * float(np.mean(LOGITS.argmax(1) == SOME[1]))
+    result = fake_result(metrics={"reversed/video_top1": right}, test_videos=7)
+    assert read_order(tmp_path, result, "reversed").hits().mean() == pytest.approx(right / 100)
+    with pytest.raises(UserError, match="predictions_reversed"):
+        read_order(tmp_path, fake_result(metrics={"reversed/video_top1": right + 1}), "reversed")
 
 
 def test_a_file_that_unpacks_to_gigabytes_is_damaged(tmp_path):
@@ -85,6 +107,9 @@ def test_a_run_keeps_the_predictions_of_its_test(table, tiny, tmp_path):
     assert predictions.video.tolist() == list(range(8))
     assert (predictions.draws.kind, predictions.draws.count) == ("pair", 4)
     assert 100 * predictions.hits().mean() == metrics["test/video_top1"]
+    static = read_order(run, read_finished(run).result, "static")
+    assert 100 * static.hits().mean() == pytest.approx(metrics["static/video_top1"])
+    assert read_order(run, read_finished(run).result, "reversed") is None
     assert 100 * predictions.tasks[""].hits(5).mean() == metrics["test/video_top5"]
     error = calibration_error(predictions.tasks[""].confidence, predictions.hits())
     assert error == pytest.approx(metrics["test/calibration_error"])

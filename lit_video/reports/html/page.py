@@ -27,6 +27,7 @@ SECTION_VIEWS = (
     views.groups,
     views.mistakes,
     views.rows,
+    views.time,
     views.without,
 )
 

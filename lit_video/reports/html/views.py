@@ -14,13 +14,15 @@ from numpy.typing import NDArray
 from lit_video.reports.card import accuracy_facts, class_lines
 from lit_video.reports.html.collect import Section
 from lit_video.reports.verdicts import Verdict
-from lit_video.runs.predictions import most_confused
+from lit_video.runs.predictions import ORDERS, most_confused
 from lit_video.tables.rendering import measured_groups
+from lit_video.tables.time_use import NAMES, TimeUse, read_time_use
 from lit_video.utils.colours import LIGHT
 
 SPLIT_NOUNS = {"val": "validation", "train": "training"}
 QUANTITIES = {"clip_top1": "top-1 (%)", "loss": "loss"}
 MOST_MISTAKES = 3  # number of mistakes named below a confusion matrix
+NEED_TIME = 8  # most classes that are listed as needing time
 NAMED_CLASSES = 30  # most classes whose names are readable beside a confusion matrix
 NUMBERS = count()  # makes the ids in pictures unique
 Points = Sequence[tuple[float, float]]  # epoch, value
@@ -104,6 +106,37 @@ def accuracy(section: Section) -> list[dict[str, Any]]:
         tasks.append({"task": task, "facts": facts, "classes": class_lines(each)})
         facts = []  # shown with the first task only
     return tasks
+
+
+def time(section: Section) -> list[dict[str, Any]]:
+    """Return what the model of each row uses of time, with the classes that lose most; nothing without such tests."""
+    uses = []
+    for row, label in section.labels.items():
+        use = None if row in section.folds else read_time_use(section.by_row[row])
+        if use:
+            uses.append({"label": label, "sentences": use.sentences} | _class_losses(use))
+    return uses
+
+
+def _class_losses(use: TimeUse) -> dict[str, Any]:
+    """Return header and body of a table of the classes that need time most; empty if no order costs for certain."""
+    decisive = use.decisive
+    if decisive is None:
+        return {"header": [], "body": []}
+
+    orders = [order for order in ORDERS if order in use.orders]
+    changed = {order: {each.name: each for each in use.orders[order].classes} for order in orders}
+    body = []
+    for each in decisive.classes[:NEED_TIME]:
+        if each.lost <= 0:
+            break
+        accuracies = [f"{changed[order][each.name].changed:.0f}" for order in orders]
+        body.append([each.name, str(each.videos), f"{each.forward:.0f}", *accuracies, each.taken_for])
+    names = [f"{NAMES[order]} (%)" for order in orders]
+    return {
+        "header": ["class", "test videos", "right (%)", *names, f"with {NAMES[decisive.order]} taken for"],
+        "body": body,
+    }
 
 
 def rows(section: Section) -> dict[str, str] | None:

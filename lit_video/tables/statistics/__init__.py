@@ -1,6 +1,7 @@
 """Statistics of a test: intervals over videos and seeds, clusters, power, several tests at once, calibration."""
 
 from lit_video.tables.statistics.calibration import calibration_error
+from lit_video.tables.statistics.few_differ import cautious_difference
 from lit_video.tables.statistics.intervals import (
     CONFIDENCE,
     LEVEL,
@@ -22,6 +23,7 @@ __all__ = [
     "Interval",
     "Spread",
     "calibration_error",
+    "cautious_difference",
     "detectable",
     "holm",
     "holm_adjusted",

@@ -1,0 +1,48 @@
+"""Interval of a difference that holds its level even where few videos differ, or none."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lit_video.tables.statistics.clusters import cluster_numbers, video_weights
+from lit_video.tables.statistics.intervals import CONFIDENCE, Hits, Interval, paired_difference
+
+
+def cautious_difference(first: Hits, second: Hits, *, groups: NDArray[np.generic] | None = None) -> Interval:
+    """Return the accuracy of one test minus another's, on the same videos, with an interval for few videos.
+
+    The hull of :func:`~lit_video.tables.statistics.intervals.paired_difference` and of an interval from the shares of
+    draws that are lost and gained (Wilson, 1927; combined as in Newcombe, Statistics in Medicine 17, 1998, 873-890).
+    The former has no width where no video differs; the latter then reaches 3.8 of ``n + 3.8`` draws: 14 videos
+    without a difference still allow a loss of 21 points. Arguments: see there.
+    """
+    paired = paired_difference(first, second, groups=groups)
+    difference = np.array(first, np.float64).mean(0) - np.array(second, np.float64).mean(0)
+    clusters = cluster_numbers(groups, len(difference))
+    weights = video_weights(clusters)
+    of_draws = np.bincount(clusters, weights * difference)
+    share_of_draw = np.bincount(clusters, weights)
+    draws = 1 / float(np.square(share_of_draw).sum())  # effective number of draws of unlike sizes (Kish, 1965)
+
+    lost = float(of_draws.clip(min=0).sum())
+    gained = float((-of_draws).clip(min=0).sum())
+    least_lost, most_lost = _wilson(lost, draws)
+    least_gained, most_gained = _wilson(gained, draws)
+    below = math.hypot(lost - least_lost, most_gained - gained)
+    above = math.hypot(most_lost - lost, gained - least_gained)
+    low = max(min(paired.low, paired.value - 100 * below), -100.0)
+    high = min(max(paired.high, paired.value + 100 * above), 100.0)
+    return Interval(paired.value, low, high, paired.error, paired.freedom, paired.seeds_share)
+
+
+def _wilson(share: float, count: float) -> tuple[float, float]:
+    """Return Wilson's interval of a share of ``count`` draws."""
+    from scipy.special import ndtri  # here, because importing it takes 0.15 s
+
+    share = min(max(share, 0.0), 1.0)  # sums of weights may leave the range by rounding
+    quantile = float(ndtri((1 + CONFIDENCE) / 2))
+    scale = 1 + quantile**2 / count
+    centre = (share + quantile**2 / (2 * count)) / scale
+    half = quantile / scale * math.sqrt(share * (1 - share) / count + quantile**2 / (4 * count**2))
+    return max(centre - half, 0.0), min(centre + half, 1.0)

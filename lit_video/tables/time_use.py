@@ -1,0 +1,256 @@
+"""Use of time by a trained model: what it loses when frames are reversed or shuffled, or one frame is repeated.
+
+All orders are tested on one set of videos, so each loss is a paired difference, with an interval over draws. A sentence
+says no more than the interval shows.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from math import ceil
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lit_video.errors import UserError
+from lit_video.runs.finished import FinishedRun
+from lit_video.runs.predictions import ORDERS, Predictions, file_of_order, read_order, read_predictions
+from lit_video.tables.statistics import Hits, Interval, cautious_difference
+from lit_video.tables.statistics.clusters import FEWEST_CLUSTERS
+from lit_video.utils.text import plural
+
+NAMES = {"reversed": "reversed frames", "shuffled": "shuffled frames", "static": "one repeated frame"}  # by order
+MATTERS = 5.0  # points; a smaller loss counts as none
+NAMED = 2  # classes named in a sentence
+
+# lost: some loss is certain, and MATTERS may be reached; kept: a loss of MATTERS is ruled out; open: neither
+Answer = Literal["lost", "kept", "open"]
+# used by the model: the direction of time; an order of frames; several frames, in any order; no order, perhaps several
+# frames; single frames; weak: the model is not better than one answer; open: the videos do not tell
+Use = Literal["direction", "order", "frames", "no order", "one frame", "weak", "open"]
+
+_CONCLUSIONS: dict[Use, str] = {
+    "direction": "Yes, the direction of time decides",
+    "order": "Yes, the order of the frames counts",
+    "frames": "In part: it uses several frames, in any order",
+    "no order": "The order of its frames does not; whether one frame is enough cannot be told",
+    "one frame": "No, it tells classes by single frames",
+    "weak": "This cannot be told, because the model is not better for certain than one answer for all videos",
+    "open": "This cannot be told",
+}
+
+
+@dataclass(frozen=True)
+class ClassLoss:
+    """Accuracy of a class in percent, with the frames as they are and in another order; means over seeds."""
+
+    name: str  # with several tasks after the task's name
+    videos: int
+    forward: float
+    changed: float
+    taken_for: str  # most frequent wrong class with the frames in the other order; empty if there is none
+
+    @property
+    def lost(self) -> float:
+        """Number of videos lost."""
+        return self.videos * (self.forward - self.changed) / 100
+
+
+@dataclass(frozen=True)
+class OrderTest:
+    """Test with the frames in another order, beside the test with the frames as they are."""
+
+    order: str
+    accuracy: float  # percent
+    loss: Interval  # points
+    is_for_these: bool  # the interval is over videos of these draws alone; too few draws tell about others
+    classes: Sequence[ClassLoss]  # largest loss first
+
+    @property
+    def answer(self) -> Answer:
+        """Whether the order costs accuracy."""
+        return _answer(self.loss)
+
+
+@dataclass(frozen=True)
+class TimeUse:
+    """Use of time by a model, from its tests with frames in other orders."""
+
+    accuracy: float  # percent, with the frames as they are
+    is_better: bool  # better for certain than the most frequent class for all videos
+    videos: int
+    draws: str  # draws of the test in words, as 13 persons
+    orders: Mapping[str, OrderTest]
+
+    @property
+    def uses(self) -> Use:
+        """Use of time in a word, as far as the videos tell."""
+        answers = {name: test.answer for name, test in self.orders.items()}
+        if not self.is_better:
+            return "weak"
+        if answers.get("reversed") == "lost":
+            return "direction"
+        if answers.get("shuffled") == "lost":
+            return "order"
+        if answers.get("static") == "kept":
+            return "one frame"
+        if answers.get("shuffled") == "kept":
+            return "frames" if answers.get("static") == "lost" else "no order"
+        return "open"
+
+    @property
+    def sentences(self) -> list[str]:
+        """Use of time, cost of each order, and the classes that lose most, in words."""
+        lines = [f"Does time matter to this model? {self._conclusion()}."]
+        if self.uses == "weak":
+            return lines
+
+        costs = "; ".join(self._cost(test) for test in self.orders.values())
+        lines.append(f"With the frames as they are {self.accuracy:.1f} % are right; {costs}")
+        decisive = self.decisive
+        if decisive:
+            lost = [_class_in_words(each) for each in decisive.classes[:NAMED] if each.lost > 0]
+            lines.append(f"Most lost with {NAMES[decisive.order]}: {'; '.join(lost)}")
+        return lines
+
+    @property
+    def decisive(self) -> OrderTest | None:
+        """First test with a certain loss, in the order reversed, shuffled, static; ``None`` without one."""
+        if self.uses == "weak":
+            return None
+        return next((test for test in self.orders.values() if test.answer == "lost"), None)
+
+    def _conclusion(self) -> str:
+        uses = self.uses
+        text = _CONCLUSIONS[uses]
+        if uses == "order" and "reversed" in self.orders:
+            kept = self.orders["reversed"].answer == "kept"
+            text += ", but not its direction" if kept else "; whether its direction does cannot be told"
+        if uses == "open":
+            text += f" from {self.draws}"
+        return text
+
+    def _cost(self, test: OrderTest) -> str:
+        """Say what an order costs, with the interval of the loss in points."""
+        loss = test.loss
+        costs: dict[Answer, str] = {
+            "lost": f"{loss.value:.0f} points lost, {loss.low:.0f} to {loss.high:.0f}",
+            "kept": f"costs nothing: less than {max(ceil(loss.high), 1)} points",
+            "open": f"no loss and one of {loss.high:.0f} points are both possible",
+        }
+        cost = costs[test.answer]
+        if test.is_for_these and test.answer != "open":
+            cost += f", on videos of these {self.draws}"
+        return f"with {NAMES[test.order]} {test.accuracy:.1f} % ({cost})"
+
+
+def time_use(forward: Sequence[Predictions], changed: Mapping[str, Sequence[Predictions]]) -> TimeUse | None:
+    """Compare tests of the same videos with their frames in other orders.
+
+    Args:
+        forward: predictions with the frames as they are, by seed.
+        changed: predictions with the frames in other orders, by order and seed; others than ``ORDERS`` are left out.
+
+    Returns:
+        Use of time; ``None`` without another order, or without a video that is in all tests.
+    """
+    tests = {order: changed[order] for order in ORDERS if changed.get(order)}
+    videos = reduce(np.intersect1d, [one.video for seeds in (forward, *tests.values()) for one in seeds])
+    if not tests or not len(videos):
+        return None
+
+    straight = [one.of(videos) for one in forward]
+    first = straight[0]
+    groups = first.draws.number if first.draws else None
+    draws = plural(len(videos), "video")
+    if first.draws:
+        draws = plural(first.draws.count, first.draws.kind)
+
+    hits = [one.hits() for one in straight]
+    better, _ = _difference(hits, [_always_the_most_frequent(first)], groups)
+    orders = {}
+    for order, seeds in tests.items():
+        others = [one.of(videos) for one in seeds]
+        _refuse_other_labels(first, others, order)
+        loss, is_for_these = _difference(hits, [one.hits() for one in others], groups)
+        accuracy = 100 * float(np.mean([one.hits().mean() for one in others]))
+        orders[order] = OrderTest(order, accuracy, loss, is_for_these, _class_losses(straight, others))
+    right = 100 * float(np.mean([one.mean() for one in hits]))
+    return TimeUse(right, better.low > 0, len(videos), draws, orders)
+
+
+def read_time_use(runs: Sequence[FinishedRun]) -> TimeUse | None:
+    """Read what the model of a row uses of time, from its runs by seed; ``None`` without predictions of other orders.
+
+    Raises:
+        UserError: a file of predictions is damaged, or belongs to another test.
+    """
+    changed: dict[str, list[Predictions]] = {}
+    for order in ORDERS:
+        seeds = [read_order(run.folder, run.result, order) for run in runs]
+        known = [one for one in seeds if one]
+        if known and len(known) == len(runs):
+            changed[order] = known
+    if not changed:
+        return None
+
+    forward = [read_predictions(run.folder, run.result) for run in runs]
+    kept = [one for one in forward if one]
+    return time_use(kept, changed) if len(kept) == len(runs) else None
+
+
+def _answer(loss: Interval) -> Answer:
+    if loss.high < MATTERS:
+        return "kept"
+    return "lost" if loss.low > 0 else "open"
+
+
+def _difference(first: Hits, second: Hits, groups: NDArray[np.integer] | None) -> tuple[Interval, bool]:
+    """Return a difference with its interval over draws; over the videos of these draws, and true, if that says more.
+
+    Few persons do not tell what a model uses on videos of others, but their many videos tell what it uses on theirs.
+    """
+    if groups is None:
+        return cautious_difference(first, second), False
+    if len(np.unique(groups)) >= FEWEST_CLUSTERS:
+        over_draws = cautious_difference(first, second, groups=groups)
+        if _answer(over_draws) != "open":
+            return over_draws, False
+    return cautious_difference(first, second), True
+
+
+def _refuse_other_labels(first: Predictions, others: Sequence[Predictions], order: str) -> None:
+    for other in others:
+        for name, task in first.tasks.items():
+            if name not in other.tasks or not np.array_equal(other.tasks[name].target, task.target):
+                raise UserError(f"{file_of_order(order)}: other labels than the test's; test again")
+
+
+def _always_the_most_frequent(test: Predictions) -> NDArray[np.bool_]:
+    """Return which videos are right if the most frequent class of every task is the answer for all videos."""
+    right = np.ones(len(test.video), bool)
+    for task in test.tasks.values():
+        right &= task.target == task.videos.argmax()
+    return right
+
+
+def _class_losses(forward: Sequence[Predictions], changed: Sequence[Predictions]) -> list[ClassLoss]:
+    """Return the classes with videos, the largest number of lost videos first."""
+    losses = []
+    for task, straight in forward[0].tasks.items():
+        before = np.mean([one.tasks[task].class_accuracy() for one in forward], axis=0)
+        after = np.mean([one.tasks[task].class_accuracy() for one in changed], axis=0)
+        confusion = np.sum([one.tasks[task].confusion for one in changed], axis=0)
+        np.fill_diagonal(confusion, 0)
+        for number in np.flatnonzero(straight.videos).tolist():
+            other = straight.classes[int(confusion[number].argmax())] if confusion[number].any() else ""
+            name = ": ".join(filter(None, (task, straight.classes[number])))
+            videos = int(straight.videos[number])
+            losses.append(ClassLoss(name, videos, float(before[number]), float(after[number]), other))
+    return sorted(losses, key=lambda each: -each.lost)
+
+
+def _class_in_words(each: ClassLoss) -> str:
+    taken = f", taken for {each.taken_for}" if each.taken_for else ""
+    return f"{each.name} (from {each.forward:.0f} to {each.changed:.0f} % of {plural(each.videos, 'video')}{taken})"
