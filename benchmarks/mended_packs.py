@@ -30,7 +30,7 @@ from lit_video.network.vit import ViTSize
 from lit_video.runs.folder import RUN
 from lit_video.runs.identity import Identity
 from lit_video.runs.packing import packed_record, write_pack
-from lit_video.runs.packs import ENDING, Files, packed_runs
+from lit_video.runs.packs import ENDING, PackedFiles, packed_runs
 from lit_video.runs.predictions import FILE
 from lit_video.runs.record import Correction, Record
 from lit_video.runs.result import RunResult
@@ -47,7 +47,7 @@ NETWORK = (
 )  # recorded settings that count as parameters
 
 Settings = Mapping[str, Any]
-Runs = Mapping[Path, Files]
+Runs = Mapping[Path, PackedFiles]
 
 
 def class_and_settings(part: Settings) -> tuple[str, Settings]:

@@ -31,12 +31,12 @@ from torchvision.transforms.v2 import functional as F
 from benchmarks.harness import parser, provenance, ran
 from lit_video.datamodules import Segments, VideoCSV
 from lit_video.datamodules.drawn_videos import DrawnVideos
+from lit_video.engine.progress import Progress
+from lit_video.engine.resumption import ExactResumption
 from lit_video.errors import UserError
 from lit_video.modules import XViT
 from lit_video.modules.optimization import Optimization
 from lit_video.network.vit import ViTSize
-from lit_video.training.callbacks.progress import Progress
-from lit_video.training.callbacks.resumption import ExactResumption
 from lit_video.training.command_line import recorded_command
 from lit_video.utils.files import write_atomically
 from lit_video.utils.text import did_you_mean, text_table

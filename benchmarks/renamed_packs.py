@@ -15,7 +15,7 @@ from msgspec import structs
 
 from lit_video.runs.folder import RUN
 from lit_video.runs.packing import packed_record, write_pack
-from lit_video.runs.packs import ENDING, Files, packed_runs
+from lit_video.runs.packs import ENDING, PackedFiles, packed_runs
 from lit_video.runs.record import Correction, Record
 
 SCRIPT = "benchmarks/renamed_packs.py"
@@ -80,7 +80,7 @@ def main() -> None:
     arguments = parser.parse_args()
     for pack in sorted(arguments.results.absolute().glob(f"*{ENDING}")):
         runs = packed_runs(pack)
-        after: dict[Path, Files] = {folder: renamed_files(files) for folder, files in runs.items()}
+        after: dict[Path, PackedFiles] = {folder: renamed_files(files) for folder, files in runs.items()}
         changed = sum(after[folder] != files for folder, files in runs.items())
         if changed:
             write_pack(pack, after)

@@ -73,7 +73,7 @@ def messages():
 
 def draw_nothing(patch):
     """Leave out a tiny run's pictures, which take longer than its training."""
-    patch.setattr("lit_video.training.callbacks.records.SavePredictions._draw", lambda *_: None)
+    patch.setattr("lit_video.engine.predictions.SavePredictions._draw", lambda *_: None)
 
 
 @pytest.fixture(autouse=True)

@@ -11,11 +11,11 @@ from lightning import LightningDataModule, LightningModule, Trainer
 from lightning.pytorch import callbacks, loggers
 from torch.utils.data import DataLoader, IterableDataset, SubsetRandomSampler
 
+from lit_video.engine.resumption import ExactResumption
 from lit_video.errors import UserError
 from lit_video.modules import ConvNet, Perceiver, TimeSformer, ViViT, XViT
 from lit_video.modules.optimization import Optimization
 from lit_video.network.vit import ViTSize
-from lit_video.training.callbacks.resumption import ExactResumption
 from lit_video.video.augmentation import Augmentation
 from tests.conftest import quick_or_slow
 from tests.embedded import four_skills

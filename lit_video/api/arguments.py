@@ -65,7 +65,7 @@ def checked_seeds(seeds: Iterable[int]) -> list[int]:
     return list(dict.fromkeys(given))
 
 
-def refuse_below(name: str, value: float | None, limit: int, whole: bool = True) -> None:
+def refuse_below(name: str, value: float | None, limit: int, *, whole: bool = True) -> None:
     """Refuse a number below a limit, or for a number that need not be ``whole`` at the limit; ``None`` is no number."""
     if value is None:
         return

@@ -106,7 +106,7 @@ def compare(
     )
     file = experiment_file(place, None if output is None else user_path(output), "_compare")
     command = ["compare", str(videos), *asked.flags, *(setting.flag for setting in given)]
-    plan_experiment(place, file, asked, given, command)
+    plan_experiment(place, file, asked, given=given, command=command)
 
     runs = file.with_name("runs")
     fitted = fit_experiment(file, chosen_seeds, given, jobs=jobs)

@@ -56,7 +56,10 @@ def doctor(runs: File = "runs") -> Diagnosis:
         "runs": (lambda: space(folder, 2), "give another --runs: ViT-B keeps 2 GB per row and seed"),
         "data": (lambda: space(data_folder(), 0.25), "set LIT_VIDEO_DATA to another folder"),
         "/dev/shm": (lambda: space(Path("/dev/shm"), 0.25), "take fewer --data.num_workers (docker: --shm-size)"),
-        "locks": (lambda: locks(existing(folder)), "give --runs on a file system with locks (mount NFS with them)"),
+        "locks": (
+            lambda: locks(nearest_folder(folder)),
+            "give --runs on a file system with locks (mount NFS with them)",
+        ),
     }
     findings = []
     for name, (check, advice) in checks.items():
@@ -91,15 +94,15 @@ def gpus() -> str:
 
 def space(path: Path, low: float) -> str:
     """Measure the free gigabytes in a folder, or in the nearest existing one above it; refuse less than ``low``."""
-    if not os.access(existing(path), os.W_OK):
+    if not os.access(nearest_folder(path), os.W_OK):
         raise PermissionError(f"{path} cannot be written")
-    free = shutil.disk_usage(existing(path)).free / 2**30
+    free = shutil.disk_usage(nearest_folder(path)).free / 2**30
     if free < low:
         raise OSError(f"{path}: {free:.2f} GB free, too few")
     return f"{path}: {free:.2f} GB free"
 
 
-def existing(path: Path) -> Path:
+def nearest_folder(path: Path) -> Path:
     """Return the path, or the nearest folder above it that exists."""
     path = path.expanduser().absolute()
     return next(filter(Path.is_dir, (path, *path.parents)))

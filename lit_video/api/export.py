@@ -12,7 +12,7 @@ from lit_video.runs.finished import read_finished
 from lit_video.utils.files import user_path, write_atomically, writing
 from lit_video.utils.shown import Part, Shown
 
-KINDS = ("hf-timesformer", "hf-vivit", "pt2", "onnx", "safetensors")
+EXPORT_KINDS = ("hf-timesformer", "hf-vivit", "pt2", "onnx", "safetensors")
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,8 +42,8 @@ def export(
         UserError: the checkpoint is wrong, a library is missing, the target does not support the model, the program's
             logits differ, or a file cannot be written.
     """
-    if to not in KINDS:
-        raise OptionError("to", f"is {to}, expected one of {', '.join(KINDS)}")
+    if to not in EXPORT_KINDS:
+        raise OptionError("to", f"is {to}, expected one of {', '.join(EXPORT_KINDS)}")
     checkpoint = find_checkpoint(str(ckpt))
 
     from lit_video.inference.export import export as write  # here, because importing torch takes seconds

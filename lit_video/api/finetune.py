@@ -130,7 +130,7 @@ def finetune(
     )
     file = experiment_file(place, None if output is None else user_path(output))
     command = ["finetune", str(videos), *asked.flags, *(setting.flag for setting in given)]
-    plan_experiment(place, file, asked, given, command)
+    plan_experiment(place, file, asked, given=given, command=command)
 
     table = read_table([file])
     fit_experiment(file, [seed], given, jobs=jobs, side_by_side=len(table.rows))

@@ -117,7 +117,7 @@ def fit(
     _refuse_one_of_several_processes()
     fitted = Fitted(request)
     try:
-        run_here("fit", request.runs, [HERE] if jobs == 1 else slots(jobs, None), reuse)
+        run_here("fit", request.runs, [HERE] if jobs == 1 else slots(jobs, None), reuse=reuse)
     except RunFailed as error:
         error.fitted = fitted
         raise

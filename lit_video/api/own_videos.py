@@ -19,7 +19,7 @@ from lit_video.weights.hub import find_start
 _logger = logging.getLogger(__name__)
 
 
-def plan_experiment(place: Path, file: Path, asked: Asked, given: Sequence[Given], command: Sequence[str]) -> None:
+def plan_experiment(place: Path, file: Path, asked: Asked, *, given: Sequence[Given], command: Sequence[str]) -> None:
     """Plan and write the experiment, unless its file exists.
 
     Args:
@@ -46,11 +46,11 @@ def plan_experiment(place: Path, file: Path, asked: Asked, given: Sequence[Given
     weights = asked.weights or "auto"
     if weights not in ("auto", "none") and not compared:
         find_start(weights)
-    found = find_videos(place)
+    videos = find_videos(place)
 
     from lit_video.own_videos.dividing import without_rare
 
-    without_rare(found.videos)  # refuses too few videos before weights are downloaded
+    without_rare(videos.videos)  # refuses too few videos before weights are downloaded
 
     # imported after the checks above, because torch takes seconds
     from lit_video.own_videos.images import choose_start
@@ -70,8 +70,8 @@ def plan_experiment(place: Path, file: Path, asked: Asked, given: Sequence[Given
         folds=not compared,
         frozen=asked.frozen,
     )
-    videos = write_experiment(plan(found, options), file, asked, command)
-    _logger.info(f"wrote {file} (all settings, with reasons) and {videos}")
+    listing = write_experiment(plan(videos, options), file, asked, command)
+    _logger.info(f"wrote {file} (all settings, with reasons) and {listing}")
 
 
 def _refuse_no_videos(place: Path) -> None:
@@ -115,9 +115,12 @@ def fit_experiment(
         if content["data"]["init_args"].get("features") and len(rows) > 1:
             # the first row computes the features of all videos, on all cores
             fit(file, rows=rows[0], seeds=seeds, runs=runs, settings=given)
+
         return fit(file, seeds=seeds, runs=runs, jobs=jobs or min(side_by_side, usable_cores()), settings=given)
+
     except (RunFailed, RunStopped):
         raise
+
     except UserError:
         if not (runs / file.stem).exists():
             file.unlink()

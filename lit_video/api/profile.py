@@ -17,7 +17,7 @@ from lit_video.schemes.built_in import OTHERS, built_in
 from lit_video.schemes.skills_table import LEVEL, TABLE, nearest_first, unmeasured, write_skills_table
 from lit_video.settings.flags import Settings, as_given
 from lit_video.tables.reading import read_table
-from lit_video.tables.rendering import Groups, groups_table, measured_groups
+from lit_video.tables.rendering import GroupAccuracies, groups_table, measured_groups
 from lit_video.tables.summary import summary
 from lit_video.utils.files import user_path, write_bytes, writing
 from lit_video.utils.shown import Grid, Part, Shown, as_text
@@ -38,7 +38,7 @@ COMPARED = ("space", "xvit", "divided", "joint")  # schemes beside the user's ow
 class Skills(Shown):
     """Accuracies on the temporal skills, the scheme's row first, then the most similar rows."""
 
-    groups: list[Groups]
+    groups: list[GroupAccuracies]
     not_run: str  # rows without runs, in words; empty if there are none
     page: Path  # results as HTML
 
@@ -151,8 +151,16 @@ def profile(
         schemes = list(dict.fromkeys([*COMPARED, text]))
         compared = compare(on, schemes, seeds=chosen_seeds, output=folder, jobs=jobs, settings=given)
     elif train:
-        skills = _skills(name, text, folder, _Training(chosen_seeds, jobs, given))
-    return Profile(name, contract, words, measured, picture, skills, compared)
+        skills = _skills(name, text, folder, training=_Training(chosen_seeds, jobs, given))
+    return Profile(
+        name,
+        contract,
+        words,
+        costs=measured,
+        picture=picture,
+        skills=skills,
+        compared=compared,
+    )
 
 
 def _picture(name: str, seen: "Sight", words: dict[str, str]) -> bytes:
@@ -177,7 +185,7 @@ class _Training:
     settings: Settings
 
 
-def _skills(name: str, scheme: str, folder: Path, training: _Training) -> Skills:
+def _skills(name: str, scheme: str, folder: Path, *, training: _Training) -> Skills:
     """Train the scheme on the temporal skills, beside the table's rows."""
     row = OTHERS.get(name, name)
     runs = folder / "runs"
@@ -186,11 +194,11 @@ def _skills(name: str, scheme: str, folder: Path, training: _Training) -> Skills
     fit(file, LEVEL, row, seeds=training.seeds, runs=runs, jobs=training.jobs, settings=training.settings)
 
     rows = summary(read_table([file, LEVEL]), runs, overridden=True).rows
-    groups = [nearest_first(each, row) for each in measured_groups(rows)]
+    groups = [nearest_first(accuracies, row) for accuracies in measured_groups(rows)]
     if not groups:
         raise UserError(f"{runs}: the row {row} was not tested on groups of classes, such as skills")
-    for each in groups:
-        _logger.info(f"\n{as_text(Grid(*groups_table(each)))}")
+    for accuracies in groups:
+        _logger.info(f"\n{as_text(Grid(*groups_table(accuracies)))}")
 
     not_run = unmeasured(rows)
     if not_run:

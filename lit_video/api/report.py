@@ -58,26 +58,27 @@ def report(
     try:
         from lit_video.reports.html.collect import collect
         from lit_video.reports.html.page import render_page
-        from lit_video.reports.verdicts import judged, tally
+        from lit_video.reports.verdicts import judge_claims, tally
         from lit_video.tables.claims import read_claims
     except ImportError as error:
         raise UserError(f"report: {error.name} is not installed; pip install 'lit_video[report]'") from None
 
     damaged: list[UserError] = []
-    sections = collect(places(runs), folder, damaged, overridden)
+    sections = collect(places(runs), folder, damaged=damaged, overridden=overridden)
     if damaged and not sections:
         raise damaged[0]
 
     claims = read_claims(folder)
     names = {section.table.name for section in sections}
-    found = judged([claim for claim in claims if claim.table.name in names], sections)
-    page = to_bytes(render_page(sections, claims, found, _command(runs, output, experiments, overridden)))
+    judged = judge_claims([claim for claim in claims if claim.table.name in names], sections)
+    command = _command(runs, output, experiments, overridden=overridden)
+    page = to_bytes(render_page(sections, claims, judged, command=command))
     with writing("--output", file):
         write_bytes(file, page)
 
     tables = {f"{section.table.name} ({section.table.scale})": len(section.finished) for section in sections}
     held = f"{plural(len(sections), 'table')}, {plural(sum(tables.values()), 'run')}"
-    verdicts = tally(found) if found else ""
+    verdicts = tally(judged) if judged else ""
     left_out = list(dict.fromkeys(printable(str(error)) for error in damaged))
     for line in filter(None, [f"wrote {file}: {held}, {len(page) / 1e6:.1f} MB", verdicts]):
         _logger.log(ASIDE, line)
@@ -86,7 +87,7 @@ def report(
     return Report(file, tables, verdicts, left_out)
 
 
-def _command(runs: File | Sequence[File], output: File, experiments: File, overridden: bool) -> str:
+def _command(runs: File | Sequence[File], output: File, experiments: File, *, overridden: bool) -> str:
     """Return the command that makes this page."""
     words = ["report", *map(str, places(runs)), "-o", str(output)]
     if str(experiments) != "experiments":

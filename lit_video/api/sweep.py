@@ -77,13 +77,25 @@ def sweep(
     refuse_below("gpus-per-run", gpus_per_run, 1)
     if slurm and reuse:
         raise UserError("--reuse: is for --launcher local")
-    asked = {"seeds": seeds, "settings": _with_resources(settings, slurm), "recipe": recipe, "runs": runs}
-    every = _runs(listed(tables), listed(overlays), rows=rows, reuse=reuse, **asked)
+
+    all_runs = _runs(
+        listed(tables),
+        listed(overlays),
+        rows=rows,
+        seeds=seeds,
+        settings=_with_resources(settings, slurm),
+        recipe=recipe,
+        runs=runs,
+        reuse=reuse,
+    )
     if not slurm:
-        run_here("sweep", every, slots(jobs, gpus_per_run), reuse)
-    elif left := free(unfinished(every)):
-        submit(left, slurm)
-    return Progress(every)
+        run_here("sweep", all_runs, slots(jobs, gpus_per_run), reuse=reuse)
+        return Progress(all_runs)
+
+    to_submit = free(unfinished(all_runs))
+    if to_submit:
+        submit(to_submit, slurm)
+    return Progress(all_runs)
 
 
 def progress(
@@ -101,9 +113,16 @@ def progress(
 
     Arguments and errors: see :func:`lit_video.sweep`.
     """
-    asked = {"seeds": seeds, "settings": _with_resources(settings, slurm), "recipe": recipe, "runs": runs}
-    every = _runs(listed(tables), listed(overlays), rows=rows, **asked)
-    return Progress(every, scripts(every, slurm) if slurm else ())
+    all_runs = _runs(
+        listed(tables),
+        listed(overlays),
+        rows=rows,
+        seeds=seeds,
+        settings=_with_resources(settings, slurm),
+        recipe=recipe,
+        runs=runs,
+    )
+    return Progress(all_runs, scripts(all_runs, slurm) if slurm else ())
 
 
 def _with_resources(settings: Settings, slurm: Resources | None) -> list[Given]:
@@ -113,7 +132,7 @@ def _with_resources(settings: Settings, slurm: Resources | None) -> list[Given]:
 def _runs(tables: Sequence[Path], overlays: Sequence[Path], **asked: Any) -> list[Run]:
     """Return the runs of all tables; without a table, those of the overlays."""
     files = [[table, *overlays] for table in dict.fromkeys(tables)] or [list(overlays)]
-    requests = [request_for(each, **asked) for each in files]
+    requests = [request_for(configs, **asked) for configs in files]
     _refuse_twins(requests)
     return [run for request in requests for run in request.runs]
 

@@ -105,6 +105,8 @@ def table(
     configs = [*listed(table), *listed(overlays)]
     if not configs:
         raise UserError("name a table, by its YAML or its name, such as ablation_tw")
+
     folder = Path("runs") if runs is None else existing_path(runs, "no such folder")
     chosen = None if seeds is None else checked_seeds(seeds)
-    return ShownTable(read_runs(read_table(configs, recipe), folder, chosen, overridden))
+    measured = read_runs(read_table(configs, recipe), folder, chosen, overridden=overridden)
+    return ShownTable(measured)

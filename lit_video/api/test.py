@@ -71,10 +71,10 @@ def test(
         UserError: neither a run nor weights are given, a setting is wrong, or the weights do not suit the model.
     """
     prepare()
-    resolved, checkpoint = _settings(ckpt, weights, listed(configs), as_given(settings, [SEED]))
+    resolved, checkpoint = _settings(ckpt, weights, listed(configs), given=as_given(settings, [SEED]))
 
+    from lit_video.engine.finite import refuse_not_finite
     from lit_video.inference.checkpoints import no_larger_than, read_checkpoint
-    from lit_video.training.callbacks.checkpoints import refuse_not_finite
     from lit_video.training.cli import VideoCLI, user_errors
     from lit_video.video.trained_on import said, seen
 
@@ -102,8 +102,8 @@ def _time_use(cli: "VideoCLI", checkpoint: Path | None, seconds: float) -> "Time
 
     Nothing is tested if the test's own frames are not as they are, or if a video may have several labels.
     """
+    from lit_video.engine.predictions import tested_predictions
     from lit_video.tables.time_use import time_use
-    from lit_video.training.callbacks.records import tested_predictions
 
     data = cli.datamodule
     forward = tested_predictions(cli.model, data)
@@ -132,7 +132,7 @@ def test_settings(
     settings: Settings = (),
 ) -> Nested:
     """Return all settings of a test, resolved: see :func:`test`."""
-    layers, _ = _settings(ckpt, weights, listed(configs), as_given(settings, [SEED]))
+    layers, _ = _settings(ckpt, weights, listed(configs), given=as_given(settings, [SEED]))
 
     from lit_video.training.cli import ReadCLI, user_errors
 
@@ -141,7 +141,7 @@ def test_settings(
 
 
 def _settings(
-    ckpt: File | None, weights: str | None, configs: Sequence[Path], given: Sequence[Given]
+    ckpt: File | None, weights: str | None, configs: Sequence[Path], *, given: Sequence[Given]
 ) -> tuple[Nested, Path | None]:
     """Return the settings of the run, of hub weights or of files, with the user's, and the checkpoint."""
     checkpoint = None if ckpt is None else find_checkpoint(str(ckpt))

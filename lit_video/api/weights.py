@@ -7,7 +7,7 @@ from pathlib import Path
 from lit_video.utils.shown import Grid, Part, Shown
 from lit_video.weights.hub import Release, fetch, find, releases
 
-HEADER = ["name", "model", "data", "clip", "views", "top-1", "top-5", "file", "fetched"]
+WEIGHTS_HEADER = ["name", "model", "data", "clip", "views", "top-1", "top-5", "file", "fetched"]
 NOT_OURS = "top-1 and top-5 are those that the authors report; we have fetched and tested none of these weights"
 
 
@@ -19,7 +19,10 @@ class PublishedWeights(Shown):
 
     def parts(self) -> Sequence[Part]:
         """Return a line for each release."""
-        return [Grid("Published weights", HEADER, [_row(release) for release in self.releases.values()]), NOT_OURS]
+        return [
+            Grid("Published weights", WEIGHTS_HEADER, [_row(release) for release in self.releases.values()]),
+            NOT_OURS,
+        ]
 
 
 def _row(release: Release) -> list[str]:

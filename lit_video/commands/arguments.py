@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lit_video.inference.predict import Evaluation
 
 # flags that Lightning's command line reads
-SETTINGS = ("--data", "--model", "--trainer", *map("--{}".format, RUN["training"] + RUN["machine"]))
+SETTING_FLAGS = ("--data", "--model", "--trainer", *map("--{}".format, RUN["training"] + RUN["machine"]))
 SETTINGS_HELP = """\
 --data NAME, --data.X VALUE    TemporalSkills, VideoFolder, SomethingV2, ...; root, frames, image_size,
                                batch_size, sampling, augmentation, ...
@@ -55,7 +55,9 @@ def number(limit: int, whole: bool = True) -> Callable[[str], float]:
     return checked
 
 
-positive, natural, positive_number = number(1), number(0), number(0, whole=False)
+positive = number(1)
+natural_number = number(0)
+positive_number = number(0, whole=False)
 
 
 def whole_numbers(text: str) -> list[int]:
@@ -75,9 +77,10 @@ def scheme_file(text: str) -> str:
         raise ArgumentTypeError(str(error)) from error
 
 
-CONFIG_NAMES, CKPT_NAMES = ("--config", "-c"), ("--ckpt", "--ckpt_path")
+CONFIG_NAMES = ("--config", "-c")
+CKPT_NAMES = ("--ckpt", "--ckpt_path")
 CONFIG = "settings: YAML or name of a table, then of a scale (scale/X); a later file overrides earlier ones"
-EXPERIMENTS = "folder of the tables' YAML files (default: experiments, else this package's)"
+EXPERIMENTS_HELP = "folder of the tables' YAML files (default: experiments, else this package's)"
 SHARED: dict[str, dict[str, Any]] = {
     "--batch": dict(type=positive, default=8, metavar="B", help="clips at a time (default: 8)"),
     "--ckpt": dict(names=CKPT_NAMES, type=find_checkpoint, required=True, metavar="RUN", help="a run or its last.ckpt"),
@@ -85,7 +88,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "--config": dict(names=CONFIG_NAMES, action="append", default=[], type=find_config, metavar="FILE", help=CONFIG),
     "--crops": dict(type=positive, metavar="M", help="crops per clip (default: the model's test_crops)"),
     "--device": dict(choices=["cpu", "cuda"], help="default: cuda if there is a GPU"),
-    "--experiments": dict(type=find_experiments, default="experiments", metavar="DIR", help=EXPERIMENTS),
+    "--experiments": dict(type=find_experiments, default="experiments", metavar="DIR", help=EXPERIMENTS_HELP),
     "--fps": dict(type=positive_number, metavar="N", help="frame rate of videos that are folders of pictures"),
     "--jobs": dict(type=positive, metavar="N", help="runs at once (default 1; sweep: 1 per GPU; finetune: 1 per core)"),
     "--overridden": dict(action="store_true", help="also rows run with other settings than the table's, labelled"),
@@ -95,7 +98,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "--runs": dict(type=user_path, default=Path("runs"), metavar="DIR", help="folder of the runs (default: runs)"),
     "--scheme": dict(type=scheme_file, metavar="FILE.py", help="the run's own scheme, parts, loss, metric: it is run"),
     "--seeds": dict(type=whole_numbers, default="0", metavar="0,1,2", help="once per seed (default: %(default)s)"),
-    "--workers": dict(type=natural, default=2, metavar="W", help="processes that decode (default: 2)"),
+    "--workers": dict(type=natural_number, default=2, metavar="W", help="processes that decode (default: 2)"),
     "runs": dict(
         nargs="*", type=user_path, default=[Path("runs")], metavar="RUNS", help="folders of runs (default: runs)"
     ),
@@ -110,11 +113,16 @@ def add_shared(parser: Parser, *names: str, **changes: Any) -> None:
         parser.add_argument(*settings.pop("names", (name,)), **settings)
 
 
-def add_output(parser: Parser, kind: str, endings: Sequence[str] = (), otherwise: str = "", **settings: Any) -> None:
+def add_output(parser: Parser, kind: str, *, endings: Sequence[str] = (), otherwise: str = "", **settings: Any) -> None:
     """Add ``--output``, ``-o``; ``kind`` is ``FILE`` or ``DIR``; ``otherwise`` describes a computed default."""
-    default = settings.get("default", otherwise)
-    text, path = ("file to write", new_file("--output", *endings)) if kind == "FILE" else ("folder to write", user_path)
+    path: Callable[[str], Path] = user_path
+    text = "folder to write"
+    if kind == "FILE":
+        path = new_file("--output", *endings)
+        text = "file to write"
+
     text = ", ".join([text, *endings])
+    default = settings.get("default", otherwise)
     if default:
         text += f" (default: {default})"
     parser.add_argument("--output", "-o", type=path, metavar=kind, help=text, **settings)
@@ -122,7 +130,8 @@ def add_output(parser: Parser, kind: str, endings: Sequence[str] = (), otherwise
 
 def add_settings(parser: Parser, command: str = "fit", more: Sequence[str] = ()) -> None:
     """Let the command pass settings on to Lightning; the help of Lightning's ``command`` lists them."""
-    parser.settings, parser.lightning = (*SETTINGS, *more), command
+    parser.settings = (*SETTING_FLAGS, *more)
+    parser.lightning = command
     parser.add_argument_group("settings, in the YAML file or as flags", SETTINGS_HELP)
 
 

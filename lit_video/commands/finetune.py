@@ -3,7 +3,7 @@
 from argparse import Namespace
 
 import lit_video
-from lit_video.commands.arguments import add_own_videos, asked_own_videos, natural
+from lit_video.commands.arguments import add_own_videos, asked_own_videos, natural_number
 from lit_video.commands.parser import Parser
 from lit_video.utils.stop_signals import DONE
 
@@ -19,7 +19,9 @@ def add_arguments(parser: Parser) -> None:
     text = "yes: train a probe on the frozen backbone of --weights; no: all layers (default: yes on a CPU, no on a GPU)"
     parser.add_argument("--frozen", choices=[*FROZEN], help=text)
     parser.add_argument("--scheme", help="attention scheme of a model from scratch (default: xvit)")
-    parser.add_argument("--seed", type=natural, default=0, metavar="N", help="seed of all random draws (default: 0)")
+    parser.add_argument(
+        "--seed", type=natural_number, default=0, metavar="N", help="seed of all random draws (default: 0)"
+    )
 
 
 def run(arguments: Namespace) -> int:

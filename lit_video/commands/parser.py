@@ -47,7 +47,7 @@ MEANT_COMMANDS = {
     "check": "data check",
 }
 # names of settings in other programs -> our names
-MEANT = {
+MEANT_FLAGS = {
     "time": "--minutes of finetune, --trainer.max_time of fit",
     "hours": "--minutes of finetune, --trainer.max_time of fit",
     "workers": "--data.num_workers",
@@ -118,26 +118,39 @@ class Parser(argparse.ArgumentParser):
                 return Namespace(run=_show, asked=[self.lightning, *settings])
         if self.lightning and own[:2] == ["--help", "all"]:
             return Namespace(run=_show, asked=[self.lightning, "--help"])
-        if self.commands and own and not own[0].startswith("-"):
-            meant = MEANT_COMMANDS.get(own[0].lower()) if self.prog == PROGRAM else None
-            near = f" (did you mean {meant}?)" if meant else did_you_mean(own[0], self.commands)
-            self.error(f"no command {own[0]!r}{near}; commands: {', '.join(self.commands)}")
-        if wrong := [word for word in settings if not self._is_setting(word)]:
-            self.error(f"unrecognized arguments: {' '.join(wrong)}")
+
+        self._refuse_other_command(own)
+        unknown = [word for word in settings if not self._is_setting(word)]
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+
         arguments = self.parse_args(own) if self.commands else self.parse_intermixed_args(own)
         if "run" not in arguments:
             self.error(f"give a command: {', '.join(self.commands)}")
         arguments.settings = settings
         return arguments
 
+    def _refuse_other_command(self, words: Sequence[str]) -> None:
+        """Refuse a first word that names no command; suggest the one that was meant."""
+        if not self.commands or not words or words[0].startswith("-"):
+            return
+        name = words[0]
+        meant = MEANT_COMMANDS.get(name.lower()) if self.prog == PROGRAM else None
+        near = f" (did you mean {meant}?)" if meant else did_you_mean(name, self.commands)
+        self.error(f"no command {name!r}{near}; commands: {', '.join(self.commands)}")
+
     def _near(self, word: str) -> str:
         """Suggest the flag that was meant; if none is near, say how settings are given."""
         name = re.split("[= ]", word)[0].lstrip("-")
-        if meant := MEANT.get(name.replace("-", "_").removeprefix("trainer.")):
+        meant = MEANT_FLAGS.get(name.replace("-", "_").removeprefix("trainer."))
+        if meant:
             return f"; here it is {meant}"
+
         near = did_you_mean(name, [flag.lstrip("-") for flag in self._option_string_actions])
-        settings = ", ".join(map("{}.X".format, self.settings[:3]))
-        return near.replace("mean ", "mean --") or (settings and f"; settings are {settings}")
+        if near:
+            return near.replace("mean ", "mean --")
+        settings = ", ".join(f"{section}.X" for section in self.settings[:3])
+        return f"; settings are {settings}" if settings else ""
 
     def _divided(self, words: Sequence[str]) -> tuple[list[str], list[str]]:
         """Divide the words into arguments of the command and settings; ``--data.root DIR`` becomes ``--data.root=DIR``.
@@ -145,20 +158,23 @@ class Parser(argparse.ArgumentParser):
         A path that begins with a dash becomes ``./-NAME`` if it exists or follows ``--``.
         """
         flags = self._option_string_actions
-        own, settings, left = list[str](), list[str](), list(words)
-        while left:
-            word = left.pop(0)
+        own: list[str] = []
+        settings: list[str] = []
+        waiting = list(words)
+        while waiting:
+            word = waiting.pop(0)
             if word == "--":
-                own += [re.sub("^-", "./-", path) for path in left]
+                own += [re.sub("^-", "./-", path) for path in waiting]
                 break
+
             if not word.startswith("-") or word.partition("=")[0] in flags:
                 own.append(word)
             elif os.path.lexists(word):
                 own.append(f"./{word}")
             elif word.startswith("--"):
-                takes = "=" not in word and left and left[0] not in flags and not left[0].startswith("--")
-                if takes:
-                    word = f"{word}={left.pop(0)}"
+                takes_next = "=" not in word and waiting and waiting[0] not in flags and not waiting[0].startswith("--")
+                if takes_next:
+                    word = f"{word}={waiting.pop(0)}"
                 settings.append(word)
             else:
                 own.append(word)
@@ -166,7 +182,7 @@ class Parser(argparse.ArgumentParser):
 
     def _is_setting(self, word: str) -> bool:
         name = word.partition("=")[0].rstrip("+")
-        if MEANT.get(name.removeprefix("--trainer."), name) != name:
+        if MEANT_FLAGS.get(name.removeprefix("--trainer."), name) != name:
             return False
         return f"{name}.".startswith(tuple(map("{}.".format, self.settings)))
 
@@ -189,7 +205,8 @@ def tree(command: str = "") -> Parser:
 
 def parse(words: Sequence[str]) -> Namespace:
     """Parse a command line."""
-    parser, left = tree(next(iter(words), "")), list(words)
-    while left and left[0] in parser.commands:
-        parser, left = parser.commands[left[0]], left[1:]
-    return parser.read(left)
+    parser = tree(words[0] if words else "")
+    remaining = list(words)
+    while remaining and remaining[0] in parser.commands:
+        parser = parser.commands[remaining.pop(0)]
+    return parser.read(remaining)

@@ -12,8 +12,8 @@ from lit_video.utils.stop_signals import DONE
 if TYPE_CHECKING:
     from lit_video.launching.slurm import Resources
 
-OTHERS = ("mem", "time", "partition", "account", "qos")
-SLURM = {"cpus": "cpus-per-task"} | {name: name for name in OTHERS}  # our options -> options of sbatch
+SAME_NAMES = ("mem", "time", "partition", "account", "qos")
+SLURM = {"cpus": "cpus-per-task"} | {name: name for name in SAME_NAMES}  # our options -> options of sbatch
 
 
 def add_arguments(parser: Parser) -> None:
@@ -29,7 +29,7 @@ def add_arguments(parser: Parser) -> None:
     slurm = parser.add_argument_group("for --launcher slurm", "options of sbatch for each run")
     slurm.add_argument("--nodes", type=positive, metavar="N")
     slurm.add_argument("--cpus", metavar="N", help="cores of a process")
-    for name in OTHERS:
+    for name in SAME_NAMES:
         slurm.add_argument(f"--{name}")
     slurm.add_argument("--slurm", action="append", type=_option, default=[], metavar="KEY=VALUE", help="more options")
     add_settings(parser)

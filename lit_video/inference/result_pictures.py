@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from lit_video.tables.rendering import BOUND, Groups, reach_text
+from lit_video.tables.rendering import BOUND, GroupAccuracies, reach_text
 from lit_video.utils.colours import LIGHT, SERIES
 from lit_video.utils.figures import short
 
@@ -103,7 +103,7 @@ def rows_figure(names: Sequence[str], sides: Mapping[str, Sequence[tuple[int, fl
 
 
 @matplotlib.rc_context(STYLE)
-def heat_map(groups: Groups, title: str = "") -> Figure:
+def heat_map(groups: GroupAccuracies, title: str = "") -> Figure:
     """Draw accuracies by row and group as a heat map, white at the floor; row labels include the temporal reach.
 
     The last line holds the bounds of a sum over frames, where some are known.

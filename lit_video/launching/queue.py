@@ -15,7 +15,7 @@ from types import FrameType
 from typing import NamedTuple, get_args
 
 from lit_video.errors import RunFailed, RunStopped, UserError
-from lit_video.launching.states import Observed, State, jobs_of, lock_held, observe
+from lit_video.launching.states import Observed, RunState, jobs_of, lock_held, observe
 from lit_video.runs.lock import writable
 from lit_video.runs.status import read_status
 from lit_video.settings.effects import picked
@@ -42,18 +42,22 @@ POLL = 0.2  # seconds between looks at the processes
 
 def slots(jobs: int | None, gpus_per_run: int | None) -> list[Slot]:
     """Return at most ``jobs`` slots of ``gpus_per_run`` (default 1) GPUs; without GPUs, ``jobs`` (default 1) slots."""
-    found, each = gpus(), gpus_per_run or 1
-    if gpus_per_run and len(found) < gpus_per_run:
-        raise UserError(f"--gpus-per-run {gpus_per_run}: this machine has {len(found)} GPUs; give --jobs N on a CPU")
-    if found:
-        starts = range(0, len(found) - each + 1, each)
-        return [{"CUDA_VISIBLE_DEVICES": ",".join(found[i : i + each])} for i in starts[:jobs]]
+    visible = visible_gpus()
+    if gpus_per_run and len(visible) < gpus_per_run:
+        raise UserError(f"--gpus-per-run {gpus_per_run}: this machine has {len(visible)} GPUs; give --jobs N on a CPU")
+
+    if visible:
+        width = gpus_per_run or 1
+        starts = range(0, len(visible) - width + 1, width)
+        return [{"CUDA_VISIBLE_DEVICES": ",".join(visible[start : start + width])} for start in starts[:jobs]]
+
     if not jobs or jobs == 1 or "OMP_NUM_THREADS" in os.environ:
         return [HERE] * (jobs or 1)
-    return [{"OMP_NUM_THREADS": str(max(1, usable_cores() // jobs))}] * jobs
+    threads = max(1, usable_cores() // jobs)
+    return [{"OMP_NUM_THREADS": str(threads)}] * jobs
 
 
-def gpus() -> list[str]:
+def visible_gpus() -> list[str]:
     """Return the GPUs that this process may use, by number or name."""
     import torch  # here, because importing torch takes seconds
 
@@ -83,13 +87,18 @@ def launch(command: Sequence[str], environment: Mapping[str, str], log: Path) ->
 
 def reason(attempt: Attempt) -> str:
     """Return why a run ended without a result: its own message, a signal, or the last line of its log."""
-    run, code, status = attempt.run, attempt.process.returncode, read_status(attempt.run.folder)
+    run = attempt.run
+    status = read_status(run.folder)
     if status and status.state in ENDED and status.pid == attempt.process.pid:
         return status.message
+
+    code = attempt.process.returncode
     if code < 0:
         return f"killed by {signal.Signals(-code).name}"
+
     log = run.log.read_text(encoding="utf-8", errors="replace") if run.log.exists() else ""
-    return log.rstrip().rpartition("\n")[2].strip() or f"exit status {code}"
+    last_line = log.rstrip().rpartition("\n")[2].strip()
+    return last_line or f"exit status {code}"
 
 
 @dataclass
@@ -106,24 +115,37 @@ class Queue:
 
     def work(self, runs: Sequence[Run], watch: Callable[[], None] = lambda: None) -> None:
         """Run all runs in order, and call ``watch`` several times a second; a signal stops the runs."""
-        self._waiting, free, stopping = list(runs), list(self.slots), False
+        self._waiting = list(runs)
+        free_slots = list(self.slots)
+        is_stopping = False
         with self._signals():
             while self._running or (self._waiting and not self.stop):
-                while self._waiting and free and not self.stop:
-                    if self._start(self._waiting.pop(0), free[0]):
-                        free.pop(0)
-                for attempt in [*self._running]:
-                    if attempt.process.poll() is not None:
-                        self._running.remove(attempt)
-                        free.insert(0, attempt.slot)
-                        self._ended(attempt)
-                if self.stop and not stopping:
-                    stopping = True
+                self._fill(free_slots)
+                free_slots[:0] = self._freed_slots()
+
+                if self.stop and not is_stopping:
+                    is_stopping = True
                     if self._running:
                         running = plural(len(self._running), "run")
                         self.say(f"{self.stop.name}: stopping {running} at the next checkpoint")
                 watch()
                 time.sleep(POLL)
+
+    def _fill(self, free_slots: list[Slot]) -> None:
+        """Start waiting runs in the free slots, and take these from the list."""
+        while self._waiting and free_slots and not self.stop:
+            if self._start(self._waiting.pop(0), free_slots[0]):
+                free_slots.pop(0)
+
+    def _freed_slots(self) -> list[Slot]:
+        """Take the runs that have ended out of the queue; return their slots, last first."""
+        freed: list[Slot] = []
+        for attempt in [*self._running]:
+            if attempt.process.poll() is not None:
+                self._running.remove(attempt)
+                freed.insert(0, attempt.slot)
+                self._ended(attempt)
+        return freed
 
     def leave(self, run: Run, detail: str) -> None:
         """Leave a run to the process or job that runs it."""
@@ -131,10 +153,12 @@ class Queue:
         self.say(f"{run.name}: {LEFT_ALONE} ({detail})")
 
     def _start(self, run: Run, slot: Slot) -> bool:
+        """Start a run in a slot; return False for a run that another process or job runs."""
         observed = observe(run.folder, self.jobs)
         if observed.active:
             self.leave(run, observed.detail)
             return False
+
         devices = f"GPU {slot['CUDA_VISIBLE_DEVICES']}, " if "CUDA_VISIBLE_DEVICES" in slot else ""
         self.say(f"{run.name}: starting ({devices}log {run.log})")
         environment = own_environment() | dict(slot) | {PARENT: str(os.getpid()), "PYTHONUNBUFFERED": "1"}
@@ -145,7 +169,9 @@ class Queue:
         return True
 
     def _ended(self, attempt: Attempt) -> None:
-        run, status = attempt.run, attempt.process.returncode
+        """Report how a run ended; note it if it has no result."""
+        run = attempt.run
+        status = attempt.process.returncode
         if status == DONE:
             self.say(f"{run.name}: done")
         elif self.stop:
@@ -179,7 +205,7 @@ class Queue:
             attempt.process.send_signal(number)
 
 
-def run_here(command: str, runs: Sequence[Run], slots: Sequence[Slot], reuse: bool) -> None:
+def run_here(command: str, runs: Sequence[Run], slots: Sequence[Slot], *, reuse: bool) -> None:
     """Run the unfinished ``runs`` on this machine, each in a process. Messages begin with ``command``.
 
     Raises:
@@ -189,8 +215,9 @@ def run_here(command: str, runs: Sequence[Run], slots: Sequence[Slot], reuse: bo
     """
     if reuse and len(slots) > 1:
         raise UserError("--reuse: a row takes what a finished row has trained, so one runs at a time; give --jobs 1")
-    left = unfinished(runs)
-    queue = Queue(slots, _logger.info, jobs_of(left))
+
+    waiting = unfinished(runs)
+    queue = Queue(slots, _logger.info, jobs_of(waiting))
     told = time.monotonic()
 
     def tell() -> None:
@@ -199,13 +226,18 @@ def run_here(command: str, runs: Sequence[Run], slots: Sequence[Slot], reuse: bo
             told = time.monotonic()
             _logger.info(_at_work(runs))
 
-    queue.work(left, tell)
+    queue.work(waiting, tell)
     _logger.info(counts(observed_runs(runs, {})))
+
     if queue.stop:
+        end = f"stopped by {queue.stop.name}"
         requeued = requeue() if STATUS[queue.stop] == PREEMPTED else ""
-        end = "; ".join(filter(None, [f"stopped by {queue.stop.name}", requeued, AGAIN]))
+        if requeued:
+            end += f"; {requeued}"
+        end += f"; {AGAIN}"
         _logger.log(ASIDE, f"{command}: {end}")
         raise RunStopped(f"{command}: {end}", STATUS[queue.stop])
+
     missing = [run for run in queue.missing if observe(run.folder, {}).state != "done"]
     if missing:
         raise RunFailed(f"{command}: {len(missing)} runs have no result; {AGAIN}")
@@ -216,33 +248,35 @@ def unfinished(runs: Sequence[Run]) -> list[Run]:
     from lit_video.training.finished import FinishedRuns  # here, because importing torch takes seconds
     from lit_video.training.run import is_done
 
-    known = FinishedRuns()
-    left = [run for run in runs if not is_done(run, known)]
-    for run in left:  # nothing is written before all are checked
+    finished = FinishedRuns()
+    remaining = [run for run in runs if not is_done(run, finished)]
+    for run in remaining:  # nothing is written before all are checked
         writable(run.folder)
-    if len(left) < len(runs):
-        _logger.info(f"{len(runs) - len(left)} of {len(runs)} runs are finished, skipped")
-    return left
+
+    skipped = len(runs) - len(remaining)
+    if skipped:
+        _logger.info(f"{skipped} of {len(runs)} runs are finished, skipped")
+    return remaining
 
 
 def free(runs: Sequence[Run]) -> list[Run]:
     """Return the runs that no process or Slurm job runs; print a line for each other run."""
-    left = list[Run]()
-    for run, each in zip(runs, observed_runs(runs), strict=True):
-        if each.active:
-            _logger.info(f"{run.name}: {LEFT_ALONE} ({each.detail})")
+    free_runs = list[Run]()
+    for run, observed in zip(runs, observed_runs(runs), strict=True):
+        if observed.active:
+            _logger.info(f"{run.name}: {LEFT_ALONE} ({observed.detail})")
         else:
-            left.append(run)
-    return left
+            free_runs.append(run)
+    return free_runs
 
 
 def progress_table(runs: Sequence[Run], observed: Sequence[Observed]) -> Grid:
     """Return a line for each run: its state, progress, speed and the time that is left."""
     header = ["table", "row", "seed", "state", "progress", "clips/s", "data wait", "left", ""]
     body = []
-    for run, each in zip(runs, observed, strict=True):
+    for run, observation in zip(runs, observed, strict=True):
         names = [run.request.table.name, run.row.name, str(run.seed)]
-        body.append([*names, each.state, *_progress(each), each.detail])
+        body.append([*names, observation.state, *_progress(observation), observation.detail])
     return Grid("", header, body)
 
 
@@ -255,40 +289,60 @@ def observed_runs(runs: Sequence[Run], jobs: Mapping[str, str] | None = None) ->
 def _at_work(runs: Sequence[Run]) -> str:
     """Return the number of runs per state and the progress of running ones."""
     observed = observed_runs(runs, {})
-    parts = [counts(observed), *_total(observed)]
-    for run, each in zip(runs, observed, strict=True):
-        if each.state == "running":
-            progress, *_, left = _progress(each)
-            parts.append(" ".join(filter(None, [run.name, each.detail.partition(" on ")[0], progress, left])))
+    parts = [counts(observed)]
+    total = _total(observed)
+    if total:
+        parts.append(total)
+
+    for run, observation in zip(runs, observed, strict=True):
+        if observation.state == "running":
+            progress, *_, time_text = _progress(observation)
+            activity = observation.detail.partition(" on ")[0]
+            parts.append(" ".join(text for text in (run.name, activity, progress, time_text) if text))
     return "; ".join(parts)
 
 
-def _total(observed: Sequence[Observed]) -> list[str]:
-    """Estimate the time left for all runs from the times of the running ones."""
-    whole, rest, waiting = 0.0, list[float](), 0
-    for each in observed:
-        waiting += each.state not in ("done", "running", "failed")
-        if each.state == "running" and each.status and each.status.seconds_left:
-            rest.append(each.status.seconds_left)
-            whole = max(whole, rest[-1] * each.status.steps / max(1, each.status.steps - each.status.step))
-    return [f"about {time_left(max(rest) + whole * waiting / len(rest))} for all"] if rest else []
+def _total(observed: Sequence[Observed]) -> str:
+    """Estimate the time left for all runs from the times of the running ones; empty while none is known."""
+    waiting = 0
+    times_left = list[float]()
+    longest = 0.0  # seconds of a whole run
+    for observation in observed:
+        if observation.state not in ("done", "running", "failed"):
+            waiting += 1
+        status = observation.status
+        if observation.state != "running" or not status or not status.seconds_left:
+            continue
+        times_left.append(status.seconds_left)
+        steps_left = max(1, status.steps - status.step)
+        longest = max(longest, status.seconds_left * status.steps / steps_left)
+
+    if not times_left:
+        return ""
+    return f"about {time_left(max(times_left) + longest * waiting / len(times_left))} for all"
 
 
 def counts(observed: Sequence[Observed]) -> str:
     """Return how many runs are in each state."""
-    found = picked(Counter(each.state for each in observed), get_args(State))
-    return f"{len(observed)} runs: {', '.join(counted(found))}"
+    numbers: Counter[str] = Counter(observation.state for observation in observed)
+    in_order = picked(numbers, get_args(RunState))
+    return f"{len(observed)} runs: {', '.join(counted(in_order))}"
 
 
-def _progress(each: Observed) -> list[str]:
+def _progress(observation: Observed) -> list[str]:
     """Return progress, clips per second, data wait and time left; empty where unknown."""
-    status, cells = each.status, [""] * 4
-    if status is None or not status.steps or each.state == "done":
-        return cells
-    cells[0] = f"{status.step}/{status.steps} {100 * status.step // status.steps} %"
-    if each.state == "running" and status.state in ("training", "image model"):
+    status = observation.status
+    if status is None or not status.steps or observation.state == "done":
+        return [""] * 4
+
+    progress = f"{status.step}/{status.steps} {100 * status.step // status.steps} %"
+    speed = ""
+    wait = ""
+    remaining = ""
+    if observation.state == "running" and status.state in ("training", "image model"):
         if status.clips_per_second:
-            cells[1:3] = f"{status.clips_per_second:.0f}", f"{status.data_wait:.0f} %"
+            speed = f"{status.clips_per_second:.0f}"
+            wait = f"{status.data_wait:.0f} %"
         if status.seconds_left:
-            cells[3] = time_left(status.seconds_left)
-    return cells
+            remaining = time_left(status.seconds_left)
+    return [progress, speed, wait, remaining]

@@ -23,7 +23,7 @@ _logger = logging.getLogger(__name__)
 # USR1, 90 s before the time limit: the run saves a checkpoint and requeues its job
 SIGNAL = "USR1@90"
 # a line of sbatch's answer: with --parsable, or as a site's wrapper may print it
-NUMBER = re.compile(r"(?:Submitted batch job )?(\d+)(?:;\S+| on cluster \S+)?")
+JOB_NUMBER = re.compile(r"(?:Submitted batch job )?(\d+)(?:;\S+| on cluster \S+)?")
 
 
 @dataclass(frozen=True)
@@ -43,15 +43,24 @@ class Resources:
 
     def sbatch(self, name: str, runs: Sequence[Run]) -> list[str]:
         """Return the command that submits an array of runs."""
-        options = {"array": f"0-{len(runs) - 1}", "job-name": name, "nodes": str(self.nodes or 1)}
+        array = f"0-{len(runs) - 1}"
         if self.parallel:
-            options["array"] += f"%{self.parallel}"
-        options |= {"ntasks-per-node": str(self.gpus_per_node or 1), "signal": SIGNAL, "open-mode": "append"}
-        options["output"] = f"{runs[0].request.folder}/slurm-%A.log"  # Slurm's own messages
+            array += f"%{self.parallel}"
+        options = {
+            "array": array,
+            "job-name": name,
+            "nodes": str(self.nodes or 1),
+            "ntasks-per-node": str(self.gpus_per_node or 1),
+            "signal": SIGNAL,
+            "open-mode": "append",
+            "output": f"{runs[0].request.folder}/slurm-%A.log",  # Slurm's own messages
+        }
         if self.gpus_per_node:
             options["gpus-per-node"] = str(self.gpus_per_node)
         options.update(self.options)
-        return ["sbatch", "--parsable", "--requeue", *map("--{}={}".format, options, options.values())]
+
+        flags = [f"--{option}={value}" for option, value in options.items()]
+        return ["sbatch", "--parsable", "--requeue", *flags]
 
     def script(self, runs: Sequence[Run]) -> str:
         """Return the script of a job array: each task executes a run and appends its output to the run's log."""
@@ -66,7 +75,8 @@ class Resources:
 
 def _arrays(runs: Sequence[Run]) -> list[tuple[str, list[Run]]]:
     """Return (name of a table, its runs) for each table."""
-    return [(name, [*group]) for name, group in groupby(runs, lambda run: run.request.table.name)]
+    groups = groupby(runs, lambda run: run.request.table.name)
+    return [(name, list(group)) for name, group in groups]
 
 
 def scripts(runs: Sequence[Run], resources: Resources) -> list[str]:
@@ -77,32 +87,43 @@ def scripts(runs: Sequence[Run], resources: Resources) -> list[str]:
 
 def submit(runs: Sequence[Run], resources: Resources) -> None:
     """Submit one array per table, and write each run's job number (``JOB_INDEX``) into its folder."""
-    from filelock import FileLock, Timeout
-
     for name, array in _arrays(runs):
-        command, script = resources.sbatch(name, array), resources.script(array)
-        try:
-            done = subprocess.run(command, input=script, capture_output=True, text=True, env=own_environment())
-        except FileNotFoundError:
-            raise UserError("--launcher slurm: no sbatch here; take a login node of the cluster") from None
-        if done.returncode:
-            lines = done.stderr.replace("sbatch: error: ", "").strip().splitlines()
-            raise UserError(f"--launcher slurm: sbatch: {'; '.join(lines)}")
-        job = _job_number(done.stdout)
-        for i, run in enumerate(array):
-            with suppress(Timeout, OSError), FileLock(run.folder / "lock", timeout=0):  # a held lock: the run has begun
-                status = read_status(run.folder) or Status("queued")
-                if status.job != (task := f"{job}_{i}"):  # if equal, the run has begun and ended already
-                    write_status(run.folder, structs.replace(status, state="queued", job=task, message=""))
+        job = _submitted(resources.sbatch(name, array), resources.script(array))
+        for index, run in enumerate(array):
+            _write_queued(run, f"{job}_{index}")
         _logger.info(f"{name}: {len(array)} runs submitted as job {job}")
     _logger.info("the same command with --status shows how far they are")
+
+
+def _submitted(command: Sequence[str], script: str) -> str:
+    """Submit a script; return the job's number."""
+    try:
+        done = subprocess.run(command, input=script, capture_output=True, text=True, env=own_environment())
+    except FileNotFoundError:
+        raise UserError("--launcher slurm: no sbatch here; take a login node of the cluster") from None
+    if done.returncode:
+        lines = done.stderr.replace("sbatch: error: ", "").strip().splitlines()
+        raise UserError(f"--launcher slurm: sbatch: {'; '.join(lines)}")
+    return _job_number(done.stdout)
+
+
+def _write_queued(run: Run, task: str) -> None:
+    """Write a run's job number into its folder, unless the run has begun."""
+    from filelock import FileLock, Timeout
+
+    with suppress(Timeout, OSError), FileLock(run.folder / "lock", timeout=0):  # a held lock: the run has begun
+        status = read_status(run.folder) or Status("queued")
+        if status.job != task:  # if equal, the run has begun and ended already
+            write_status(run.folder, structs.replace(status, state="queued", job=task, message=""))
 
 
 def _job_number(answer: str) -> str:
     """Return the job's number from sbatch's answer; sites print banners before it."""
     for line in reversed(answer.splitlines()):
-        if found := NUMBER.fullmatch(line.strip()):
-            return found[1]
-    said = "; ".join(answer.split("\n")).strip()[:200] or "nothing"
+        number = JOB_NUMBER.fullmatch(line.strip())
+        if number:
+            return number[1]
+
+    printed = "; ".join(answer.split("\n")).strip()[:200] or "nothing"
     advice = "the runs may be in the queue: look there (squeue --me) and cancel them before you repeat the command"
-    raise UserError(f"--launcher slurm: sbatch printed {said!r}, no job's number; {advice}")
+    raise UserError(f"--launcher slurm: sbatch printed {printed!r}, no job's number; {advice}")

@@ -16,7 +16,7 @@ from lit_video.runs.record import Status
 from lit_video.runs.status import RUNNING, read_status
 from lit_video.training.request import Run
 
-State = Literal["running", "queued", "preempted", "failed", "lost", "stopped", "done", "not started"]
+RunState = Literal["running", "queued", "preempted", "failed", "lost", "stopped", "done", "not started"]
 
 # seconds of silence after which a run on another machine counts as lost (its lock may be invisible here)
 SILENT = 60.0
@@ -26,7 +26,7 @@ SILENT = 60.0
 class Observed:
     """State of a run at one moment."""
 
-    state: State
+    state: RunState
     detail: str = ""  # reason or machine, in one line
     status: Status | None = None  # last written status
     active: bool = False  # running or in Slurm's queue, so it must not be started again
@@ -40,17 +40,22 @@ def observe(folder: Path, jobs: Mapping[str, str]) -> Observed:
             return Observed("done", status=status)
     except UserError as error:
         return Observed("failed", str(error), status)
+
     if status is None:
-        return Observed("running", "starting", None, True) if lock_held(folder) else Observed("not started")
+        if lock_held(folder):
+            return Observed("running", "starting", active=True)
+        return Observed("not started")
+
     job = status.job
     if lock_held(folder) or jobs.get(job) == "":
         return _running(status)
     if job in jobs:
-        state: State = "preempted" if status.state == "preempted" else "queued"
+        state: RunState = "preempted" if status.state == "preempted" else "queued"
         waits = f"job {job} waits ({jobs[job]})".removesuffix(" (None)")  # Slurm says None until it looks at the job
-        return Observed(state, waits, status, True)
+        return Observed(state, waits, status, active=True)
     if status.state == "queued":
         return Observed("stopped", f"job {job} is not in Slurm's queue", status)
+
     if status.state in ("failed", "stopped", "preempted"):
         return Observed(status.state, status.message, status)
     if status.host != socket.gethostname() and abs(time.time() - status.time) <= SILENT:
@@ -60,10 +65,10 @@ def observe(folder: Path, jobs: Mapping[str, str]) -> Observed:
 
 def _running(status: Status) -> Observed:
     """Describe a run at work by its last status; a status that an earlier attempt wrote is ignored."""
-    what = f"{status.state} on {status.host}" if status.state in RUNNING else "starting"
+    activity = f"{status.state} on {status.host}" if status.state in RUNNING else "starting"
     if status.job:
-        what += f" job {status.job}"
-    return Observed("running", what, status, True)
+        activity += f" job {status.job}"
+    return Observed("running", activity, status, active=True)
 
 
 def lock_held(folder: Path) -> bool:
@@ -96,6 +101,7 @@ def queued_jobs() -> dict[str, str]:
         raise UserError("squeue: no answer within a minute; try again") from None
     if done.returncode:
         raise UserError(done.stderr.strip().partition("\n")[0] or f"squeue: exit status {done.returncode}")
+
     jobs = {}
     for number, state, why in re.findall(r"^(.*?)\|(.*?)\|(.*)$", done.stdout, re.MULTILINE):
         if state.startswith(("PENDING", "REQUEUE", "SPECIAL_EXIT")):

@@ -1,7 +1,6 @@
 """Model card of a run as Markdown: data, settings, accuracy, confusions."""
 
 from dataclasses import replace
-from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 from msgspec.structs import asdict
 
 from lit_video.errors import UserError
+from lit_video.reports.texts import TEXTS
 from lit_video.runs.finished import FinishedRun, read_finished, remarks
 from lit_video.runs.mistakes import MISTAKES
 from lit_video.runs.predictions import Predictions, TaskPredictions, most_confused, read_predictions
@@ -16,12 +16,10 @@ from lit_video.tables.statistics import CONFIDENCE
 from lit_video.tables.time_use import TimeUse, read_time_use
 from lit_video.utils.clip_shape import size_in_words
 from lit_video.utils.text import as_markdown, markdown_lines, plural
-from lit_video.utils.yaml_files import read_yaml
 
 SURE = 0.025  # one-sided significance level
-MOST = 3  # confusions listed
-SHOWN = 30  # classes listed
-TEXTS = read_yaml(Path(__file__).with_name("texts.yaml"))
+CONFUSIONS_SHOWN = 3  # confusions listed
+CLASSES_SHOWN = 30  # classes listed
 
 
 def model_card(run_dir: Path) -> str:
@@ -31,13 +29,16 @@ def model_card(run_dir: Path) -> str:
     settings = run.identity.settings
     data = settings["data"]["init_args"]
     model = settings["model"]["init_args"]
+
     splits = result.video_counts
     counts = ", ".join(f"{count.used} {name}" for name, count in splits.items()) or "see run.json"
     if "test" not in splits:  # the test is on the validation videos
         counts = counts.replace(" val", " test")
+
     start = model.get("weights") or model.get("image_weights") or "nothing: from scratch"
     if start.startswith("stills:"):
         start = "drawn pictures"
+
     filled = asdict(result) | model["optimization"] | asdict(result.weights)
     filled |= {
         "videos": f"{_data_name(settings['data'])} ({counts})",
@@ -107,7 +108,7 @@ def _accuracy(run: FinishedRun, predictions: Predictions | None) -> str:
     for name, task in predictions.tasks.items():
         if name:
             lines += ["", f"### {as_markdown(name)}"]
-        lines += ["", markdown_lines(["class", "test videos", "right, %"], class_lines(task)[:SHOWN])]
+        lines += ["", markdown_lines(["class", "test videos", "right, %"], class_lines(task)[:CLASSES_SHOWN])]
     return "\n".join([*facts, *lines])
 
 
@@ -125,11 +126,13 @@ def accuracy_facts(run: FinishedRun, predictions: Predictions) -> list[str]:
     facts[0] = "; ".join([facts[0], *remarks(own_settings)])
     for name, task in predictions.tasks.items():
         facts += [f"{name}: {fact}".removeprefix(": ") for fact in _facts(task)]
-    if folds := run.result.folds:
-        each = ", ".join(map("{:.0f}".format, folds.values()))
+
+    folds = run.result.folds
+    if folds:
+        shares = ", ".join(f"{share:.0f}" for share in folds.values())
         facts += [
-            f"Cross-validated: each video was tested once, in one of {len(folds)} groups ({each} % right), by a model "
-            "trained on the others; this model was trained on all videos, and was not tested itself",
+            f"Cross-validated: each video was tested once, in one of {len(folds)} groups ({shares} % right), by a "
+            "model trained on the others; this model was trained on all videos, and was not tested itself",
             f"Its probabilities are calibrated on those tests, at the temperature {run.result.temperature:.2f}",
         ]
     return facts
@@ -139,20 +142,30 @@ def _facts(task: TaskPredictions) -> list[str]:
     """Compare the model with always answering the most frequent class (McNemar); list confusions."""
     from scipy.stats import binomtest
 
-    often, right = int(np.bincount(task.target).argmax()), task.hits()
-    always = task.target == often
-    gained, lost = int((right & ~always).sum()), int((always & ~right).sum())
-    says = "the model is not better for certain; more videos, a longer training or pretrained weights may help"
+    frequent = int(np.bincount(task.target).argmax())
+    always = task.target == frequent
+    right = task.hits()
+    gained = int((right & ~always).sum())
+    lost = int((always & ~right).sum())
+
+    comparison = "the model is not better for certain; more videos, a longer training or pretrained weights may help"
     if gained + lost and binomtest(gained, gained + lost, alternative="greater").pvalue < SURE:
-        says = "the model is better"
-    facts = [f"Baseline: always answering {task.classes[often]!r} gives {100 * always.mean():.1f} %; {says}"]
-    confused = starmap("{!r} taken for {!r} ({})".format, most_confused(task.confusion, task.classes, MOST))
+        comparison = "the model is better"
+    baseline = f"always answering {task.classes[frequent]!r} gives {100 * always.mean():.1f} %"
+    facts = [f"Baseline: {baseline}; {comparison}"]
+
     if not right.all():
+        confused = []
+        for label, predicted, videos in most_confused(task.confusion, task.classes, CONFUSIONS_SHOWN):
+            confused.append(f"{label!r} taken for {predicted!r} ({videos})")
         facts.append(f"Most often confused: {'; '.join(confused)}")
     return facts
 
 
 def class_lines(task: TaskPredictions) -> list[list[str]]:
     """Return name, number of test videos and accuracy in percent of each class with test videos."""
-    each = zip(task.classes, task.videos, task.class_accuracy(), strict=True)
-    return [[name, str(videos), f"{accuracy:.0f}"] for name, videos, accuracy in each if videos]
+    lines = []
+    for name, videos, accuracy in zip(task.classes, task.videos, task.class_accuracy(), strict=True):
+        if videos:
+            lines.append([name, str(videos), f"{accuracy:.0f}"])
+    return lines

@@ -10,12 +10,13 @@ from pathlib import Path
 
 from lit_video.errors import UserError
 from lit_video.network.cost import CONVENTION, HEADER, cells
+from lit_video.reports.texts import TEXTS
 from lit_video.reports.verdicts import (
     NOT_RECORDED,
-    OTHERS,
+    OTHER_TABLES,
     Verdict,
     by_paper,
-    judged,
+    judge_claims,
     link_to,
     sharing,
     tally,
@@ -36,43 +37,69 @@ from lit_video.utils.text import as_markdown, markdown_lines, plural
 from lit_video.utils.yaml_files import read_yaml
 
 NEAR = 1.0  # points above a ceiling that still count as near
-COLUMNS = ["table", "source", "scale", "rows run", "seeds", "status"]
-TEXTS = read_yaml(Path(__file__).with_name("texts.yaml"))
+LIST_HEADER = ["table", "source", "scale", "rows run", "seeds", "status"]
 FOLDER = Path("docs/results")  # pages of tables
 
 # flags that concern a single run or a user's habits; a table's command leaves them out
-OWN = ("--row", "--seeds", "--runs", "--jobs", "--reuse", "--trainer.logger", "--trainer.enable_progress_bar")
-FILES = ("--config", "-c")
-SKILLS = "TemporalSkills"  # class of the synthetic data set, whose versions are not compared
-COSTS = "cost.json"  # output of ``cost --json``, in the folder of a table and scale
+FLAGS_LEFT_OUT = (
+    "--row",
+    "--seeds",
+    "--runs",
+    "--jobs",
+    "--reuse",
+    "--trainer.logger",
+    "--trainer.enable_progress_bar",
+)
+FILE_FLAGS = ("--config", "-c")
+SKILLS_CLASS = "TemporalSkills"  # class of the synthetic data set, whose versions are not compared
+COSTS_FILE = "cost.json"  # output of ``cost --json``, in the folder of a table and scale
 
 
 def pages(experiments: Path, runs: Path) -> dict[Path, str]:
     """Return pages by path from the folder of REPRODUCE.md: each paper's page of tables, and REPRODUCE.md as ``.``."""
-    every, claims = _read_all(experiments, runs), read_claims(experiments)
-    found = judged(claims, every)
-    texts, links, parts = {}, [], [TEXTS["verdicts"].format(mark=NOT_RECORDED)] if found else []
-    for paper, tables in by_paper(every, claims).items():
-        name = "ours" if paper == OTHERS else paper.partition(",")[0].lower()
-        path = FOLDER / f"{re.sub('[^a-z0-9]', '', name)}.md"
-        verdicts = [one for one in found if one.claim.source == paper]
+    tables = _read_all(experiments, runs)
+    claims = read_claims(experiments)
+    verdicts = judge_claims(claims, tables)
+
+    of_papers: dict[Path, str] = {}
+    links = []
+    sections = []
+    for paper, by_name in by_paper(tables, claims).items():
+        path = _page_of(paper)
+        of_paper = [verdict for verdict in verdicts if verdict.claim.source == paper]
         head = TEXTS["tables"].format(name=paper, results=runs.as_posix())
-        texts[path] = _written([head, *_tables(tables.values(), verdicts, runs)])
+        of_papers[path] = _written([head, *_tables(by_name.values(), of_paper, runs)])
+
         links.append(f"- [{paper}]({path.as_posix()})")
-        if verdicts:
-            first = found.index(verdicts[0]) + 1
-            parts.append(f"## {paper}\n\n{verdict_list(verdicts, path.as_posix(), first)}")
-    parts.append(_sharing(found))
+        if of_paper:
+            first = verdicts.index(of_paper[0]) + 1
+            sections.append(f"## {paper}\n\n{verdict_list(of_paper, path.as_posix(), first)}")
+
+    summary = [
+        TEXTS["summary"].format(tally=tally(verdicts), results=runs.as_posix(), links="\n".join(links)),
+        TEXTS["verdicts"].format(mark=NOT_RECORDED) if verdicts else "",
+        *sections,
+        _sharing(verdicts),
+        _scales_not_run(experiments, tables),
+        _skills_not_run(tables),
+        _rules(experiments),
+    ]
+    return {Path(): _written(summary), **of_papers}
+
+
+def _page_of(paper: str) -> Path:
+    """Return the page of a paper's tables."""
+    name = "ours" if paper == OTHER_TABLES else paper.partition(",")[0].lower()
+    return FOLDER / f"{re.sub('[^a-z0-9]', '', name)}.md"
+
+
+def _scales_not_run(experiments: Path, tables: Sequence[TableRuns]) -> str:
+    """Name the scales at which no table was run; empty if there are none."""
     unused = {path.stem for path in (experiments / "scale").glob("*.yaml")}
-    for read in every:
+    for read in tables:
         if read.finished:
             unused -= data_sets(read.table.scale)
-    if unused:
-        parts.append(f"Not run at all: the scales {', '.join(sorted(unused))}.")
-    parts += _skills_not_run(every)
-    parts.append(_rules(experiments))
-    head = TEXTS["summary"].format(tally=tally(found), results=runs.as_posix(), links="\n".join(links))
-    return {Path(): _written([head, *parts]), **texts}
+    return f"Not run at all: the scales {', '.join(sorted(unused))}." if unused else ""
 
 
 def _rules(experiments: Path) -> str:
@@ -103,32 +130,43 @@ def _rules(experiments: Path) -> str:
     )
 
 
-def _sharing(found: Sequence[Verdict]) -> str:
+def _sharing(verdicts: Sequence[Verdict]) -> str:
     """Name the claims whose verdicts rest on the same runs."""
-    pairs = [f"{number} with {', '.join(map(str, others))}" for number, others in sharing(found)]
+    pairs = [f"{number} with {', '.join(map(str, others))}" for number, others in sharing(verdicts)]
     return f"Claims that share runs, by number: {'; '.join(pairs)}." if pairs else ""
 
 
 def _written(parts: Iterable[str]) -> str:
-    text = "\n\n".join(filter(None, map(str.strip, parts))) + "\n"
-    return re.sub(r"^\| | \| | \|$", "|", text, flags=re.MULTILINE)  # cells without spaces save a seventh of the page
+    """Join the parts of a page that are not empty; cells of tables lose their spaces, which are a seventh of a page."""
+    stripped = [part.strip() for part in parts]
+    text = "\n\n".join(part for part in stripped if part) + "\n"
+    return re.sub(r"^\| | \| | \|$", "|", text, flags=re.MULTILINE)
 
 
 def _tables(tables: Iterable[Sequence[TableRuns]], verdicts: Sequence[Verdict], runs: Path) -> list[str]:
     """Return the parts of a page: the verdicts in full, a list of the tables, and each table at its scales."""
-    lines, below, summaries = [], [], []
+    lines = []
+    sections = []
+    summaries = []
     for scales in tables:
-        costs = list(_counted_costs(scales[0].table, runs))
+        first = scales[0]
+        costs = list(_counted_costs(first.table, runs))
+
         for read in scales:
             lines.append(_line(read, bool(costs)))
-            if read.finished:
-                summaries.append(read.data)
-                section = _section(read)
-                if read is not scales[0]:
-                    section = _folded(read.table, section, verdicts)
-                below.append(section)
-        below += costs
-    return [verdict_lines(verdicts), markdown_lines(COLUMNS, lines, numbers=False), *below, ceilings(summaries)]
+            if not read.finished:
+                continue
+            summaries.append(read.data)
+            section = _section(read)
+            sections.append(section if read is first else _folded(read.table, section, verdicts))
+        sections += costs
+
+    return [
+        verdict_lines(verdicts),
+        markdown_lines(LIST_HEADER, lines, numbers=False),
+        *sections,
+        ceilings(summaries),
+    ]
 
 
 def _read_all(experiments: Path, runs: Path) -> list[TableRuns]:
@@ -136,24 +174,37 @@ def _read_all(experiments: Path, runs: Path) -> list[TableRuns]:
     paths = sorted(experiments.glob("*.yaml"))
     if not paths:
         raise UserError(f"--experiments {experiments}: no YAML files there; give the folder of the tables")
-    scales, every = defaultdict[str, set[str]](set), list[TableRuns]()
+
+    scales = _scales_run(runs)
+    lost = sorted(scales.keys() - {path.stem for path in paths})
+    if lost:
+        why = f"{experiments} has no {lost[0]}.yaml, whose runs would be left out"
+        raise UserError(f"--results {runs}: {why}; give its folder as --experiments, or move the runs away")
+
+    tables = []
+    for path in paths:
+        own = read_runs(read_table([path]), runs)
+        tables.append(own)
+        for scale in sorted(scales[path.stem] - {own.table.scale}):
+            other = read_runs(table_at(path, scale), runs)
+            if other.finished:
+                tables.append(other)
+    return tables
+
+
+def _scales_run(runs: Path) -> defaultdict[str, set[str]]:
+    """Return the scales at which each table has runs, by the table's name."""
+    scales = defaultdict[str, set[str]](set)
     for folder in run_folders(runs):
         if folder.parents[3] == runs:
             scales[folder.parents[2].name].add(folder.parents[1].name)
-    if lost := sorted(scales.keys() - {path.stem for path in paths}):
-        why = f"{experiments} has no {lost[0]}.yaml, whose runs would be left out"
-        raise UserError(f"--results {runs}: {why}; give its folder as --experiments, or move the runs away")
-    for path in paths:
-        own = read_runs(read_table([path]), runs)
-        others = scales[path.stem] - {own.table.scale}
-        found = [read_runs(table_at(path, scale), runs) for scale in sorted(others)]
-        every += [own, *(read for read in found if read.finished)]
-    return every
+    return scales
 
 
 def _folded(table: Table, section: str, verdicts: Sequence[Verdict]) -> str:
     """Put a table's section at a further scale into a collapsed block."""
-    why = next((one.claim.follow_ups[table.scale] for one in verdicts if table.scale in one.claim.follow_ups), "")
+    reasons = [verdict.claim.follow_ups.get(table.scale) for verdict in verdicts]
+    why = next((reason for reason in reasons if reason is not None), "")
     summary = f"{table.name} at scale {table.scale}, a follow-up: {why}".removesuffix(", a follow-up: ")
     return f'<details markdown="1"><summary>{summary}</summary>\n\n{section}\n\n</details>'
 
@@ -163,7 +214,7 @@ def _shows_skills(table: Table) -> bool:
     data = read_yaml(table.path).get("data", {})
     if isinstance(data, str):
         data = read_yaml(table.path.parent / data)
-    return str(data.get("class_path", "")).rpartition(".")[2] == SKILLS
+    return str(data.get("class_path", "")).rpartition(".")[2] == SKILLS_CLASS
 
 
 def _of_version() -> str:
@@ -173,38 +224,44 @@ def _of_version() -> str:
     return f"in version {VERSION}"
 
 
-def _skills_not_run(every: Sequence[TableRuns]) -> list[str]:
+def _skills_not_run(tables: Sequence[TableRuns]) -> str:
     """Say how many tables have no runs on today's version of their synthetic data set; empty if all have some."""
-    at_skills = {read.table.name for read in every if _at_skills(read.table)}
-    run = {read.table.name for read in every if read.finished and _on_skills(read.table)}
+    at_skills = {read.table.name for read in tables if _at_skills(read.table)}
+    run = {read.table.name for read in tables if read.finished and _on_skills(read.table)}
     missing = len(at_skills - run)
     if not missing:
-        return []
+        return ""
     which = f"{missing} of the {plural(len(at_skills), 'table')}"
-    return [f"Not run {_of_version()} of {SKILLS}, the synthetic videos: {which} that have them."]
+    return f"Not run {_of_version()} of {SKILLS_CLASS}, the synthetic videos: {which} that have them."
 
 
 def _at_skills(table: Table) -> bool:
+    """Return whether a table's own data set is TemporalSkills, and its scale is the table's own."""
     return _shows_skills(table) and table.scale == read_table([table.path]).scale
 
 
 def _on_skills(table: Table) -> bool:
     """Return whether a table's videos at its scale are those of TemporalSkills."""
-    return str(table.settings.get("data", "")).rpartition(".")[2] == SKILLS
+    return str(table.settings.get("data", "")).rpartition(".")[2] == SKILLS_CLASS
 
 
 def _line(read: TableRuns, costs: bool) -> list[str]:
+    """Return a table's line in the list of tables."""
     table = read.table
-    run = list(filter(None, read.by_row.values()))
-    name, status = table.name, NOT_RUN
-    if costs:
+    rows_run = sum(bool(runs) for runs in read.by_row.values())
+
+    name = table.name
+    status = NOT_RUN
+    if rows_run:
+        name = link_to(table.name, table.scale)
+        status = "run" if rows_run == len(table.rows) else "in part"
+    elif costs:
         status = "costs counted, below"
-    elif not run and _at_skills(table):
+    elif _at_skills(table):
         status = f"{NOT_RUN} {_of_version()}"
-    if run:
-        name, status = link_to(table.name, table.scale), "run" if len(run) == len(table.rows) else "in part"
+
     seeds = seeds_text(sorted({run.result.seed for run in read.finished}))
-    return [name, table.source, table.scale, f"{len(run)} of {len(table.rows)}", seeds, status]
+    return [name, table.source, table.scale, f"{rows_run} of {len(table.rows)}", seeds, status]
 
 
 def _section(read: TableRuns) -> str:
@@ -214,6 +271,7 @@ def _section(read: TableRuns) -> str:
     videos = " or ".join(map(str, sorted({run.result.test_videos for run in runs})))
     commits = _listed(run.identity.commit for run in runs)
     devices = _listed(run.result.device for run in runs)
+
     made = f"commits {commits}; on {devices}. Tested on {videos} videos."
     head = f"### {table.name} ({table.scale})\n\n`{table_command(table, runs)}`; {made}"
     return f"{head}\n\n{render(read.data, 'markdown')}"
@@ -226,16 +284,25 @@ def _listed(texts: Iterable[str]) -> str:
 def _counted_costs(table: Table, runs: Path) -> Iterator[str]:
     """Yield a section for each scale at which the table's costs were counted."""
     for folder in sorted((runs / table.name).glob("*")):
-        if body := _read_costs(folder):
-            scale = table.path.parent / "scale" / f"{folder.name}.yaml"
-            command = f"lit_video cost --config {table.path.as_posix()} --config {scale.as_posix()} --json"
-            parts = (f"**{table.title} - {table.source}; ours: scale {folder.name}**", f"`{command}`, nothing trained.")
-            yield "\n\n".join([*parts, markdown_lines(HEADER[:-1], body), CONVENTION])
+        body = _read_costs(folder)
+        if not body:
+            continue
+        title = f"**{table.title} - {table.source}; ours: scale {folder.name}**"
+        scale = table.path.parent / "scale" / f"{folder.name}.yaml"
+        command = f"lit_video cost --config {table.path.as_posix()} --config {scale.as_posix()} --json"
+        lines = markdown_lines(HEADER[:-1], body)
+        yield "\n\n".join([title, f"`{command}`, nothing trained.", lines, CONVENTION])
 
 
 def _read_costs(folder: Path) -> list[list[str]] | None:
-    path, again = folder / COSTS, "delete it and write it again: lit_video cost --json"
-    return read_whole(path, lambda: list(map(cells, json.loads(path.read_text(encoding="utf-8")))), again)
+    """Read the cells of counted costs; ``None`` if none were counted."""
+    path = folder / COSTS_FILE
+
+    def read() -> list[list[str]]:
+        costs = json.loads(path.read_text(encoding="utf-8"))
+        return [cells(cost) for cost in costs]
+
+    return read_whole(path, read, "delete it and write it again: lit_video cost --json")
 
 
 def ceilings(summaries: Iterable[TableSummary]) -> str:
@@ -247,6 +314,7 @@ def ceilings(summaries: Iterable[TableSummary]) -> str:
             ceiling = row.blind_ceiling
             if not row.sees_order or ceiling is None or numbers.lowest is None or numbers.lowest >= ceiling + NEAR:
                 continue
+
             text = f"{numbers.ours:.1f}, lowest seed {numbers.lowest:.1f}, ceiling {ceiling:.1f}"
             lines.append(f"- {summary.table} ({summary.scale}) {row.label}: {text}")
     return "\n".join([TEXTS["ceilings"], *lines]) if lines else ""
@@ -257,23 +325,28 @@ def table_command(table: Table, runs: Sequence[FinishedRun]) -> str:
 
     A result reused from another table adds the flags of that table's command, except its first file.
     """
-    seeds = ",".join(map(str, sorted({run.result.seed for run in runs})))
     flags = dict[str, None]()
     for run in runs:
         flags |= dict.fromkeys(_further(run.result.command))
+
+    seeds = ",".join(map(str, sorted({run.result.seed for run in runs})))
     return " ".join([f"lit_video fit --config {table.path.as_posix()}", *flags, f"--seeds {seeds}"])
 
 
 def _further(command: str) -> Iterator[str]:
     """Yield a recorded command's flags with their values, except the table's file and flags in ``OWN``."""
-    words, tables = shlex.split(command), 0
+    words = shlex.split(command)
+    files = 0
     for word, value in pairwise([*words, "--"]):
         name = word.partition("=")[0]
-        tables += name in FILES
-        if not _is_flag(name) or name in OWN or (name in FILES and tables == 1):
+        if not _is_flag(name) or name in FLAGS_LEFT_OUT:
             continue
+        if name in FILE_FLAGS:
+            files += 1
+            if files == 1:  # the table's
+                continue
         yield shlex.quote(word) if "=" in word or _is_flag(value) else shlex.join([word, value])
 
 
 def _is_flag(word: str) -> bool:
-    return word.startswith("--") or word in FILES
+    return word.startswith("--") or word in FILE_FLAGS

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, starmap
+from itertools import combinations
 from typing import Any, TypeVar, get_args
 
 from lit_video.tables.claims import Claim, read_claims
@@ -18,10 +18,10 @@ from lit_video.tables.table import Table
 from lit_video.utils.text import markdown_lines, natural, plural
 
 Runs = TypeVar("Runs", bound=TableRuns)
-HEADER = ["claim", "rows", "paper", "ours", "verdict"]
-OTHERS = "Other tables"  # heading of tables without a paper
+VERDICT_HEADER = ["claim", "rows", "paper", "ours", "verdict"]
+OTHER_TABLES = "Other tables"  # heading of tables without a paper
 PAPER = re.compile(r".*?arXiv:[\d.]+")
-NUMBER = re.compile(r"(?:Table|Fig\.|section) [\d.]+\w?")
+TABLE_NUMBER = re.compile(r"(?:Table|Fig\.|section) [\d.]+\w?")
 NOT_RECORDED = "\N{DAGGER}"  # marks a verdict whose rows' accuracy on training videos was not recorded
 
 
@@ -58,24 +58,30 @@ class Verdict:
         words = str(self.judgement)
         if words == "too few to tell":
             words = f"too few {self.judged.few.partition(' ')[0]} to tell"
-        return f"{words} in one seed" if self.tested and self.seeds == 1 else words
+        if self.tested and self.seeds == 1:
+            words += " in one seed"
+        return words
 
     @property
     def text(self) -> str:
         """The judgement in words, with the reason if there is no verdict, and its marks."""
-        text = f"{self.words}: {self.judged.why}" if self.judged.why else self.words
+        text = self.words
+        if self.judged.why:
+            text += f": {self.judged.why}"
         if self.tested and self.judged.learned is None:
             text += f" {NOT_RECORDED}"
-        return f"{text}, but not after correction for all claims" if self.survives is False else text
+        if self.survives is False:
+            text += ", but not after correction for all claims"
+        return text
 
     @property
     def power(self) -> str:
         """The smallest difference in points that is shown with 80 % power, and what limits it; empty if untested."""
-        shown = self.judged.detectable
-        if not self.tested or not shown or math.isinf(shown):
+        detectable = self.judged.detectable
+        if not self.tested or not detectable or math.isinf(detectable):
             return ""
         limit = f"; {self.judged.few}" if self.judged.few else ""
-        return f" (80 % power {shown:.1f}{limit})"
+        return f" (80 % power {detectable:.1f}{limit})"
 
     @property
     def link(self) -> str:
@@ -85,21 +91,29 @@ class Verdict:
         return link_to(self.claim.table.name, self.scale, self.claim.text)
 
 
-def judged(claims: Sequence[Claim], tables: Sequence[TableRuns]) -> list[Verdict]:
+def judge_claims(claims: Sequence[Claim], tables: Sequence[TableRuns]) -> list[Verdict]:
     """Return each claim's verdict by the runs of ``tables``, with verdicts at further scales as follow-ups.
 
     Verdicts that do not hold after a correction for the number of claims are marked, see :func:`corrected`.
     """
-    found = []
+    verdicts = []
     for claim in claims:
-        of_table = {read.table.scale: read for read in tables if read.table.name == claim.table.name}
-        scales = list(filter(claim.about, of_table))
-        main = claim.deciding(scales)
-        first, *others = [_verdict(claim, of_table, scale) for scale in dict.fromkeys([main, *scales])]
-        # a follow-up may have run only rows of other claims
-        follow_ups = [one for one in others if one.runs and (one.judgement != "not run" or one.judged.why)]
-        found.append(replace(first, follow_ups=follow_ups))
-    return corrected(found)
+        by_scale = {read.table.scale: read for read in tables if read.table.name == claim.table.name}
+        scales = [scale for scale in by_scale if claim.about(scale)]
+        deciding = claim.deciding(scales)
+        main = _verdict(claim, by_scale, deciding)
+
+        follow_ups = []
+        for scale in scales:
+            if scale == deciding:
+                continue
+            verdict = _verdict(claim, by_scale, scale)
+            # a scale may have runs of other claims' rows only
+            if verdict.runs and (verdict.judgement != "not run" or verdict.judged.why):
+                follow_ups.append(verdict)
+
+        verdicts.append(replace(main, follow_ups=follow_ups))
+    return corrected(verdicts)
 
 
 def corrected(verdicts: Sequence[Verdict]) -> list[Verdict]:
@@ -108,42 +122,59 @@ def corrected(verdicts: Sequence[Verdict]) -> list[Verdict]:
     Holm's procedure over the claims' own p-values, at 2.5 % on each side. Claims share runs, so their tests depend on
     each other; Holm's procedure holds for any dependence.
     """
-    tested = [one for one in verdicts if one.tested]
-    adjusted = iter(holm_adjusted([one.judged.chance for one in tested]))
+    chances = [verdict.judged.chance for verdict in verdicts if verdict.tested]
+    adjusted = iter(holm_adjusted(chances))
+
     marked = []
-    for one in verdicts:
-        chance = next(adjusted) if one.tested else 1.0
-        marked.append(replace(one, survives=chance <= LEVEL if _decided(one) else None))
+    for verdict in verdicts:
+        chance = next(adjusted) if verdict.tested else 1.0
+        survives = chance <= LEVEL if _decided(verdict) else None
+        marked.append(replace(verdict, survives=survives))
     return marked
 
 
-def _decided(one: Verdict) -> bool:
-    return one.judgement.startswith(("supported", "contradicted"))
+def _decided(verdict: Verdict) -> bool:
+    """Return whether a claim is supported or contradicted."""
+    return verdict.judgement.startswith(("supported", "contradicted"))
 
 
 def across(main: Verdict) -> str:
     """Say which scales answer a claim differently and why, or that three data sets or more answer it alike."""
-    tested = [one for one in (main, *main.follow_ups) if one.seeds > 1 and one.tested]
-    apart = [f"{one.scale} and {other.scale}" for one, other in combinations(tested, 2) if _apart(one, other)]
+    tested = [verdict for verdict in (main, *main.follow_ups) if verdict.seeds > 1 and verdict.tested]
+
+    apart = []
+    for first, second in combinations(tested, 2):
+        if _apart(first, second):
+            apart.append(f"{first.scale} and {second.scale}")
     if apart:
         return f"; {', '.join(apart)} differ: {main.claim.differs or 'no explanation yet'}"
-    scales = [one.scale for one in tested if _decided(one)]
+
+    scales = [verdict.scale for verdict in tested if _decided(verdict)]
     data = {scale.partition("_")[0] for scale in scales}  # embedded_longer has the data of embedded
     return f"; alike at {', '.join(scales)}" if len(data) > 2 else ""
 
 
-def _apart(one: Verdict, other: Verdict) -> bool:
-    pairs = zip(one.differences, other.differences, strict=True)
-    opposite = any(a and b and a.sign * b.sign < 0 for a, b in pairs)
-    return opposite or {one.judgement.split()[0], other.judgement.split()[0]} == {"supported", "contradicted"}
+def _apart(first: Verdict, second: Verdict) -> bool:
+    """Return whether two scales answer a claim differently: by their judgements, or by the sign of a difference."""
+    answers = {first.judgement.split()[0], second.judgement.split()[0]}
+    if answers == {"supported", "contradicted"}:
+        return True
+
+    pairs = zip(first.differences, second.differences, strict=True)
+    return any(one and other and one.sign * other.sign < 0 for one, other in pairs)
 
 
-def _verdict(claim: Claim, of_table: Mapping[str, TableRuns], scale: str) -> Verdict:
-    runs = of_table.get(scale, TableRuns(claim.table, {}, {}, RowHits()))
+def _verdict(claim: Claim, by_scale: Mapping[str, TableRuns], scale: str) -> Verdict:
+    """Judge a claim by the runs at a scale, if there are any."""
+    runs = by_scale.get(scale, TableRuns(claim.table, {}, {}, RowHits()))
     rows = [row for row in rows_of(claim) if row in runs.hits]
-    seeds = min((len(runs.hits[row]) for row in rows), default=0)
-    keys = frozenset(hash(hits.tobytes()) for row in rows for hits in runs.hits[row])
-    return Verdict(claim, scale, judge(claim, runs, scale), seeds, keys)
+    return Verdict(
+        claim,
+        scale,
+        judge(claim, runs, scale),
+        seeds=min((len(runs.hits[row]) for row in rows), default=0),
+        runs=frozenset(hash(hits.tobytes()) for row in rows for hits in runs.hits[row]),
+    )
 
 
 def sharing(verdicts: Sequence[Verdict]) -> list[tuple[int, list[int]]]:
@@ -151,13 +182,14 @@ def sharing(verdicts: Sequence[Verdict]) -> list[tuple[int, list[int]]]:
 
     Equal predictions count as one run: ``--reuse`` takes one training for equal rows of several tables.
     """
-    numbered = [(number, one) for number, one in enumerate(verdicts, 1) if one.tested]
-    found = []
-    for number, one in numbered:
-        others = [other for other, each in numbered if other > number and one.runs & each.runs]
+    tested = [(number, verdict) for number, verdict in enumerate(verdicts, 1) if verdict.tested]
+
+    shared = []
+    for number, verdict in tested:
+        others = [other for other, later in tested if other > number and verdict.runs & later.runs]
         if others:
-            found.append((number, others))
-    return found
+            shared.append((number, others))
+    return shared
 
 
 def by_paper(tables: Iterable[Runs], claims: Sequence[Claim]) -> dict[str, dict[str, list[Runs]]]:
@@ -165,107 +197,134 @@ def by_paper(tables: Iterable[Runs], claims: Sequence[Claim]) -> dict[str, dict[
 
     Papers with claims come first, in the order of the claims; tables without a paper come last, as :data:`OTHERS`.
     """
-    first = [claim.source for claim in claims]
+    with_claims = [claim.source for claim in claims]
+    ordered = sorted(tables, key=lambda read: _order(read.table, with_claims))
+
     papers: dict[str, dict[str, list[Runs]]] = {}
-    for read in sorted(tables, key=lambda read: _order(read.table, first)):
-        papers.setdefault(paper_of(read.table), {}).setdefault(read.table.name, []).append(read)
+    for read in ordered:
+        of_paper = papers.setdefault(paper_of(read.table), {})
+        of_paper.setdefault(read.table.name, []).append(read)
     return papers
 
 
 def paper_of(table: Table) -> str:
     """Return the name and arXiv number of the paper that printed a table, or :data:`OTHERS`."""
-    return next(iter(PAPER.findall(table.source)), OTHERS)
+    return next(iter(PAPER.findall(table.source)), OTHER_TABLES)
 
 
 def number_of(table: Table) -> str:
     """Return the number of a table in its paper, such as ``Table 2a``; empty if it has none."""
-    return next(iter(NUMBER.findall(table.source)), "")
+    return next(iter(TABLE_NUMBER.findall(table.source)), "")
 
 
-def _order(table: Table, papers: Sequence[str]) -> tuple[Any, ...]:
-    paper, number = paper_of(table), number_of(table)
-    known = [*papers, paper].index(paper)
+def _order(table: Table, with_claims: Sequence[str]) -> tuple[Any, ...]:
+    """Return the key by which tables are sorted: paper, number in the paper, name, data, scale."""
+    paper = paper_of(table)
+    rank = [*with_claims, paper].index(paper)
+
+    number = number_of(table)
     kind = ("Table", "Fig.", "section", "").index(number.partition(" ")[0])
-    of_table = known, paper, kind, natural(number), table.name
-    other_scale = table.scale != read_table([table.path]).scale
-    return paper == OTHERS, *of_table, not table.on_papers_data, other_scale, table.scale
+    by_number = (kind, natural(number), table.name)
+
+    is_other_scale = table.scale != read_table([table.path]).scale
+    by_scale = (not table.on_papers_data, is_other_scale, table.scale)
+    return (paper == OTHER_TABLES, rank, paper, by_number, by_scale)
 
 
-def counted(verdicts: Sequence[Verdict]) -> str:
+def verdict_counts(verdicts: Sequence[Verdict]) -> str:
     """Return the number of each verdict in words, and how many hold after a correction for their number."""
     order = get_args(Judgement)
-    marked = sorted(corrected(verdicts), key=lambda one: (order.index(one.judgement), one.seeds == 1))
-    counts = Counter(one.words for one in marked)
-    surviving = Counter(one.words for one in marked if one.survives)
+    marked = sorted(corrected(verdicts), key=lambda verdict: (order.index(verdict.judgement), verdict.seeds == 1))
+    counts = Counter(verdict.words for verdict in marked)
+    surviving = Counter(verdict.words for verdict in marked if verdict.survives)
+
     parts = []
     for words, number in counts.items():
-        of_all = f" ({surviving[words]} after correction)" if words.startswith(("supported", "contradicted")) else ""
-        parts.append(f"{words} {number}{of_all}")
+        part = f"{words} {number}"
+        if words.startswith(("supported", "contradicted")):
+            part += f" ({surviving[words]} after correction)"
+        parts.append(part)
     return ", ".join(parts)
 
 
 def opening(verdicts: Sequence[Verdict]) -> str:
     """Say how many claims were judged, and by what kind of runs."""
-    said = f"{plural(len(verdicts), 'claim')} of the papers"
-    if any(one.claim.decides(one.scale) for one in verdicts):
-        return said
-    return f"{said}, tried by small models on other data than theirs"
+    number = f"{plural(len(verdicts), 'claim')} of the papers"
+    if any(verdict.claim.decides(verdict.scale) for verdict in verdicts):
+        return number
+    return f"{number}, tried by small models on other data than theirs"
 
 
 def tally(verdicts: Sequence[Verdict]) -> str:
     """Say how many claims have each verdict."""
     if not verdicts:
         return "No claims of papers."
-    return f"{opening(verdicts)}: {counted(verdicts)}."
+    return f"{opening(verdicts)}: {verdict_counts(verdicts)}."
 
 
 def of_table(read: TableRuns) -> list[str]:
     """Return the tally and a line for each claim about a table, judged by its runs at their scale."""
     verdicts = []
-    for main in judged(read_claims(read.table.path.parent), [read]):
-        for one in (main, *main.follow_ups):
-            if one.scale == read.table.scale and (any(one.differences) or one.tested):
-                verdicts.append(one)
+    for main in judge_claims(read_claims(read.table.path.parent), [read]):
+        for verdict in (main, *main.follow_ups):
+            if verdict.scale == read.table.scale and (any(verdict.differences) or verdict.tested):
+                verdicts.append(verdict)
+    if not verdicts:
+        return []
+
     verdicts = corrected(verdicts)
-    lines = [f"- {one.text}{one.power}: {one.claim.text} ({_pairs(one.claim)}: {_ours(one)})" for one in verdicts]
-    return [tally(verdicts), *lines] if verdicts else []
+    lines = [tally(verdicts)]
+    for verdict in verdicts:
+        rows = f"{_pairs(verdict.claim)}: {_ours(verdict)}"
+        lines.append(f"- {verdict.text}{verdict.power}: {verdict.claim.text} ({rows})")
+    return lines
 
 
-def verdict_list(found: Sequence[Verdict], page: str, first: int = 1) -> str:
+def verdict_list(verdicts: Sequence[Verdict], page: str, first: int = 1) -> str:
     """Return a short table in Markdown: a line per claim, linked to its table on a page, with its follow-ups.
 
     Claims are numbered from ``first``.
     """
     body = []
-    for number, main in enumerate(found, first):
-        more = "; ".join(f"{one.scale}: {_shortly(one, main)}{one.power}" for one in main.follow_ups)
+    for number, main in enumerate(verdicts, first):
+        link = main.link.replace("](#", f"]({page}#")
         verdict = main.text + main.power + across(main)
-        body.append([str(number), main.link.replace("](#", f"]({page}#"), verdict, more])
+        follow_ups = [f"{other.scale}: {_shortly(other, main)}{other.power}" for other in main.follow_ups]
+        body.append([str(number), link, verdict, "; ".join(follow_ups)])
     return markdown_lines(["", "claim", "verdict", "follow-ups"], body, numbers=False)
 
 
-def _shortly(one: Verdict, main: Verdict) -> str:
+def _shortly(follow_up: Verdict, main: Verdict) -> str:
     """Return a follow-up's verdict, without a reason that its main verdict gives."""
-    return one.words if one.judged.why and one.judged.why == main.judged.why else one.text
+    why = follow_up.judged.why
+    return follow_up.words if why and why == main.judged.why else follow_up.text
 
 
-def verdict_lines(found: Sequence[Verdict]) -> str:
+def verdict_lines(verdicts: Sequence[Verdict]) -> str:
     """Return a table in Markdown: a line per claim, linked to its table, and its follow-ups below it."""
-    if not found:
+    if not verdicts:
         return ""
+
     body = []
-    for main in found:
+    for main in verdicts:
         body.append([f"{main.link} ({main.claim.section})", *_cells(main)])
-        for one in main.follow_ups:
-            why = one.claim.follow_ups.get(one.scale, "")
-            body.append([f"follow-up: {why}".removesuffix(": "), *_cells(one)])
-    return markdown_lines(HEADER, body, numbers=False)
+        for follow_up in main.follow_ups:
+            why = follow_up.claim.follow_ups.get(follow_up.scale, "")
+            body.append([f"follow-up: {why}".removesuffix(": "), *_cells(follow_up)])
+    return markdown_lines(VERDICT_HEADER, body, numbers=False)
 
 
-def _cells(one: Verdict) -> list[str]:
-    papers = "; ".join(starmap("{:.1f} - {:.1f}".format, one.claim.paper())) or "no numbers printed"
-    rows, ours = f"{one.claim.table.name}: {_pairs(one.claim)}", _ours(one)
-    return [rows, papers, f"{one.scale}: {ours}" if ours else "", one.text]
+def _cells(verdict: Verdict) -> list[str]:
+    """Return the cells of a verdict: its rows, the paper's numbers, our differences, the judgement."""
+    claim = verdict.claim
+    papers = [f"{first:.1f} - {second:.1f}" for first, second in claim.paper()]
+    ours = _ours(verdict)
+    return [
+        f"{claim.table.name}: {_pairs(claim)}",
+        "; ".join(papers) or "no numbers printed",
+        f"{verdict.scale}: {ours}" if ours else "",
+        verdict.text,
+    ]
 
 
 def _pairs(claim: Claim) -> str:
@@ -281,8 +340,9 @@ def _pairs(claim: Claim) -> str:
     return f"{varied}; {how} {plural(claim.margin, 'point')}"
 
 
-def _ours(one: Verdict) -> str:
-    return "; ".join(map(str, filter(None, one.differences)))
+def _ours(verdict: Verdict) -> str:
+    """Return our differences by pair, with their intervals."""
+    return "; ".join(str(difference) for difference in verdict.differences if difference)
 
 
 def link_to(table: str, scale: str, text: str = "") -> str:

@@ -1,7 +1,7 @@
 """W&B workspace and report that compare the rows of tables, by keys that wandb_logger.py records."""
 
 from collections.abc import Sequence
-from itertools import chain, product, starmap
+from itertools import chain, product
 from typing import Any
 
 import wandb
@@ -12,9 +12,9 @@ import wandb_workspaces.workspaces as ws
 from lit_video.errors import UserError, one_line
 from lit_video.tables.table import Table
 
-NAME = "Video transformers compared"
-COSTS = ("gmacs", "params")
-CURVES = ("train/loss", "val/loss", "train/clip_top1", "val/clip_top1")
+TITLE = "Video transformers compared"
+COST_KEYS = ("gmacs", "params")
+CURVE_KEYS = ("train/loss", "val/loss", "train/clip_top1", "val/clip_top1")
 INTRODUCTION = (
     "Every table is a group of runs, every row a run per seed. Numbers under paper/ are those that the paper printed, "
     "measured on its data at its scale: beside a run at another scale they say what to expect, not what was reached."
@@ -32,27 +32,44 @@ def save(tables: Sequence[Table], entity: str | None, project: str) -> tuple[str
 
 def workspace(tables: Sequence[Table], entity: str, project: str) -> ws.Workspace:
     """Build the workspace of all tables together, its runs grouped by table, scale and row."""
-    sections = [ws.Section(name=name, panels=some, is_open=True) for name, some in panels(tables, "scheme").items()]
-    groups, order = list(map(we.Config, ("table", "scale", "row"))), we.Summary(tables[0].metric)
-    runs = ws.RunsetSettings(filters=_runs_of(tables), groupby=groups, order=[we.Ordering(order, ascending=False)])
-    shown = {"sections": sections, "settings": ws.WorkspaceSettings(max_runs=100), "runset_settings": runs}
-    return ws.Workspace(entity=entity, project=project, name=NAME, **shown)
+    sections = []
+    for name, some in panels(tables, "scheme").items():
+        sections.append(ws.Section(name=name, panels=some, is_open=True))
+
+    runs = ws.RunsetSettings(
+        filters=_runs_of(tables),
+        groupby=[we.Config(key) for key in ("table", "scale", "row")],
+        order=[we.Ordering(we.Summary(tables[0].metric), ascending=False)],
+    )
+    return ws.Workspace(
+        entity=entity,
+        project=project,
+        name=TITLE,
+        sections=sections,
+        settings=ws.WorkspaceSettings(max_runs=100),
+        runset_settings=runs,
+    )
 
 
 def report(tables: Sequence[Table], entity: str, project: str) -> wr.Report:
     """Build the report: each table's command, and panels over its own runs."""
     blocks = [wr.P(INTRODUCTION), wr.TableOfContents()]
     for table in tables:
-        order = wr.OrderBy(wr.SummaryMetric(table.metric), ascending=False)
-        shown = {"filters": _runs_of([table]), "groupby": ["config.row.value"], "order": [order]}
-        runs = wr.Runset(entity=entity, project=project, name=f"{table.name} at {table.scale}", **shown)
+        runs = wr.Runset(
+            entity=entity,
+            project=project,
+            name=f"{table.name} at {table.scale}",
+            filters=_runs_of([table]),
+            groupby=["config.row.value"],
+            order=[wr.OrderBy(wr.SummaryMetric(table.metric), ascending=False)],
+        )
         blocks += [
             wr.H2(f"{table.title} ({table.name})"),
             wr.P(f"Source: {table.source or 'none'}. Scale: {table.scale}."),
             wr.CodeBlock(f"lit_video fit --config {table.path}", language="markdown"),  # W&B has no shell highlighting
             wr.PanelGrid(runsets=[runs], panels=list(chain.from_iterable(panels([table], "row").values()))),
         ]
-    return wr.Report(project=project, entity=entity, title=NAME, blocks=blocks, width="fluid")
+    return wr.Report(project=project, entity=entity, title=TITLE, blocks=blocks, width="fluid")
 
 
 def panels(tables: Sequence[Table], by: str) -> dict[str, list[Any]]:
@@ -63,28 +80,38 @@ def panels(tables: Sequence[Table], by: str) -> dict[str, list[Any]]:
     group = {"groupby": wr.Config(by), "groupby_aggfunc": "mean", "aggregate": True}
 
     def bars(*keys: str) -> wr.BarPlot:
-        named = {"title": f"{' and '.join(keys)} by {by}", "metrics": list(map(wr.Metric, keys))}
-        return wr.BarPlot(**named, groupby_rangefunc="stddev", max_bars_to_show=50, **group)
+        return wr.BarPlot(
+            title=f"{' and '.join(keys)} by {by}",
+            metrics=[wr.Metric(key) for key in keys],
+            groupby_rangefunc="stddev",
+            max_bars_to_show=50,
+            **group,
+        )
 
     def curve(key: str) -> wr.LinePlot:
-        axes = {"x": wr.Metric("trainer/global_step"), "y": [wr.Metric(key)]}
-        return wr.LinePlot(title=key, **axes, groupby_rangefunc="minmax", **group)
+        step = wr.Metric("trainer/global_step")
+        return wr.LinePlot(title=key, x=step, y=[wr.Metric(key)], groupby_rangefunc="minmax", **group)
 
     def points(key: str, cost: str) -> wr.ScatterPlot:
         return wr.ScatterPlot(title=f"{key} against {cost}", x=wr.Config(cost), y=wr.SummaryMetric(key), log_x=True)
 
     confusions = wr.MediaBrowser(media_keys=["figures/confusion"], num_columns=3, mode="gallery", gallery_axis="run")
+    confusions.layout = wr.Layout(w=24, h=9)
     compared = wr.RunComparer(diff_only="split")
-    confusions.layout = compared.layout = wr.Layout(w=24, h=9)
+    compared.layout = wr.Layout(w=24, h=9)
+
     accuracy = [bars(*metrics, *papers), bars("test/calibration_error")]
+    costs = [points(metric, cost) for metric, cost in product(metrics, COST_KEYS)]
     return {
-        "Accuracy and cost": [*accuracy, *starmap(points, product(metrics, COSTS))],
-        "Learning curves": list(map(curve, CURVES)),
+        "Accuracy and cost": [*accuracy, *costs],
+        "Learning curves": [curve(key) for key in CURVE_KEYS],
         "Settings": [compared],
         "Classes": [confusions],
     }
 
 
 def _runs_of(tables: Sequence[Table]) -> we.And:
-    names, scales = sorted({table.name for table in tables}), sorted({table.scale for table in tables})
+    """Return the filter of the runs of some tables."""
+    names = sorted({table.name for table in tables})
+    scales = sorted({table.scale for table in tables})
     return we.And(we.Config("table").isin(names), we.Config("scale").isin(scales))

@@ -9,16 +9,16 @@ from lit_video.runs.folder import run_file
 from lit_video.utils.files import read_whole, write_table
 
 CURVES = "curves.csv"
-COLUMNS = ("epoch", "step", "train/loss", "val/loss", "val/clip_top1", "val/clip_top5", "train/clip_top1")
+CURVE_COLUMNS = ("epoch", "step", "train/loss", "val/loss", "val/clip_top1", "val/clip_top5", "train/clip_top1")
 Point = Mapping[str, float]
 
 
 def write_curves(run_dir: Path, points: Sequence[Point]) -> None:
     """Write the curve; unmeasured values stay empty."""
-    rows: list[Sequence[str]] = [COLUMNS]
+    rows: list[Sequence[str]] = [CURVE_COLUMNS]
     for point in points:
         texts = {key: f"{value:.6g}" for key, value in point.items()}
-        rows.append([texts.get(key, "") for key in COLUMNS])
+        rows.append([texts.get(key, "") for key in CURVE_COLUMNS])
     write_table(run_dir / CURVES, rows)
 
 

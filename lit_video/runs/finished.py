@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lit_video.runs.folder import AGAIN, RUN, run_file
+from lit_video.runs.folder import DELETE_IT, RUN, run_file
 from lit_video.runs.identity import Identity
 from lit_video.runs.record import Change, Record
 from lit_video.runs.result import Override, RunResult
@@ -14,7 +14,7 @@ from lit_video.settings.flat import OWN
 from lit_video.utils.files import read_whole
 from lit_video.utils.text import plural
 
-NAMED = 3  # settings named in a label
+MOST_SETTINGS = 3  # settings named in a label
 LONGEST = 40  # characters of a value
 
 
@@ -44,7 +44,7 @@ def read_finished(run_dir: Path, anywhere: bool = False) -> FinishedRun | None:
             _refuse_other_folder(run_dir, result)
         return FinishedRun(run_dir, result, record.identity, list(record.changes or ()), result.overridden or {})
 
-    return read_whole(run_dir / RUN, read, AGAIN)
+    return read_whole(run_dir / RUN, read, DELETE_IT)
 
 
 def _refuse_other_folder(run_dir: Path, result: RunResult) -> None:
@@ -76,14 +76,14 @@ def _overridden(overridden: Mapping[str, Override]) -> list[str]:
     texts = []
     for key, setting in overridden.items():
         texts.append(f"{key} {short_value(setting.used)}, not {short_value(setting.wanted)}")
-    if len(texts) > NAMED:
-        texts[NAMED:] = [f"{len(texts) - NAMED} more settings are not the row's"]
+    if len(texts) > MOST_SETTINGS:
+        texts[MOST_SETTINGS:] = [f"{len(texts) - MOST_SETTINGS} more settings are not the row's"]
     return texts
 
 
 def short_value(value: Any) -> str:
     """Return a setting's value for a label; a list of callbacks by their classes."""
-    if isinstance(value, list) and value and all(isinstance(each, dict) and "class_path" in each for each in value):
-        value = ", ".join(each["class_path"].rpartition(".")[2] for each in value)
+    if isinstance(value, list) and value and all(isinstance(item, dict) and "class_path" in item for item in value):
+        value = ", ".join(item["class_path"].rpartition(".")[2] for item in value)
     text = str(value)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lit_video.errors import UserError
-from lit_video.runs.packs import ENDING, SEED, Files, pack_of, packed_runs
+from lit_video.runs.packs import ENDING, SEED_FOLDER, PackedFiles, pack_of, packed_runs
 from lit_video.runs.record import Record
 from lit_video.utils.files import read_regular, read_whole, write_atomically
 from lit_video.utils.limits import MOST_BYTES, MOST_PREDICTIONS
@@ -18,35 +18,46 @@ from lit_video.utils.limits import MOST_BYTES, MOST_PREDICTIONS
 RUN = "run.json"
 # levels of a runs folder at which runs lie; the last two are those of own and own/NAME, which finetune writes
 BELOW = ("", "*/", "*/*/", "*/*/*/", "*/*/*/*/", "runs/*/*/*/*/", "*/runs/*/*/*/*/")
-AGAIN = "delete it and repeat the command"
+DELETE_IT = "delete it and repeat the command"
 
 
 def run_folders(place: Path, damaged: list[UserError] | None = None) -> list[Path]:
-    """Return the sorted folders of finished runs in a pack, a runs folder, or a folder in or above a runs folder."""
+    """Return the sorted folders of finished runs in a pack, a runs folder, or a folder in or above a runs folder.
+
+    Errors of damaged packs are raised, or added to ``damaged``.
+    """
     whole = place.absolute()
     if whole.is_file():
         return sorted(packed_runs(whole))
-    found = set[Path]()
+
+    folders = set[Path]()
     for below in BELOW:
         for path in place.glob(below + RUN):
             if has_result(path.parent):
-                found.add(path.parent)
-    packs = [*sorted(whole.glob(f"*{ENDING}")), *map(pack_of, (whole, *whole.parents[:3]))]
-    for pack in filter(Path.is_file, packs):
+                folders.add(path.parent)
+
+    for pack in _packs_of(whole):
         try:
-            for folder in packed_runs(pack):
-                if folder.is_relative_to(whole):
-                    found.add(place / folder.relative_to(whole))
+            packed = packed_runs(pack)
         except UserError as error:
             if damaged is None:
                 raise
             damaged.append(error)
-    return sorted(found)
+            continue
+        folders.update(place / folder.relative_to(whole) for folder in packed if folder.is_relative_to(whole))
+    return sorted(folders)
+
+
+def _packs_of(folder: Path) -> list[Path]:
+    """Return the packs in a runs folder, or those that hold a folder of a table, scale, row or run."""
+    inside = sorted(folder.glob(f"*{ENDING}"))
+    around = [pack_of(other) for other in (folder, *folder.parents[:3])]
+    return [pack for pack in (*inside, *around) if pack.is_file()]
 
 
 def seed_of(run_dir: Path) -> int | None:
     """Return the seed in a folder's name; ``None`` for any other name."""
-    match = re.fullmatch(SEED, run_dir.name, re.ASCII)
+    match = re.fullmatch(SEED_FOLDER, run_dir.name, re.ASCII)
     return int(match[1]) if match else None
 
 
@@ -56,7 +67,7 @@ def read_record(run_dir: Path) -> Record:
     Raises:
         UserError: the record is damaged, or of another version.
     """
-    return read_whole(run_dir / RUN, lambda: Record.of_json(run_file(run_dir, RUN)), AGAIN) or Record()
+    return read_whole(run_dir / RUN, lambda: Record.of_json(run_file(run_dir, RUN)), DELETE_IT) or Record()
 
 
 def update_record(run_dir: Path, **parts: Any) -> None:
@@ -77,16 +88,21 @@ def has_result(run_dir: Path) -> bool:
 
 def run_file(run_dir: Path, name: str) -> bytes:
     """Return a run's file; raise :class:`FileNotFoundError` without one, :class:`UserError` for a damaged pack."""
-    if (files := packed_files(run_dir)) and name not in files:  # an unfinished run's file may lie beside the pack
+    files = packed_files(run_dir)
+    if not files:
+        return read_regular(run_dir / name, MOST_PREDICTIONS if name.endswith(".npz") else MOST_BYTES)
+    if name not in files:  # an unfinished run's file may lie beside the pack
         raise FileNotFoundError(f"{name} of {run_dir} in its pack")
-    if files:
-        return files[name]
-    return read_regular(run_dir / name, MOST_PREDICTIONS if name.endswith(".npz") else MOST_BYTES)
+    return files[name]
 
 
-def packed_files(run_dir: Path) -> Files:
+def packed_files(run_dir: Path) -> PackedFiles:
     """Return the files of a packed run that has no result in its folder; empty for any other run."""
     folder = run_dir.absolute()
-    if len(folder.parents) < 4 or not (pack := pack_of(folder.parents[2])).is_file() or has_result(run_dir):
+    if len(folder.parents) < 4:
+        return {}
+
+    pack = pack_of(folder.parents[2])
+    if not pack.is_file() or has_result(run_dir):
         return {}
     return packed_runs(pack).get(folder, {})

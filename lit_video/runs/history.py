@@ -50,12 +50,14 @@ class History:
         reasons: dict[Kind, str] = {"training": "", "test": ""}
         if self.finished:
             reasons["data"] = " (other videos, labels or callbacks)"
+
         callbacks = flatten(now.settings).get(CALLBACKS, [])
-        if any(lightning_name(each) in AVERAGING for each in callbacks):
+        if any(lightning_name(callback) in AVERAGING for callback in callbacks):
             reasons["longer"] = " (averaged weights cannot be trained longer)"
         if packed_files(run_dir):
             reasons["longer"] = " (packed, without a checkpoint to go on from)"
-        for each in differences(self.identity, now):
-            if each.kind in reasons:
-                why = f"{run_dir} is another run: {each}{reasons[each.kind]}"
+
+        for difference in differences(self.identity, now):
+            if difference.kind in reasons:
+                why = f"{run_dir} is another run: {difference}{reasons[difference.kind]}"
                 raise UserError(f"{where}: {why}; give another --runs, or delete that folder")

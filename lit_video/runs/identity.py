@@ -8,7 +8,7 @@ import msgspec
 from lit_video.settings.differences import Difference, setting_differences
 from lit_video.settings.flat import flatten
 
-GROUPS = ("trainer", "model", "data")  # settings of a resolved configuration that are mappings
+SETTING_GROUPS = ("trainer", "model", "data")  # settings of a resolved configuration that are mappings
 
 
 class Identity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -21,7 +21,7 @@ class Identity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     versions: Mapping[str, str] = {}  # packages that numbers depend on
 
     def __post_init__(self) -> None:
-        for name in GROUPS:
+        for name in SETTING_GROUPS:
             if not isinstance(self.settings.get(name, {}), Mapping):
                 raise TypeError(f"settings.{name}: expected a mapping, got {type(self.settings[name]).__name__}")
         if not isinstance(self.settings.get("global_batch"), int | None):

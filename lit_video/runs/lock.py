@@ -40,9 +40,11 @@ def owned(run_dir: Path, name: str) -> Iterator[None]:
         with FileLock(run_dir / "lock", timeout=1):  # wait, because sweep --status holds the lock for an instant
             _set_damage_aside(run_dir)
             yield
+
     except Timeout:
         holder = f"another process is running it (it holds {run_dir / 'lock'})"
         raise UserError(f"{name}: {holder}; wait or stop it") from None
+
     except OSError as error:
         refuse_output()
         removed = error.errno == ENOENT and Path(error.filename or "").is_relative_to(run_dir)

@@ -14,7 +14,7 @@ from lit_video.errors import UserError
 from lit_video.runs.curves import CURVES
 from lit_video.runs.finished import read_finished
 from lit_video.runs.folder import RUN, read_record, run_file, run_folders
-from lit_video.runs.packs import Files, largest, pack_of, packed_runs
+from lit_video.runs.packs import PackedFiles, most_unpacked, pack_of, packed_runs
 from lit_video.runs.predictions import (
     FILE,
     ORDERS,
@@ -34,31 +34,41 @@ def pack_runs(places: Sequence[Path], output: Path) -> dict[Path, int]:
     Equal runs make bit-identical packs. Logits, pictures and checkpoints are left out; absolute folders of videos
     become DIR, as in recorded commands.
     """
-    named: dict[tuple[str, ...], Path] = {}
-    for place in places:
-        for folder in map(Path.absolute, run_folders(place)):
-            if (other := named.setdefault(folder.parts[-4:], folder)) != folder:
-                raise UserError(f"{folder}: {other} has the same table, scale, row and seed; give only one of the two")
-    if not named:
+    folders = _named_folders(places)
+    if not folders:
         raise UserError(f"{', '.join(map(str, places))}: no finished run below")
+
     output.mkdir(parents=True, exist_ok=True)
-    packs: dict[Path, dict[Path, Files]] = {}
-    for name, folder in named.items():
+    packs: dict[Path, dict[Path, PackedFiles]] = {}
+    for name, folder in folders.items():
         path = pack_of(output.absolute() / name[0])
         runs = packs.setdefault(path, {})
         if not runs and path.is_file():
             runs |= packed_runs(path)
         runs[path.parent.joinpath(*name)] = _files(folder)
+
     for path, runs in packs.items():
         write_pack(path, runs)
     return {path: len(runs) for path, runs in packs.items()}
 
 
-def write_pack(path: Path, runs: Mapping[Path, Files]) -> None:
+def _named_folders(places: Sequence[Path]) -> dict[tuple[str, ...], Path]:
+    """Return the folders of finished runs by table, scale, row and seed; refuse two folders of one name."""
+    folders: dict[tuple[str, ...], Path] = {}
+    for place in places:
+        for run_dir in run_folders(place):
+            folder = run_dir.absolute()
+            other = folders.setdefault(folder.parts[-4:], folder)
+            if other != folder:
+                raise UserError(f"{folder}: {other} has the same table, scale, row and seed; give only one of the two")
+    return folders
+
+
+def write_pack(path: Path, runs: Mapping[Path, PackedFiles]) -> None:
     """Write the files of a table's runs, by folder, as a pack; equal files make bit-identical packs."""
     content = _archive(path.parent, runs)
     size = len(lzma.decompress(content))
-    if size > largest(len(content)):
+    if size > most_unpacked(len(content)):
         times = f"{size:,} bytes in {len(content):,}"
         raise UserError(f"{path}: its runs are {times}, more than `table` unpacks from others; pack fewer of them")
     write_bytes(path, content)
@@ -70,7 +80,7 @@ def packed_record(record: Record) -> bytes:
     return f"{json.dumps(content, indent=1)}\n".encode()
 
 
-def _files(run_dir: Path) -> Files:
+def _files(run_dir: Path) -> PackedFiles:
     run = read_finished(run_dir)
     files = {RUN: packed_record(_without_folders(read_record(run_dir)))}
     curve = read_whole(run_dir / CURVES, lambda: run_file(run_dir, CURVES), "delete it; the pack leaves it out")
@@ -98,7 +108,7 @@ def _without_folders(record: Record) -> Record:
     return record.with_parts(identity=structs.replace(record.identity, settings=settings))
 
 
-def _archive(folder: Path, runs: Mapping[Path, Files]) -> bytes:
+def _archive(folder: Path, runs: Mapping[Path, PackedFiles]) -> bytes:
     """Return a tar.xz of runs below a folder, without dates and owners, sorted by file name to compress better."""
     members = []
     for run, files in runs.items():

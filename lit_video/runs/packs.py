@@ -13,11 +13,11 @@ from lit_video.utils.limits import MOST_BYTES, UNPACKED, within
 
 ENDING = ".tar.xz"
 
-NAME = r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}"  # name of a table, scale, row or file
-SEED = r"seed(\d{1,18})"
-MEMBER = re.compile(rf"({NAME}/){{3}}{SEED}/{NAME}", re.ASCII)
+NAME_PATTERN = r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}"  # name of a table, scale, row or file
+SEED_FOLDER = r"seed(\d{1,18})"
+MEMBER = re.compile(rf"({NAME_PATTERN}/){{3}}{SEED_FOLDER}/{NAME_PATTERN}", re.ASCII)
 
-Files = Mapping[str, bytes]  # a run's files by name
+PackedFiles = Mapping[str, bytes]  # a run's files by name
 
 
 def pack_of(table_dir: Path) -> Path:
@@ -25,30 +25,34 @@ def pack_of(table_dir: Path) -> Path:
     return table_dir.parent / f"{table_dir.name}{ENDING}"
 
 
-def packed_runs(pack: Path) -> Mapping[Path, Files]:
+def packed_runs(pack: Path) -> Mapping[Path, PackedFiles]:
     """Return the files of a pack's runs by folder, as if unpacked beside the pack."""
-    found = pack.stat()
-    read = partial(_unpacked, pack, found.st_mtime_ns, found.st_size)
+    state = pack.stat()
+    read = partial(_unpacked, pack, state.st_mtime_ns, state.st_size)
     return read_whole(pack, read, "pack its runs again; it must be named TABLE.tar.xz") or {}
 
 
-def largest(packed: int) -> int:
+def most_unpacked(packed: int) -> int:
     """Return how many bytes a pack of ``packed`` bytes may hold; ``pack`` writes no larger one."""
     return max(UNPACKED * packed, MOST_BYTES)
 
 
 @lru_cache(maxsize=64)
-def _unpacked(pack: Path, changed: int, size: int) -> Mapping[Path, Files]:
-    table, most = pack.name.removesuffix(ENDING), largest(size)
+def _unpacked(pack: Path, changed: int, size: int) -> Mapping[Path, PackedFiles]:
+    """Return the files of a pack that was ``changed`` last at a time and has a ``size``; both are for the cache."""
+    most = most_unpacked(size)
     with lzma.open(pack) as file:
         content = file.read(most + 1)
     within("unpacked size", len(content), most)
+
+    table = pack.name.removesuffix(ENDING)
     runs: dict[Path, dict[str, bytes]] = {}
     with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
         for member in archive:
-            named = member.name.startswith(f"{table}/") and MEMBER.fullmatch(member.name)
-            if not named or not member.isreg() or member.issparse():
+            is_named = member.name.startswith(f"{table}/") and MEMBER.fullmatch(member.name)
+            if not is_named or not member.isreg() or member.issparse():
                 raise ValueError(f"{member.name[:40]!r} in it is no file of {table}/SCALE/ROW/seedK")
+
             path = pack.parent / member.name
             files = runs.setdefault(path.parent, {})
             if path.name in files:

@@ -50,6 +50,7 @@ class TaskPredictions:
         logits: NDArray[np.floating],
         target: NDArray[np.integer],
         classes: list[str],
+        *,
         opposite: NDArray[np.integer] | None = None,
     ) -> Self:
         """Return the predictions from logits ``(videos, classes)``."""
@@ -62,7 +63,15 @@ class TaskPredictions:
         pair = None
         if opposite is not None:
             pair = np.take_along_axis(logits, np.stack((target, opposite[target]), axis=1), axis=1)
-        return cls(order[:, 0], rank, confidence, target, classes, opposite, pair)
+        return cls(
+            predicted=order[:, 0],
+            rank=rank,
+            confidence=confidence,
+            target=target,
+            classes=classes,
+            opposite=opposite,
+            pair=pair,
+        )
 
     def of(self, videos: NDArray[np.integer]) -> "TaskPredictions":
         """Return the predictions of some videos, by their indices."""
@@ -158,7 +167,10 @@ class Predictions:
         draws: Draws | None = None,
     ) -> Self:
         """Return predictions from each task's logits, targets and names of classes."""
-        return cls(video, {name: TaskPredictions.of_logits(*task, opposite) for name, task in tasks.items()}, draws)
+        by_name = {}
+        for name, (logits, target, classes) in tasks.items():
+            by_name[name] = TaskPredictions.of_logits(logits, target, classes, opposite=opposite)
+        return cls(video, by_name, draws)
 
     def of(self, videos: NDArray[np.integer]) -> "Predictions":
         """Return the predictions of some videos, given by their numbers in the data set, in this order."""
@@ -211,6 +223,7 @@ def save_logits(
         arrays[name] = {"logits": logits, "target": target, "classes": classes}
         if opposite is not None:
             arrays[name]["opposite"] = opposite
+
     write_bytes(run_dir / FILE, _npz(np.savez_compressed, _of_videos(video, draws), arrays))
     return Predictions.of_logits(video, tasks, opposite=opposite, draws=draws)
 
@@ -288,48 +301,56 @@ def _arrays(content: bytes) -> dict[str, NDArray[Any]]:
 
 
 def _predictions(content: bytes, result: RunResult | None, metric: str = TOP1) -> Predictions:
+    """Read predictions in the order of the videos; refuse those of another test than the result's in ``metric``."""
     by_task: dict[str, dict[str, NDArray[Any]]] = {}
     for key, array in _arrays(content).items():
         name, _, task = key.partition("/")
         by_task.setdefault(task, {})[name] = array
-    video, tasks = by_task[""].pop("video"), {}
-    draw = by_task[""].pop("draw", None)
-    kind = by_task[""].pop("draw_kind", None)
+
+    of_videos = by_task[""]
+    video = of_videos.pop("video")
+    draw = of_videos.pop("draw", None)
+    kind = of_videos.pop("draw_kind", None)
     if result and metric == TOP1 and result.test_videos != len(video):
         raise ValueError(f"holds {len(video)} videos, but {RUN} says {result.test_videos}")
+
     order = np.argsort(video, kind="stable")  # processes finish in any order
-    for task, arrays in by_task.items():
-        if arrays:
-            tasks[task] = _task(arrays, order)
+    tasks = {task: _task(arrays, order) for task, arrays in by_task.items() if arrays}
     if not tasks:
         raise ValueError("no predictions in it")
+
     draws = None
     if draw is not None:
         if draw.shape != video.shape or draw.dtype.kind != "i":
             raise ValueError(f"draw: not a number for each of {len(video)} videos")
         draws = Draws(str(kind), draw[order])
-    found = Predictions(video[order], tasks, draws)
-    top1 = 100 * float(found.hits().mean())
+
+    predictions = Predictions(video[order], tasks, draws)
+    top1 = 100 * float(predictions.hits().mean())
     recorded = result.metrics.get(metric) if result else None
     if recorded is not None and abs(top1 - recorded) > ROUNDED:
         raise ValueError(f"its top-1 is {top1:.2f}, but {RUN} says {recorded:.2f}")
-    return found
+    return predictions
 
 
 def _task(arrays: Mapping[str, NDArray[Any]], order: NDArray[np.intp]) -> TaskPredictions:
     """Return a task in the order of the videos; refuse arrays that do not fit together."""
-    classes, of_videos = list(map(str, arrays["classes"])), {}
+    classes = [str(name) for name in arrays["classes"]]
     within("classes", len(classes), MOST_CLASSES)
+
+    of_videos = {}
     for key in arrays.keys() - {"classes", "opposite"}:
         if len(arrays[key]) != len(order) or not np.isfinite(arrays[key]).all():
             raise ValueError(f"{key}: not a finite number for each of {len(order)} videos")
         of_videos[key] = arrays[key][order]
+
     target = of_videos["target"]
     if len(target) and not 0 <= target.min() <= target.max() < len(classes):
         raise ValueError("target: names a class that does not exist")
+
     opposite = _opposite(arrays, len(classes))
     if "logits" in of_videos:
-        return TaskPredictions.of_logits(of_videos["logits"], target, classes, opposite)
+        return TaskPredictions.of_logits(of_videos["logits"], target, classes, opposite=opposite)
     return TaskPredictions(**of_videos, classes=classes, opposite=opposite)
 
 

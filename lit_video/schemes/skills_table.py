@@ -13,7 +13,7 @@ from lit_video.utils.text import plural
 from lit_video.utils.yaml_files import EXPERIMENTS, read_yaml
 
 if TYPE_CHECKING:
-    from lit_video.tables.rendering import Groups
+    from lit_video.tables.rendering import GroupAccuracies
     from lit_video.tables.table_summary import RowSummary
 
 TABLE = "skills"
@@ -50,7 +50,7 @@ def unmeasured(rows: "Sequence[RowSummary]") -> str:
     return f"{not_run}; to run them: fit -c {TABLE} -c {LEVEL}"
 
 
-def nearest_first(groups: "Groups", name: str) -> "Groups":
+def nearest_first(groups: "GroupAccuracies", name: str) -> "GroupAccuracies":
     """Put the row ``name`` first; sort the others by the L1 distance of their accuracies to those of that row."""
     import numpy as np  # here, because a command's help needs none of it
 

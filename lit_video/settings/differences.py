@@ -46,15 +46,16 @@ class Difference:
 
 def setting_differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[Difference]:
     """Return the differences between flat settings that can affect numbers, sorted by key."""
-    found = []
+    differences = []
     for key in sorted(was.keys() | now.keys()):
         if not key.startswith(FREE) and was.get(key) != now.get(key):
             kind = _kind(key, was, now)
-            found.append(Difference(key, was.get(key), now.get(key), kind))
-    return found
+            differences.append(Difference(key, was.get(key), now.get(key), kind))
+    return differences
 
 
 def _kind(key: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Kind:
+    """Return what a difference means for the runs."""
     if key == "commit" or key.startswith("versions."):
         return "code"
     if key in ("data", OWN):
@@ -65,7 +66,9 @@ def _kind(key: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Kind:
         return "test"
     if key in SPREAD and global_batch(now) and global_batch(was) == global_batch(now):
         return "spread"
-    old, new = was.get(key), now.get(key)
+
+    old = was.get(key)
+    new = now.get(key)
     if key in LONGER and old not in ENDLESS and (new in ENDLESS or new > old):
         return "longer"
     return "training"

@@ -35,7 +35,7 @@ class Given:
 
 
 Settings = Mapping[str, Any] | Sequence[Given]  # nested data as in a YAML file, or settings that were read already
-NAMES = (*SECTIONS, "trainer", *RUN["training"], *RUN["machine"])  # first words of keys
+SETTING_NAMES = (*SECTIONS, "trainer", *RUN["training"], *RUN["machine"])  # first words of keys
 
 
 def as_given(settings: Settings, more: Sequence[str] = ()) -> list[Given]:
@@ -56,9 +56,9 @@ def as_given(settings: Settings, more: Sequence[str] = ()) -> list[Given]:
     given: list[Given] = []
     for key, value in settings.items():
         name = str(key).partition(".")[0]
-        if name not in (*NAMES, *more):
-            near = did_you_mean(name, NAMES)
-            raise UserError(f"settings: {key}: no such section{near}; there are {', '.join(NAMES)}")
+        if name not in (*SETTING_NAMES, *more):
+            near = did_you_mean(name, SETTING_NAMES)
+            raise UserError(f"settings: {key}: no such section{near}; there are {', '.join(SETTING_NAMES)}")
         for setting in _of_section(short_key(str(key)), value):
             refuse_unknown_class(setting.key, str(setting.value))
             _refuse_replaced(setting, given)
@@ -88,6 +88,7 @@ def _plain(key: str, value: Any) -> Any:
         return [_plain(key, inside) for inside in value]
     if value is None or isinstance(value, str | int | float):
         return value
+
     kind = type(value).__name__
     raise UserError(
         f"settings: {key}: is an object ({kind}), which no file could record; give class_path and init_args"
@@ -105,6 +106,7 @@ def read_flags(words: Iterable[str]) -> list[Given]:
         name, equals, text = word.partition("=")
         if not equals:
             raise UserError(f"{name}: expected a value, as {name}=VALUE")
+
         setting = Given(short_key(name.removeprefix("--")), _opened(text))
         _refuse_replaced(setting, settings)
         settings.append(setting)

@@ -1,6 +1,7 @@
 """The parser's nested messages, put into one line."""
 
 import re
+from collections.abc import Iterable
 
 from lit_video.settings.effects import DATA, MODEL, data_names, model_names
 from lit_video.settings.nested import short_key
@@ -18,23 +19,30 @@ def explain(text: str) -> tuple[str, str]:
     begins with the argument's name.
     """
     keys = re.findall(r'Parser key "(.*?)"', text)
-    if option := re.search(r"(?:Option '|unrecognized arguments: --)([\w.]+)", text):
-        key = ".".join([*keys, option[1]])
-        names = [*map("model.{}".format, model_names(*MODEL)), *map("data.{}".format, data_names(*DATA))]
+    unknown = re.search(r"(?:Option '|unrecognized arguments: --)([\w.]+)", text)
+    if unknown:
+        key = ".".join([*keys, unknown[1]])
+        names = [f"model.{name}" for name in model_names(*MODEL)] + [f"data.{name}" for name in data_names(*DATA)]
         return key, f"no such setting{did_you_mean(short_key(key), names)} {_KNOWN}"
-    reasons, of_ours = [], []
+
     innermost = text.rpartition("Parser key ")[2].splitlines()[1 if keys else 0 :]
-    for line in dict.fromkeys(line.strip(" -") for line in innermost):
-        if line and not line.startswith(_NESTING) and "NoneType" not in line:
-            reasons.append(line)
-            if not line.startswith("Expected"):
-                of_ours.append(line)
+    reasons = _reasons(innermost)
+    of_ours = [reason for reason in reasons if not reason.startswith("Expected")]  # the others are the parser's
     reason = "; ".join(of_ours or reasons or text.splitlines())
     reason = reason.replace("Expected a dot import path string:", "no such class:")
     reason = re.sub(r"<class '([\w.]+)'>|typing\.Literal", r"\1", reason)
-    if not of_ours and "Got value" not in reason and (given := re.search(r"Given value: (.*)", text)):
-        reason += f", got {given[1]}"
+
+    value = re.search(r"Given value: (.*)", text)
+    if value and not of_ours and "Got value" not in reason:
+        reason += f", got {value[1]}"
+
     for kind, group in (("VideoClassifier", "model"), ("VideoDataModule", "data")):
         if not keys and kind in text:
             keys = [group]
     return ".".join(keys), reason
+
+
+def _reasons(lines: Iterable[str]) -> list[str]:
+    """Return the lines that describe a mistake, each once."""
+    texts = dict.fromkeys(line.strip(" -") for line in lines)
+    return [text for text in texts if text and not text.startswith(_NESTING) and "NoneType" not in text]

@@ -42,7 +42,7 @@ def read_settings(path: Path) -> Nested:
     return content
 
 
-def merged(old: Any, new: Any, classes: ClassArguments, owner: str = "", argument: str = "") -> Any:
+def merged(old: Any, new: Any, classes: ClassArguments, *, owner: str = "", argument: str = "") -> Any:
     """Return ``new`` merged into ``old``; neither is changed.
 
     Mappings are merged key by key. A class keeps its arguments if ``new`` names the same class, or arguments alone;
@@ -63,10 +63,11 @@ def merged(old: Any, new: Any, classes: ClassArguments, owner: str = "", argumen
     return _merged_keys(old, new, classes)
 
 
-def _merged_keys(old: Mapping[str, Any], new: Mapping[str, Any], classes: ClassArguments, owner: str = "") -> Nested:
+def _merged_keys(old: Mapping[str, Any], new: Mapping[str, Any], classes: ClassArguments, *, owner: str = "") -> Nested:
+    """Merge mappings key by key; ``owner`` is the class whose arguments they are, empty outside of classes."""
     result = dict(old)
     for key, value in new.items():
-        result[key] = merged(old.get(key), value, classes, owner, key)
+        result[key] = merged(old.get(key), value, classes, owner=owner, argument=key)
     return result
 
 
@@ -79,7 +80,7 @@ def _merged_class(old: Mapping[str, Any], new: Mapping[str, Any], classes: Class
         kept = {key: value for key, value in kept.items() if classes.takes(name, key)}
 
     result = {**old, **new, CLASS: name}
-    result[ARGUMENTS] = _merged_keys(kept, new.get(ARGUMENTS) or {}, classes, name)
+    result[ARGUMENTS] = _merged_keys(kept, new.get(ARGUMENTS) or {}, classes, owner=name)
     return result
 
 
@@ -100,7 +101,7 @@ def same_class(one: str, other: str) -> bool:
     return one.rpartition(".")[2] == other.rpartition(".")[2]
 
 
-def put(settings: Nested, key: str, value: Any, classes: ClassArguments, whole: bool = False) -> Nested:
+def put(settings: Nested, key: str, value: Any, *, classes: ClassArguments, whole: bool = False) -> Nested:
     """Return settings with one more value, merged into what ``key`` had; if ``whole``, a mapping replaces it.
 
     ``key`` is dotted, without ``init_args``; a name with ``+`` at its end appends to a list.
@@ -108,14 +109,14 @@ def put(settings: Nested, key: str, value: Any, classes: ClassArguments, whole: 
     section, *inside = key.split(".")
     if section in SECTIONS and inside and settings.get(section) is None:
         settings = {**settings, section: {ARGUMENTS: {}}}  # its class may follow
-    result: Nested = _put(settings, [section, *inside], value, classes, whole)
+    result: Nested = _put(settings, [section, *inside], value, classes=classes, whole=whole)
     return result
 
 
-def _put(old: Any, path: list[str], value: Any, classes: ClassArguments, whole: bool, owner: str = "") -> Any:
+def _put(old: Any, path: list[str], value: Any, *, classes: ClassArguments, whole: bool, owner: str = "") -> Any:
     """Return the old value with another one at a path inside of it."""
     if isinstance(old, list) and old:  # a key of a list, such as trainer.callbacks, is one of its last member
-        return [*old[:-1], _put(old[-1], path, value, classes, whole)]
+        return [*old[:-1], _put(old[-1], path, value, classes=classes, whole=whole)]
 
     name, *inside = path
     if isinstance(old, str):
@@ -124,18 +125,20 @@ def _put(old: Any, path: list[str], value: Any, classes: ClassArguments, whole: 
     if of_class and name == CLASS and not inside:
         return merged(old, value, classes)
     if of_class and name not in _OF_CLASS:
-        arguments = _put(old.get(ARGUMENTS) or {}, path, value, classes, whole, owner=str(old.get(CLASS, "")))
+        before = old.get(ARGUMENTS) or {}
+        kind = str(old.get(CLASS, ""))
+        arguments = _put(before, path, value, classes=classes, whole=whole, owner=kind)
         return {**old, ARGUMENTS: arguments}
 
     before = dict(old) if isinstance(old, Mapping) else {}
     if inside:
-        return before | {name: _put(before.get(name), inside, value, classes, whole)}
+        return before | {name: _put(before.get(name), inside, value, classes=classes, whole=whole)}
     if name.endswith("+"):
         name = name.removesuffix("+")
         return before | {name: [*_members(before.get(name)), *_members(value)]}
     if whole and isinstance(value, Mapping):
         return before | {name: value}
-    return before | {name: merged(before.get(name), value, classes, owner, name)}
+    return before | {name: merged(before.get(name), value, classes, owner=owner, argument=name)}
 
 
 def _members(value: Any) -> list[Any]:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, combinations
+from itertools import combinations
 
 import numpy as np
 
@@ -13,11 +13,11 @@ from lit_video.settings.effects import picked
 from lit_video.tables.row_hits import RowHits
 from lit_video.tables.statistics import LEVEL, Interval, holm_adjusted, kendall_tau
 from lit_video.tables.table import Table
-from lit_video.tables.table_summary import Agreement, DrawCount, Pair, RowSummary, TableSummary, Verdict
+from lit_video.tables.table_summary import Agreement, DrawCount, OrderVerdict, Pair, RowSummary, TableSummary
 from lit_video.utils.text import plural
 
 Accuracies = Mapping[str, float]  # by row
-UNDECIDED: Verdict = "undecided"
+UNDECIDED: OrderVerdict = "undecided"
 
 ONE_SEED = "One seed compares these models, not the methods: add --seeds 0,1,2"
 
@@ -27,16 +27,17 @@ def row_predictions(table: Table, runs: Mapping[str, Sequence[FinishedRun]]) -> 
     by_row: dict[str, list[Predictions]] = {}
     first: Predictions | None = None
     for row in table.rows:
-        of_seeds = runs[row.name]
-        kept = []
-        for run in of_seeds:
+        of_seeds = []
+        for run in runs[row.name]:
             predictions = read_predictions(run.folder, run.result)
             if predictions:
-                kept.append(predictions)
-        if kept and len(kept) == len(of_seeds):
-            first = first or kept[0]
-            if all(_same_test(one, first) for one in kept):
-                by_row[row.name] = kept
+                of_seeds.append(predictions)
+        if not of_seeds or len(of_seeds) < len(runs[row.name]):
+            continue
+
+        first = first or of_seeds[0]
+        if all(_same_test(predictions, first) for predictions in of_seeds):
+            by_row[row.name] = of_seeds
     return by_row
 
 
@@ -53,17 +54,23 @@ def comparable(by_row: Mapping[str, Sequence[Predictions]], metric: str) -> RowH
     """Return hits per video by row and seed; empty unless the metric is top-1 or direction over the whole test."""
     if metric != DIRECTION and not (metric.startswith("test/") and metric.endswith("_top1")):
         return RowHits()
-    hits = {name: [one.hits(metric) for one in seeds] for name, seeds in by_row.items()}
-    every = chain.from_iterable(by_row.values())
-    return RowHits(hits, next((one.draws for one in every if one.draws), None))
+
+    hits = {}
+    draws = None
+    for name, of_seeds in by_row.items():
+        hits[name] = [predictions.hits(metric) for predictions in of_seeds]
+        for predictions in of_seeds:
+            draws = draws or predictions.draws
+    return RowHits(hits, draws)
 
 
-def _same_test(one: Predictions, other: Predictions) -> bool:
+def _same_test(first: Predictions, second: Predictions) -> bool:
     """Return whether the same videos were tested with the same labels, and with the same draws if both know them."""
-    same = one.tasks.keys() == other.tasks.keys() and np.array_equal(one.video, other.video)
-    if one.draws and other.draws and one.draws != other.draws:
+    if first.tasks.keys() != second.tasks.keys() or not np.array_equal(first.video, second.video):
         return False
-    return same and all(np.array_equal(task.target, other.tasks[name].target) for name, task in one.tasks.items())
+    if first.draws and second.draws and first.draws != second.draws:
+        return False
+    return all(np.array_equal(task.target, second.tasks[name].target) for name, task in first.tasks.items())
 
 
 def row_pairs(paper: Accuracies, ours: Accuracies, row_hits: RowHits) -> list[Pair]:
@@ -103,7 +110,7 @@ def _judged(pairs: Sequence[Pair], differences: Sequence[Interval | None]) -> li
     chances = holm_adjusted([min(difference.above(0), difference.below(0)) for _, difference in tested])
     for (number, difference), chance in zip(tested, chances, strict=True):
         if chance <= LEVEL:
-            verdict: Verdict = "supported" if difference.value > 0 else "contradicted"
+            verdict: OrderVerdict = "supported" if difference.value > 0 else "contradicted"
             judged[number] = replace(pairs[number], verdict=verdict)
     return judged
 
@@ -128,7 +135,7 @@ def sentences(summary: TableSummary) -> list[str]:
     result = summary.agreement
     if not result.orderings:
         return []
-    labels = summary.labels
+
     tau = "undefined" if result.tau is None else f"{result.tau:+.2f}"
     covered = certainty(summary)
     models = "our models of one seed" if covered.endswith(ONE_SEED) else "our runs"
@@ -137,6 +144,8 @@ def sentences(summary: TableSummary) -> list[str]:
         f"orderings of two rows {models} support {result.supported}, contradict {result.contradicted} and leave "
         f"{result.undecided} undecided, corrected for their number (Holm), by {covered}."
     ]
+
+    labels = summary.labels
     for verdict in ("contradicted", "undecided"):
         texts = []
         for pair in result.orderings:
@@ -149,20 +158,16 @@ def sentences(summary: TableSummary) -> list[str]:
 
 def certainty(summary: TableSummary) -> str:
     """Say what the intervals cover, what one seed cannot tell, and whether rows have the same seeds."""
-    once = list[str]()
-    several = False
     rows = [row for row in summary.rows if row.seeds]
-    for row in rows:
-        several = several or len(row.seeds) > 1
-        if len(row.seeds) == 1:
-            once.append(row.label)
+    once = [row.label for row in rows if len(row.seeds) == 1]
     videos = f"test videos{_draws_in_words(summary.draws)}"
-    if once and not several:
-        return f"95 % intervals over {videos}. {ONE_SEED}"
+
     if not once:
         return f"95 % intervals over {videos} and seeds{_unequal(rows)}"
-    said = f"Rows of one seed ({', '.join(once)}) are compared as models, not as methods: add --seeds 0,1,2"
-    return f"95 % intervals over {videos}, and over seeds in rows of several{_unequal(rows)}. {said}"
+    if len(once) == len(rows):
+        return f"95 % intervals over {videos}. {ONE_SEED}"
+    advice = f"Rows of one seed ({', '.join(once)}) are compared as models, not as methods: add --seeds 0,1,2"
+    return f"95 % intervals over {videos}, and over seeds in rows of several{_unequal(rows)}. {advice}"
 
 
 def _draws_in_words(draws: DrawCount | None) -> str:
@@ -172,11 +177,14 @@ def _draws_in_words(draws: DrawCount | None) -> str:
 
 def _unequal(rows: Sequence[RowSummary]) -> str:
     """Say that rows have different seeds: then seeds may have been added where rows spread."""
-    seeds = {tuple(row.seeds) for row in rows}
-    if len(seeds) < 2:
+    choices = {tuple(row.seeds) for row in rows}
+    if len(choices) < 2:
         return ""
-    counts = sorted({len(each) for each in seeds})
-    number = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
+
+    counts = [len(seeds) for seeds in choices]
+    number = str(min(counts))
+    if max(counts) > min(counts):
+        number += f" to {max(counts)}"
     return f"; rows have different seeds ({number} each), so not all were fixed before looking"
 
 

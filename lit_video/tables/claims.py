@@ -90,60 +90,87 @@ def read_claims(experiments: Path) -> list[Claim]:
     claims = []
     for path in sorted((experiments / "claims").glob("*.yaml")):
         content = read_yaml(path)
-        for number, given in enumerate(content.get("claims", []), 1):
-            claims.append(_read(f"{path}: claim {number}", experiments, content, given))
+        for number, entry in enumerate(content.get("claims", []), 1):
+            claims.append(_read(f"{path}: claim {number}", content, entry, experiments=experiments))
     return claims
 
 
-def _read(where: str, experiments: Path, content: Mapping[str, Any], given: Any) -> Claim:
-    if not isinstance(given, dict) or not given.keys() >= _NEEDED or not given.keys() <= _NEEDED | _OTHERS | {*_KINDS}:
-        expected = f"expected {', '.join(sorted(_NEEDED))}, one of {', '.join(_KINDS)}"
-        raise UserError(f"{where}: {expected}, and perhaps {', '.join(sorted(_OTHERS))}")
-    named = [kind for kind in _KINDS if kind in given]
-    if len(named) != 1:
-        raise UserError(f"{where}: has {' and '.join(named) or 'no kind'}; give one of {', '.join(_KINDS)}")
-    kind = named[0]
-    if ("margin" in given) == (kind == "better"):
-        need = "takes no margin" if kind == "better" else "needs a margin in points"
-        raise UserError(f"{where}: {kind} {need}")
-    varies = given.get("varies", [])
-    if isinstance(varies, str):
-        varies = [varies]
-    if (not varies) != (kind == "spread"):
-        raise UserError(f"{where}: varies: name the settings in which the rows of a pair differ, such as model.window")
-    control = str(given.get("control", ""))
-    if kind == "better" and not control and IN_TIME.search(str(given["claim"])):
-        raise UserError(f"{where}: claims that attention in time is worth something: name its control row (control)")
-    table, scale = _table(experiments, given)
-    margin = float(given.get("margin", 0.0))
+def _read(where: str, content: Mapping[str, Any], entry: Any, *, experiments: Path) -> Claim:
+    """Read one claim, an ``entry`` of a file's ``content``; messages begin with ``where``."""
+    kind = _kind(where, entry)
+    margin = _margin(where, entry, kind)
+    varies = _varies(where, entry, kind)
+    control = _control(where, entry, kind)
+    table, scale = _table(experiments, entry)
+
     return Claim(
-        text=str(given["claim"]),
+        text=str(entry["claim"]),
         source=str(content.get("source", "")),
-        section=str(given["section"]),
+        section=str(entry["section"]),
         table=table,
         kind=kind,
-        pairs=_pairs(where, table, kind, given[kind], margin, varies),
+        pairs=_pairs(where, table, kind=kind, names=entry[kind], margin=margin, varies=varies),
         margin=margin,
         varies=varies,
         control=control,
-        untestable=_untestable(where, given.get("untestable") or {}),
+        untestable=_untestable(where, entry.get("untestable") or {}),
         scale=scale,
         follow_ups=content.get("follow_ups", {}),
-        differs=str(given.get("differs", "")),
-        decided_at=_decided_at(where, experiments, content, table),
+        differs=str(entry.get("differs", "")),
+        decided_at=_decided_at(where, content, table, experiments=experiments),
     )
 
 
-def _table(experiments: Path, given: Mapping[str, Any]) -> tuple[Table, str]:
+def _kind(where: str, entry: Any) -> _Kind:
+    """Return a claim's kind; refuse keys that are missing or unknown."""
+    known = _NEEDED | _OTHERS | {*_KINDS}
+    if not isinstance(entry, dict) or not _NEEDED <= entry.keys() <= known:
+        expected = f"expected {', '.join(sorted(_NEEDED))}, one of {', '.join(_KINDS)}"
+        raise UserError(f"{where}: {expected}, and perhaps {', '.join(sorted(_OTHERS))}")
+
+    kinds = [kind for kind in _KINDS if kind in entry]
+    if len(kinds) != 1:
+        raise UserError(f"{where}: has {' and '.join(kinds) or 'no kind'}; give one of {', '.join(_KINDS)}")
+    return kinds[0]
+
+
+def _margin(where: str, entry: Mapping[str, Any], kind: _Kind) -> float:
+    """Return a claim's margin in points, which every kind but ``better`` needs."""
+    if kind == "better" and "margin" in entry:
+        raise UserError(f"{where}: {kind} takes no margin")
+    if kind != "better" and "margin" not in entry:
+        raise UserError(f"{where}: {kind} needs a margin in points")
+    return float(entry.get("margin", 0.0))
+
+
+def _varies(where: str, entry: Mapping[str, Any], kind: _Kind) -> Sequence[str]:
+    """Return the settings in which the rows of a pair may differ; a spread, of one row, has none."""
+    varies = entry.get("varies", [])
+    if isinstance(varies, str):
+        varies = [varies]
+    if bool(varies) == (kind == "spread"):
+        raise UserError(f"{where}: varies: name the settings in which the rows of a pair differ, such as model.window")
+    return list(varies)
+
+
+def _control(where: str, entry: Mapping[str, Any], kind: _Kind) -> str:
+    """Return the claim's control row; empty if it needs none."""
+    control = str(entry.get("control", ""))
+    if kind == "better" and not control and IN_TIME.search(str(entry["claim"])):
+        raise UserError(f"{where}: claims that attention in time is worth something: name its control row (control)")
+    return control
+
+
+def _table(experiments: Path, entry: Mapping[str, Any]) -> tuple[Table, str]:
     """Return the claim's table, with the paper's numbers of the data set that it names, and the table's own scale."""
-    paths = [experiments / f"{given['table']}.yaml"]
+    paths = [experiments / f"{entry['table']}.yaml"]
     scale = read_table(paths).scale
-    if "numbers" in given:
-        paths.append(experiments / "scale" / f"{given['numbers']}.yaml")
+    if "numbers" in entry:
+        paths.append(experiments / "scale" / f"{entry['numbers']}.yaml")
     return read_table(paths), scale
 
 
-def _decided_at(where: str, experiments: Path, content: Mapping[str, Any], table: Table) -> str:
+def _decided_at(where: str, content: Mapping[str, Any], table: Table, *, experiments: Path) -> str:
     """Return the scale that the file names in ``decided_at`` for a claim's table; empty for the table's own scale."""
     scale = str((content.get("decided_at") or {}).get(table.name, ""))
     if scale and not (experiments / "scale" / f"{scale}.yaml").is_file():
@@ -151,45 +178,54 @@ def _decided_at(where: str, experiments: Path, content: Mapping[str, Any], table
     return scale
 
 
-def _untestable(where: str, given: Any) -> dict[str, str]:
-    untestable = given if isinstance(given, dict) else {"": given}
-    if not all(isinstance(text, str) for text in untestable.values()):
+def _untestable(where: str, reasons: Any) -> dict[str, str]:
+    """Return why our data cannot decide a claim, by prefix of a scale's name; a single reason is for all scales."""
+    by_scale = reasons if isinstance(reasons, dict) else {"": reasons}
+    if not all(isinstance(text, str) for text in by_scale.values()):
         raise UserError(f"{where}: untestable: give a reason, or one for each scale; quote a text that has a comma")
-    return untestable
+    return by_scale
 
 
 def _pairs(
-    where: str, table: Table, kind: _Kind, given: Any, margin: float, varies: Sequence[str]
+    where: str, table: Table, *, kind: _Kind, names: Any, margin: float, varies: Sequence[str]
 ) -> list[tuple[str, str]]:
     """Return pairs of rows by name; refuse those that the paper's numbers contradict, or that differ in more."""
     if kind == "spread":
-        return [(table.row(str(name)).name,) * 2 for name in given]
+        rows = [table.row(str(name)).name for name in names]
+        return [(row, row) for row in rows]
+
     pairs = []
-    for pair in given if given and isinstance(given, list) else [given]:
+    for pair in names if names and isinstance(names, list) else [names]:
         if not isinstance(pair, list) or len(pair) != 2:
             raise UserError(f"{where}: expected pairs of rows, such as [[tw1, tw0]]")
-        first, second = (table.row(str(name)) for name in pair)
-        pairs.append((first.name, second.name))
-        if more := uncovered(row_contrast(first, second), varies):
+        first = table.row(str(pair[0]))
+        second = table.row(str(pair[1]))
+
+        more = uncovered(row_contrast(first, second), varies)
+        if more:
             both = f"{first.name} and {second.name} of {table.name} also differ in {', '.join(more)}"
             raise UserError(f"{where}: {both}; choose rows that differ in one thing, or name it in varies")
-        _refuse_contradicted(where, table, kind, (first.name, second.name), margin)
+
+        _refuse_contradicted(where, table, (first.name, second.name), kind=kind, margin=margin)
+        pairs.append((first.name, second.name))
     return pairs
 
 
-def _refuse_contradicted(where: str, table: Table, kind: _Kind, pair: tuple[str, str], margin: float) -> None:
+def _refuse_contradicted(where: str, table: Table, pair: tuple[str, str], *, kind: _Kind, margin: float) -> None:
     """Refuse a pair whose order the paper's numbers contradict; a figure has no numbers."""
     if not any(row.paper for row in table.rows):
         return
     for name in pair:
         if name not in table.papers:
             raise UserError(f"{where}: {table.name} has no number of the paper for {name}")
+
     first, second = (table.papers[name] for name in pair)
     holds = first > second
     if kind == "not_worse":
         holds = first >= second - margin
     if kind == "equal":
         holds = abs(first - second) <= margin
+
     if not holds:
-        said = f"the paper has {first} for {pair[0]} and {second} for {pair[1]}"
-        raise UserError(f"{where}: {said}: it does not claim this ({kind})")
+        numbers = f"the paper has {first} for {pair[0]} and {second} for {pair[1]}"
+        raise UserError(f"{where}: {numbers}: it does not claim this ({kind})")

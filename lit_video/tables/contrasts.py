@@ -17,7 +17,7 @@ OF_METHOD = ("model", "data", "trainer", "global_batch", "steps")
 START = tuple(f"model.{name}" for name in model_names("files"))
 _CLASS = "model.class_path"
 _BATCH = "data.batch_size"  # a part of a step's batch, see global_batch
-STEPS = "steps"  # number of optimizer steps, which rows of fewer videos have fewer of
+STEPS_KEY = "steps"  # number of optimizer steps, which rows of fewer videos have fewer of
 
 
 def row_contrast(first: Row, second: Row) -> list[str]:
@@ -37,21 +37,24 @@ def run_contrast(first: FinishedRun, second: FinishedRun) -> list[str]:
     """
     was = first.identity.without_weights()
     now = second.identity.without_weights()
-    left = was.flat
-    right = now.flat
-    other_class = left.get(_CLASS) != right.get(_CLASS)
-    found = dict[str, None]()
-    for each in differences(was, now):
-        key = short_key(each.key)
-        if each.kind in ("code", "folder", "spread") or key == "seed_everything":
+    shared = was.flat.keys() & now.flat.keys()
+    other_class = was.flat.get(_CLASS) != now.flat.get(_CLASS)
+
+    contrast = dict[str, None]()
+    for difference in differences(was, now):
+        key = short_key(difference.key)
+        if difference.kind in ("code", "folder", "spread") or key == "seed_everything":
             continue
-        alone = other_class and not {each.key} <= left.keys() & right.keys()
-        if alone and key.startswith("model.") and not (key in START and (each.was or each.now)):
+
+        of_one_class = other_class and difference.key not in shared and key.startswith("model.")
+        is_start = key in START and (difference.was or difference.now)
+        if of_one_class and not is_start:
             continue
-        found[key] = None
+        contrast[key] = None
+
     if first.result.steps != second.result.steps:
-        found[STEPS] = None
-    return list(found)
+        contrast[STEPS_KEY] = None
+    return list(contrast)
 
 
 def uncovered(contrast: Iterable[str], varies: Sequence[str]) -> list[str]:

@@ -1,22 +1,22 @@
 """Verdicts of our runs on a claim: when there is none, and by which tests there is one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal, get_args
 
 from lit_video.tables.claims import Claim
 from lit_video.tables.contrasts import run_contrast, uncovered
 from lit_video.tables.statistics import LEVEL, Interval, detectable, holm_adjusted, spread_interval
-from lit_video.tables.statistics.clusters import FEWEST
+from lit_video.tables.statistics.clusters import FEWEST_CLUSTERS
 from lit_video.tables.summary import TableRuns
 from lit_video.utils.text import plural
 
 LEARNED = 90.0  # percent of training videos that a row must have right; below, it has not learned
 MOSTLY = 0.5  # share of the variance from which on seeds, not videos, are what is too few
 NEEDS_CONTROL = "needs the control"
-Tested = Literal["supported", "supported by construction", "contradicted", "undecided", "too few to tell"]
-Judgement = Literal[Tested, "not testable here", "not run"]  # in the order of a summary
+TestedJudgement = Literal["supported", "supported by construction", "contradicted", "undecided", "too few to tell"]
+Judgement = Literal[TestedJudgement, "not testable here", "not run"]  # in the order of a summary
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Judged:
     @property
     def tested(self) -> bool:
         """True if all rows were run and can decide the claim."""
-        return self.judgement in get_args(Tested)
+        return self.judgement in get_args(TestedJudgement)
 
 
 def judge(claim: Claim, runs: TableRuns, scale: str = "") -> Judged:
@@ -46,16 +46,19 @@ def judge(claim: Claim, runs: TableRuns, scale: str = "") -> Judged:
     one-sided tests; Schuirmann, 1987). Each test is one-sided at 2.5 %; p-values of a claim's pairs are corrected for
     their number (Holm). ``spread``: by the chi-square interval of the standard deviation over seeds.
     """
-    differences = [runs.row_hits.difference(*pair) for pair in claim.tested_pairs]
-    if claim.kind == "spread":
-        differences = []
+    differences = []
+    if claim.kind != "spread":
+        differences = [runs.row_hits.difference(*pair) for pair in claim.tested_pairs]
+
     judgement, why = _no_verdict(claim, runs, scale)
     learned = _all_learned(claim, runs)
     if judgement:
         return Judged(judgement, why, differences, learned=learned)
+
     if claim.kind == "spread":
         return Judged(_spread(claim, runs), few="seeds", learned=learned)
-    return _by_tests(claim, runs, [each for each in differences if each], learned)
+    tested = [difference for difference in differences if difference]
+    return replace(_by_tests(claim, runs, tested), learned=learned)
 
 
 def rows_of(claim: Claim) -> list[str]:
@@ -79,11 +82,11 @@ def _no_verdict(claim: Claim, runs: TableRuns, scale: str) -> tuple[Judgement | 
 def _varies_more(claim: Claim, runs: TableRuns) -> str:
     """Say in what the rows of a pair differ beside what the claim names, or that they do not differ at all."""
     for first, second in claim.pairs:
-        one = runs.first(first)
+        run = runs.first(first)
         other = runs.first(second)
-        if claim.kind == "spread" or one is None or other is None:
+        if claim.kind == "spread" or run is None or other is None:
             continue
-        contrast = run_contrast(one, other)
+        contrast = run_contrast(run, other)
         if not contrast:
             return f"{first} and {second} differ in nothing here"
         if more := uncovered(contrast, claim.varies):
@@ -93,7 +96,7 @@ def _varies_more(claim: Claim, runs: TableRuns) -> str:
 
 def _too_few_draws(runs: TableRuns) -> str:
     draws = runs.row_hits.draws
-    if draws and draws.count < FEWEST:
+    if draws and draws.count < FEWEST_CLUSTERS:
         return f"{plural(draws.count, draws.kind)} in the test, too few"
     return ""
 
@@ -109,11 +112,13 @@ def _not_learned(claim: Claim, runs: TableRuns) -> str:
 
 def _all_learned(claim: Claim, runs: TableRuns) -> bool | None:
     """Return None if a row's accuracy on training videos is not recorded, though it should be high."""
-    known = [runs.trained(row) for row in rows_of(claim) if not runs.limits(row).any]
-    return None if None in known else all(value >= LEARNED for value in known if value is not None)
+    accuracies = [runs.trained(row) for row in rows_of(claim) if not runs.limits(row).any]
+    if None in accuracies:
+        return None
+    return all(accuracy >= LEARNED for accuracy in accuracies if accuracy is not None)
 
 
-def _spread(claim: Claim, runs: TableRuns) -> Tested:
+def _spread(claim: Claim, runs: TableRuns) -> TestedJudgement:
     """Judge the standard deviation over seeds of each row."""
     ends = []
     for row, _ in claim.pairs:
@@ -128,11 +133,13 @@ def _spread(claim: Claim, runs: TableRuns) -> Tested:
     return "too few to tell"
 
 
-def _by_tests(claim: Claim, runs: TableRuns, differences: Sequence[Interval], learned: bool | None) -> Judged:
+def _by_tests(claim: Claim, runs: TableRuns, differences: Sequence[Interval]) -> Judged:
+    """Judge a claim by tests of its pairs' differences against its bounds."""
     low, high = claim.bounds
-    inside = holm_adjusted([max(each.above(low), each.below(high)) for each in differences])
-    outside = holm_adjusted([min(each.below(low), each.above(high)) for each in differences])
-    shown = max(detectable(each, len(differences)) for each in differences)
+    inside = holm_adjusted([max(difference.above(low), difference.below(high)) for difference in differences])
+    outside = holm_adjusted([min(difference.below(low), difference.above(high)) for difference in differences])
+    shown = max(detectable(difference, len(differences)) for difference in differences)
+
     judgement: Judgement = "undecided"
     few = ""
     if min(outside) <= LEVEL:
@@ -145,7 +152,14 @@ def _by_tests(claim: Claim, runs: TableRuns, differences: Sequence[Interval], le
         few = _too_few(runs, max(differences, key=detectable))
         if claim.margin and shown > claim.margin:
             judgement = "too few to tell"
-    return Judged(judgement, "", differences, min(min(outside), max(inside)), shown, few, learned)
+
+    return Judged(
+        judgement,
+        differences=differences,
+        chance=min(min(outside), max(inside)),
+        detectable=shown,
+        few=few,
+    )
 
 
 def _by_construction(claim: Claim, runs: TableRuns) -> bool:

@@ -11,15 +11,15 @@ from lit_video.settings.effects import RUN
 from lit_video.settings.flags import Given
 from lit_video.settings.flat import flatten
 from lit_video.settings.nested import short_key
-from lit_video.tables.reading import of_files
-from lit_video.tables.table import WHOLE, Row, Table, holds
+from lit_video.tables.reading import settings_in_files
+from lit_video.tables.table import MERGED_KEY, Row, Table, holds
 from lit_video.utils.yaml_files import find_config, read_yaml
 
-SHARED = {"parts", "scale"}  # folders of files for many tables, whose rows rightly win
+SHARED_FOLDERS = {"parts", "scale"}  # folders of files for many tables, whose rows rightly win
 _GROUPS = {"model", "data"}  # another class keeps the settings that it knows
 
 
-def refuse_lost(table: Table, rows: Iterable[Row], configs: Sequence[Path], given: Iterable[Given]) -> None:
+def refuse_lost(table: Table, rows: Iterable[Row], configs: Sequence[Path], *, given: Iterable[Given]) -> None:
     """Refuse a setting of a user's own file if a row sets another value, because rows win over files.
 
     Files of a scale, which rows adapt, are those with ``recipes``, in a folder ``scale`` or ``parts``, or named in the
@@ -32,10 +32,10 @@ def refuse_lost(table: Table, rows: Iterable[Row], configs: Sequence[Path], give
 
     for path in own:
         settings = _settings(path)
-        left = [key for key in settings if not any(_sets(flag, key) for flag in by_flag)]
+        undecided = [key for key in settings if not any(_sets(flag, key) for flag in by_flag)]
 
         for row in rows:
-            for key in left:
+            for key in undecided:
                 wins = _winner(row.settings, settings, key)
                 if wins:
                     lost = settings[key]
@@ -47,7 +47,7 @@ def refuse_lost(table: Table, rows: Iterable[Row], configs: Sequence[Path], give
 def _is_scale(path: Path, table: Table) -> bool:
     """Return whether a file is for many tables, or one that this table's rows adapt to."""
     content = read_yaml(path)
-    if "recipes" in content or path.resolve().parent.name in SHARED:
+    if "recipes" in content or path.resolve().parent.name in SHARED_FOLDERS:
         return True
 
     section = read_yaml(table.path).get("table") or {}
@@ -60,7 +60,7 @@ def _settings(path: Path) -> dict[str, Any]:
     """Return a file's settings by short key."""
     content = read_yaml(path)
     of_run = {key: value for key, value in content.items() if key in RUN["training"]}
-    return of_run | of_files([path], {path: content})
+    return of_run | settings_in_files([path], {path: content})
 
 
 def _sets(name: str, key: str) -> bool:
@@ -71,12 +71,12 @@ def _sets(name: str, key: str) -> bool:
 def _winner(row: Mapping[str, Any], settings: Mapping[str, Any], key: str) -> str:
     """Return the row's setting, as text, that replaces a file's value of a key; empty if the value is used."""
     for name, wanted in row.items():
-        if _replaces(short_key(name), wanted, settings, key):
+        if _replaces(short_key(name), wanted, key, settings=settings):
             return f"{name} {short_value(wanted)}"
     return ""
 
 
-def _replaces(name: str, wanted: Any, settings: Mapping[str, Any], key: str) -> bool:
+def _replaces(name: str, wanted: Any, key: str, *, settings: Mapping[str, Any]) -> bool:
     """Return whether a row's setting replaces a file's value of a key by another value.
 
     A mapping replaces the whole of the file's, except for ``model.size``, which keeps what the row leaves out. A class
@@ -91,12 +91,12 @@ def _replaces(name: str, wanted: Any, settings: Mapping[str, Any], key: str) -> 
 
     if _sets(name, key):
         if isinstance(wanted, dict):
-            return name != WHOLE
+            return name != MERGED_KEY
         return name not in settings or not _same(wanted, settings[name])
 
     return name.startswith(f"{key}.") and (settings[key] is None or isinstance(settings[key], list))
 
 
-def _same(wanted: Any, given: Any) -> bool:
+def _same(wanted: Any, value: Any) -> bool:
     """Return whether two values are equal; each may omit a class's module."""
-    return holds(wanted, given) or holds(given, wanted)
+    return holds(wanted, value) or holds(value, wanted)

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from lit_video.errors import UserError
-from lit_video.runs.packs import NAME
+from lit_video.runs.packs import NAME_PATTERN
 from lit_video.settings.effects import RUN
 from lit_video.settings.flat import flatten
 from lit_video.settings.nested import short_key
@@ -41,21 +41,24 @@ def read_table(configs: Sequence[str | Path], recipe: str | None = None) -> Tabl
     Raises:
         UserError: a file, its name, or its ``table`` or ``recipes`` section is wrong, or there is no such recipe.
     """
-    files = list(map(find_config, configs))
+    files = [find_config(name) for name in configs]
     contents = {path: read_yaml(path) for path in files}
-    path = next((path for path in files if "table" in contents[path]), files[0])
+    path = next((file for file in files if "table" in contents[file]), files[0])
     section = _mapping(path, "table", contents[path].get("table", {}))
-    _refuse_unknown(path, "table", section, TABLE_KEYS)
-    own = str(section.get("scale", "default"))
-    check_folder_name(path, "table.scale: ", own)
+    _refuse_unknown(path, "table", section, allowed=TABLE_KEYS)
+
+    own_scale = str(section.get("scale", "default"))
+    check_folder_name(path, "table.scale: ", own_scale)
     overlays = files[files.index(path) + 1 :]
     for file in (path, *overlays):
         check_folder_name(file, "the file's name ", file.stem)
-    scales = [overlay.stem for overlay in overlays] or [own]
-    reader = _Reader(path, section, scales, _recipes(contents), recipe)
+    scales = [overlay.stem for overlay in overlays] or [own_scale]
+
+    reader = _Reader(path, section, scales, recipes=_recipes(contents), recipe=recipe)
     scale = "+".join(scales)
     if reader.other_recipe:
         scale += f"-{recipe}"
+
     data = next((contents[file].get("data") for file in overlays if file.stem == reader.data_set), None)
     return Table(
         name=path.stem,
@@ -65,7 +68,7 @@ def read_table(configs: Sequence[str | Path], recipe: str | None = None) -> Tabl
         source=str(section.get("source", "")),
         data_set=reader.data_set,
         data=str(data.get("class_path", "")) if isinstance(data, dict) else "",
-        settings=of_files((path, *overlays), contents),
+        settings=settings_in_files((path, *overlays), contents),
         metric=str(section.get("metric", METRIC)),
         rows=reader.rows("rows", ROW_KEYS, {"run": {}}),
         reported=reader.rows("reported", REPORTED_KEYS, {}),
@@ -75,10 +78,11 @@ def read_table(configs: Sequence[str | Path], recipe: str | None = None) -> Tabl
 def table_at(path: Path, scale: str) -> Table:
     """Read a table as it was run at a scale, from the scale's name and the overlays in ``scale/`` beside the table."""
     base, _, recipe = scale.rpartition("-")
-    for named, chosen in ((scale, None), (base, recipe)):
-        overlays = [path.parent / "scale" / f"{part}.yaml" for part in named.split("+")]
-        if all(map(Path.is_file, overlays)):
+    for names, chosen in ((scale, None), (base, recipe)):
+        overlays = [path.parent / "scale" / f"{name}.yaml" for name in names.split("+")]
+        if all(overlay.is_file() for overlay in overlays):
             return replace(read_table([path, *overlays], chosen), scale=scale)
+
     table = read_table([path])
     if table.scale != scale:
         table = replace(table, scale=scale, settings={})  # the scale's own settings are unknown
@@ -88,7 +92,7 @@ def table_at(path: Path, scale: str) -> Table:
     return table
 
 
-def of_files(files: Sequence[Path], contents: Mapping[Path, Mapping[str, Any]]) -> dict[str, Any]:
+def settings_in_files(files: Sequence[Path], contents: Mapping[Path, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the settings in the sections ``trainer``, ``data`` and ``model`` of files by key; later files win."""
     settings: dict[str, Any] = {}
     for path in files:
@@ -106,16 +110,17 @@ Recipes = dict[str, dict[str, dict[str, Any]]]
 
 def _recipes(contents: Mapping[Path, Mapping[str, Any]]) -> dict[Path, Recipes]:
     """Return the ``recipes`` of every file that has some: settings by family and name."""
-    of_files = {}
+    by_file = {}
     for path, content in contents.items():
-        if "recipes" in content:
-            families = _mapping(path, "recipes", content["recipes"])
-            for family, names in families.items():
-                for name, settings in _mapping(path, f"recipes.{family}", names).items():
-                    check_folder_name(path, f"recipes.{family}.", str(name))
-                    _settings(path, f"recipes.{family}.{name}", settings)
-            of_files[path] = families
-    return of_files
+        if "recipes" not in content:
+            continue
+        families = _mapping(path, "recipes", content["recipes"])
+        for family, recipes in families.items():
+            for name, settings in _mapping(path, f"recipes.{family}", recipes).items():
+                check_folder_name(path, f"recipes.{family}.", str(name))
+                _settings(path, f"recipes.{family}.{name}", settings)
+        by_file[path] = families
+    return by_file
 
 
 @dataclass(frozen=True)
@@ -151,62 +156,88 @@ class _Reader:
         return ""
 
     def rows(self, key: str, allowed: set[str], default: dict[str, Any]) -> list[Row]:
-        named = _mapping(self.path, f"table.{key}", self.section.get(key, default))
-        return [self._row(f"table.{key}.", str(name), content, allowed) for name, content in named.items()]
+        """Return the rows below a key of the section; a row may have the ``allowed`` keys."""
+        section = f"table.{key}"
+        contents = _mapping(self.path, section, self.section.get(key, default))
+        return [self._row(f"{section}.", str(name), content, allowed=allowed) for name, content in contents.items()]
 
-    def _row(self, section: str, name: str, content: Any, allowed: set[str]) -> Row:
-        where, settings = section + name, {}
+    def _row(self, section: str, name: str, content: Any, *, allowed: set[str]) -> Row:
+        """Return a row from its ``content``, below a ``section`` such as ``table.rows.``."""
+        where = section + name
         content = _mapping(self.path, where, content or {})
-        _refuse_unknown(self.path, where, content, allowed)
+        _refuse_unknown(self.path, where, content, allowed=allowed)
+
+        settings = {}
         if allowed is ROW_KEYS:  # a row to train, not a reported one
             check_folder_name(self.path, section, name)
             settings = self._recipe(where, str(content.get("family", self.section.get("family", ""))))
         settings |= self._set("table", self.section) | self._set(where, content)
-        paper = self._paper(f"{where}.paper", content.get("paper", {}))
-        printed = _mapping(self.path, f"{where}.published", content.get("published", {}))
-        return Row(name, str(content.get("label", name)), settings, paper, printed)
+
+        return Row(
+            name,
+            label=str(content.get("label", name)),
+            settings=settings,
+            paper=self._paper(f"{where}.paper", content.get("paper", {})),
+            published=_mapping(self.path, f"{where}.published", content.get("published", {})),
+        )
 
     def _set(self, where: str, content: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings in ``set``, and in ``at`` for the scales and the recipe."""
         settings = _settings(self.path, f"{where}.set", content.get("set", {}))
         at = _mapping(self.path, f"{where}.at", content.get("at", {}))
-        scales = {name: _settings(self.path, f"{where}.at.{name}", value) for name, value in at.items()}
+        by_scale = {name: _settings(self.path, f"{where}.at.{name}", value) for name, value in at.items()}
+
         for scale in self.scales:
             for name in (scale, f"{scale}-{self.recipe}"):
-                settings |= scales.get(name, {})
+                settings |= by_scale.get(name, {})
         return settings
 
     def _recipe(self, where: str, family: str) -> dict[str, Any]:
-        settings: dict[str, Any] = {}
-        for path, recipes in self.recipes.items():
-            if family not in recipes:
-                row = f"{self.path}: {where} (family {family!r})"
-                raise UserError(f"{path}: recipes: none for {row}; families: {', '.join(recipes)}")
-            names = recipes[family]
-            chosen = self.recipe or next(iter(names))
-            if chosen not in names and family != self.section.get("family"):
-                chosen = next(iter(names))  # another paper's row may have one recipe only
-            if chosen not in names:
-                raise UserError(f"--recipe {chosen}: {path}: recipes.{family} has none; it has {', '.join(names)}")
-            settings |= names[chosen]
+        """Return the settings of a family's recipe in all files with recipes; later files win."""
         if self.recipe and not self.recipes:
             raise UserError(f"--recipe {self.recipe}: no file has recipes; add --config experiments/scale/X.yaml")
+
+        settings: dict[str, Any] = {}
+        for path, families in self.recipes.items():
+            if family not in families:
+                row = f"{self.path}: {where} (family {family!r})"
+                raise UserError(f"{path}: recipes: none for {row}; families: {', '.join(families)}")
+
+            recipes = families[family]
+            chosen = self.recipe or next(iter(recipes))
+            if chosen not in recipes and family != self.section.get("family"):
+                chosen = next(iter(recipes))  # another paper's row may have one recipe only
+            if chosen not in recipes:
+                raise UserError(f"--recipe {chosen}: {path}: recipes.{family} has none; it has {', '.join(recipes)}")
+            settings |= recipes[chosen]
         return settings
 
     def _paper(self, where: str, paper: Mapping[str, Any]) -> dict[str, float]:
-        """Return numbers by metric; keys such as ``K400 top1`` are for data sets that ``_shown`` does not choose."""
+        """Return the paper's numbers by metric.
+
+        Numbers of a data set are below its name. Those of the data set that ``_shown`` chooses are the row's; others
+        get keys such as ``K400 top1``.
+        """
         numbers: dict[str, float] = {}
-        sections = _data_sets(_mapping(self.path, where, paper))
+        data_sets_named = _data_sets(_mapping(self.path, where, paper))
+        shown = self._shown(data_sets_named)
+
         for key, value in paper.items():
-            values, part = {key: value}, where
-            if key in sections:
-                values, part = value, f"{where}.{key}"
-            for metric, printed in values.items():
-                if not isinstance(printed, int | float):
-                    raise UserError(f"{self.path}: {part}.{metric}: expected a number, got {printed!r}")
-                if key in sections and key != self._shown(sections):
-                    metric = f"{key.upper()} {metric.rpartition('/')[2].removeprefix('video_')}"
-                numbers[metric] = printed
+            if key not in data_sets_named:
+                numbers[key] = self._number(f"{where}.{key}", value)
+                continue
+
+            for metric, printed in value.items():
+                short = metric.rpartition("/")[2].removeprefix("video_")
+                name = metric if key == shown else f"{key.upper()} {short}"
+                numbers[name] = self._number(f"{where}.{key}.{metric}", printed)
         return numbers
+
+    def _number(self, where: str, value: Any) -> float:
+        """Return a number that the paper printed; refuse anything else."""
+        if not isinstance(value, int | float):
+            raise UserError(f"{self.path}: {where}: expected a number, got {value!r}")
+        return value
 
 
 def _data_sets(paper: Mapping[str, Any]) -> list[str]:
@@ -230,7 +261,7 @@ def _mapping(path: Path, where: str, value: Any) -> dict[str, Any]:
     return value
 
 
-def _refuse_unknown(path: Path, where: str, content: Mapping[str, Any], allowed: set[str]) -> None:
+def _refuse_unknown(path: Path, where: str, content: Mapping[str, Any], *, allowed: set[str]) -> None:
     for key in content:
         if key not in allowed:
             raise UserError(f"{path}: {where}.{key}: no such key; expected one of {', '.join(sorted(allowed))}")
@@ -244,7 +275,7 @@ def folder_name(text: str) -> str:
 
 def check_folder_name(path: Path, where: str, name: str) -> None:
     """Refuse a folder name that would leave the runs folder or need quoting in a shell."""
-    if not re.fullmatch(NAME, name):
+    if not re.fullmatch(NAME_PATTERN, name):
         expected = "expected letters, digits and _ - . + only (at most 100), a letter, a digit or _ first"
         advice = f"rename it, {folder_name(name) or 'videos'} for instance"
         raise UserError(f"{path}: {where}{name!r} becomes a folder: {expected}; {advice}")

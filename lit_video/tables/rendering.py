@@ -26,7 +26,7 @@ BOUND = "bound of any sum over frames"
 
 
 @dataclass(frozen=True)
-class Groups:
+class GroupAccuracies:
     """Accuracies of rows by group, in percent."""
 
     kind: str  # direction or recognised, both by skill, or a noun for a group of classes
@@ -141,17 +141,22 @@ def pairs_table(summary: TableSummary) -> tuple[str, list[str], list[list[str]]]
     return f"Paired differences, with {certainty(summary)}", ["row", "less", "points"], body
 
 
-def measured_groups(rows: Sequence[RowSummary]) -> list[Groups]:
+def measured_groups(rows: Sequence[RowSummary]) -> list[GroupAccuracies]:
     """Return the rows' accuracies by group and kind of group."""
     metrics = set[str]().union(*(row.metrics for row in rows))
-    keys = sorted(filter(GROUP.fullmatch, metrics), key=natural)
+    by_kind: dict[str, list[str]] = {}
+    for key in sorted(metrics, key=natural):
+        if GROUP.fullmatch(key):
+            kind = key.split("/")[1]
+            by_kind.setdefault(kind, []).append(key)
+
     tested = [row for row in rows if row.seeds]
-    found = []
-    for kind in dict.fromkeys(key.split("/")[1] for key in keys):
-        of_kind = [key for key in keys if key.split("/")[1] == kind]
-        lines = [(row, [row.numbers(key).ours for key in of_kind]) for row in tested]
-        found.append(Groups(kind, [key.rpartition("/")[2] for key in of_kind], lines))
-    return found
+    groups = []
+    for kind, keys in by_kind.items():
+        names = [key.rpartition("/")[2] for key in keys]
+        accuracies = [(row, [row.numbers(key).ours for key in keys]) for row in tested]
+        groups.append(GroupAccuracies(kind, names, accuracies))
+    return groups
 
 
 def reach_text(row: RowSummary) -> str:
@@ -163,7 +168,7 @@ def reach_text(row: RowSummary) -> str:
     return f"{row.reach} (blind to reversal)" if row.sees_near else f"{row.reach} (blind)"
 
 
-def groups_table(groups: Groups) -> tuple[str, list[str], list[list[str]]]:
+def groups_table(groups: GroupAccuracies) -> tuple[str, list[str], list[list[str]]]:
     """Return title, header and body of the accuracy over each group of classes."""
     header = ["row", "reach", *groups.names]
     body = [[row.label, reach_text(row), *map(_percent, values)] for row, values in groups.rows]

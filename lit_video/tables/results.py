@@ -13,15 +13,17 @@ from lit_video.runs.result import Override, RunResult
 from lit_video.settings.differences import LONGER, Difference, Kind
 from lit_video.settings.effects import data_keys
 from lit_video.settings.flat import CALLBACKS, OWN, flatten
-from lit_video.tables.table import Table
+from lit_video.tables.table import Row, Table
 
-SEED = "seed_everything"  # runs of one row may differ in this setting
+SEED_KEY = "seed_everything"  # runs of one row may differ in this setting
 OPTIMIZATION = "model.init_args.optimization"  # settings that models of all classes have
-CLASS = "model.class_path"
-COMPARED: set[Kind] = {"data", "longer", "test", "training"}  # kinds of differences that forbid a comparison
-PARTS = {"data": data_keys("folds")}  # settings behind a difference of the videos: those that choose each split
+MODEL_CLASS = "model.class_path"
+COMPARED_KINDS: set[Kind] = {"data", "longer", "test", "training"}  # kinds of differences that forbid a comparison
+SPLIT_SETTINGS = {
+    "data": data_keys("folds")
+}  # settings behind a difference of the videos: those that choose each split
 
-Measured = Mapping[str, Sequence[FinishedRun]]  # runs by row, then by seed
+RunsByRow = Mapping[str, Sequence[FinishedRun]]  # runs by row, then by seed
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class _Asked:
 
 
 def measured_rows(
-    table: Table, runs: Path, seeds: Sequence[int] | None = None, overridden: bool = False
+    table: Table, runs: Path, seeds: Sequence[int] | None = None, *, overridden: bool = False
 ) -> dict[str, list[FinishedRun]]:
     """Return the finished runs of every row by seed, for all seeds or the given ones.
 
@@ -52,7 +54,9 @@ def measured_rows(
 
         row = run.result.row
         beside = [firsts[row]] if row in firsts else firsts.values()
-        _refuse_apart(table, _Asked(folder, row, run.identity, run.result), beside, "move it away, or run it again")
+        _refuse_apart(
+            table, _Asked(folder, row, run.identity, run.result), beside, then="move it away, or run it again"
+        )
         firsts.setdefault(row, run)
         measured[row].append(replace(run, overridden=_changed(table, run)))
     if not overridden:
@@ -68,7 +72,7 @@ def _changed(table: Table, run: FinishedRun) -> dict[str, Override]:
     return dict(sorted(changed.items(), key=lambda setting: (not setting[0].startswith(LONGER), setting[0])))
 
 
-def _refuse_overridden(measured: Measured) -> None:
+def _refuse_overridden(measured: RunsByRow) -> None:
     """Refuse a run whose settings are not its row's; name the first difference."""
     for row, runs in measured.items():
         for run in runs:
@@ -77,7 +81,7 @@ def _refuse_overridden(measured: Measured) -> None:
                 raise UserError(f"{run.folder}: {what}; add --overridden to show such rows, labelled")
 
 
-def refuse_apart(table: Table, runs: Path, row: str, now: Identity, where: str) -> None:
+def refuse_apart(table: Table, runs: Path, row: str, *, now: Identity, where: str) -> None:
     """Refuse to train a row if its own settings are overridden, or if it cannot be compared with finished rows.
 
     A longer training is allowed, because the finished rows can be trained longer too, unless they are packed.
@@ -89,65 +93,82 @@ def refuse_apart(table: Table, runs: Path, row: str, now: Identity, where: str) 
                 beside.append(run)
     then = "rows are compared: change it for the whole table, or give another --runs"
     if beside:
-        _refuse_apart(table, _Asked(where, row, now), beside, then)
+        _refuse_apart(table, _Asked(where, row, now), beside, then=then)
 
 
 def _folders(table: Table, runs: Path) -> list[Path]:
     """Return the folders of a table's finished runs, in the order of its rows and of the seeds."""
-    names, found = [row.name for row in table.rows], []
+    names = [row.name for row in table.rows]
+    numbered = []
     for folder in run_folders(runs / table.name / table.scale):
-        row, seed = folder.parent.name, seed_of(folder)
+        row = folder.parent.name
+        seed = seed_of(folder)
         if row in names and seed is not None:
-            found.append((names.index(row), seed, folder))
-    return [folder for _, _, folder in sorted(found)]
+            numbered.append((names.index(row), seed, folder))
+    return [folder for _, _, folder in sorted(numbered)]
 
 
-def _refuse_apart(table: Table, run: _Asked, beside: Iterable[FinishedRun], then: str) -> None:
+def _refuse_apart(table: Table, run: _Asked, beside: Iterable[FinishedRun], *, then: str) -> None:
     """Refuse a run if it cannot be compared with finished runs of its table."""
-    if why := table.overridden(table.row(run.row), flatten(run.identity.settings)):
+    why = table.overridden(table.row(run.row), flatten(run.identity.settings))
+    if why:
         raise UserError(f"{run.where}: {why}; {then}")
-    apart = f"they do not belong together; {then}"
+
     for other in beside:
-        for each in _apart(table, other, run):
-            if each.kind != "longer" or run.result or packed_files(other.folder):
-                what = f"{each.key} is {each.now}, but in {other.folder} it is {each.was}"
-                raise UserError(f"{run.where}: {what}: {apart}")
+        for difference in _apart(table, other, run):
+            if difference.kind == "longer" and not run.result and not packed_files(other.folder):
+                continue  # the finished run can be trained longer too
+            what = f"{difference.key} is {difference.now}, but in {other.folder} it is {difference.was}"
+            raise UserError(f"{run.where}: {what}: they do not belong together; {then}")
 
 
 def _apart(table: Table, other: FinishedRun, run: _Asked) -> list[Difference]:
-    """Return the differences that keep two runs of a table from being compared.
-
-    Starting weights of two rows are compared by name only, since each machine trains its own image model.
-    """
+    """Return the differences that keep two runs of a table from being compared."""
     first = table.row(other.result.row)
     second = table.row(run.row)
-    was = other.identity
-    now = run.identity
-    if first is not second:
-        was = was.without_weights()
-        now = now.without_weights()
-    found = [each for each in differences(was, now) if each.kind in COMPARED and each.key != SEED]
     if first is second:
-        return found + (_measured_apart(other.result, run.result) if run.result else [])
-    both = {"data", CALLBACKS, OWN} | was.flat.keys() & now.flat.keys()
-    other_class = was.flat.get(CLASS) != now.flat.get(CLASS)
+        of_settings = _compared_settings(other.identity, run.identity)
+        return of_settings + (_measured_apart(other.result, run.result) if run.result else [])
+    return _rows_apart(first, second, other.identity.without_weights(), now=run.identity.without_weights())
+
+
+def _compared_settings(was: Identity, now: Identity) -> list[Difference]:
+    """Return the differences of kinds that forbid a comparison."""
+    return [
+        difference
+        for difference in differences(was, now)
+        if difference.kind in COMPARED_KINDS and difference.key != SEED_KEY
+    ]
+
+
+def _rows_apart(first: Row, second: Row, was: Identity, *, now: Identity) -> list[Difference]:
+    """Return the differences of two rows' runs that the rows do not ask for.
+
+    The identities are without weights: these are compared by name only, since each machine trains its own image model.
+    """
+    shared = {"data", CALLBACKS, OWN} | was.flat.keys() & now.flat.keys()
+    other_class = was.flat.get(MODEL_CLASS) != now.flat.get(MODEL_CLASS)
+
     apart = []
-    for each in found:
-        settings = PARTS.get(each.key, (each.key,))
+    for difference in _compared_settings(was, now):
+        key = difference.key
         # model classes have different defaults
-        default = other_class and each.key.startswith("model.init_args") and not each.key.startswith(OPTIMIZATION)
-        if each.key in both and not default and not any(first.differs(second, key) for key in settings):
-            apart.append(each)
+        is_default = other_class and key.startswith("model.init_args") and not key.startswith(OPTIMIZATION)
+        if key not in shared or is_default:
+            continue
+
+        settings = SPLIT_SETTINGS.get(key, (key,))
+        if not any(first.differs(second, setting) for setting in settings):
+            apart.append(difference)
     return apart
 
 
-def _measured_apart(other: RunResult, one: RunResult) -> list[Difference]:
+def _measured_apart(other: RunResult, run: RunResult) -> list[Difference]:
     """Return what two seeds of a row measured differently, though it does not depend on the seed."""
-    pairs = {
-        "params": (other.params, one.params),
-        "views": (other.views, one.views),
-        "test_videos": (other.test_videos, one.test_videos),
-        "global_batch": (other.global_batch, one.global_batch),
-        "steps": (other.steps, one.steps),
-    }
-    return [Difference(name, was, now, "training") for name, (was, now) in pairs.items() if was != now]
+    apart = []
+    for name in ("params", "views", "test_videos", "global_batch", "steps"):
+        was = getattr(other, name)
+        now = getattr(run, name)
+        if was != now:
+            apart.append(Difference(name, was, now, "training"))
+    return apart

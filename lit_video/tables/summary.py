@@ -55,8 +55,10 @@ class TableRuns:
         The mean over seeds. It is measured on videos without augmentation, with the views of the test.
         """
         values = [run.result.metrics.get(TRAINED) for run in self.by_row.get(row, ())]
-        known = [value for value in values if value is not None]
-        return mean(known) if known and len(known) == len(values) else None
+        recorded = [value for value in values if value is not None]
+        if not recorded or len(recorded) < len(values):
+            return None
+        return mean(recorded)
 
     @cached_property
     def data(self) -> TableSummary:
@@ -93,18 +95,18 @@ class TableRuns:
         return list(chain.from_iterable(self.by_row.values()))
 
 
-def read_runs(table: Table, runs: Path, seeds: Sequence[int] | None = None, overridden: bool = False) -> TableRuns:
+def read_runs(table: Table, runs: Path, seeds: Sequence[int] | None = None, *, overridden: bool = False) -> TableRuns:
     """Read the results and predictions of a table's runs, for the given seeds or all.
 
     ``overridden``: also runs whose settings are not the row's; their labels name the differences.
     """
-    by_row = measured_rows(table, runs, seeds, overridden)
+    by_row = measured_rows(table, runs, seeds, overridden=overridden)
     predictions = row_predictions(table, by_row)
     hits = comparable(predictions, compared_metric(predictions, table.metric))
     return TableRuns(table, by_row, predictions, hits)
 
 
-def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None, overridden: bool = False) -> TableSummary:
+def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None, *, overridden: bool = False) -> TableSummary:
     """Read a table's runs and summarise them: the paper's numbers beside ours.
 
     ``runs`` is a folder of runs or of packs; ``seeds``: ``None`` for all; ``overridden``: see :func:`read_runs`.
@@ -113,7 +115,7 @@ def summary(table: Table, runs: Path, seeds: Sequence[int] | None = None, overri
         UserError: a run is damaged, is of another table, row or seed than its folder says, cannot be compared, or
             has other settings than its row.
     """
-    return read_runs(table, runs, seeds, overridden).data
+    return read_runs(table, runs, seeds, overridden=overridden).data
 
 
 def row_summary(row: Row, of_seeds: Sequence[FinishedRun]) -> RowSummary:

@@ -13,7 +13,7 @@ from lit_video.utils.text import did_you_mean
 
 METRIC = "test/video_top1"
 LEFT_OPEN = (*FREE, *FOLDERS, *SPREAD)  # settings that a run of a row may choose
-WHOLE = "model.size"  # this mapping cannot be null: a row's replaces the files' key by key
+MERGED_KEY = "model.size"  # this mapping cannot be null: a row's replaces the files' key by key
 OF_RUN = "run:"  # weights run:TABLE/SCALE/ROW are those of that row's run with the same seed
 
 
@@ -32,15 +32,15 @@ def data_sets(scale: str) -> set[str]:
     return set(re.sub("-(paper|released)$", "", scale).split("+"))
 
 
-def holds(wanted: Any, found: Any) -> bool:
+def holds(wanted: Any, value: Any) -> bool:
     """Return whether a value is the wanted one, which may omit a class's module and give a scheme as FILE.py:CLASS."""
     if not isinstance(wanted, str):
-        return isinstance(wanted, dict) or bool(found == wanted)
+        return isinstance(wanted, dict) or bool(value == wanted)
     if wanted.startswith(OF_RUN):
-        return f"/{wanted[len(OF_RUN) :]}/seed" in f"/{found}"
-    module, _, name = str(found).rpartition(".")
+        return f"/{wanted[len(OF_RUN) :]}/seed" in f"/{value}"
+    module, _, name = str(value).rpartition(".")
     file, _, its = wanted.partition(":")
-    return wanted in (found, name) or (Path(file).name == f"{module}.py" and its in ("", name))
+    return wanted in (value, name) or (Path(file).name == f"{module}.py" and its in ("", name))
 
 
 @dataclass(frozen=True)
@@ -87,22 +87,26 @@ class Table:
                 wanted[key] = value
         wanted |= row.settings
 
-        found = {}
+        changed = {}
         for key, value in flat.items():
             name = short_key(key)
             if name in wanted and not key.startswith(LEFT_OPEN) and not holds(wanted[name], value):
-                found[name] = (wanted[name], value)
-        return found
+                changed[name] = (wanted[name], value)
+        return changed
 
     def overridden(self, row: Row, flat: Mapping[str, Any]) -> str:
         """Describe the first setting that tells rows or data sets apart and that a run overrides; empty if none."""
-        names = {short_key(key): value for key, value in flat.items()}
-        if self.data and not holds(self.data, read := names.get("data", self.data)):
-            return f"data is {read}, scale {self.scale} has {self.data}; other videos need a scale of another name"
+        used = {short_key(key): value for key, value in flat.items()}
+        data = used.get("data", self.data)
+        if self.data and not holds(self.data, data):
+            return f"data is {data}, scale {self.scale} has {self.data}; other videos need a scale of another name"
+
         for key, wanted in row.settings.items():
-            found = names.get(key, wanted)
-            if not holds(wanted, found) and any(row.differs(each, key) for each in self.rows):
-                return f"{key} is {found}, row {row.name} sets {wanted}"
+            value = used.get(key, wanted)
+            if holds(wanted, value):
+                continue
+            if any(row.differs(other, key) for other in self.rows):  # any other row's setting may be overridden
+                return f"{key} is {value}, row {row.name} sets {wanted}"
         return ""
 
     @property
@@ -131,8 +135,10 @@ class Table:
             return self.rows[names.index(name_or_index)]
         if name_or_index.isdigit() and int(name_or_index) < len(names):
             return self.rows[int(name_or_index)]
-        near, last = did_you_mean(name_or_index, names), len(names) - 1
-        raise UserError(f"{self.path}: no row {name_or_index!r}{near}; rows: {', '.join(names)} (or 0 to {last})")
+
+        near = did_you_mean(name_or_index, names)
+        known = f"{', '.join(names)} (or 0 to {len(names) - 1})"
+        raise UserError(f"{self.path}: no row {name_or_index!r}{near}; rows: {known}")
 
     def run_dir(self, runs: Path, row: Row, seed: int) -> Path:
         """Return the folder of a row's run with a seed."""

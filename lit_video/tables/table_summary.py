@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-Verdict = Literal["supported", "contradicted", "undecided"]
+OrderVerdict = Literal["supported", "contradicted", "undecided"]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Pair:
     first: str
     second: str
     paper: float | None = None  # the paper's difference
-    verdict: Verdict | None = None  # on the paper's order; None if the paper has none
+    verdict: OrderVerdict | None = None  # on the paper's order; None if the paper has none
     difference: float | None = None  # our paired difference; None without predictions
     low: float | None = None  # interval of our difference; None without one
     high: float | None = None

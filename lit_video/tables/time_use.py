@@ -17,7 +17,7 @@ from lit_video.errors import UserError
 from lit_video.runs.finished import FinishedRun
 from lit_video.runs.predictions import ORDERS, Predictions, file_of_order, read_order, read_predictions
 from lit_video.tables.statistics import Hits, Interval, cautious_difference
-from lit_video.tables.statistics.clusters import FEWEST
+from lit_video.tables.statistics.clusters import FEWEST_CLUSTERS
 from lit_video.utils.text import plural
 
 NAMES = {"reversed": "reversed frames", "shuffled": "shuffled frames", "static": "one repeated frame"}  # by order
@@ -223,7 +223,7 @@ def _difference(first: Hits, second: Hits, groups: NDArray[np.integer] | None) -
     """
     if groups is None:
         return cautious_difference(first, second), False
-    if len(np.unique(groups)) >= FEWEST:
+    if len(np.unique(groups)) >= FEWEST_CLUSTERS:
         over_draws = cautious_difference(first, second, groups=groups)
         if _answer(over_draws) != "open":
             return over_draws, False

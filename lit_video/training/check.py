@@ -4,12 +4,12 @@ from lightning.pytorch.callbacks import BatchSizeFinder, Callback, LearningRateF
 
 from lit_video.datamodules import TemporalSkills
 from lit_video.datamodules.checks import refuse_choice, refuse_copies
+from lit_video.engine.global_batch import check_scaling
+from lit_video.engine.monitors import refuse_unknown_values, refuse_wrong_mode
 from lit_video.errors import UserError
 from lit_video.runs.folder import RUN
 from lit_video.training.cli import CheckCLI, user_errors
-from lit_video.training.global_batch import check_scaling
 from lit_video.training.ignored import refuse_ignored
-from lit_video.training.monitors import refuse_unknown_values, refuse_wrong_mode
 from lit_video.training.request import Run
 from lit_video.training.trainer import as_list
 
@@ -18,7 +18,7 @@ def build_row(run: Run, build: type[CheckCLI] = CheckCLI) -> CheckCLI:
     """Build data set and model of a row, by default on the meta device."""
     request = run.request
     given = [(setting.key, setting.value) for setting in request.given]
-    refuse_ignored(request.configs, [*run.row.settings.items(), *given], run.origin(), run.seed)
+    refuse_ignored(request.configs, [*run.row.settings.items(), *given], run.origin(), seed=run.seed)
     with user_errors(run.origin):
         return build(run.settings)
 
@@ -31,10 +31,12 @@ def checked_row(run: Run) -> CheckCLI:
             cli.model.check_image_weights()
             run.refuse_unfinished_start(cli.model.weights)
         cli.datamodule.check()
+
         callbacks = as_list(cli.config_init.trainer.callbacks)
         _refuse_searches(callbacks)
         refuse_wrong_mode(callbacks)
         refuse_unknown_values(callbacks, cli.model)
+
         refuse_copies(cli.datamodule)
         check_scaling(cli.config.trainer, cli.config.global_batch, cli.datamodule.batch_size)
     return cli

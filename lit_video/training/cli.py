@@ -15,14 +15,14 @@ from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 from lightning.pytorch.utilities import rank_zero_only
 
 from lit_video.datamodules import VideoDataModule
+from lit_video.engine.progress import ReportBroken
 from lit_video.errors import UserError, one_line
 from lit_video.modules import VideoClassifier
 from lit_video.schemes.loading import import_named
 from lit_video.settings.effects import OWN_CODE, RUN
 from lit_video.settings.messages import explain
 from lit_video.settings.nested import Nested
-from lit_video.training.callbacks.progress import ReportBroken
-from lit_video.training.ignored import LINKS
+from lit_video.training.ignored import LINKED_SETTINGS
 from lit_video.utils.startup import filter_lightning
 from lit_video.weights.hub import weights_path
 from lit_video.weights.reading import read_weights
@@ -35,7 +35,7 @@ TRAINER_DEFAULTS = {"use_distributed_sampler": False, "enable_model_summary": Fa
 NanPolicy = restricted_string_type("NanPolicy", r"^(fail|skip:\d+)$", docstring="fail or skip:N")
 
 # settings of an experiment besides Lightning's: name, type, default, help
-SETTINGS: tuple[tuple[str, Any, Any, str], ...] = (
+RUN_SETTINGS: tuple[tuple[str, Any, Any, str], ...] = (
     ("table", dict[str, Any] | None, None, "rows of a table (in configuration files)"),
     ("recipes", dict[str, Any] | None, None, "recipes by family (in a scale's file)"),
     ("checkpoint_every", float, 30.0, "seconds between checkpoints of a run in training"),
@@ -77,9 +77,9 @@ class VideoCLI(LightningCLI):
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         """Add the settings of an experiment, and link settings of the model to those of the data set."""
-        for name, kind, default, text in SETTINGS:
+        for name, kind, default, text in RUN_SETTINGS:
             parser.add_argument(f"--{name}", type=kind, default=default, help=text)
-        for name in LINKS:
+        for name in LINKED_SETTINGS:
             parser.link_arguments(f"data.{name}", f"model.init_args.{name}", apply_on="instantiate")
         parser.link_arguments("seed_everything", "data.init_args.seed", compute_fn=int)
 
@@ -88,14 +88,18 @@ class VideoCLI(LightningCLI):
         config = self.config
         if self.subcommand:
             config = config[self.subcommand]
-        given = config.model.init_args
-        import_named(given)
-        if given.get("weights") and given.get("weights_settings") == "apply":
-            stored = read_weights(weights_path(given.weights), given.weights_ema, given.weights_source)
-            model, data = model_settings(stored), pixel_settings(stored)
-            taken = [_take(given, model, "model"), _take(config.data.init_args, data, "data")]
-            if said := " ".join(filter(None, taken)):
-                rank_zero_only(_logger.info)(f"{given.weights}: settings of its training are used: {said}")
+        model = config.model.init_args
+        import_named(model)
+        if not model.get("weights") or model.get("weights_settings") != "apply":
+            return
+
+        stored = read_weights(weights_path(model.weights), model.weights_ema, model.weights_source)
+        of_model = model_settings(stored)
+        of_pixels = pixel_settings(stored)
+        changes = [_take(model, of_model, "model"), _take(config.data.init_args, of_pixels, "data")]
+        changed = " ".join(change for change in changes if change)
+        if changed:
+            rank_zero_only(_logger.info)(f"{model.weights}: settings of its training are used: {changed}")
 
     def _parse_ckpt_path(self) -> None:
         """Keep YAML and flags; LightningCLI would silently override them with a checkpoint's hyper-parameters."""
@@ -111,12 +115,13 @@ class VideoCLI(LightningCLI):
         return {key: value for key, value in config.items() if key not in {"config", *RUN["rows"]}}
 
 
-def _take(given: Any, settings: Mapping[str, Any], part: Literal["model", "data"]) -> str:
-    """Overwrite values in ``given`` by those in ``settings`` for keys in both; return the changes as flags."""
+def _take(arguments: Any, settings: Mapping[str, Any], part: Literal["model", "data"]) -> str:
+    """Overwrite arguments by the settings of the same name; return the changes as flags."""
     taken: dict[str, Any] = {}
     for key, value in settings.items():
-        if key in given and given[key] != value:
-            given[key] = taken[key] = value
+        if key in arguments and arguments[key] != value:
+            arguments[key] = value
+            taken[key] = value
     return flags(taken, part)
 
 
@@ -143,7 +148,9 @@ class CheckCLI(VideoCLI):
         """Build data set and model on :attr:`device`, without a trainer."""
         with torch.device(self.device):
             built = self.parser.instantiate(self.config)
-        self.config_init, self.datamodule, self.model = built, built.data, built.model
+        self.config_init = built
+        self.datamodule = built.data
+        self.model = built.model
 
 
 class ReadCLI(CheckCLI):

@@ -13,7 +13,8 @@ def recorded_command(arguments: Sequence[str], program: str = "lit_video") -> st
 
 def _without_folder(argument: str) -> str:
     value = re.sub("^--[^=]*=", "", argument)
-    flag, path = argument.removesuffix(value), Path(value).expanduser()
+    flag = argument.removesuffix(value)
+    path = Path(value).expanduser()
     if not path.is_absolute() and path.parts[:1] != ("..",):
         return argument
     return flag + (path.name if path.suffix else "DIR")

@@ -7,6 +7,8 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
+from lit_video.engine.checkpoint_file import peek, write_checkpoint
+from lit_video.engine.mistakes import join_mistakes
 from lit_video.errors import UserError
 from lit_video.modules.metrics import informative
 from lit_video.runs.folder import read_record, update_record
@@ -26,12 +28,12 @@ from lit_video.runs.result import RunResult
 from lit_video.settings.effects import picked
 from lit_video.tables.statistics import calibration_error
 from lit_video.tables.summary import TRAINED
-from lit_video.training.callbacks.records import join_mistakes
-from lit_video.training.checkpoint_file import peek, write_checkpoint
 from lit_video.utils.files import write_bytes
 from lit_video.weights.reading import CHECKPOINT_KEY
 
-_LEAST, _MOST = 0.2, 20.0  # bounds of a temperature; the optimum is 0 if all predictions are right
+# bounds of a temperature; the optimum is 0 if all predictions are right
+_LEAST = 0.2
+_MOST = 20.0
 
 
 def take_tests(run_dir: Path, folds: Mapping[str, Path]) -> None:
@@ -48,10 +50,12 @@ def take_tests(run_dir: Path, folds: Mapping[str, Path]) -> None:
     for name in read:
         others = [tested for other, tested in read.items() if other != name]
         cooled.append(read[name][0] / temperature(*_joined(others)))
+
     logits, target = _joined(list(read.values()))
     (classes,) = {tuple(tested[2]) for tested in read.values()}
     predicted = save_logits(run_dir, np.arange(len(target)), {"": (np.concatenate(cooled), target, [*classes])})
     join_mistakes(run_dir, folds)
+
     fitted = temperature(logits, target)
     task = predicted.tasks[""]
     metrics = {f"test/video_top{k}": 100 * float(task.hits(k).mean()) for k in informative(len(classes))}

@@ -13,6 +13,7 @@ from jsonargparse import ArgumentError
 
 from lit_video.datamodules import TemporalSkills
 from lit_video.datamodules.inspection import data_digest
+from lit_video.engine.checkpoint_file import RUN_KEY, peek, write_checkpoint
 from lit_video.errors import UserError
 from lit_video.runs.chosen_checkpoint import BEST, LAST
 from lit_video.runs.finished import read_finished
@@ -25,7 +26,6 @@ from lit_video.schemes.loading import names_of, source_file
 from lit_video.settings.effects import data_names, model_names, picked
 from lit_video.settings.flat import CALLBACKS, OWN
 from lit_video.settings.nested import short_key
-from lit_video.training.checkpoint_file import RUN_KEY, peek, write_checkpoint
 from lit_video.training.cli import ReadCLI, VideoCLI
 from lit_video.training.request import Run
 from lit_video.utils.environment import commit, versions
@@ -48,21 +48,33 @@ def ask(run: Run, cli: VideoCLI) -> History:
 
 def run_identity(cli: VideoCLI) -> Identity:
     """Prepare the data, and compute a run's identity: settings, digests of videos, own code and starting weights."""
-    settings, data = cli.resolved(), cli.datamodule
+    settings = cli.resolved()
+    data = cli.datamodule
     if isinstance(data, TemporalSkills):
-        listing = data.root.name  # the folder's name states how the videos are drawn
+        videos = data.root.name  # the folder's name states how the videos are drawn
     else:
         data.prepare_data()  # some data sets write their videos here
-        listing = data_digest(data)
-    model, files = settings["model"]["init_args"], {}
+        videos = data_digest(data)
+
+    digests = _digests_of_files(settings["model"]["init_args"])
+    return Identity(settings=settings, data=videos, weights=digests, commit=commit(), versions=versions())
+
+
+def _digests_of_files(model: Mapping[str, Any]) -> dict[str, str]:
+    """Return digests of a model's own code and starting weights, by setting."""
+    digests = {}
     for name, class_name in names_of(model).items():
-        if code := source_file(class_name):
-            files[f"model.init_args.{name}"] = blake2b(code.read_bytes(), digest_size=8).hexdigest()
+        code = source_file(class_name)
+        if code:
+            digests[f"model.init_args.{name}"] = blake2b(code.read_bytes(), digest_size=8).hexdigest()
+
     for name in model_names("files"):
+        weights = model.get(name)
+        if not weights:
+            continue
         with suppress(UserError):  # training refuses missing weights
-            if given := model.get(name):
-                files[f"model.init_args.{name}"] = weights_digest(weights_path(given), model.get("weights_ema"))
-    return Identity(settings=settings, data=listing, weights=files, commit=commit(), versions=versions())
+            digests[f"model.init_args.{name}"] = weights_digest(weights_path(weights), model.get("weights_ema"))
+    return digests
 
 
 def overridden(run: Run) -> dict[str, Override]:
@@ -74,12 +86,15 @@ def overridden(run: Run) -> dict[str, Override]:
     except ArgumentError:  # the flags name what the file leaves open, such as the data set
         return {}
     used = ReadCLI(run.settings).resolved()
-    found = {}
-    for each in differences(Identity(row), Identity(used)):
-        if each.kind not in ("folder", "spread"):
-            key = "trainer.callbacks" if each.key in (CALLBACKS, OWN) else short_key(each.key)
-            found[key] = Override(each.was, each.now)
-    return found
+
+    changed = {}
+    for difference in differences(Identity(row), Identity(used)):
+        if difference.kind in ("folder", "spread"):
+            continue
+        is_callback = difference.key in (CALLBACKS, OWN)
+        key = "trainer.callbacks" if is_callback else short_key(difference.key)
+        changed[key] = Override(difference.was, difference.now)
+    return changed
 
 
 def read_history(run_dir: Path) -> History | None:
@@ -119,16 +134,19 @@ def take_trained(run: Run, now: Identity) -> History | None:
     if now.commit == "unknown" or "+" in now.commit:
         code = f"the code is not that of a commit ({now.commit})"
         raise UserError(f"--reuse: {code}, so no run is known to have the same code; leave it out")
+
     records = sorted(run.request.folder.glob(f"*/*/*/seed{run.seed}/{RUN}"))
     source = next((record.parent for record in records if _trained_alike(record.parent, now)), None)
     if source is None or (run.folder / LAST).exists():
         return None
     _logger.info(f"{run.label}: takes the training of {source}")
+
     content = peek(source / LAST)
     history = History(_stored(content).identity).going_on(now)
     content[RUN_KEY] = history.record.plain()
     data = now.settings["data"]["init_args"]
     content[CHECKPOINT_KEY]["data"] |= picked(data, data_names("counts"))
+
     shutil.copy2(source / "curves.csv", run.folder)
     write_checkpoint(content, run.folder / LAST)
     return history
@@ -142,5 +160,6 @@ def _trained_alike(folder: Path, now: Identity) -> bool:
         return False  # a damaged run is not reused
     if run is None or run.changes or run.result.skipped_steps:
         return False
-    same = all(each.kind == "test" for each in differences(run.identity, now))
-    return same and (folder / LAST).is_file() and not (folder / BEST).exists()
+
+    is_same = all(difference.kind == "test" for difference in differences(run.identity, now))
+    return is_same and (folder / LAST).is_file() and not (folder / BEST).exists()

@@ -9,11 +9,11 @@ from lit_video.settings.effects import model_names
 from lit_video.settings.nested import by_key, read_settings, short_key
 
 # settings that the model takes from the data set
-LINKS = model_names("classes", "clip")
+LINKED_SETTINGS = model_names("classes", "clip")
 
 
 def refuse_ignored(
-    files: Sequence[Path], settings: Iterable[tuple[str, Any]], where: str, seed: int | None = None
+    files: Sequence[Path], settings: Iterable[tuple[str, Any]], where: str, *, seed: int | None = None
 ) -> None:
     """Refuse values that the parser would ignore silently, or that another setting decides.
 
@@ -46,7 +46,7 @@ def _refuse_linked(key: str, origin: str) -> None:
     """Refuse a setting of the model that is the data set's."""
     group, _, inside = key.partition(".")
     name = inside.partition(".")[0]
-    if group != "model" or name not in LINKS:
+    if group != "model" or name not in LINKED_SETTINGS:
         return
 
     advice = "leave it out"

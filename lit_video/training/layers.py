@@ -6,7 +6,7 @@ from pathlib import Path
 from lit_video.settings.effects import RUN
 from lit_video.settings.flags import Given
 from lit_video.settings.nested import Nested, merged, put, read_settings
-from lit_video.tables.table import WHOLE, Row
+from lit_video.tables.table import MERGED_KEY, Row
 from lit_video.training.constructors import Constructors
 
 
@@ -29,12 +29,12 @@ def of_row(settings: Nested, row: Row, start: Path | None = None) -> Nested:
     own = row.settings | ({"model.weights": str(start)} if start else {})
     # a class before its own settings
     for key, value in sorted(own.items(), key=lambda setting: "." in setting[0]):
-        settings = put(settings, key, value, Constructors(), whole=key != WHOLE)
+        settings = put(settings, key, value, classes=Constructors(), whole=key != MERGED_KEY)
     return settings
 
 
 def with_given(settings: Nested, given: Iterable[Given]) -> Nested:
     """Return settings with those of the command line."""
     for setting in given:
-        settings = put(settings, setting.key, setting.value, Constructors())
+        settings = put(settings, setting.key, setting.value, classes=Constructors())
     return settings

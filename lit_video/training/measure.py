@@ -7,8 +7,8 @@ from pathlib import Path
 from lightning.pytorch.callbacks import WeightAveraging
 
 from lit_video.datamodules import TemporalSkills
+from lit_video.engine.finite import metrics_of, refuse_not_finite
 from lit_video.schemes.reach import reach
-from lit_video.training.callbacks.checkpoints import metrics_of, refuse_not_finite
 from lit_video.training.learned import learned
 from lit_video.training.needs import needs
 from lit_video.training.trainer import RunCLI
@@ -21,7 +21,7 @@ def measure(cli: RunCLI, checkpoint: Path) -> dict[str, float]:
             callback.on_load_checkpoint = lambda *args: None  # type: ignore[method-assign]
     metrics = _tested(cli, checkpoint) | cli.predictions.calibration_error
     cli.trainer.loggers = []  # further tests are not logged
-    metrics |= learned(cli.trainer, cli.model, cli.datamodule, checkpoint)
+    metrics |= learned(cli.trainer, cli.model, cli.datamodule, checkpoint=checkpoint)
     for order in cli.datamodule.test_orders:
         cli.datamodule.order = order
         for key, value in _tested(cli, checkpoint).items():

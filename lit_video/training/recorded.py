@@ -39,20 +39,35 @@ def run_settings(record: Path, given: Sequence[Given] = ()) -> Nested:
             read = ReadCLI(taken).resolved()
     except (KeyError, TypeError, AttributeError) as error:  # the record holds something else
         raise UserError(f"{record}: has no settings ({error}); give --config FILE") from error
-    data, model = read["data"], read["model"]["init_args"]
-    data["init_args"]["num_workers"] = min(data["init_args"]["num_workers"], usable_cores())
+
+    _adapt_data(read["data"])
+    _adapt_model(read["model"]["init_args"], record, given)
+    return {"trainer": {"precision": precision}} | picked(read, TAKEN)
+
+
+def _adapt_data(data: Nested) -> None:
+    """Take no more workers than there are cores, and no folder that the data set would write to."""
+    arguments = data["init_args"]
+    arguments["num_workers"] = min(arguments["num_workers"], usable_cores())
+
     module, _, name = data["class_path"].rpartition(".")
-    if getattr(sys.modules[module], name).prepare_data is not VideoDataModule.prepare_data:  # this class writes videos
-        data["init_args"].pop("root", None)
-    for name in model_names("files"):  # the checkpoint replaces the starting weights
+    kind = getattr(sys.modules[module], name)
+    if kind.prepare_data is not VideoDataModule.prepare_data:  # this class writes videos
+        arguments.pop("root", None)
+
+
+def _adapt_model(model: Nested, record: Path, given: Sequence[Given]) -> None:
+    """Leave out starting weights, which the checkpoint replaces, and own parts that the user names anew."""
+    for name in model_names("files"):
         model.pop(name, None)
+
+    named = {setting.key for setting in given}
     for name, class_name in names_of(model).items():
-        if any(setting.key == f"model.{name}" for setting in given):
+        if f"model.{name}" in named:
             del model[name]
         elif not is_known(class_name):
             reason = f"{name} is {class_name!r}, whose module is not imported"
             raise UserError(f"{record}: {reason}; if you trust it, give its file as --scheme")
-    return {"trainer": {"precision": precision}} | picked(read, TAKEN)
 
 
 def _packages(given: Sequence[Given]) -> Iterator[str]:

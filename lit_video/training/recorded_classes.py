@@ -17,7 +17,7 @@ from lit_video.training.constructors import find_class
 from lit_video.utils.arguments import fits, types_of
 
 NO_DATA = {CLASS, ARGUMENTS, "__path__"}  # keys that plain data do not have
-PLAIN = (str, int, float, bool, Path, type(None), list, tuple, dict)
+PLAIN_TYPES = (str, int, float, bool, Path, type(None), list, tuple, dict)
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,9 @@ class TrustedPackages:
         raise UserError(f"{key} is {name}, no class of lit_video; {advice}")
 
     def _check_value(self, value: Any, kind: Any, key: str) -> None:
-        classes = [member for member in _members(kind) if isinstance(member, type) and not issubclass(member, PLAIN)]
+        classes = [
+            member for member in _members(kind) if isinstance(member, type) and not issubclass(member, PLAIN_TYPES)
+        ]
         if not classes:
             _refuse_no_data(value, key)
             return

@@ -78,14 +78,16 @@ class Run:
     def words(self) -> list[str]:
         """Words of the command line that ask for the run, whoever asked for it."""
         request = self.request
-        files = [word for path in request.configs for word in ("--config", str(path))]
-        chosen = ["--row", self.row.name, "--seeds", str(self.seed), "--runs", str(request.folder)]
+        words = ["fit"]
+        for path in request.configs:
+            words += ["--config", str(path)]
+        words += ["--row", self.row.name, "--seeds", str(self.seed), "--runs", str(request.folder)]
         if request.recipe:
-            chosen += ["--recipe", request.recipe]
+            words += ["--recipe", request.recipe]
         if request.reuse:
-            chosen.append("--reuse")
-        flags = [setting.flag for setting in request.given]
-        return ["fit", *files, *chosen, *flags]
+            words.append("--reuse")
+        words += [setting.flag for setting in request.given]
+        return words
 
     @property
     def settings(self) -> Nested:
@@ -101,16 +103,21 @@ class Run:
     @property
     def start(self) -> Path | None:
         """Folder of the run to start from, ``run:TABLE/SCALE/ROW`` with this seed; ``None`` if the row names no run."""
-        named = str(self.row.settings.get("model.weights"))
-        return self.request.folder / named[len(OF_RUN) :] / f"seed{self.seed}" if named.startswith(OF_RUN) else None
+        weights = str(self.row.settings.get("model.weights"))
+        if not weights.startswith(OF_RUN):
+            return None
+        return self.request.folder / weights.removeprefix(OF_RUN) / f"seed{self.seed}"
 
     def refuse_unfinished_start(self, weights: str | None) -> None:
         """Refuse to start from the weights of a run that is not finished."""
-        if self.start and weights == str(self.start) and not has_result(self.start):
-            table, scale, row = self.start.parts[-4:-1]
-            before = f"--config {table} --config scale/{scale} --row {row} --seeds {self.seed}"
-            advice = f"first run lit_video fit {before} --runs {self.request.folder}"
-            raise UserError(f"model.weights: {self.start} is not finished: {advice}, or give other --model.weights")
+        start = self.start
+        if start is None or weights != str(start) or has_result(start):
+            return
+
+        table, scale, row = start.parts[-4:-1]
+        before = f"--config {table} --config scale/{scale} --row {row} --seeds {self.seed}"
+        advice = f"first run lit_video fit {before} --runs {self.request.folder}"
+        raise UserError(f"model.weights: {start} is not finished: {advice}, or give other --model.weights")
 
     def origin(self, key: str = "") -> str:
         """Name a setting's origin for messages: the command line, or the files and the row."""
@@ -124,19 +131,49 @@ def build_request(
     configs: Sequence[Path],
     rows: Sequence[str] | None = None,
     seeds: Sequence[int] = (0,),
+    *,
     runs: Path = Path("runs"),
     recipe: str | None = None,
     given: Sequence[Given] = (),
     reuse: bool = False,
 ) -> Request:
-    """Read a table and its scale's files into a :class:`Request`; ``rows`` are names or numbers, ``None`` for all.
+    """Read a table and its scale's files into a :class:`Request`.
+
+    Args:
+        configs: the table's file, then files of its scale and the user's own.
+        rows: names or numbers of rows, also several in a text with commas; ``None`` for all rows.
+        seeds: a run for each, of each row.
+        runs: folder of all runs.
+        recipe: name of a recipe of the scale.
+        given: the user's settings on the command line.
+        reuse: take the weights of a finished run with the same training.
 
     Raises:
         UserError: a file is wrong, or a row sets another value than a user's own file after the table.
     """
     table = read_table(list(configs), recipe)
-    named = {(row := table.row(name)).name: row for text in rows or () for name in text.split(",")}
-    chosen = table.rows if rows is None else list(named.values())
-    refuse_lost(table, chosen, configs, given)
-    single = len(chosen) == len(seeds) == 1 and (rows is not None or len(table.rows) == 1)
-    return Request(table, list(configs), chosen, list(seeds), runs, list(given), single, recipe, reuse)
+    chosen = table.rows if rows is None else _chosen_rows(table, rows)
+    refuse_lost(table, chosen, configs, given=given)
+
+    is_one_row = len(chosen) == 1 and (rows is not None or len(table.rows) == 1)
+    return Request(
+        table=table,
+        configs=list(configs),
+        rows=chosen,
+        seeds=list(seeds),
+        folder=runs,
+        given=list(given),
+        single=is_one_row and len(seeds) == 1,
+        recipe=recipe,
+        reuse=reuse,
+    )
+
+
+def _chosen_rows(table: Table, texts: Sequence[str]) -> list[Row]:
+    """Return the rows of a table that are named, each once."""
+    chosen: dict[str, Row] = {}
+    for text in texts:
+        for name in text.split(","):
+            row = table.row(name)
+            chosen[row.name] = row
+    return list(chosen.values())

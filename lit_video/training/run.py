@@ -3,6 +3,8 @@
 import logging
 from pathlib import Path
 
+from lit_video.engine.checkpoint_file import remove_later, usable_checkpoint
+from lit_video.engine.checkpoints import Stopped
 from lit_video.errors import RunFailed, RunStopped, UserError
 from lit_video.runs.folder import RUN, has_result, read_record, update_record
 from lit_video.runs.history import History
@@ -11,10 +13,8 @@ from lit_video.runs.record import Status
 from lit_video.runs.status import write_status
 from lit_video.tables.reading import write_origin
 from lit_video.tables.results import refuse_apart
-from lit_video.training.callbacks.checkpoints import Stopped
 from lit_video.training.check import checked_row, refuse_tested
-from lit_video.training.checkpoint_file import remove_later, usable_checkpoint
-from lit_video.training.cli import user_errors
+from lit_video.training.cli import CheckCLI, user_errors
 from lit_video.training.finished import FinishedRuns
 from lit_video.training.fit import compiled, fit
 from lit_video.training.identity import ask, take_trained
@@ -51,31 +51,42 @@ def run_row(run: Run, stops: StopSignals) -> None:
         RunFailed: the run ended without a result.
         RunStopped: the run stopped at a checkpoint.
     """
-    run_dir = run.folder
     stops.name = run.label
     if not first_process():  # another rank, started by Lightning, torchrun or Slurm
         if not is_done(run):
             _to_the_end(run, stops)
         return
+
     cli = checked_row(run)
+    run_dir = run.folder
     with owned(run_dir, run.name):
         write_origin(run_dir.parents[1], run.request.configs, run.request.recipe)
-        history = ask(run, cli)
-        if not history.finished:
-            refuse_tested(run, cli)
-            refuse_apart(run.request.table, run.request.folder, run.row.name, history.identity, run.origin())
-            if has_result(run_dir):  # result of a shorter training
-                _set_shorter_aside(run_dir)
-            elif run.request.reuse:
-                history = take_trained(run, history.identity) or history
+        history = _history_to_go_on(run, cli)
         for change in history.news:
             _logger.info(f"{run_dir}: {change}")
         if history.finished:
             _logger.info(f"{run.label}: finished, skipped (see {run_dir / RUN})")
             return
+
         stops.last_words = lambda stop, line: leave(run_dir, STATUS[stop], line)
         write_status(run_dir, Status("starting"))
         _to_the_end(run, stops, history)
+
+
+def _history_to_go_on(run: Run, cli: CheckCLI) -> History:
+    """Return a run's history; refuse to train what cannot be compared, and take what another run has trained."""
+    history = ask(run, cli)
+    if history.finished:
+        return history
+
+    request = run.request
+    refuse_tested(run, cli)
+    refuse_apart(request.table, request.folder, run.row.name, now=history.identity, where=run.origin())
+    if has_result(run.folder):  # result of a shorter training
+        _set_shorter_aside(run.folder)
+    elif request.reuse:
+        history = take_trained(run, history.identity) or history
+    return history
 
 
 def _set_shorter_aside(run_dir: Path) -> None:
@@ -90,12 +101,14 @@ def _to_the_end(run: Run, stops: StopSignals, history: History | None = None) ->
     try:
         with failures():
             _train_and_test(run, stops, history)
+
     except Stopped as stop:
         if history:
             _logger.info(f"{run.label}: {stop}")
-            leave(run.folder, stop.status, str(stop), stop.step, stop.steps)
+            leave(run.folder, stop.status, str(stop), step=stop.step, steps=stop.steps)
         if not started_by_lightning():  # Lightning kills rank 0 if another rank fails
             raise RunStopped(f"{run.label}: {stop}", stop.status) from stop
+
     except BaseException as error:
         if history:
             reason = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"

@@ -22,7 +22,7 @@ NO_MEMORY = "out of memory; give a smaller --data.batch_size, or --model.activat
 DIED = f"another process of this run died; {AGAIN}"
 # patterns in errors of PyTorch, oneDNN, NCCL, Python and C++, with their meanings
 WORKER_DIED = r"DataLoader worker \(pid.*?\) (is killed by signal: \w+|exited unexpectedly)"
-KNOWN = {
+KNOWN_FAILURES = {
     WORKER_DIED: f"{{}}, perhaps out of memory; {AGAIN}, or take fewer --data.num_workers",
     "unable to .*(file </|shared memory).*": "shared memory: {}; make /dev/shm or the limit of file sizes larger",
     "(allocate|out of) memory|MemoryError|could not create a primitive|can't start new thread|bad_alloc": NO_MEMORY,
@@ -31,11 +31,16 @@ KNOWN = {
 }
 
 
-def leave(run_dir: Path, status: int, line: str, step: int = 0, steps: int = 0) -> None:
+def leave(run_dir: Path, status: int, line: str, *, step: int = 0, steps: int = 0) -> None:
     """Write that a run stopped; requeue a preempted Slurm job."""
-    write_end(run_dir, "preempted" if status == PREEMPTED else "stopped", line, step, steps)
-    if status == PREEMPTED and (queued := requeue()):
-        _logger.info(queued)
+    if status != PREEMPTED:
+        write_end(run_dir, "stopped", line, step=step, steps=steps)
+        return
+
+    write_end(run_dir, "preempted", line, step=step, steps=steps)
+    requeued = requeue()
+    if requeued:
+        _logger.info(requeued)
 
 
 def keep_handlers(trainer: Trainer) -> None:
@@ -43,11 +48,12 @@ def keep_handlers(trainer: Trainer) -> None:
     trainer._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
 
 
-def write_end(run_dir: Path, state: State, message: str, step: int = 0, steps: int = 0) -> None:
+def write_end(run_dir: Path, state: State, message: str, *, step: int = 0, steps: int = 0) -> None:
     """Write how a run ended and at which step, by default the last step in ``run.json``."""
     before = read_status(run_dir)
     if not steps and before and before.state in RUNNING:
-        step, steps = before.step, before.steps
+        step = before.step
+        steps = before.steps
     last = message.strip().rpartition("\n")[2][:500]
     write_status(run_dir, Status(state, step, steps, message=last))
 
@@ -67,7 +73,9 @@ def failures() -> Iterator[None]:
         if type(error).__module__.startswith(("torch._dynamo", "torch._inductor")):
             reason = str(getattr(error, "inner_exception", error)).strip().splitlines()[0]
             raise RunFailed(f"compile: {reason}; run it without --compile") from error
-        for pattern, meaning in KNOWN.items():
-            if match := re.search(pattern, f"{type(error).__name__}: {error}", re.IGNORECASE):
+
+        for pattern, meaning in KNOWN_FAILURES.items():
+            match = re.search(pattern, f"{type(error).__name__}: {error}", re.IGNORECASE)
+            if match:
                 raise RunFailed(meaning.format(match[0])) from error
         raise

@@ -15,12 +15,12 @@ from torch import nn
 
 from lit_video.datamodules import TemporalSkills, VideoDataModule
 from lit_video.datamodules.stills import STILL_TASKS, STILLS_VERSION, Stills
+from lit_video.engine.progress import Progress
 from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
 from lit_video.modules.optimization import Optimization
 from lit_video.network.transformer import VideoTransformer
 from lit_video.network.vit import ViTSize
-from lit_video.training.callbacks.progress import Progress
 from lit_video.training.run_end import keep_handlers
 from lit_video.utils.files import data_folder, write_bytes
 from lit_video.weights.image_vit import STILLS
@@ -36,29 +36,37 @@ def start_from_stills(model: VideoClassifier, data: VideoDataModule, run_dir: Pa
     The ViT has the size and patches of the model and the parameter names of timm. It is trained on N pictures.
     All rows and seeds share the file, which is beside the data of TemporalSkills, or else in the data folder.
     """
-    given = model.image_weights or ""
-    if not given.startswith("stills:"):
+    weights = model.image_weights or ""
+    if not weights.startswith("stills:"):
         return
-    if not re.fullmatch(r"stills:[1-9]\d{2,6}", given):
-        raise UserError(f"model.image_weights: {given}: expected stills:N, N pictures from 100, such as stills:24576")
+    if not re.fullmatch(r"stills:[1-9]\d{2,6}", weights):
+        raise UserError(f"model.image_weights: {weights}: expected stills:N, N pictures from 100, such as stills:24576")
+
     assert isinstance(model.network, VideoTransformer)
     assert model.size is not None
-    size, patch, count = model.size, model.network.embed.patches.patch_size, int(given.removeprefix("stills:"))
-    shape = f"w{size.embed_dim}-l{size.depth}-h{size.num_heads}-m{size.mlp_ratio:g}-p{patch}"
-    name = f"v{STILLS_VERSION}-{count}x{SIDE}-{shape}"
+    size = model.size
+    patch_size = model.network.embed.patches.patch_size
+    stills = Stills(int(weights.removeprefix("stills:")), SIDE)
+
+    shape = f"w{size.embed_dim}-l{size.depth}-h{size.num_heads}-m{size.mlp_ratio:g}-p{patch_size}"
+    name = f"v{STILLS_VERSION}-{stills.count}x{SIDE}-{shape}"
     folder = data.root.parent if isinstance(data, TemporalSkills) else data_folder()
     path = folder / f"{STILLS}{name}.safetensors"
+
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(path.with_suffix(".lock")):  # another row may be training the file
             if not path.exists():
-                write_bytes(path, save(train_on_stills(size, patch, Stills(count, SIDE), run_dir).state_dict()))
+                image_model = train_on_stills(size, patch_size, stills, run_dir=run_dir)
+                write_bytes(path, save(image_model.state_dict()))
     except OSError as error:
         raise UserError(f"model.image_weights: cannot write {path} ({error.strerror}); set data.root") from None
     model.image_weights = str(path)
 
 
-def train_on_stills(size: ViTSize, patch_size: int, stills: Stills, run_dir: Path | None = None) -> VisionTransformer:
+def train_on_stills(
+    size: ViTSize, patch_size: int, stills: Stills, *, run_dir: Path | None = None
+) -> VisionTransformer:
     """Train timm's ViT to classify stills; the result depends on the arguments alone."""
     with torch.random.fork_rng():
         torch.manual_seed(STILLS_VERSION)
@@ -68,6 +76,7 @@ def train_on_stills(size: ViTSize, patch_size: int, stills: Stills, run_dir: Pat
         vit = VisionTransformer(stills.side, patch_size, num_classes=sum(STILL_TASKS.values()), **shape).apply(_init)
         assert vit.pos_embed is not None
         nn.init.trunc_normal_(vit.pos_embed, std=POSITION_STD)
+
         image_model = nn.Sequential(Rearrange("b c 1 height width -> b c height width"), vit)
         classifier = VideoClassifier(image_model, _OPTIMIZATION, num_classes=STILL_TASKS)
         trainer = Trainer(

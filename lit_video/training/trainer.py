@@ -7,21 +7,23 @@ import torch
 from lightning import Trainer
 from lightning.pytorch.callbacks import Callback, LearningRateMonitor, ModelCheckpoint, Timer
 
+from lit_video.engine.checkpoint_file import CheckpointFile
+from lit_video.engine.checkpoints import Checkpoints
+from lit_video.engine.curve import Curve
+from lit_video.engine.finite import RequireFinite
+from lit_video.engine.global_batch import GlobalBatch, accumulation
+from lit_video.engine.predictions import SavePredictions
+from lit_video.engine.progress import Progress, ReportBroken
+from lit_video.engine.resumption import ExactResumption
+from lit_video.engine.wandb_logger import RowLogger, TrackRow
 from lit_video.errors import UserError
 from lit_video.network.cost import count
 from lit_video.runs.chosen_checkpoint import BEST
 from lit_video.runs.history import History
 from lit_video.runs.result import RowFacts
-from lit_video.training.callbacks.checkpoints import Checkpoints, RequireFinite
-from lit_video.training.callbacks.progress import Progress, ReportBroken
-from lit_video.training.callbacks.records import Curve, SavePredictions
-from lit_video.training.callbacks.resumption import ExactResumption
-from lit_video.training.checkpoint_file import CheckpointFile
 from lit_video.training.cli import VideoCLI
-from lit_video.training.global_batch import GlobalBatch, accumulation
 from lit_video.training.request import Run
 from lit_video.training.run_end import keep_handlers
-from lit_video.training.wandb_logger import RowLogger, TrackRow
 from lit_video.utils.messages import are_shown
 from lit_video.utils.stop_signals import StopSignals
 
@@ -43,10 +45,40 @@ class RunCLI(VideoCLI):
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """Build the configured trainer with the callbacks and logger of every run; a user's logger replaces ours."""
+        self.facts = self._row_facts()
+        settings = self.config_init.trainer
+        callbacks = as_list(settings.callbacks)
+        self._place_checkpoints(callbacks)
+
+        if settings.logger in (None, True) and not settings.fast_dev_run:
+            self.logger = self._row_logger()
+            kwargs["logger"] = self.logger
+
+        is_watched = sys.stdout.isatty() and are_shown()
+        kwargs["default_root_dir"] = str(self.run_dir)
+        kwargs["enable_progress_bar"] = settings.enable_progress_bar is not False and is_watched
+        kwargs["max_time"] = None  # Lightning's max_time would end a training early as if it were complete
+        kwargs["plugins"] = [*as_list(settings.plugins), self.file]
+        kwargs["callbacks"] = [*callbacks, *self._own_callbacks()]
+
+        _choose_products(self.config.float32_products)
+        trainer = super().instantiate_trainer(**kwargs)
+        keep_handlers(trainer)
+        trainer.accumulate_grad_batches = accumulation(
+            self.config.global_batch,
+            devices=trainer.world_size,
+            batch_size=self.datamodule.batch_size,
+            accumulate=trainer.accumulate_grad_batches,
+        )
+        return trainer
+
+    def _row_facts(self) -> RowFacts:
+        """Return the run's row and the cost of its model."""
         table = self.run.request.table
         data = self.datamodule
         params, macs = count(self.model, data.num_frames, data.test_image_size)
-        self.facts = RowFacts(
+
+        return RowFacts(
             table=table.name,
             row=self.run.row.name,
             scale=table.scale,
@@ -57,53 +89,69 @@ class RunCLI(VideoCLI):
             views=data.test_clips * data.test_crops,
         )
 
-        settings, name = self.config_init.trainer, self.run.label
-        quick, given = settings.fast_dev_run, as_list(settings.callbacks)
-        for callback in given:
+    def _place_checkpoints(self, callbacks: list[Callback]) -> None:
+        """Put the files of a user's ModelCheckpoint into the run's folder; refuse any other folder."""
+        for callback in callbacks:
             if isinstance(callback, ModelCheckpoint):
                 if callback.dirpath is not None:
                     raise UserError("trainer.callbacks: leave out dirpath: checkpoints belong in the run's folder")
                 callback.dirpath = str((self.run_dir / BEST).resolve())
-        kwargs["default_root_dir"] = str(self.run_dir)
-        is_watched = sys.stdout.isatty() and are_shown()
-        kwargs["enable_progress_bar"] = settings.enable_progress_bar is not False and is_watched
-        kwargs["max_time"] = None  # Lightning's max_time would end a training early as if it were complete
-        kwargs["plugins"] = [*as_list(settings.plugins), self.file]
-        if settings.logger in (None, True) and not quick:
-            commit = self.history.identity.commit if self.history else None
-            self.logger = RowLogger(
-                self.run_dir, self.facts, commit=commit, config=self.resolved(), row=self.run.row, title=table.title
-            )
-            kwargs["logger"] = self.logger
-        kept: list[Callback] = [Progress(name)]
-        if not quick:
-            kept = [Curve(self.run_dir), self.predictions, Progress(name, self.run_dir)]
-        own = [self.timer, ReportBroken(self.run_dir), self.global_batch, *kept, ExactResumption(), *self._guards()]
-        if self.logger:
-            own.append(LearningRateMonitor("step"))
-        kwargs["callbacks"] = [*given, *own, TrackRow(self.logger, settings.log_every_n_steps)]
-        products = self.config.float32_products
-        torch.set_float32_matmul_precision({"exact": "highest", "tf32": "high"}[products])
-        torch.backends.cudnn.allow_tf32 = products == "tf32"  # for convolutions, PyTorch's default is True
-        trainer = super().instantiate_trainer(**kwargs)
-        keep_handlers(trainer)
-        trainer.accumulate_grad_batches = accumulation(
-            self.config.global_batch, trainer.world_size, self.datamodule.batch_size, trainer.accumulate_grad_batches
+
+    def _row_logger(self) -> RowLogger:
+        """Return W&B's record of the run."""
+        return RowLogger(
+            self.run_dir,
+            self.facts,
+            commit=self.history.identity.commit if self.history else None,
+            config=self.resolved(),
+            row=self.run.row,
+            title=self.run.request.table.title,
         )
-        return trainer
+
+    def _own_callbacks(self) -> list[Callback]:
+        """Return the callbacks of every run, in the order in which Lightning calls them."""
+        settings = self.config_init.trainer
+        callbacks: list[Callback] = [self.timer, ReportBroken(self.run_dir), self.global_batch]
+
+        if settings.fast_dev_run:
+            callbacks.append(Progress(self.run.label))
+        else:
+            callbacks += [Curve(self.run_dir), self.predictions, Progress(self.run.label, self.run_dir)]
+
+        callbacks += [ExactResumption(), *self._guards()]
+        if self.logger:
+            callbacks.append(LearningRateMonitor("step"))
+        callbacks.append(TrackRow(self.logger, settings.log_every_n_steps))
+        return callbacks
 
     def _guards(self) -> list[Callback]:
         """Return the callbacks that can stop training; ``Checkpoints`` is last, to save the new state of all."""
-        self.finite = RequireFinite(int(self.config.nan.partition(":")[2] or 0))  # fail, or skip:N
-        limit = Timer(self.config_init.trainer.max_time).time_remaining()
-        every = self.config.checkpoint_every
-        content = self.history.record.plain() if self.history else {}
-        checkpoints = Checkpoints(self.run_dir, every, limit, self.stops, self.file, self.finite, content)
-        return [self.finite] if self.config_init.trainer.fast_dev_run else [self.finite, checkpoints]
+        most_skipped = self.config.nan.partition(":")[2]  # the policy is fail or skip:N
+        self.finite = RequireFinite(int(most_skipped or 0))
+        if self.config_init.trainer.fast_dev_run:
+            return [self.finite]
+
+        checkpoints = Checkpoints(
+            run_dir=self.run_dir,
+            every=self.config.checkpoint_every,
+            max_time=Timer(self.config_init.trainer.max_time).time_remaining(),
+            stops=self.stops,
+            file=self.file,
+            finite=self.finite,
+            record=self.history.record.plain() if self.history else {},
+        )
+        return [self.finite, checkpoints]
 
 
-def as_list(given: Any) -> list[Any]:
+def _choose_products(kind: str) -> None:
+    """Choose how a GPU multiplies in float32: ``exact``, or ``tf32``, which rounds factors to 10 bits."""
+    precision = {"exact": "highest", "tf32": "high"}[kind]
+    torch.set_float32_matmul_precision(precision)
+    torch.backends.cudnn.allow_tf32 = kind == "tf32"  # for convolutions, PyTorch's default is True
+
+
+def as_list(value: Any) -> list[Any]:
     """Return a list from a Lightning setting that may be one value, several or none."""
-    if isinstance(given, list | tuple):
-        return list(given)
-    return [given] if given else []
+    if isinstance(value, list | tuple):
+        return list(value)
+    return [value] if value else []

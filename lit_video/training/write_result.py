@@ -5,6 +5,7 @@ from datetime import datetime
 
 import torch
 
+from lit_video.engine.checkpoint_file import peek
 from lit_video.runs.chosen_checkpoint import LAST
 from lit_video.runs.finished import FinishedRun, remarks
 from lit_video.runs.folder import update_record
@@ -12,7 +13,6 @@ from lit_video.runs.history import History
 from lit_video.runs.record import Status
 from lit_video.runs.result import RunResult, TestedWeights, VideoCount
 from lit_video.runs.status import write_status
-from lit_video.training.checkpoint_file import peek
 from lit_video.training.command_line import recorded_command
 from lit_video.training.finished import asked
 from lit_video.training.fit import Trained

@@ -16,7 +16,7 @@ from lit_video.tables.claims import read_claims
 from lit_video.tables.judging import LEARNED, MOSTLY
 from lit_video.tables.rules import NOT_YET, digest_of, read_rules
 from lit_video.tables.statistics import LEVEL, POWER
-from lit_video.tables.statistics.clusters import ENOUGH, FEWEST
+from lit_video.tables.statistics.clusters import ENOUGH_CLUSTERS, FEWEST_CLUSTERS
 from lit_video.utils.yaml_files import read_yaml
 from tests.fake_runs import change_result, recorded, write_result
 
@@ -268,8 +268,8 @@ def test_thresholds_are_those_of_the_code():
         "level": pytest.approx(LEVEL),
         "power": POWER,
         "mostly": MOSTLY,
-        "fewest_clusters": FEWEST,
-        "enough_clusters": ENOUGH,
+        "fewest_clusters": FEWEST_CLUSTERS,
+        "enough_clusters": ENOUGH_CLUSTERS,
     }
 
 

@@ -21,8 +21,8 @@ from benchmarks.faults.faults import flip, trap
 from benchmarks.faults.page import found, page
 from benchmarks.faults.runs import Setting
 from benchmarks.soak import cells, main, name_of, plan
+from lit_video.engine.checkpoint_file import RUN_KEY, damage
 from lit_video.errors import UserError
-from lit_video.training.checkpoint_file import RUN_KEY, damage
 from tests.conftest import ROOT
 from tests.fake_runs import write_result
 

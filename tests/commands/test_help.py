@@ -3,7 +3,7 @@
 import pytest
 
 from lit_video.__main__ import main
-from lit_video.commands.arguments import SETTINGS
+from lit_video.commands.arguments import SETTING_FLAGS
 from tests.command_line import every_parser
 
 
@@ -21,6 +21,8 @@ def test_help_has_examples_of_flags_that_there_are(command, capsys):
 def test_lightnings_help_lists_settings_and_those_of_a_class(capsys):
     assert main(["fit", "--help", "all"]) == 0
     text = capsys.readouterr().out
-    assert all(f"{name} " in text for name in SETTINGS) and "Number of GPU nodes" in text and "--model.help" in text
+    assert (
+        all(f"{name} " in text for name in SETTING_FLAGS) and "Number of GPU nodes" in text and "--model.help" in text
+    )
     assert main(["fit", "--config", "experiments/ablation_tw.yaml", "--row", "tw1", "--model.help", "XViT"]) == 0
     assert "--model.window" in capsys.readouterr().out

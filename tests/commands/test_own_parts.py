@@ -8,6 +8,7 @@ import pytest
 from lightning.pytorch.callbacks import EarlyStopping
 
 from lit_video.__main__ import main
+from lit_video.engine.monitors import refuse_unknown_values
 from lit_video.errors import UserError
 from lit_video.modules import XViT
 from lit_video.network.vit import ViTSize
@@ -15,7 +16,6 @@ from lit_video.schemes.loading import KINDS
 from lit_video.settings.effects import OWN_CODE
 from lit_video.settings.flags import read_flags
 from lit_video.training.cli import ReadCLI
-from lit_video.training.monitors import refuse_unknown_values
 from lit_video.training.request import build_request
 from tests.commands.conftest import one_line
 from tests.conftest import ROOT

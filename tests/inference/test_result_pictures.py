@@ -3,7 +3,7 @@
 import numpy as np
 
 from lit_video.inference.result_pictures import confusion_figure, heat_map
-from lit_video.tables.rendering import Groups
+from lit_video.tables.rendering import GroupAccuracies
 from lit_video.tables.summary import row_summary
 from lit_video.tables.table import Row
 from lit_video.utils.figures import content_of
@@ -39,13 +39,13 @@ def summary_of(**facts):
 
 def test_a_heat_map_holds_rows_with_their_reach_and_blanks_where_nothing_was_measured():
     row = summary_of(reach=7, sees_order=False, sees_near=False)
-    drawn = svg(figure := heat_map(Groups("skill", ["drift", "zoom"], [(row, [85.4, None])]), "title"))
+    drawn = svg(figure := heat_map(GroupAccuracies("skill", ["drift", "zoom"], [(row, [85.4, None])]), "title"))
     assert all(f">{text}</text>" in drawn for text in ("drift", "zoom", "85", "2nd | 7 (blind)", "title"))
     np.testing.assert_allclose(opacity(figure), [[0.854, 0]])
 
 
 def test_a_heat_map_of_directions_is_white_at_the_floor_and_ends_with_the_bounds():
     row = summary_of(reach=7, sees_order=True, sees_near=False, sum_ceilings={"zoom": 87.5})
-    figure = heat_map(Groups("direction", ["drift", "zoom"], [(row, [45.0, 100.0])]))
+    figure = heat_map(GroupAccuracies("direction", ["drift", "zoom"], [(row, [45.0, 100.0])]))
     np.testing.assert_allclose(opacity(figure), [[0, 1], [0, 0.75]])
     assert ">bound of any sum over frames</text>" in svg(figure)

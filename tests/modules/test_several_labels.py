@@ -8,12 +8,12 @@ from sklearn.metrics import average_precision_score
 from torch import nn
 
 from lit_video.datamodules import VideoCSV
+from lit_video.engine.predictions import SavePredictions
 from lit_video.inference.predict import Evaluation, predict
 from lit_video.modules import XViT
 from lit_video.modules.classifier import VideoClassifier
 from lit_video.modules.metrics import VideoPrecision
 from lit_video.network.vit import ViTSize
-from lit_video.training.callbacks.records import SavePredictions
 from lit_video.utils.classes import IGNORED, soft_labels
 from lit_video.video.batch import Mixture, mix
 from tests.video.made import write

@@ -7,7 +7,7 @@ import pytest
 
 from lit_video.__main__ import main
 from lit_video.runs.folder import read_record, run_folders, update_record
-from lit_video.runs.mistakes import MISTAKE
+from lit_video.runs.mistakes import MISTAKE_COLUMNS
 from lit_video.runs.record import Status
 
 SECRET = "the key of somebody's server"
@@ -47,7 +47,7 @@ def secret(tmp_path):
 @pytest.mark.parametrize("name", FILES)
 def test_only_plain_files_are_read(name, harm, fake_runs, secret, tmp_path, capsys):
     folder = run_folders(fake_runs)[0]
-    (folder / "mistakes.csv").write_text(",".join(MISTAKE) + "\na.mp4,x,y,0.9,\n")
+    (folder / "mistakes.csv").write_text(",".join(MISTAKE_COLUMNS) + "\na.mp4,x,y,0.9,\n")
     (folder / "mistakes.jpg").write_bytes(b"picture")
     path = folder / name
     path.unlink(missing_ok=True)

@@ -6,6 +6,7 @@ import torch
 from torchmetrics.classification import MulticlassCalibrationError
 
 from lit_video.__main__ import main
+from lit_video.engine.predictions import class_rows
 from lit_video.errors import UserError
 from lit_video.runs.curves import read_curves
 from lit_video.runs.finished import read_finished
@@ -20,7 +21,6 @@ from lit_video.runs.predictions import (
     save_logits,
 )
 from lit_video.tables.statistics import calibration_error
-from lit_video.training.callbacks.records import class_rows
 from tests.fake_runs import fake_result, save
 
 LOGITS = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
@@ -127,7 +127,7 @@ OPPOSITE = np.array([1, 0, 3, 2])
 
 
 def directions(logits, target):
-    return TaskPredictions.of_logits(np.array(logits, np.float32), np.array(target), list("abcd"), OPPOSITE)
+    return TaskPredictions.of_logits(np.array(logits, np.float32), np.array(target), list("abcd"), opposite=OPPOSITE)
 
 
 def test_direction_is_told_apart_from_recognition():

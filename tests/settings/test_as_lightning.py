@@ -8,7 +8,7 @@ from jsonargparse import ArgumentError
 
 from lit_video.runs.identity import Identity, differences
 from lit_video.settings.flags import read_flags
-from lit_video.tables.table import WHOLE
+from lit_video.tables.table import MERGED_KEY
 from lit_video.training.cli import ReadCLI
 from lit_video.training.request import Run, build_request
 from lit_video.utils.yaml_files import read_yaml
@@ -25,7 +25,7 @@ def words(run, flags=()):
     if run.start:  # run:TABLE/SCALE/ROW means a folder
         settings["model.weights"] = str(run.start)
     for key, value in sorted(settings.items(), key=lambda setting: "." in setting[0]):
-        if isinstance(value, dict) and key != WHOLE:
+        if isinstance(value, dict) and key != MERGED_KEY:
             line.append(f"--{key}=null")
         line.append(f"--{key}={value if isinstance(value, str) else json.dumps(value)}")
     return [*line, *flags, f"--seed_everything={run.seed}"]

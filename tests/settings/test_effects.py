@@ -56,7 +56,7 @@ def test_the_list_is_that_of_the_signatures(listed, package, base):
 
 
 def test_settings_of_an_experiment_are_those_of_the_command_line():
-    assert sorted(sum(RUN.values(), ())) == sorted(name for name, *_ in cli.SETTINGS)
+    assert sorted(sum(RUN.values(), ())) == sorted(name for name, *_ in cli.RUN_SETTINGS)
 
 
 def test_no_setting_begins_with_the_name_of_another_that_a_run_may_change():

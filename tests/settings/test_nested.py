@@ -79,14 +79,14 @@ PUT = {
 def test_a_key_finds_its_place(case):
     key, value, expected = PUT[case]
     before = {"model": xvit(window=1)}
-    assert put(before, key, value, CLASSES) == {"model": expected}
+    assert put(before, key, value, classes=CLASSES) == {"model": expected}
     assert before == {"model": xvit(window=1)}, "it is unchanged"
 
 
 def test_a_key_of_a_list_is_one_of_its_last_member():
-    settings = put({}, "trainer.callbacks+", "LearningRateMonitor", CLASSES)
-    settings = put(settings, "trainer.callbacks+", "EMAWeightAveraging", CLASSES)
-    settings = put(settings, "trainer.callbacks.decay", 0.9, CLASSES)
+    settings = put({}, "trainer.callbacks+", "LearningRateMonitor", classes=CLASSES)
+    settings = put(settings, "trainer.callbacks+", "EMAWeightAveraging", classes=CLASSES)
+    settings = put(settings, "trainer.callbacks.decay", 0.9, classes=CLASSES)
     averaging = {"class_path": "EMAWeightAveraging", "init_args": {"decay": 0.9}}
     assert settings == {"trainer": {"callbacks": ["LearningRateMonitor", averaging]}}
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lit_video.errors import UserError
-from lit_video.reports.verdicts import across, corrected, judged, sharing, tally, verdict_lines, verdict_list
+from lit_video.reports.verdicts import across, corrected, judge_claims, sharing, tally, verdict_lines, verdict_list
 from lit_video.runs.finished import FinishedRun
 from lit_video.runs.predictions import Draws
 from lit_video.tables.claims import read_claims
@@ -53,7 +53,9 @@ def windowed(window):
 
 def judged_at(claims, by_scale):
     """Judge claims about one table by its runs at some scales."""
-    return judged(claims, [replace(rows, table=replace(claims[0].table, scale=s)) for s, rows in by_scale.items()])
+    return judge_claims(
+        claims, [replace(rows, table=replace(claims[0].table, scale=s)) for s, rows in by_scale.items()]
+    )
 
 
 def hits(*accuracies, videos=1000, seeds=3):

@@ -18,6 +18,7 @@ import torch
 from lightning.pytorch.cli import LightningArgumentParser
 
 from lit_video.datamodules import VideoDataModule
+from lit_video.engine.global_batch import accumulation, check_scaling
 from lit_video.errors import UserError
 from lit_video.modules import VideoClassifier
 from lit_video.network.cost import count, value
@@ -25,8 +26,7 @@ from lit_video.runs.folder import RUN
 from lit_video.tables.reading import read_table
 from lit_video.training.check import checked_row
 from lit_video.training.cli import ReadCLI
-from lit_video.training.global_batch import accumulation, check_scaling
-from lit_video.training.ignored import LINKS, refuse_ignored
+from lit_video.training.ignored import LINKED_SETTINGS, refuse_ignored
 from lit_video.training.request import Run
 from lit_video.utils.yaml_files import read_yaml
 from lit_video.weights.loading import load_pretrained
@@ -197,12 +197,12 @@ def trainer_of(text):
 
 def resolve(run):
     """Read a run's settings, section by section, and build its data set and its network."""
-    refuse_ignored(run.request.configs, run.row.settings.items(), run.origin(), run.seed)
+    refuse_ignored(run.request.configs, run.row.settings.items(), run.origin(), seed=run.seed)
     settings = run.settings
     own = {key: value for key, value in settings.items() if key not in KINDS}
 
     datamodule = built("data", settings["data"])
-    links = {name: getattr(datamodule, name) for name in LINKS}
+    links = {name: getattr(datamodule, name) for name in LINKED_SETTINGS}
     model = built("model", settings["model"], **links)
     return SimpleNamespace(datamodule=datamodule, model=model, config=trainer_of(json.dumps(own)))
 
@@ -288,7 +288,7 @@ def test_devices_share_the_batch_of_every_row_at_every_scale(scale):
         table = read_table(part.files, part.recipe)
         for name in part.rows:
             settings = table.row(name).settings
-            batches = accumulation(settings["global_batch"], devices, settings["data.batch_size"])
+            batches = accumulation(settings["global_batch"], devices=devices, batch_size=settings["data.batch_size"])
             assert batches >= 1, (part.name, name)
             checked += 1
     assert checked > 100

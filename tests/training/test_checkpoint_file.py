@@ -7,7 +7,7 @@ import signal
 import pytest
 import torch
 
-from lit_video.training.checkpoint_file import RUN_KEY, CheckpointFile, damage, usable_checkpoint, write_checkpoint
+from lit_video.engine.checkpoint_file import RUN_KEY, CheckpointFile, damage, usable_checkpoint, write_checkpoint
 
 
 def content(step):

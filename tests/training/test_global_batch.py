@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from lit_video.__main__ import main
+from lit_video.engine.global_batch import accumulation
 from lit_video.errors import UserError
 from lit_video.runs.finished import read_finished
-from lit_video.training.global_batch import accumulation
 from tests.training.trained import train
 
 
@@ -15,7 +15,9 @@ from tests.training.trained import train
     [((None, 8, 16), 1), ((None, 8, 16, 4), 4), ((128, 8, 16), 1), ((128, 1, 8), 16), ((96, 3, 4), 8), ((5, 5, 1), 1)],
 )
 def test_accumulation_makes_the_global_batch(settings, batches):
-    assert accumulation(*settings) == batches
+    global_batch, devices, batch_size, *accumulate = settings
+    others = {"accumulate": accumulate[0]} if accumulate else {}
+    assert accumulation(global_batch, devices=devices, batch_size=batch_size, **others) == batches
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ import torch
 from safetensors.torch import save_file
 
 from lit_video.__main__ import main
+from lit_video.engine.checkpoint_file import peek
 from lit_video.errors import UserError
 from lit_video.runs.finished import read_finished
 from lit_video.runs.packing import pack_runs
 from lit_video.runs.record import Change
-from lit_video.training.checkpoint_file import peek
 from lit_video.training.identity import read_history, take_trained, weights_digest
 from lit_video.training.request import build_request
 from tests.fake_runs import change_result

@@ -10,9 +10,9 @@ from lightning import Trainer
 from lit_video.__main__ import main
 from lit_video.datamodules.preparation import Encoding, reencode
 from lit_video.datamodules.probe import probe
+from lit_video.engine.progress import ReportBroken
 from lit_video.own_videos.finding import OwnVideo
 from lit_video.own_videos.plan import _with_gaps
-from lit_video.training.callbacks.progress import ReportBroken
 from lit_video.video.decoding import DecodeError, decode, decode_in_order, frame_table
 from lit_video.video.decoding.h264 import Parameters, parameters
 from tests.checkpoints import QUIET

@@ -11,6 +11,7 @@ from lit_video.runs.folder import RUN, run_folders, seed_of
 from lit_video.runs.mistakes import read_mistakes
 from lit_video.tables.reading import read_origin, table_at
 from lit_video.tables.summary import TableRuns, read_runs
+from lit_video.tables.table import Table
 from lit_video.utils.parallel import with_progress
 
 
@@ -36,22 +37,27 @@ class Section(TableRuns):
 
 
 def collect(
-    places: Sequence[Path], experiments: Path, damaged: list[UserError] | None = None, overridden: bool = False
+    places: Sequence[Path], experiments: Path, *, damaged: list[UserError] | None = None, overridden: bool = False
 ) -> list[Section]:
     """Read every table and scale with a finished run in some folders, ordered by name.
 
-    A folder inside a runs folder stands for its whole table and scale. ``overridden``: see :func:`read_runs`.
+    A folder inside a runs folder stands for its whole table and scale. Errors of damaged runs are raised, or added to
+    ``damaged``. ``overridden``: see :func:`read_runs`.
     """
-    scales, sections = set[Path](), dict[tuple[str, str], Section]()
+    scales = set[Path]()
     for place in places:
         for folder in _run_folders(place, damaged):
             scales.add(folder.parents[1])
+
+    sections: dict[tuple[str, str], Section] = {}
     for scale_dir in with_progress(sorted(scales), len(scales), "tables read"):
-        key = scale_dir.parent.name, scale_dir.name
-        if key in sections:
-            raise UserError(f"{scale_dir}: table {key[0]} at scale {key[1]} lies in two folders; give one of them")
+        table = scale_dir.parent.name
+        scale = scale_dir.name
+        if (table, scale) in sections:
+            raise UserError(f"{scale_dir}: table {table} at scale {scale} lies in two folders; give one of them")
+
         try:
-            sections[key] = _section(scale_dir, experiments, overridden)
+            sections[table, scale] = _section(scale_dir, experiments, overridden)
         except UserError as error:
             if damaged is None:
                 raise
@@ -73,17 +79,31 @@ def _run_folders(place: Path, damaged: list[UserError] | None) -> list[Path]:
 
 
 def _section(scale_dir: Path, experiments: Path, overridden: bool) -> Section:
-    runs, name, table = scale_dir.parents[1], scale_dir.parent.name, read_origin(scale_dir)
-    if table is None:
-        path = experiments / f"{name}.yaml"
-        if not path.is_file():
-            raise UserError(f"{scale_dir.parent}: no {path}; give the folder of {name}.yaml: --experiments DIR")
-        table = table_at(path, scale_dir.name)
-    found = read_runs(table, runs, overridden=overridden)
-    curves, mistakes = {}, {}
+    """Read the runs of a table at a scale, their curves, and the mistakes of each row's first seed."""
+    table = _table(scale_dir, experiments)
+    runs = read_runs(table, scale_dir.parents[1], overridden=overridden)
+
+    curves = {}
+    mistakes = {}
     for row in table.rows:
-        folders = [run.folder for run in found.by_row[row.name]]
-        curves[row.name] = list(filter(None, map(read_curves, folders)))
-        if folders and (shown := read_mistakes(folders[0])):
-            mistakes[row.name] = shown
-    return Section(**vars(found), curves=curves, mistakes=mistakes)
+        folders = [run.folder for run in runs.by_row[row.name]]
+        of_seeds = [read_curves(folder) for folder in folders]
+        curves[row.name] = [curve for curve in of_seeds if curve]
+
+        first_mistakes = read_mistakes(folders[0]) if folders else None
+        if first_mistakes:
+            mistakes[row.name] = first_mistakes
+    return Section(**vars(runs), curves=curves, mistakes=mistakes)
+
+
+def _table(scale_dir: Path, experiments: Path) -> Table:
+    """Read the table of a scale's folder: from its recorded files, else from the experiments."""
+    table = read_origin(scale_dir)
+    if table is not None:
+        return table
+
+    name = scale_dir.parent.name
+    path = experiments / f"{name}.yaml"
+    if not path.is_file():
+        raise UserError(f"{scale_dir.parent}: no {path}; give the folder of {name}.yaml: --experiments DIR")
+    return table_at(path, scale_dir.name)

@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from lit_video.reports.html import views
 from lit_video.reports.html.collect import Section
-from lit_video.reports.verdicts import Verdict, by_paper, counted, number_of, opening
+from lit_video.reports.verdicts import Verdict, by_paper, number_of, opening, verdict_counts
 from lit_video.tables.agreement import certainty, sentences
 from lit_video.tables.claims import Claim
 from lit_video.tables.rendering import main_table
@@ -20,7 +20,7 @@ from lit_video.utils.parallel import with_progress
 
 Papers = Mapping[str, Mapping[str, Sequence[Section]]]  # by paper and table: a section per scale
 Pictures = Mapping[tuple[str, str], dict[str, Any]]  # by table and scale: contents by view
-VIEWS = (
+SECTION_VIEWS = (
     views.accuracy,
     views.confusions,
     views.curves,
@@ -32,14 +32,19 @@ VIEWS = (
 )
 
 
-def render_page(sections: Sequence[Section], claims: Sequence[Claim], found: Sequence[Verdict], command: str) -> str:
-    """Return the whole page as HTML, with the verdicts that were ``found`` and the command that makes it."""
+def render_page(
+    sections: Sequence[Section], claims: Sequence[Claim], verdicts: Sequence[Verdict], *, command: str
+) -> str:
+    """Return the whole page as HTML, with the verdicts on the claims and the command that makes it."""
     jinja = Environment(loader=PackageLoader("lit_video.reports.html"), autoescape=True, undefined=StrictUndefined)
-    jinja.trim_blocks = jinja.lstrip_blocks = True
+    jinja.trim_blocks = True
+    jinja.lstrip_blocks = True
+
     runs = list(chain.from_iterable(section.finished for section in sections))
     by_name = by_paper(sections, claims)
-    drawn = with_progress(map(_drawn, sections), len(sections), "tables drawn")
-    pictures = {_key(section): content for section, content in zip(sections, drawn, strict=True)}
+    pictures = _pictures(sections)
+    printed = [row for section in sections for row in (*section.table.rows, *section.table.reported) if row.paper]
+
     return jinja.get_template("page.html").render(
         light=LIGHT,
         dark=DARK,
@@ -48,14 +53,20 @@ def render_page(sections: Sequence[Section], claims: Sequence[Claim], found: Seq
         commits=sorted({run.identity.commit for run in runs}),
         devices=sorted({run.result.device for run in runs}),
         runs=len(runs),
-        papers=list(_papers(by_name, found, pictures)),
-        tables=sum(map(len, by_name.values())),
-        opening=opening(found),
-        tally=Counter((one.words, views.kind(one)) for one in found),
-        survived=Counter((one.words, views.kind(one)) for one in found if one.survives),
-        ticks=list(zip(views.TICKS, map(views.place, views.TICKS), strict=True)),
-        of_papers=any(row.paper for each in sections for row in (*each.table.rows, *each.table.reported)),
+        papers=list(_papers(by_name, verdicts, pictures)),
+        tables=sum(len(tables) for tables in by_name.values()),
+        opening=opening(verdicts),
+        tally=Counter((verdict.words, views.kind(verdict)) for verdict in verdicts),
+        survived=Counter((verdict.words, views.kind(verdict)) for verdict in verdicts if verdict.survives),
+        ticks=[(points, views.place(points)) for points in views.TICKS],
+        of_papers=bool(printed),
     )
+
+
+def _pictures(sections: Sequence[Section]) -> Pictures:
+    """Draw what every section shows beside its table; this takes nearly all of a report's time."""
+    drawn = with_progress(map(_drawn, sections), len(sections), "tables drawn")
+    return {_key(section): content for section, content in zip(sections, drawn, strict=True)}
 
 
 def _key(section: Section) -> tuple[str, str]:
@@ -63,24 +74,34 @@ def _key(section: Section) -> tuple[str, str]:
 
 
 def _drawn(section: Section) -> dict[str, Any]:
-    """Return what a section shows beside its table, by view; drawing takes nearly all of a report's time."""
-    return {view.__name__: view(section) for view in VIEWS}
+    """Return what a section shows beside its table, by view."""
+    return {view.__name__: view(section) for view in SECTION_VIEWS}
 
 
-def _papers(papers: Papers, found: Sequence[Verdict], pictures: Pictures) -> Iterator[dict[str, Any]]:
+def _papers(papers: Papers, verdicts: Sequence[Verdict], pictures: Pictures) -> Iterator[dict[str, Any]]:
     """Yield each paper's template variables: its verdicts, and its tables with their sections by scale."""
     anchors = {}
     for tables in papers.values():
         for name, scales in tables.items():
             anchors[name] = anchor(f"{name}-{scales[0].table.scale}")
+
     for paper, tables in papers.items():
-        verdicts, links, contents = [one for one in found if one.claim.source == paper], {}, []
+        of_paper = [verdict for verdict in verdicts if verdict.claim.source == paper]
+
+        links = {}
+        contents = []
         for name, scales in tables.items():
-            first = scales[0].table
-            links[anchors[name]] = f"{number_of(first).capitalize()}: {first.title}".removeprefix(": ")
-            contents.append([_content(section, verdicts) | pictures[_key(section)] for section in scales])
-        claims = [views.verdict(main, anchors) for main in verdicts]
-        yield {"name": paper, "anchor": anchor(paper), "links": links, "claims": claims, "tables": contents}
+            table = scales[0].table
+            links[anchors[name]] = f"{number_of(table).capitalize()}: {table.title}".removeprefix(": ")
+            contents.append([_content(section, of_paper) | pictures[_key(section)] for section in scales])
+
+        yield {
+            "name": paper,
+            "anchor": anchor(paper),
+            "links": links,
+            "claims": [views.verdict(verdict, anchors) for verdict in of_paper],
+            "tables": contents,
+        }
 
 
 def anchor(text: str) -> str:
@@ -89,14 +110,21 @@ def anchor(text: str) -> str:
 
 
 def _content(section: Section, verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    table, follow_ups = section.table, chain.from_iterable(main.follow_ups for main in verdicts)
-    here = [one for one in follow_ups if one.claim.table.name == table.name and one.scale == table.scale]
+    """Return a section's template variables; ``verdicts`` are those on the paper's claims, with their follow-ups."""
+    table = section.table
+    reasons = [verdict.claim.follow_ups.get(table.scale) for verdict in verdicts]
+
+    here = []
+    for follow_up in chain.from_iterable(verdict.follow_ups for verdict in verdicts):
+        if follow_up.claim.table.name == table.name and follow_up.scale == table.scale:
+            here.append(follow_up)
+
     _, header, body = main_table(section.data)
     return {
         "anchor": anchor(f"{table.name}-{table.scale}"),
         "number": number_of(table).capitalize(),
-        "why": next(filter(None, (main.claim.follow_ups.get(table.scale) for main in verdicts)), ""),
-        "verdicts": counted(here),
+        "why": next(filter(None, reasons), ""),
+        "verdicts": verdict_counts(here),
         "table": table,
         "terms": "; ".join(section.data.terms),
         "header": header,

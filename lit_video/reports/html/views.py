@@ -3,7 +3,6 @@
 import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from functools import partial
 from itertools import count, product, zip_longest
 from math import copysign, sqrt
 from statistics import mean
@@ -20,16 +19,16 @@ from lit_video.tables.rendering import measured_groups
 from lit_video.tables.time_use import NAMES, TimeUse, read_time_use
 from lit_video.utils.colours import LIGHT
 
-SPLITS = {"val": "validation", "train": "training"}
+SPLIT_NOUNS = {"val": "validation", "train": "training"}
 QUANTITIES = {"clip_top1": "top-1 (%)", "loss": "loss"}
-MISTAKES = 3  # number of mistakes named below a confusion matrix
+MOST_MISTAKES = 3  # number of mistakes named below a confusion matrix
 NEED_TIME = 8  # most classes that are listed as needing time
 NAMED_CLASSES = 30  # most classes whose names are readable beside a confusion matrix
 NUMBERS = count()  # makes the ids in pictures unique
 Points = Sequence[tuple[float, float]]  # epoch, value
 WIDEST = 100.0  # points, at the ends of the axis of differences
 TICKS = (-50, -10, -1, 0, 1, 10, 50)
-KINDS = {
+CSS_CLASSES = {
     "supported by construction": "supported",
     "too few to tell": "undecided",
     "not testable here": "untested",
@@ -56,23 +55,28 @@ def place(points: float) -> float:
 
 def kind(one: Verdict) -> str:
     """Return a verdict's CSS classes."""
-    name = KINDS.get(one.judgement, one.judgement.replace(" ", "-"))
+    name = CSS_CLASSES.get(one.judgement, one.judgement.replace(" ", "-"))
     return name if one.words == one.judgement else f"{name} one-seed"
 
 
 def verdict(one: Verdict, labels: Mapping[str, str]) -> dict[str, Any]:
     """Return a verdict for the page: a line per pair, with the positions of its interval and the paper's difference."""
     lines = []
-    low, high = one.claim.bounds
     pairs = one.claim.tested_pairs if one.differences else ()
-    for (first, second), paper, found in zip_longest(pairs, one.claim.paper(), one.differences):
+    for (first, second), paper, difference in zip_longest(pairs, one.claim.paper(), one.differences):
         name = f"{_label(one, first)} vs {_label(one, second)}"
-        line = {"name": name, "paper": None, "found": found, "low": None}
+        line = {"name": name, "paper": None, "found": difference, "low": None}
         if paper:
             line |= {"paper": paper[0] - paper[1], "paper_at": place(paper[0] - paper[1])}
-        if found and found.bounded:
-            line |= {"low": place(found.low), "value": place(found.value), "high": place(found.high)}
+        if difference and difference.bounded:
+            line |= {
+                "low": place(difference.low),
+                "value": place(difference.value),
+                "high": place(difference.high),
+            }
         lines.append(line)
+
+    low, high = one.claim.bounds
     return {
         "kind": kind(one),
         "verdict": one,
@@ -80,7 +84,7 @@ def verdict(one: Verdict, labels: Mapping[str, str]) -> dict[str, Any]:
         "within": None if one.claim.kind == "better" else (place(low), place(high)),
         "table": labels.get(one.claim.table.name, ""),
         "why": one.claim.follow_ups.get(one.scale, ""),
-        "follow_ups": [verdict(each, labels) for each in one.follow_ups],
+        "follow_ups": [verdict(follow_up, labels) for follow_up in one.follow_ups],
     }
 
 
@@ -167,15 +171,19 @@ def curves(section: Section) -> list[dict[str, str]]:
     """Draw each recorded quantity: the mean over seeds, and for validation each seed."""
     from lit_video.inference.result_pictures import curves_figure
 
-    names, panels = [*section.labels.values()], []
-    for split, quantity in product(SPLITS, QUANTITIES):
-        key, label, lines = f"{split}/{quantity}", f"{SPLITS[split]} {QUANTITIES[quantity]}", {}
+    names = list(section.labels.values())
+    panels = []
+    for split, quantity in product(SPLIT_NOUNS, QUANTITIES):
+        lines = {}
         for row, name in section.labels.items():
-            seeds = list(filter(None, map(partial(_points, key), section.curves[row])))
-            if seeds:
-                thin = seeds if len(seeds) > 1 and split == "val" else []
-                lines[name] = average(seeds), thin
+            of_seeds = [_points(f"{split}/{quantity}", curve) for curve in section.curves[row]]
+            recorded = [points for points in of_seeds if points]
+            if recorded:
+                thin = recorded if len(recorded) > 1 and split == "val" else []
+                lines[name] = (average(recorded), thin)
+
         if lines:
+            label = f"{SPLIT_NOUNS[split]} {QUANTITIES[quantity]}"
             description = f"{label} over epochs, {section.table.title}: {', '.join(lines)}"
             panels.append(drawn(curves_figure(label, lines, names), description))
     return panels
@@ -198,13 +206,16 @@ def confusions(section: Section) -> list[dict[str, Any]]:
     """Return a matrix per row and task over all seeds, and its most frequent mistakes: (class, taken for, videos)."""
     if not section.predictions:
         return []
+
     matrices = []
     for task in next(iter(section.predictions.values()))[0].tasks:
-        for row, seeds in section.predictions.items():
-            label, classes = section.labels[row], seeds[0].tasks[task].classes
-            counts = np.sum([one.tasks[task].confusion for one in seeds], axis=0)
+        for row, of_seeds in section.predictions.items():
+            label = section.labels[row]
+            classes = of_seeds[0].tasks[task].classes
+            counts = np.sum([predictions.tasks[task].confusion for predictions in of_seeds], axis=0)
+
             description = f"confusion matrix of {label}, {task or section.table.title}"
-            worst = most_confused(counts, classes, MISTAKES)
+            worst = most_confused(counts, classes, MOST_MISTAKES)
             matrices.append({"label": label, "task": task, "worst": worst} | matrix(counts, classes, description))
     return matrices
 

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-FEWEST = 3  # below this number of clusters there is no interval
-ENOUGH = 6  # from this number on, every video has the same weight; below, every cluster
+FEWEST_CLUSTERS = 3  # below this number of clusters there is no interval
+ENOUGH_CLUSTERS = 6  # from this number on, every video has the same weight; below, every cluster
 
 
 def cluster_numbers(groups: NDArray[np.generic] | None, videos: int) -> NDArray[np.intp]:
@@ -25,7 +25,7 @@ def video_weights(clusters: NDArray[np.intp]) -> NDArray[np.float64]:
     Statistics, 2010). With many, each video has the same weight.
     """
     sizes = np.bincount(clusters)
-    if len(sizes) >= ENOUGH:
+    if len(sizes) >= ENOUGH_CLUSTERS:
         return np.full(len(clusters), 1 / len(clusters))
     weights: NDArray[np.float64] = 1 / (len(sizes) * sizes[clusters])
     return weights

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lit_video.tables.statistics.clusters import FEWEST, cluster_numbers, squared_error, video_weights
+from lit_video.tables.statistics.clusters import FEWEST_CLUSTERS, cluster_numbers, squared_error, video_weights
 from lit_video.tables.statistics.spread import Spread, trusted_spread
 
 CONFIDENCE = 0.95
@@ -79,14 +79,18 @@ def paired_difference(
     b = np.array(second, np.float64)
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
         raise ValueError(f"tested on {a.shape[-1]} and on {b.shape[-1]} videos, which cannot be paired")
+
     clusters = cluster_numbers(groups, a.shape[1])
     weights = video_weights(clusters)
+    by_video = a.mean(0) - b.mean(0)
+    value = 100 * float(weights @ by_video)
+
     draws = int(clusters.max()) + 1
-    value = 100 * float(weights @ (a.mean(0) - b.mean(0)))
-    of_seeds = _seed_parts(a @ weights, pooled) + _seed_parts(b @ weights, pooled)
-    if draws < FEWEST:
+    if draws < FEWEST_CLUSTERS:
         return Interval(value, -math.inf, math.inf, math.inf)
-    of_videos = (squared_error(a.mean(0) - b.mean(0), clusters, weights), draws - 1)
+
+    of_videos = (squared_error(by_video, clusters, weights), draws - 1)
+    of_seeds = _seed_parts(a @ weights, pooled) + _seed_parts(b @ weights, pooled)
     return _welch(value, of_videos, of_seeds)
 
 

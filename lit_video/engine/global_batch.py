@@ -12,13 +12,14 @@ from lit_video.errors import UserError
 SHARDED = re.compile("fsdp|ModelParallel|deepspeed", re.IGNORECASE)  # Lightning's strategies that shard a model
 
 
-def accumulation(global_batch: int | None, devices: int, batch_size: int, accumulate: int = 1) -> int:
+def accumulation(global_batch: int | None, *, devices: int, batch_size: int, accumulate: int = 1) -> int:
     """Return the batches per device and optimizer step; without ``global_batch``, return ``accumulate``."""
     if global_batch is None:
         return accumulate
     if accumulate != 1:
-        given = f"trainer.accumulate_grad_batches is {accumulate}, but global_batch determines it"
-        raise UserError(f"global_batch: {given}; leave that out, or set global_batch to null")
+        other = f"trainer.accumulate_grad_batches is {accumulate}, but global_batch determines it"
+        raise UserError(f"global_batch: {other}; leave that out, or set global_batch to null")
+
     batches, rest = divmod(global_batch, devices * batch_size)
     if rest:
         refused = f"{global_batch} does not divide into {devices} devices x data.batch_size {batch_size}"
@@ -31,9 +32,14 @@ def check_scaling(trainer: Namespace, global_batch: int | None, batch_size: int)
     strategy = getattr(trainer.strategy, "class_path", trainer.strategy)
     if SHARDED.search(str(strategy)):
         raise UserError(f"trainer.strategy: {strategy} shards the model, and does not resume exactly; use ddp")
+
     if str(trainer.devices).isdigit():  # any other value, such as auto, is resolved when Lightning builds the trainer
-        devices = int(trainer.devices) * trainer.num_nodes
-        accumulation(global_batch, devices, batch_size, trainer.accumulate_grad_batches)
+        accumulation(
+            global_batch,
+            devices=int(trainer.devices) * trainer.num_nodes,
+            batch_size=batch_size,
+            accumulate=trainer.accumulate_grad_batches,
+        )
 
 
 class GlobalBatch(Callback):
@@ -72,7 +78,8 @@ class GlobalBatch(Callback):
 def translate(progress: dict[str, Any], old: int, new: int) -> None:
     """Change Lightning's counts of batches from ``old`` to ``new`` batches per optimizer step, in place."""
     for counts in (progress["total"], progress["current"]):
-        behind = counts["processed"] - counts["completed"]  # 1 if a callback saved at the end of a batch
+        # Lightning counts a batch as completed after the callbacks of its end, which may have saved the checkpoint
+        behind = counts["processed"] - counts["completed"]
         for name in ("ready", "started", "processed"):
             counts[name] = counts[name] // old * new
         counts["completed"] = counts["processed"] - behind

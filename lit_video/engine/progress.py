@@ -19,7 +19,11 @@ from lit_video.utils.text import printable, time_left
 
 _logger = logging.getLogger(__name__)
 
-SHOWN = {"train/loss": "loss", "train/clip_top1": "% right in training", "val/clip_top1": "% right in validation"}
+LINE_METRICS = {
+    "train/loss": "loss",
+    "train/clip_top1": "% right in training",
+    "val/clip_top1": "% right in validation",
+}
 
 
 class Progress(Callback):
@@ -48,28 +52,29 @@ class Progress(Callback):
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Log the data wait; if due, write the status and print a line."""
-        now, waited = time.monotonic(), float(getattr(trainer.train_dataloader, "waited", 0.0))
-        before, begin = self._since or (waited, now)
-        share = 100 * (waited - before) / max(now - begin, 1e-9)
+        now = time.monotonic()
+        waited = float(getattr(trainer.train_dataloader, "waited", 0.0))
+        if self._since is None:
+            self._since = (waited, now)
+        waited_before, begin = self._since
+        share = 100 * (waited - waited_before) / max(now - begin, 1e-9)
         # a CPU tensor, because Lightning would copy a number to the device and wait
         pl_module.log("train/data_wait", torch.tensor(share), prog_bar=True, batch_size=1)
-        self._since = before, begin
-        last = trainer.global_step == trainer.estimated_stepping_batches
+
+        is_last = trainer.global_step == trainer.estimated_stepping_batches
         writes = now - self._written >= self.write_every
-        prints = last or now - self._printed >= self.line_every
+        prints = is_last or now - self._printed >= self.line_every
         if not trainer.is_global_zero or not (writes or prints):
             return
-        metrics = trainer.callback_metrics
+
         status = self._status(trainer, len(batch["clip"]), share)
         if writes:
             self._written = now
             self._write(trainer, status)
         if prints:
-            self._printed, self._since = now, (waited, now)
-            scores = ", ".join(f"{float(metrics[key]):.3g} {words}" for key, words in SHOWN.items() if key in metrics)
-            speed = f"{status.clips_per_second:.0f} clips/s, {time_left(status.seconds_left)}"
-            wait = f"{status.data_wait:.0f} % of the time waits for videos"
-            _logger.info(f"{self.name}: step {status.step} of {status.steps}, {scores}, {speed}, {wait}")
+            self._printed = now
+            self._since = (waited, now)
+            _logger.info(self._line(trainer, status))
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Restart the interval of the data wait."""
@@ -79,12 +84,30 @@ class Progress(Callback):
         """Write the state ``testing``."""
         self._write(trainer, Status("testing", trainer.global_step, trainer.global_step))
 
+    def _line(self, trainer: Trainer, status: Status) -> str:
+        """Return a line on the step, the metrics, the speed and the data wait."""
+        scores = []
+        for key, words in LINE_METRICS.items():
+            if key in trainer.callback_metrics:
+                scores.append(f"{float(trainer.callback_metrics[key]):.3g} {words}")
+
+        speed = f"{status.clips_per_second:.0f} clips/s, {time_left(status.seconds_left)}"
+        wait = f"{status.data_wait:.0f} % of the time waits for videos"
+        return f"{self.name}: step {status.step} of {status.steps}, {', '.join(scores)}, {speed}, {wait}"
+
     def _status(self, trainer: Trainer, clips: int, data_wait: float) -> Status:
         """Return step, speed and time left; ``clips`` is the size of this process's batch."""
-        step, total = trainer.global_step, int(trainer.estimated_stepping_batches)
+        step = trainer.global_step
+        steps = int(trainer.estimated_stepping_batches)
         rate = (step - self._first_step) / max(time.monotonic() - self._start, 1e-9)
-        clips_per_second = rate * clips * trainer.world_size * trainer.accumulate_grad_batches
-        return Status(self.state, step, total, clips_per_second, (total - step) / rate if rate else 0.0, data_wait)
+        return Status(
+            self.state,
+            step,
+            steps,
+            clips_per_second=rate * clips * trainer.world_size * trainer.accumulate_grad_batches,
+            seconds_left=(steps - step) / rate if rate else 0.0,
+            data_wait=data_wait,
+        )
 
     def _write(self, trainer: Trainer, status: Status) -> None:
         if self.run_dir and trainer.is_global_zero:
@@ -108,26 +131,35 @@ class ReportBroken(Callback):
 
     def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Report broken videos, and those with gaps, of training and validation, or of the test."""
-        broken = _broken(trainer)
-        splits = ("test",) if trainer.testing else ("train", "val")
         on_training_videos = trainer.testing and trainer.datamodule.tested == "train"  # type: ignore[attr-defined]
         if not trainer.is_global_zero or on_training_videos:
             return
+
+        broken = _broken(trainer)
         where = ""
         if self.run_dir:
             file = self.run_dir / "broken.csv"
-            if rows := broken.rows():
-                write_table(file, [("split", "path", "reason"), *rows])
-            else:
-                file.unlink(missing_ok=True)
+            _write_broken(file, broken)
             where = f" (see {file})"
+
+        splits = ("test",) if trainer.testing else ("train", "val")
         counts = [f"{len(broken.reasons[split])} {split}" for split in splits if broken.reasons[split]]
         if counts:
             _logger.info(f"{' and '.join(counts)} videos could not be used and were left out{where}")
-        if line := broken.gap_line(splits):
-            _logger.info(printable(line))
+        gaps = broken.gap_line(splits)
+        if gaps:
+            _logger.info(printable(gaps))
 
     on_test_end = on_fit_end
+
+
+def _write_broken(file: Path, broken: BrokenVideos) -> None:
+    """List the broken videos in a file; remove the file if there are none."""
+    rows = broken.rows()
+    if rows:
+        write_table(file, [("split", "path", "reason"), *rows])
+    else:
+        file.unlink(missing_ok=True)
 
 
 def _broken(trainer: Trainer) -> BrokenVideos:

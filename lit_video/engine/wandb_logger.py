@@ -18,11 +18,11 @@ from lightning.pytorch.loggers import WandbLogger
 from lightning.pytorch.loggers.logger import DummyLogger
 from lightning.pytorch.utilities import rank_zero_only
 
+from lit_video.engine.checkpoints import Stopped
 from lit_video.runs.result import RowFacts
 from lit_video.settings.differences import lasting_settings
 from lit_video.settings.flat import plain_settings
 from lit_video.tables.table import Row
-from lit_video.training.callbacks.checkpoints import Stopped
 from lit_video.utils.stop_signals import DONE, FAILED
 from lit_video.utils.text import first_line
 from lit_video.utils.wandb_login import project, why_offline
@@ -44,21 +44,27 @@ class RowLogger(WandbLogger):
     def __init__(
         self, run_dir: Path, facts: RowFacts, *, commit: str | None, config: dict[str, Any], row: Row, title: str
     ) -> None:
-        self.run_dir, self.folder = run_dir, run_dir / "wandb"
-        os.environ |= LIMITS | os.environ | dict.fromkeys(("WANDB_DATA_DIR", "WANDB_CACHE_DIR"), str(self.folder))
+        self.run_dir = run_dir
+        self.folder = run_dir / "wandb"
+        folders = dict.fromkeys(("WANDB_DATA_DIR", "WANDB_CACHE_DIR"), str(self.folder))
+        os.environ |= LIMITS | os.environ | folders  # a user's limits win
+
         groups = {name: config.get(name) or {} for name in ("trainer", "data", "model")}
         shown = plain_settings(groups) | asdict(facts)  # a fact overrides a setting
         if commit is not None:
             shown["commit"] = commit
         shown |= {"label": row.label, "title": title, "cli": config}
+
         lasting = digest(str(sorted(lasting_settings(config).items()))) % 16**6
-        own_id = f"{facts.table}-{facts.scale}-{facts.row}-seed{facts.seed}-{lasting:06x}"
+        run_id = f"{facts.table}-{facts.scale}-{facts.row}-seed{facts.seed}-{lasting:06x}"
+        if "WANDB_SWEEP_ID" in os.environ:  # the agent of a W&B sweep assigns the id
+            run_id = os.environ.get("WANDB_RUN_ID", run_id)
+
         reason = why_offline()
         super().__init__(
             name=f"{row.label}, seed {facts.seed} ({title})",
             save_dir=run_dir,
-            # the agent of a W&B sweep assigns the id
-            id=os.environ.get("WANDB_RUN_ID", own_id) if "WANDB_SWEEP_ID" in os.environ else own_id,
+            id=run_id,
             project=project(),
             group=facts.table,
             job_type="fit",
@@ -68,6 +74,7 @@ class RowLogger(WandbLogger):
             mode="offline" if reason else "online",
         )
         del self._wandb_init["anonymous"]  # W&B warns about this key even if it is None
+
         self.paper = {f"paper/{key}": value for key, value in row.paper.items()}
         self.step = 0
         self.ended = os.environ.get("WANDB_MODE") == "disabled"
@@ -140,7 +147,8 @@ class TrackRow(Callback):
     """Callback that sets the logging interval, by default at most 50 steps, and ends W&B's record at an exception."""
 
     def __init__(self, logger: RowLogger | None, every: int | None) -> None:
-        self.logger, self.every = logger, every
+        self.logger = logger
+        self.every = every
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Set the interval; Lightning's default of 50 steps logs no loss in shorter trainings."""

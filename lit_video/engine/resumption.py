@@ -27,7 +27,7 @@ class ExactResumption(Callback):
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         """Add what follows the step, and what Lightning's checkpoints leave out."""
         epoch: Any = trainer.fit_loop.epoch_progress.current  # its declared type lacks ``processed``
-        deferred = [each.state_key for each in _savers(trainer) if each._defer_save_until_validation]
+        deferred = [saver.state_key for saver in _savers(trainer) if saver._defer_save_until_validation]
         checkpoint[POINT] = {
             "metrics": {key: float(value) for key, value in trainer.callback_metrics.items()},
             "validation": _at_batch_end(trainer) and validation_follows(trainer),
@@ -72,11 +72,14 @@ class ExactResumption(Callback):
             trainer._logger_connector._callback_metrics[key] = torch.tensor(value, device=pl_module.device)
         if self._epoch_ends:
             trainer.fit_loop._data_fetcher.done = True  # type: ignore[union-attr]
+
         for config in trainer.lr_scheduler_configs:
-            if isinstance(schedule := config.scheduler, LambdaLR):
-                groups = zip(schedule.optimizer.param_groups, schedule.base_lrs, schedule.lr_lambdas, strict=True)
-                for group, base, share in groups:
-                    group["lr"] = base * share(schedule.last_epoch)
+            schedule = config.scheduler
+            if not isinstance(schedule, LambdaLR):
+                continue
+            groups = zip(schedule.optimizer.param_groups, schedule.base_lrs, schedule.lr_lambdas, strict=True)
+            for group, base, share in groups:
+                group["lr"] = base * share(schedule.last_epoch)
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
         """Seed a batch's draws by the run's seed, the step, and the batch's number among all batches of the step."""
@@ -112,4 +115,5 @@ def _begin_validation(progress: dict[str, Any]) -> None:
 
 
 def _savers(trainer: Trainer) -> list[ModelCheckpoint]:
-    return [each for each in trainer.checkpoint_callbacks if isinstance(each, ModelCheckpoint)]
+    """Return Lightning's callbacks that save checkpoints."""
+    return [saver for saver in trainer.checkpoint_callbacks if isinstance(saver, ModelCheckpoint)]

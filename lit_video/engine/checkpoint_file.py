@@ -52,7 +52,8 @@ class CheckpointFile(TorchCheckpointIO):
 
     def flush(self) -> None:
         """Wait until the last checkpoint is on the disk; raise :class:`OSError` if it could not be written."""
-        writing, self._writing = self._writing, None
+        writing = self._writing
+        self._writing = None
         if writing:
             writing.result()
 
@@ -71,6 +72,7 @@ def write_checkpoint(content: dict[str, Any], path: Path) -> None:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)
@@ -117,12 +119,15 @@ def remove_later(run_dir: Path, checkpoint: Path | None) -> None:
     for part in folder.rglob(".*.part"):
         part.unlink()
 
-    step, known = -1, set[str]()
+    step = -1
+    saved_before = set[str]()
     if checkpoint:
         content = peek(checkpoint)
-        step, known = content["global_step"], _saved_before(content)
+        step = content["global_step"]
+        saved_before = _saved_before(content)
+
     for file in folder.rglob("*.ckpt"):
-        if _step_of(file) >= step and file.relative_to(folder).as_posix() not in known:
+        if _step_of(file) >= step and file.relative_to(folder).as_posix() not in saved_before:
             file.unlink()
 
 

@@ -20,12 +20,15 @@ OURS = ("lightning.", "lit_video.")  # packages whose callbacks and models log n
 def refuse_wrong_mode(watchers: Iterable[object]) -> None:
     """Refuse callbacks that would choose the worst value of one of our metrics, or that monitor an epoch's mean."""
     for watcher in watchers:
-        monitor, mode = getattr(watcher, "monitor", None), getattr(watcher, "mode", None)
-        if isinstance(monitor, str) and mode is not None:
-            _refuse(f"trainer.callbacks: {type(watcher).__name__}", monitor, mode)
-            if monitor == EPOCHS_MEAN:
-                advice = "a run that resumes knows the mean of its own steps only; monitor val/clip_top1"
-                raise UserError(f"trainer.callbacks: {type(watcher).__name__} monitors {monitor}: {advice}")
+        monitor = getattr(watcher, "monitor", None)
+        mode = getattr(watcher, "mode", None)
+        if not isinstance(monitor, str) or mode is None:
+            continue
+
+        _refuse(f"trainer.callbacks: {type(watcher).__name__}", monitor, mode)
+        if monitor == EPOCHS_MEAN:
+            advice = "a run that resumes knows the mean of its own steps only; monitor val/clip_top1"
+            raise UserError(f"trainer.callbacks: {type(watcher).__name__} monitors {monitor}: {advice}")
 
 
 def refuse_unknown_values(watchers: Iterable[object], model: VideoClassifier) -> None:

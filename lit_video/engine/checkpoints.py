@@ -1,7 +1,5 @@
-"""Callbacks that save checkpoints, stop a run at a checkpoint on request, and end it as failed at a non-finite loss."""
+"""Callback that saves checkpoints, and stops a run at a checkpoint on request."""
 
-import logging
-import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,96 +9,14 @@ from typing import Any, NoReturn
 import torch
 import torch.distributed as dist
 from lightning import LightningModule, Trainer
-from lightning.pytorch.callbacks import Callback, Checkpoint
-from torch import Tensor, nn
-from torch.optim import Optimizer
+from lightning.pytorch.callbacks import Checkpoint
 
-from lit_video.errors import RunFailed
+from lit_video.engine.checkpoint_file import RUN_KEY, CheckpointFile
+from lit_video.engine.finite import RequireFinite
+from lit_video.engine.monitors import refuse_wrong_schedules
+from lit_video.engine.resumption import validation_follows
 from lit_video.runs.chosen_checkpoint import LAST
-from lit_video.training.callbacks.resumption import validation_follows
-from lit_video.training.checkpoint_file import RUN_KEY, CheckpointFile
-from lit_video.training.monitors import refuse_wrong_schedules
 from lit_video.utils.stop_signals import AGAIN, PREEMPTED, STATUS, StopSignals
-
-_logger = logging.getLogger(__name__)
-
-
-class RequireFinite(Callback):
-    """Check of every loss and validation metric; NaN or infinity ends the run as failed.
-
-    On a GPU a loss is checked one step later, so that no step waits for it. Up to ``skip`` steps with a non-finite loss
-    or gradient leave out their update and do not end the run.
-    """
-
-    def __init__(self, skip: int = 0) -> None:
-        self.skip = skip
-        self.skipped = 0
-        self.found = ""  # message that names a non-finite loss and its step
-        self._may_skip = skip > 0  # whether the current step may leave out its update
-        self._pending: tuple[Tensor, torch.cuda.Event, int] | None = None
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the number of updates left out."""
-        return {"skipped": self.skipped}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore the number of updates left out."""
-        self.skipped = state_dict["skipped"]
-        self._may_skip = self.skipped < self.skip
-
-    def on_before_optimizer_step(self, trainer: Trainer, pl_module: LightningModule, optimizer: Optimizer) -> None:
-        """Leave out the update, while allowed, if some process has a non-finite gradient."""
-        if not self._may_skip or trainer.scaler is not None:  # float16's scaler leaves out such steps itself
-            return
-        gradients = [p.grad for p in pl_module.parameters() if p.grad is not None]
-        finite = nn.utils.get_total_norm(gradients, norm_type=math.inf).isfinite()
-        bad = torch.tensor(not finite, device=pl_module.device).float()
-        if trainer.world_size > 1:
-            dist.all_reduce(bad, dist.ReduceOp.MAX)
-        if bad:
-            self.skipped += 1
-            optimizer.zero_grad(set_to_none=True)  # the optimizer skips parameters without a gradient
-            if trainer.is_global_zero:
-                left = f"{self.skip - self.skipped} more allowed"
-                _logger.info(f"step {trainer.global_step}: gradient is not finite, update left out ({left})")
-
-    def on_train_batch_end(
-        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
-    ) -> None:
-        """Check the loss of this step on a CPU, and of the previous step on a GPU."""
-        step, loss = trainer.global_step, outputs["loss"].detach().to("cpu", non_blocking=True)
-        if outputs["loss"].is_cuda:
-            done = torch.cuda.Event()  # type: ignore[no-untyped-call]
-            done.record()
-            pending, self._pending = self._pending, (loss, done, step)
-            if pending is None:
-                return
-            loss, before, step = pending
-            before.synchronize()
-        if not math.isfinite(float(loss)) and not self._may_skip:
-            self.found = f"loss is {float(loss)} at step {step}"
-        self._may_skip = self.skipped < self.skip
-
-    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Check the metrics, which are equal on all processes."""
-        refuse_not_finite(metrics_of(trainer, "val/"), f"validation after step {trainer.global_step}")
-
-    def fail(self) -> None:
-        """End the run as failed."""
-        what = self.found or "the loss of another process is not finite"
-        raise RunFailed(f"{what}; lower the learning rate, or start over and allow some such steps with --nan skip:N")
-
-
-def metrics_of(trainer: Trainer, split: str) -> dict[str, float]:
-    """Return the metrics of one split as numbers."""
-    return {key: float(value) for key, value in trainer.callback_metrics.items() if key.startswith(split)}
-
-
-def refuse_not_finite(values: dict[str, float], where: str) -> None:
-    """Raise :class:`RunFailed` if a number is NaN or infinite."""
-    for key, value in values.items():
-        if not math.isfinite(value):
-            raise RunFailed(f"{key} is {value} in the {where}: no result")
 
 
 class Stopped(Exception):
@@ -108,12 +24,16 @@ class Stopped(Exception):
 
     def __init__(self, reason: str, step: int, steps: int) -> None:
         super().__init__(f"stopped by {reason} at step {step} of {steps}; {AGAIN}")
-        self.step, self.steps = step, steps
+        self.step = step
+        self.steps = steps
         self.status = STATUS[Signals[reason]] if reason in Signals.__members__ else PREEMPTED
 
 
 # actions that a process may request after a step, by rising priority; all processes take the highest one requested
-_NOTHING, SAVE, TIME_OVER, NOT_FINITE = "", "save", "max_time", "not finite"
+_NOTHING = ""
+SAVE = "save"
+TIME_OVER = "max_time"
+NOT_FINITE = "not finite"
 ACTIONS = (_NOTHING, SAVE, TIME_OVER, "SIGUSR1", "SIGUSR2", "SIGTERM", "SIGINT", "SIGHUP", NOT_FINITE)
 
 
@@ -194,6 +114,7 @@ class Checkpoints(Checkpoint):
         trainer.strategy.barrier()
 
     def _wanted_action(self, trainer: Trainer) -> str:
+        """Return the action that this process requests."""
         now = time.monotonic()
         if self.finite.found:
             return NOT_FINITE
@@ -203,8 +124,10 @@ class Checkpoints(Checkpoint):
             return TIME_OVER
         if now - self._saved >= self.every:
             return SAVE
+
         # no checkpoint can be made within a validation, nor at a step that ends the training
-        return SAVE if validation_follows(trainer) or trainer.global_step + 1 == trainer.max_steps else _NOTHING
+        is_last_chance = validation_follows(trainer) or trainer.global_step + 1 == trainer.max_steps
+        return SAVE if is_last_chance else _NOTHING
 
     def _agree(self, action: str) -> str:
         """Return the highest-priority action in any process; communicate on the CPU, without waiting for devices."""

@@ -1,1 +1,0 @@
-"""Callbacks of a run: progress, checkpoints, curves, predictions, checks."""
