@@ -7,6 +7,7 @@ recordings of the first two days, each left out in turn; of AVLetters repetition
 Beside the trials: a network with random weights, and the pixels of small frames.
 """
 
+import csv
 import json
 import math
 import sys
@@ -192,7 +193,7 @@ def train(trial: Trial, folder: Path, minutes: float) -> int:
         use_distributed_sampler=False,
     )
     begun = time.process_time()
-    trainer.fit(model, trial.videos, ckpt_path=last if last.exists() else None, weights_only=False)
+    trainer.fit(model, trial.videos, ckpt_path=last if last.exists() else None, weights_only=True)
 
     record = _record(folder)
     facts = provenance(recorded_command(sys.argv[1:], "python -m benchmarks.pretraining"), "cpu")
@@ -237,12 +238,14 @@ def real_videos(root: Path, num_frames: int, side: int) -> Iterator[Task]:
     for name, (column, is_training, fold_of) in sources.items():
         if not (root / name).is_dir():
             continue
-        rows = _column(root / name / "labels.csv", column)
-        wanted: list[str | int] = sorted({value for value in rows.values() if is_training(value)})
+        with (root / name / "labels.csv").open(newline="") as file:
+            values = {row[column] for row in csv.DictReader(file)}
+        wanted: list[str | int] = sorted(value for value in values if is_training(value))
         videos = VideoCSV(
             root=str(root / name),
             train="labels.csv",
             split_column=column,
+            draw_column=column,
             train_values=wanted,
             val_values=[],
             **shape,
@@ -250,7 +253,7 @@ def real_videos(root: Path, num_frames: int, side: int) -> Iterator[Task]:
         records = videos.records("train")
         clips = torch.stack([videos.centre_view(record)[0]["clip"][0, 0] for record in records])
         labels = np.array([record.label for record in records])
-        groups = [rows[Path(record.path).relative_to(root / name).as_posix()] for record in records]
+        groups = videos.draw_names("train")
         yield Task(name, clips, labels, np.array([fold_of(group) for group in groups]))
 
 
@@ -258,13 +261,6 @@ def _number_of(recording: str) -> int:
     """Return date and time of a recording's name as one number."""
     date, clock = recording.split("_")[:2]
     return int(date + clock)
-
-
-def _column(table: Path, column: str) -> dict[str, str]:
-    """Return a column's value by video."""
-    header, *rows = [line.split(",") for line in table.read_text().split()]
-    path, wanted = header.index("path"), header.index(column)
-    return {row[path]: row[wanted] for row in rows}
 
 
 def accuracy(features: NDArray[np.float32], task: Task, strength: float) -> float:
@@ -311,7 +307,7 @@ def transfer(names: list[str], folder: Path, videos: Path) -> int:
                 seed_everything(0, verbose=False)
                 model = trial.network()
                 inputs[f"random, {trial.model['size']}"] = features_of(model, task.clips)
-                checkpoint = torch.load(folder / trial.name / LAST, weights_only=False)
+                checkpoint = torch.load(folder / trial.name / LAST, weights_only=True)
                 model.load_state_dict(checkpoint["state_dict"])
                 name = f"{trial.name}, step {checkpoint['global_step']} of {trial.steps}"
                 inputs[name] = features_of(model, task.clips)

@@ -24,7 +24,7 @@ def tiny(name="motion"):
 
 def weights(folder):
     """Return the weights of a trial's last checkpoint."""
-    return torch.load(folder / LAST, weights_only=False)["state_dict"]
+    return torch.load(folder / LAST, weights_only=True)["state_dict"]
 
 
 def test_every_trial_of_the_plan_can_be_built():
