@@ -87,13 +87,11 @@ def import_named(arguments: MutableMapping[str, Any]) -> None:
     Raises:
         UserError: one of them is not found, or is of another kind.
     """
-    for setting in KINDS:
-        given = arguments.get(setting)
-        if isinstance(given, str) and "." in given:
-            try:
-                arguments[setting] = import_class(given, setting)
-            except ValueError as error:
-                raise UserError(f"model.{setting}: {error}") from error
+    for setting, name in names_of(arguments).items():
+        try:
+            arguments[setting] = import_class(name, setting)
+        except ValueError as error:
+            raise UserError(f"model.{setting}: {error}") from error
 
 
 def names_of(arguments: Mapping[str, Any]) -> dict[str, str]:
