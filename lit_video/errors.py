@@ -5,7 +5,7 @@ An unfit value raises ``ValueError``; an unfit file or setting raises :class:`Us
 """
 
 from pathlib import Path
-from traceback import extract_tb
+from traceback import walk_tb
 
 
 class UserError(Exception):
@@ -30,10 +30,12 @@ def one_line(error: BaseException) -> str:
 def fault_of(error: BaseException) -> str:
     """Return the class and the message of an error in a user's code, with the last file and line of that code."""
     where = ""
-    for step in extract_tb(error.__traceback__):
-        path = Path(step.filename)
-        if not {"lit_video", "torch"} & {*path.parts}:
-            where = f" ({path.name}, line {step.lineno})"
+    for frame, line in walk_tb(error.__traceback__):
+        # Tell packages by the name of a frame's module: a checkout or a user's folder may be called lit_video too.
+        package = frame.f_globals.get("__name__", "").partition(".")[0]
+        if package not in {"lit_video", "torch"}:
+            where = f" ({Path(frame.f_code.co_filename).name}, line {line})"
+
     return f"{type(error).__name__}: {one_line(error)[:160]}{where}"
 
 
