@@ -21,7 +21,7 @@ ENDINGS = (".png", ".svg", ".pdf")
 
 
 @dataclass(frozen=True, repr=False)
-class Embedding(Shown):
+class EmbeddedVideos(Shown):
     """Videos as points, by t-SNE of the features that enter the classifier's last layer."""
 
     predictions: "VideoPredictions"
@@ -77,7 +77,7 @@ class Embedding(Shown):
 
 def embed(
     ckpt: "str | Path | TrainedModel", videos: File | Sequence[File], *, evaluation: "Evaluation | None" = None
-) -> Embedding:
+) -> EmbeddedVideos:
     """Project the features of videos to the plane by t-SNE, so that neighbours stay close.
 
     Args:
@@ -92,4 +92,4 @@ def embed(
     from lit_video.inference.projection import project
 
     found = predict(ckpt, places(videos), 1, evaluation=evaluation)
-    return Embedding(found, project(found.features.numpy()))
+    return EmbeddedVideos(found, project(found.features.numpy()))

@@ -6,7 +6,7 @@ from argparse import Namespace
 import lit_video
 from lit_video.commands.arguments import add_output, add_videos, asked_evaluation, new_file, positive
 from lit_video.commands.parser import Parser
-from lit_video.runs.chosen_checkpoint import settings_of
+from lit_video.runs.chosen_checkpoint import record_beside
 from lit_video.runs.mistakes import MISTAKES
 from lit_video.utils.stop_signals import DONE, FAILED
 from lit_video.utils.text import printable
@@ -39,7 +39,7 @@ def run(arguments: Namespace) -> int:
     lines = [f"wrote {path}" for path in (arguments.output, arguments.features) if path]
     if found.trained_on:
         lines.append(f"{found.trained_on}: right answers there say nothing about new videos")
-        tested = settings_of(arguments.ckpt).with_name(MISTAKES)
+        tested = record_beside(arguments.ckpt).with_name(MISTAKES)
         if tested.is_file():
             lines[-1] += f"; mistakes of its test: {tested}"
     lines += [f"{path}: {reason}" for path, reason in found.broken.items()]

@@ -4,7 +4,7 @@ from argparse import ArgumentTypeError, Namespace
 from typing import TYPE_CHECKING
 
 import lit_video
-from lit_video.commands.arguments import add_settings, add_shared, asked_rows, positive
+from lit_video.commands.arguments import accept_settings, add_shared, asked_rows, positive
 from lit_video.commands.parser import Parser
 from lit_video.errors import UserError
 from lit_video.utils.stop_signals import DONE
@@ -32,7 +32,7 @@ def add_arguments(parser: Parser) -> None:
     for name in SAME_NAMES:
         slurm.add_argument(f"--{name}")
     slurm.add_argument("--slurm", action="append", type=_option, default=[], metavar="KEY=VALUE", help="more options")
-    add_settings(parser)
+    accept_settings(parser)
 
 
 def run(arguments: Namespace) -> int:

@@ -37,7 +37,7 @@ from lit_video.utils.classes import Classes, outputs
 from lit_video.utils.environment import choose_device
 from lit_video.utils.files import writing
 from lit_video.utils.parallel import with_progress
-from lit_video.utils.shown import Grid, Part, Shown
+from lit_video.utils.shown import Part, Shown, TextTable
 from lit_video.video.batch import normalise
 from lit_video.video.clips import VideoRecord
 from lit_video.video.decoding import forget_tables
@@ -141,7 +141,7 @@ class VideoPredictions(Shown):
 
     def parts(self) -> Sequence[Part]:
         """Return a table of the predictions, and a line for each video that could not be read."""
-        parts: list[Part] = [Grid("", *ranking_table(self.ranked))] if self.ranked else []
+        parts: list[Part] = [TextTable("", *ranking_table(self.ranked))] if self.ranked else []
         return [*parts, *(f"{path}: {reason}" for path, reason in self.broken.items())]
 
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from lit_video.errors import UserError
-from lit_video.own_videos.finding import OwnVideo, OwnVideos, find_videos, labels_of, splits_of
+from lit_video.own_videos.finding import OwnVideo, OwnVideos, find_own_videos, labels_of, splits_of
 from lit_video.tables.reading import folder_name
-from lit_video.utils.annotations import read_table as read_annotations
+from lit_video.utils.annotations import read_annotations
 from lit_video.utils.files import write_atomically, write_table
 from lit_video.utils.text import plural
 from lit_video.utils.yaml_files import read_yaml
@@ -21,7 +21,7 @@ from lit_video.utils.yaml_files import read_yaml
 if TYPE_CHECKING:
     from lit_video.own_videos.plan import Plan
 
-VIDEOS = "_videos.csv"  # ending of the table of videos, after the experiment's name
+VIDEOS_ENDING = "_videos.csv"  # ending of the table of videos, after the experiment's name
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def refuse_other_plan(file: Path, place: Path, asked: Asked) -> str:
     data = content.get("data", {}).get("init_args", {})
     news = ""
     if {"root", "train"} <= data.keys():
-        news = _refuse_other_videos(file, data, find_videos(place))
+        news = _refuse_other_videos(file, data, find_own_videos(place))
     _refuse_other_wishes(file, table.get("plan", {}), asked)
     return news
 
@@ -127,7 +127,7 @@ def write_experiment(plan: "Plan", file: Path, asked: Asked, command: Sequence[s
     Returns:
         The path of the table of videos.
     """
-    videos = file.with_name(file.stem + VIDEOS)
+    videos = file.with_name(file.stem + VIDEOS_ENDING)
     columns = _write_videos(videos, plan.videos, plan.group_names)
     comment = indent("\n".join(_reasons(plan, file, command)) + "\n", "# ", lambda line: True).replace("# \n", "#\n")
     readable = comment.encode("utf-8", "backslashreplace").decode()  # a file name need not be UTF-8

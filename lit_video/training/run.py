@@ -16,7 +16,7 @@ from lit_video.tables.results import refuse_apart
 from lit_video.training.check import checked_row, refuse_tested
 from lit_video.training.cli import CheckCLI, user_errors
 from lit_video.training.finished import FinishedRuns
-from lit_video.training.fit import compiled, fit
+from lit_video.training.fit import compiled, fit_model
 from lit_video.training.identity import ask, take_trained
 from lit_video.training.measure import measure
 from lit_video.training.request import Run
@@ -136,7 +136,7 @@ def _train_and_test(run: Run, stops: StopSignals, history: History | None) -> No
         write_status(run_dir, Status("preparing data"))
 
     with compiled(cli.model.network, cli.config.compile == "full"):
-        trained = fit(cli, checkpoint)
+        trained = fit_model(cli, checkpoint)
         if trained is None:
             return
         metrics = measure(cli, trained.checkpoint)

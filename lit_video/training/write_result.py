@@ -17,7 +17,7 @@ from lit_video.training.command_line import recorded_command
 from lit_video.training.finished import asked
 from lit_video.training.fit import Trained
 from lit_video.training.identity import overridden, weights_digest
-from lit_video.training.measure import limits_of
+from lit_video.training.measure import sight_and_needs
 from lit_video.training.trainer import RunCLI
 from lit_video.utils.environment import device_name
 from lit_video.utils.text import plural
@@ -39,7 +39,7 @@ def write_result(cli: RunCLI, trained: Trained, metrics: dict[str, float], *, hi
     counts = {split: VideoCount(**count) for split, count in cli.datamodule.video_counts.items()}
     tested = counts.get("test") or counts.get("val")
     listed = tested.listed if tested else len(known)  # also missing videos
-    limits = limits_of(cli)
+    limits = sight_and_needs(cli)
     facts = cli.facts
     result = RunResult(
         table=facts.table,

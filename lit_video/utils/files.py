@@ -16,7 +16,7 @@ from lit_video.errors import UserError
 from lit_video.utils.limits import within
 from lit_video.utils.text import to_bytes
 
-T = TypeVar("T")
+Content = TypeVar("Content")
 UNSET = re.compile(r"\$(\w+|\{\w+\})")  # a variable in a path after its replacement
 TABLES = (".csv", ".tsv", ".txt")
 PICTURES = {".jpg", ".jpeg", ".png"}
@@ -117,7 +117,7 @@ def write_table(path: Path, rows: Iterable[Sequence[object]]) -> None:
     write_atomically(path, text.getvalue())
 
 
-def read_whole(path: Path, read: Callable[[], T], then: str) -> T | None:
+def read_whole(path: Path, read: Callable[[], Content], then: str) -> Content | None:
     """Return ``read()`` of one of our files, ``None`` if absent; report errors as damage, with the advice ``then``."""
     try:
         return read()

@@ -19,7 +19,7 @@ from lit_video.utils.text import time_left
 
 _logger = logging.getLogger(__name__)
 
-FIRST = 3.0  # seconds of work until the first progress line without a terminal
+FIRST_LINE_AFTER = 3.0  # seconds of work until the first progress line without a terminal
 EVERY = 30.0  # seconds between later ones
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -38,7 +38,7 @@ def with_progress(results: Iterable[Result], total: int, name: str) -> Iterator[
         return
 
     start = time.monotonic()
-    next_line = start + FIRST
+    next_line = start + FIRST_LINE_AFTER
     said = False
     for done, result in enumerate(results, 1):
         yield result

@@ -17,7 +17,7 @@ from lit_video.utils.text import to_bytes
 from lit_video.video.clips import VideoRecord
 
 PART = 2**12  # bytes of a part of a file
-PARTS = 4  # parts that a file's digest reads
+PARTS_READ = 4  # parts that a file's digest reads
 READERS = 16  # many, to hide the latency of a network disk
 NO_END = 2**62
 UNREADABLE = 0  # digest of a file that cannot be read
@@ -104,7 +104,7 @@ def _folder_digest(folder: Path) -> int:
     """Digest the number of a folder's files, and some of them, evenly spaced."""
     names = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
     contents = [len(names)]
-    for position in np.linspace(0, len(names) - 1, min(PARTS, len(names))).astype(int):
+    for position in np.linspace(0, len(names) - 1, min(PARTS_READ, len(names))).astype(int):
         contents.append(content_digest(folder / names[position]))
     return _digest(b"folder", str(contents).encode())
 
@@ -114,11 +114,11 @@ def _file_digest(path: Path) -> int:
     parts: list[bytes] = []
     with open_plain(path) as file:
         size = os.fstat(file.fileno()).st_size
-        if size <= PARTS * PART:
+        if size <= PARTS_READ * PART:
             parts.append(file.read())
         else:
-            for number in range(PARTS):
-                offset = number * (size - PART) // (PARTS - 1)
+            for number in range(PARTS_READ):
+                offset = number * (size - PART) // (PARTS_READ - 1)
                 parts.append(os.pread(file.fileno(), PART, offset))
     return _digest(str(size).encode(), *parts)
 

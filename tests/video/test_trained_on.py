@@ -5,7 +5,7 @@ import os
 import pytest
 
 from lit_video.video.clips import VideoRecord
-from lit_video.video.trained_on import PART, PARTS, joined, said, seen, trained_on
+from lit_video.video.trained_on import PART, PARTS_READ, joined, said, seen, trained_on
 
 
 @pytest.fixture
@@ -54,6 +54,6 @@ def test_little_of_a_file_is_read_and_nothing_of_one_that_is_known(files, monkey
     monkeypatch.setattr(os, "pread", lambda *where: read.append(where) or pread(*where))
     records = [VideoRecord(files / name, 0) for name in ("a.mp4", "b.mp4")]
     known = trained_on(records[:1])
-    assert [size for _, size, _ in read] == [PART] * PARTS
+    assert [size for _, size, _ in read] == [PART] * PARTS_READ
     both = trained_on(records, known)
-    assert len(read) == 2 * PARTS and both == trained_on(records)
+    assert len(read) == 2 * PARTS_READ and both == trained_on(records)

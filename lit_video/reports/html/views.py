@@ -16,7 +16,7 @@ from lit_video.reports.html.collect import Section
 from lit_video.reports.verdicts import Verdict
 from lit_video.runs.predictions import ORDERS, most_confused
 from lit_video.tables.rendering import measured_groups
-from lit_video.tables.time_use import NAMES, TimeUse, read_time_use
+from lit_video.tables.time_use import FRAME_ORDERS, TimeUse, read_time_use
 from lit_video.utils.colours import LIGHT
 
 SPLIT_NOUNS = {"val": "validation", "train": "training"}
@@ -132,9 +132,9 @@ def _class_losses(use: TimeUse) -> dict[str, Any]:
             break
         accuracies = [f"{changed[order][each.name].changed:.0f}" for order in orders]
         body.append([each.name, str(each.videos), f"{each.forward:.0f}", *accuracies, each.taken_for])
-    names = [f"{NAMES[order]} (%)" for order in orders]
+    names = [f"{FRAME_ORDERS[order]} (%)" for order in orders]
     return {
-        "header": ["class", "test videos", "right (%)", *names, f"with {NAMES[decisive.order]} taken for"],
+        "header": ["class", "test videos", "right (%)", *names, f"with {FRAME_ORDERS[decisive.order]} taken for"],
         "body": body,
     }
 
@@ -248,7 +248,7 @@ def mistakes(section: Section) -> list[dict[str, Any]]:
     return found
 
 
-def without(section: Section) -> list[str]:
+def rows_without_predictions(section: Section) -> list[str]:
     """Return the labels of rows that lack the predictions of some run."""
     known = {*section.predictions, *section.folds}
     return [label for row, label in section.labels.items() if row not in known]
