@@ -35,9 +35,9 @@ class EmbeddedVideos(Shown):
     @property
     def trained_on(self) -> str:
         """How many of the videos the model was trained on, in words; empty if none or unknown."""
-        from lit_video.video.trained_on import said
+        from lit_video.video.trained_on import overlap_in_words
 
-        return said(self._known)
+        return overlap_in_words(self._known)
 
     @property
     def _known(self) -> list[bool]:
@@ -91,5 +91,5 @@ def embed(
     from lit_video.inference.predict import predict  # here, because importing torch takes seconds
     from lit_video.inference.projection import project
 
-    found = predict(ckpt, places(videos), 1, evaluation=evaluation)
-    return EmbeddedVideos(found, project(found.features.numpy()))
+    predictions = predict(ckpt, places(videos), 1, evaluation=evaluation)
+    return EmbeddedVideos(predictions, project(predictions.features.numpy()))

@@ -42,12 +42,12 @@ class Fitted(Shown):
     @property
     def metrics(self) -> dict[str, dict[str, float]]:
         """Means over these seeds in percent, by row and metric."""
-        found: dict[str, dict[str, float]] = {}
+        means: dict[str, dict[str, float]] = {}
         for row in self.read.data.rows:
             for key, numbers in row.metrics.items():
                 if numbers.ours is not None:
-                    found.setdefault(row.name, {})[key] = numbers.ours
-        return found
+                    means.setdefault(row.name, {})[key] = numbers.ours
+        return means
 
     @property
     def report_command(self) -> str:

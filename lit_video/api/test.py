@@ -76,7 +76,7 @@ def test(
     from lit_video.engine.finite import refuse_not_finite
     from lit_video.inference.checkpoints import no_larger_than, read_checkpoint
     from lit_video.training.cli import VideoCLI, user_errors
-    from lit_video.video.trained_on import said, seen
+    from lit_video.video.trained_on import overlap_in_words, seen
 
     stored = read_checkpoint(checkpoint)["state_dict"] if checkpoint else {}
     silent = {} if are_shown() else {"enable_progress_bar": False}
@@ -93,8 +93,8 @@ def test(
     refuse_not_finite(metrics, f"test of {checkpoint or 'these weights'}")
     videos = int(metrics.pop("test/videos", 0))
     time = _time_use(cli, checkpoint, perf_counter() - began)
-    known = said(seen(cli.model.trained_on, cli.datamodule.records("test")))
-    return Measured(metrics, videos, cli.datamodule.order, known, time)
+    overlap = overlap_in_words(seen(cli.model.trained_on, cli.datamodule.records("test")))
+    return Measured(metrics, videos, cli.datamodule.order, overlap, time)
 
 
 def _time_use(cli: "VideoCLI", checkpoint: Path | None, seconds: float) -> "TimeUse | None":

@@ -161,8 +161,8 @@ def add_own_videos(parser: Parser) -> None:
 
 def asked_own_videos(arguments: Namespace) -> dict[str, Any]:
     """Return the arguments that the functions ``finetune`` and ``compare`` have in common."""
-    given = picked(vars(arguments), ("videos", "output", "minutes", "group", "jobs", "weights"))
-    return given | {"settings": read_flags(arguments.settings)}
+    options = picked(vars(arguments), ("videos", "output", "minutes", "group", "jobs", "weights"))
+    return options | {"settings": read_flags(arguments.settings)}
 
 
 def add_videos(parser: Parser) -> None:
@@ -176,5 +176,5 @@ def asked_evaluation(arguments: Namespace) -> "Evaluation":
     """Return the options of an evaluation on videos."""
     from lit_video.inference.predict import Evaluation  # here, because importing torch takes seconds
 
-    given = picked(vars(arguments), ("clips", "crops", "batch", "workers", "device", "fps"))
-    return Evaluation(**given, progress=True)
+    options = picked(vars(arguments), ("clips", "crops", "batch", "workers", "device", "fps"))
+    return Evaluation(**options, progress=True)

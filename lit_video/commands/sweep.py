@@ -64,16 +64,16 @@ def run(arguments: Namespace) -> int:
 def _resources(arguments: Namespace) -> "Resources | None":
     """Return the Slurm resources of a run, if Slurm runs it; refuse flags of the other launcher."""
     by_slurm = arguments.launcher == "slurm"
-    given = vars(arguments)
+    values = vars(arguments)
     for name in (*SLURM, "nodes", "slurm"):
-        if given[name] and not by_slurm and not arguments.status:
+        if values[name] and not by_slurm and not arguments.status:
             raise UserError(f"--{name}: is for Slurm; add --launcher slurm")
     if not by_slurm:
         return None
 
     from lit_video.launching.slurm import Resources  # here, because a command's help needs none of it
 
-    options = {SLURM[name]: given[name] for name in SLURM if given[name]}
+    options = {SLURM[name]: values[name] for name in SLURM if values[name]}
     options |= dict(option.split("=", 1) for option in arguments.slurm)
     return Resources(arguments.nodes, arguments.gpus_per_run, options, arguments.jobs)
 

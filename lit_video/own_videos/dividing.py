@@ -307,7 +307,7 @@ def assign_splits(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> t
     Given splits are kept, but without a test split the given validation videos become the test. Missing splits are
     taken from the training videos. No video is in both validation and test.
     """
-    given = held_out(videos)
+    given_splits = held_out(videos)
     splits = np.array([video.split or "train" for video in videos])
 
     def take(split: str, parts: int = PARTS) -> None:
@@ -317,17 +317,17 @@ def assign_splits(videos: Sequence[OwnVideo], groups: Sequence[str] | None) -> t
         splits[most_even] = split
 
     how = "as given"
-    if not given and len(videos) < FEW_TO_DIVIDE:
+    if not given_splits and len(videos) < FEW_TO_DIVIDE:
         take("test", PARTS_OF_FEW)
         how = "chosen at random; too few to choose between checkpoints, so the last one is tested"
-    elif not given:
+    elif not given_splits:
         take("test")
         take("val")
         how = "chosen at random"
-    elif len(given) == 1:
+    elif len(given_splits) == 1:
         splits[splits == "val"] = "test"
         take("val")
-        test = "test" if "test" in given else "validation"
+        test = "test" if "test" in given_splits else "validation"
         how = f"the given {test} videos are tested; some training videos choose the checkpoint"
 
     divided = [replace(video, split=split) for video, split in zip(videos, splits.tolist(), strict=True)]

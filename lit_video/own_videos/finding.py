@@ -50,10 +50,10 @@ class OwnVideo:
 
 @dataclass(frozen=True)
 class OwnVideos:
-    """Videos with paths relative to ``root``; ``found`` says where they were found, ``unused`` counts other files."""
+    """Videos with paths relative to ``root``; ``where`` says how they were found, ``unused`` counts other files."""
 
     videos: Sequence[OwnVideo]
-    found: str
+    where: str
     root: Path
     _: KW_ONLY
     unused: Mapping[str, int] = field(default_factory=dict)
@@ -89,7 +89,7 @@ def find_own_videos(place: Path) -> OwnVideos:
         raise UserError(f"{place}: {_what_is_there(place)}; {expected}")
     if len(own.class_names) < 2:
         fault = f"holds one class ({own.class_names[0]}); a classifier needs two or more"
-        raise UserError(f"{place}: {fault}; looked at {own.found}; {expected}")
+        raise UserError(f"{place}: {fault}; looked at {own.where}; {expected}")
     _refuse_links(own)
     return own
 
@@ -184,14 +184,14 @@ def _class_folders(root: Path, tables: Sequence[Path]) -> OwnVideos:
             videos.append(OwnVideo(str(path.relative_to(root)), composed(path.parent.name), split))
             used.add(path)
     if splits:
-        found = f"class folders in {_names(splits.values())}"
-        return OwnVideos(videos, found, root, unused=_unused(root, used))
+        where = f"class folders in {_names(splits.values())}"
+        return OwnVideos(videos, where, root, unused=_unused(root, used))
 
-    found = "; not used: ".join(["class folders", *(_misses(path) for path in tables)])
+    where = "; not used: ".join(["class folders", *(_misses(path) for path in tables)])
     like_splits = sorted(label for label in {*labels_of(videos)} if _split_named(label))
     if like_splits:
-        found += f"; {', '.join(like_splits)} read as a class: no class folders in it"
-    return OwnVideos(videos, found, root, unused=_unused(root, used.union(tables)))
+        where += f"; {', '.join(like_splits)} read as a class: no class folders in it"
+    return OwnVideos(videos, where, root, unused=_unused(root, used.union(tables)))
 
 
 def _names(paths: Iterable[Path]) -> str:

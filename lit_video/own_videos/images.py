@@ -54,15 +54,15 @@ def image_start(weights: str, rows: TableRows) -> Start:
             expected = "expected auto, none, or timm:NAME of a plain ViT (docs/image_weights.md)"
             raise UserError(f"--weights {weights}: {error}; {expected}") from error
         fetch(find(weights))
-        return replace(start, given=True)
+        return replace(start, is_named=True)
     for image in DEFAULTS[torch.cuda.is_available() :]:
         try:
             start = _start(image, rows)
         except ValueError as error:
-            said = f"{image}: {error}"
+            reason = f"{image}: {error}"
             continue
         return start if at_hand(image) else SCRATCH
-    _logger.info(f"{said}. All schemes start from scratch, so that the comparison is fair.")
+    _logger.info(f"{reason}. All schemes start from scratch, so that the comparison is fair.")
     return SCRATCH
 
 

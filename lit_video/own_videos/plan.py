@@ -114,12 +114,12 @@ class Plan:
     duration: str  # how long the trainings take, in words
 
 
-def plan(found: OwnVideos, options: PlanOptions) -> Plan:
+def plan(own: OwnVideos, options: PlanOptions) -> Plan:
     """Plan an experiment on the videos that were found; each step is logged when it is done."""
-    what_is_there = _found(found, options.place)
+    what_is_there = _found(own, options.place)
     _logger.info(what_is_there[0])
 
-    inspected = inspect(found, options.folder / MANIFEST)
+    inspected = inspect(own, options.folder / MANIFEST)
     for line in inspected.left_out:
         _logger.info(line)
 
@@ -149,12 +149,12 @@ def plan(found: OwnVideos, options: PlanOptions) -> Plan:
     )
 
 
-def _found(found: OwnVideos, place: Path) -> list[str]:
+def _found(own: OwnVideos, place: Path) -> list[str]:
     """Say what was found, and what is not used."""
-    notes = [f"{len(found.videos)} videos of {len(found.class_names)} classes in {place} ({found.found})"]
-    if twins := case_twins(found.class_names):
+    notes = [f"{len(own.videos)} videos of {len(own.class_names)} classes in {place} ({own.where})"]
+    if twins := case_twins(own.class_names):
         notes.append(printable(twins))
-    kinds = counted(dict(sorted(found.unused.items())))
+    kinds = counted(dict(sorted(own.unused.items())))
     if len(kinds) > KINDS_NAMED:
         kinds[KINDS_NAMED:] = [f"{len(kinds) - KINDS_NAMED} other kinds of files"]
     return [*notes, f"not used: {', '.join(kinds)}"] if kinds else notes
@@ -164,29 +164,29 @@ def _indented(chosen: Chosen) -> list[str]:
     return [f"  {line}" for line in choices.main_lines(chosen.choices)]
 
 
-def inspect(found: OwnVideos, manifest: Path) -> Inspected:
+def inspect(own: OwnVideos, manifest: Path) -> Inspected:
     """Look into every video and write the manifest; leave out videos that cannot be read, and rare classes.
 
     Raises:
         UserError: no video can be read, or fewer than two classes have enough videos.
     """
-    facts = scan({video.path: (found.root / video.path, None) for video in found.videos}, manifest).facts()
-    readable, left_out = _readable(found, facts)
+    facts = scan({video.path: (own.root / video.path, None) for video in own.videos}, manifest).facts()
+    readable, left_out = _readable(own, facts)
     videos, rare = dividing.without_rare(readable)
-    return Inspected(found.root, videos, facts, left_out, [*rare, *_with_gaps(videos, facts)])
+    return Inspected(own.root, videos, facts, left_out, [*rare, *_with_gaps(videos, facts)])
 
 
-def _readable(found: OwnVideos, facts: Mapping[str, VideoInfo]) -> tuple[list[OwnVideo], list[str]]:
+def _readable(own: OwnVideos, facts: Mapping[str, VideoInfo]) -> tuple[list[OwnVideo], list[str]]:
     """Return the readable videos, and lines on the others."""
     good, broken = list[OwnVideo](), list[str]()
-    for video in found.videos:
+    for video in own.videos:
         row = facts[video.path]
         if row.status == "ok":
             good.append(video)
         else:
             broken.append(f"{video.path}: cannot be read ({row.reason})")
     if not good:
-        raise UserError(f"{found.root}: none of its {len(found.videos)} videos can be read ({broken[0]})")
+        raise UserError(f"{own.root}: none of its {len(own.videos)} videos can be read ({broken[0]})")
 
     lines = [printable(f"left out: {line}") for line in broken[:UNREADABLE_NAMED]]
     if len(broken) > UNREADABLE_NAMED:

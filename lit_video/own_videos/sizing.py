@@ -139,7 +139,7 @@ def choose_settings(task: Workload, start: Start) -> Chosen:
     choosing = _Choosing(task, start, machine, task.rows or start.rows, minutes, frozen)
 
     smallest = choosing.candidate(choosing.sizes[0])
-    if start.sides and not start.given and smallest.epochs <= FEWEST_EPOCHS:
+    if start.sides and not start.is_named and smallest.epochs <= FEWEST_EPOCHS:
         frames, side = choosing.sizes[0]
         clips = f"even with clips of {frames} frames x {side} pixels"
         why = f"in {plural(minutes, 'minute')} too few epochs fit, {clips}"

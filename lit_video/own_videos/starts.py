@@ -30,7 +30,7 @@ class Start:
     clips: dict[str, Any]
     probe: Literal["attentive", "frames"] | None = None  # for a frozen backbone; None: train the whole network
     sides: tuple[int, ...] = ()  # sides in pixels that an image model allows
-    given: bool = False  # named by a flag: used even if slow
+    is_named: bool = False  # named by a flag: used even if slow
 
     @property
     def rows(self) -> TableRows:

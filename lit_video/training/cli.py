@@ -133,11 +133,11 @@ class CheckCLI(VideoCLI):
 
     device = "meta"
 
-    def setup_parser(self, *given: Any) -> None:
+    def setup_parser(self, *arguments: Any) -> None:
         """Build the parser once: it takes as long as reading the settings of a row."""
         kind = type(self)
         if kind not in PARSERS:
-            super().setup_parser(*given)
+            super().setup_parser(*arguments)
             PARSERS[kind] = self.parser
         self.parser = PARSERS[kind]
 

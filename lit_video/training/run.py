@@ -30,16 +30,16 @@ from lit_video.utils.stop_signals import STATUS, StopSignals
 _logger = logging.getLogger(__name__)
 
 
-def is_done(run: Run, known: FinishedRuns | None = None) -> bool:
+def is_done(run: Run, finished: FinishedRuns | None = None) -> bool:
     """Return whether a run has a result, after at least as much training as requested."""
-    if known and known.knows(run):
+    if finished and finished.knows(run):
         return True
     cli = checked_row(run)
     history = ask(run, cli)
     if not history.finished:
         refuse_tested(run, cli)
-    elif known:
-        known.learn(run, history)
+    elif finished:
+        finished.learn(run, history)
     return history.finished
 
 

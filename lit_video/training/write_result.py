@@ -35,10 +35,10 @@ def write_result(cli: RunCLI, trained: Trained, metrics: dict[str, float], *, hi
     if cli.logger:
         cli.logger.finish(metrics, {"best": checkpoint, "last": cli.run_dir / LAST}.get(cli.config.wandb_artifact))
 
-    known = seen(cli.model.trained_on, cli.datamodule.records("test"))
+    were_seen = seen(cli.model.trained_on, cli.datamodule.records("test"))
     counts = {split: VideoCount(**count) for split, count in cli.datamodule.video_counts.items()}
     tested = counts.get("test") or counts.get("val")
-    listed = tested.listed if tested else len(known)  # also missing videos
+    listed = tested.listed if tested else len(were_seen)  # also missing videos
     limits = sight_and_needs(cli)
     facts = cli.facts
     result = RunResult(
@@ -60,7 +60,7 @@ def write_result(cli: RunCLI, trained: Trained, metrics: dict[str, float], *, hi
         metrics=metrics,
         test_videos=videos,
         test_broken=len(cli.datamodule.found_broken.reasons["test"]),
-        test_seen=known.count(True),
+        test_seen=were_seen.count(True),
         test_left_out=listed - videos,
         video_counts=counts,
         steps=steps,

@@ -189,9 +189,9 @@ def _check_header(header: Sequence[str], columns: Sequence[str], where: str) -> 
             raise UserError(f"{where}: column {name!r} is there twice; rename one")
 
 
-def spelled(names: Iterable[str], known: Iterable[str]) -> list[str]:
-    """Return column names; those that differ from known ones only by case are spelled like them."""
-    spelling = {name.casefold(): name for name in known}
+def spelled(names: Iterable[str], expected: Iterable[str]) -> list[str]:
+    """Return column names; one that differs from an expected name only by case is spelled like it."""
+    spelling = {name.casefold(): name for name in expected}
     return [spelling.get(name.casefold(), name) for name in names]
 
 

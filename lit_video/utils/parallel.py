@@ -39,17 +39,17 @@ def with_progress(results: Iterable[Result], total: int, name: str) -> Iterator[
 
     start = time.monotonic()
     next_line = start + FIRST_LINE_AFTER
-    said = False
+    has_reported = False
     for done, result in enumerate(results, 1):
         yield result
 
         now = time.monotonic()
         if done < total and now >= next_line:
             next_line = now + EVERY
-            said = True
+            has_reported = True
             remaining = time_left((total - done) * (now - start) / done)
             _logger.log(ASIDE, f"{name}: {done} of {total}, {remaining}")
-        elif done == total and said:
+        elif done == total and has_reported:
             _logger.log(ASIDE, f"{name}: {done} of {total}")
 
 

@@ -23,9 +23,9 @@ NO_END = 2**62
 UNREADABLE = 0  # digest of a file that cannot be read
 
 
-def trained_on(records: Sequence[VideoRecord], known: str = "") -> str:
-    """Encode videos as text for a checkpoint, 43 characters per video; do not read videos in ``known`` again."""
-    content_of = dict(_array(known)[:, :2].tolist())
+def trained_on(records: Sequence[VideoRecord], digested: str = "") -> str:
+    """Encode videos as text for a checkpoint, 43 characters per video; videos in ``digested`` are not read again."""
+    content_of = dict(_array(digested)[:, :2].tolist())
     rows = _rows(records, content_of)
     return _text(np.unique(rows, axis=0))
 
@@ -55,7 +55,7 @@ def seen(text: str, records: Sequence[VideoRecord]) -> list[bool]:
     return flags
 
 
-def said(flags: Sequence[bool | None]) -> str:
+def overlap_in_words(flags: Sequence[bool | None]) -> str:
     """Return how many videos were trained on, as a note to a metric; empty for zero."""
     return f"{flags.count(True)} of {len(flags)} trained on" if True in flags else ""
 

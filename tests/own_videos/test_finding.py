@@ -24,7 +24,7 @@ def test_class_folders(tmp_path):
         ("walk/b.mp4", "walk", None),
     ]
     assert found.unused == {".txt": 1, ".mp4 in sit/": 1}
-    assert found.found == "class folders"
+    assert found.where == "class folders"
 
 
 @pytest.mark.parametrize("column", ["subset", "Usage"])
@@ -35,7 +35,7 @@ def test_a_table_with_other_names_of_columns(column, tmp_path):
     read = [(video.path, video.label, video.split) for video in found.videos]
     assert read == [("a.mp4", "walk", "train"), ("b.mp4", "sit", "val")]
     assert found.videos[0].columns["who"] == "x"
-    assert found.found == "labels.csv"
+    assert found.where == "labels.csv"
 
 
 LISTS = {  # tables without a header: their lines, and the labels
@@ -97,7 +97,7 @@ def test_a_table_outside_of_a_folder_and_absolute_paths(tmp_path):
     table.parent.mkdir()
     table.write_text(f"path,label\n{tmp_path / 'videos/a.mp4'},walk\n../videos/more/b.mp4,sit\n")
     found = find_own_videos(table)
-    assert (found.root, found.found) == (tmp_path / "videos", "all.csv")
+    assert (found.root, found.where) == (tmp_path / "videos", "all.csv")
     assert [video.path for video in found.videos] == ["a.mp4", "more/b.mp4"]
     table.write_text("path,label\na.mp4,walk\nb.mp4,sit\n")
     assert find_own_videos(table).root == table.parent
@@ -107,7 +107,7 @@ def test_class_folders_beside_a_table_that_is_none_of_videos(tmp_path):
     touch(tmp_path, "walk/a.mp4", "sit/b.mp4")
     (tmp_path / "notes.csv").write_text("id,label\n1,walk\n")
     assert (
-        "not used: notes.csv begins with 'id, label'; needs a first line with path" in find_own_videos(tmp_path).found
+        "not used: notes.csv begins with 'id, label'; needs a first line with path" in find_own_videos(tmp_path).where
     )
 
 
@@ -185,7 +185,7 @@ def test_whole_numbers_with_a_point_are_classes_by_size(tmp_path):
 def test_a_folder_is_a_split_or_a_class_by_what_it_holds(paths, found, splits, unused, tmp_path):
     touch(tmp_path, *(f"{path}.mp4" for path in paths))
     there = find_own_videos(tmp_path)
-    assert (there.found, there.unused) == (found, unused)
+    assert (there.where, there.unused) == (found, unused)
     assert len({video.split for video in there.videos} - {None}) == splits
 
 
@@ -204,7 +204,7 @@ def test_each_split_has_a_table_and_a_second_one_is_named(tmp_path):
         (tmp_path / f"{name}.csv").write_text(f"path,label\n{name}1.mp4,a\n{name}2.mp4,b\n")
     found = find_own_videos(tmp_path)
     assert [video.split for video in found.videos] == ["train", "train", "val", "val"]
-    assert (found.found, found.unused) == ("train.csv, val.csv", {".csv": 2})
+    assert (found.where, found.unused) == ("train.csv, val.csv", {".csv": 2})
 
 
 @pytest.mark.parametrize("link", ["test", "test/a/1.mp4", "test/b/1.mp4"])

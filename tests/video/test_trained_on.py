@@ -5,7 +5,7 @@ import os
 import pytest
 
 from lit_video.video.clips import VideoRecord
-from lit_video.video.trained_on import PART, PARTS_READ, joined, said, seen, trained_on
+from lit_video.video.trained_on import PART, PARTS_READ, joined, overlap_in_words, seen, trained_on
 
 
 @pytest.fixture
@@ -32,7 +32,11 @@ def test_a_video_is_known_by_path_and_content(files):
     assert seen(known, [VideoRecord(files / "a.mp4", 0)]) == [True]
     both = joined(known, trained_on([VideoRecord(files / "b.mp4", 0)]), "", known)
     assert seen(both, [VideoRecord(files / "b.mp4", 0)]) == [True] and len(both) == 128
-    assert joined("", "") == "" and said([True, False, True]) == "2 of 3 trained on" and not said([False, None])
+    assert (
+        joined("", "") == ""
+        and overlap_in_words([True, False, True]) == "2 of 3 trained on"
+        and not overlap_in_words([False, None])
+    )
     with pytest.raises(ValueError):
         joined(known[:-4])
 
